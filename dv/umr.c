@@ -3,282 +3,73 @@
  * UMR WQEs: control segment, UMR control segment, mkey context, and the translations, inline or in
  * memory that a pointer names. wqe/bsn_umr.h has the segments and their sources.
  */
-#include "umr_plain.h"
+#include "umr.h"
 
 #include <infiniband/verbs.h>
 
-#include "bsn_umr.h"
 #include "init.h"
-#include "sq.h"
+#include "place.h"
 
-/* -- translations --------------------------------------------------------------------------------- */
+/* -- segments ---------------------------------------------------------------------------------- */
 
-BSN_ALWAYS_INLINE void put_zeros(uint8_t *at, unsigned ds)
+BSN_ALWAYS_INLINE uint8_t *put_word(uint8_t *at, uint64_t word)
 {
-	BSN_UNROLL for (unsigned i = 0; i < ds; i++)
-		bsn_store_wqe_v2(at + i * BSN_DS_SIZE, (bsn_v2){ 0, 0 });
+	bsn_store_wqe(at, bsn_to_be64(word));
+	return at + sizeof(word);
 }
 
-/* A KLM has the fields of a data pointer, but its length has 32 bits. */
-BSN_ALWAYS_INLINE struct bsn_ds klm_of(uint64_t addr, uint32_t bytes, uint32_t lkey)
+BSN_ALWAYS_INLINE uint8_t *put_umr_ctrl(uint8_t *at, const struct bsn_umr_ctrl *ctrl)
 {
-	const struct bsn_klm klm = { .byte_count = bytes, .mkey = lkey, .va = addr };
-
-	return bsn_ds_of_words(bsn_to_be64(bsn_klm_word(&klm, 0)),
-			       bsn_to_be64(bsn_klm_word(&klm, 1)));
-}
-
-/*
- * A part's translations. Where bytes of a vector can be reordered, address and length are one load: parts
- * were checked before, so that their stores are over.
- */
-#if defined(__SSE4_1__)
-BSN_ALWAYS_INLINE __m128i load_part(const struct bsn_part *part)
-{
-	return _mm_loadu_si128((const __m128i *)(const void *)part);
-}
-
-BSN_ALWAYS_INLINE __m128i load_with_key(const struct bsn_part *part)
-{
-	return _mm_insert_epi32(load_part(part), (int)part->lkey, 3);
-}
-
-BSN_ALWAYS_INLINE struct bsn_ds klm_of_part(const struct bsn_part *part)
-{
-	return bsn_shuffle((bsn_v2)load_with_key(part),
-			   (bsn_pattern){ BSN_FROM_32(8), BSN_FROM_32(12), BSN_FROM_64(0) });
-}
-
-BSN_ALWAYS_INLINE struct bsn_ds page_of(const struct bsn_part *part)
-{
-	return bsn_shuffle((bsn_v2)load_with_key(part),
-			   (bsn_pattern){ BSN_FROM_NONE, BSN_FROM_32(12), BSN_FROM_64(0) });
-}
-
-BSN_ALWAYS_INLINE struct bsn_ds entry_of(const struct bsn_part *part)
-{
-	__m128i v = _mm_insert_epi16(load_part(part), (short)part->stride, 5);
-
-	v = _mm_insert_epi32(v, (int)part->lkey, 3);
-	return bsn_shuffle((bsn_v2)v,
-			   (bsn_pattern){ BSN_FROM_32(8), BSN_FROM_32(12), BSN_FROM_64(0) });
-}
-#else
-/* The length comes in above the key, where the part has a reserved 0. */
-BSN_ALWAYS_INLINE struct bsn_ds klm_of_part(const struct bsn_part *part)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return bsn_ds_of_words(bsn_to_be64(umr_key_of(part) | part->bytes << 32),
-			       bsn_to_be64(part->addr));
-#else
-	return klm_of(part->addr, (uint32_t)part->bytes, part->lkey);
-#endif
-}
-
-BSN_ALWAYS_INLINE struct bsn_ds entry_of(const struct bsn_part *part)
-{
-	const struct bsn_repeat_entry entry = { .stride = (uint16_t)part->stride,
-						.byte_count = (uint16_t)part->bytes,
-						.mkey = part->lkey,
-						.va = part->addr };
-
-	return bsn_ds_of_words(bsn_to_be64(bsn_repeat_entry_word(&entry, 0)),
-			       bsn_to_be64(bsn_repeat_entry_word(&entry, 1)));
-}
-
-BSN_ALWAYS_INLINE struct bsn_ds page_of(const struct bsn_part *part)
-{
-	return klm_of(part->addr, 0, part->lkey);
-}
-#endif
-
-BSN_ALWAYS_INLINE struct bsn_ds repeat_of(const struct umr *umr)
-{
-	return umr_repeat((uint32_t)(umr->length / umr->rounds), umr->rounds, umr->part_count);
-}
-
-/* A translation a part, eight a turn. */
-BSN_ALWAYS_INLINE uint8_t *put_each(uint8_t *at, const struct bsn_part *part, uint32_t count,
-				    struct bsn_ds (*of)(const struct bsn_part *))
-{
-	const struct bsn_part *const end = part + count;
-
-	for (const struct bsn_part *const eights = part + (count & ~7u); part != eights;
-	     part += 8) {
-		BSN_UNROLL for (unsigned i = 0; i < 8; i++)
-			bsn_store_ds(at + i * BSN_DS_SIZE, of(&part[i]));
-		at += 8 * BSN_DS_SIZE;
-	}
-	for (; part != end; part++)
-		at = put_ds(at, of(part));
+	BSN_UNROLL
+	for (unsigned i = 0; i < BSN_UMR_CTRL_SIZE / 8; i++)
+		at = put_word(at, bsn_umr_ctrl_word(ctrl, i));
 	return at;
 }
 
-BSN_ALWAYS_INLINE uint8_t *put_parts(uint8_t *at, const struct umr *umr)
+/* @first: the first word, beside what @ctx has in it. */
+BSN_ALWAYS_INLINE uint8_t *put_mkey_ctx(uint8_t *at, uint64_t first, const struct bsn_mkey_ctx *ctx)
 {
-	if (umr->form == UMR_REPEAT)
-		return put_each(put_ds(at, repeat_of(umr)), umr->parts, umr->part_count, entry_of);
-	if (BSN_UNLIKELY(umr->has_pages))
-		return put_each(at, umr->parts, umr->part_count, page_of);
-	return put_each(at, umr->parts, umr->part_count, klm_of_part);
+	at = put_word(at, bsn_mkey_ctx_word(ctx, 0) | first);
+	BSN_UNROLL
+	for (unsigned i = 1; i < BSN_MKEY_CTX_SIZE / 8; i++)
+		at = put_word(at, bsn_mkey_ctx_word(ctx, i));
+	return at;
 }
 
-uint8_t *umr_write_klm(uint8_t *at, uint64_t addr, uint32_t bytes, uint32_t lkey)
+/* A pointer has the fields of a translation. */
+BSN_ALWAYS_INLINE uint8_t *put_klm(uint8_t *at, uint64_t addr, uint32_t bytes, uint32_t lkey)
 {
-	return put_ds(at, klm_of(addr, bytes, lkey));
+	const struct bsn_klm klm = { .byte_count = bytes, .mkey = lkey, .va = addr };
+
+	return put_word(put_word(at, bsn_klm_word(&klm, 0)), bsn_klm_word(&klm, 1));
 }
 
-uint8_t *umr_write_parts(uint8_t *at, const struct umr *umr)
+/* @count: a multiple of UMR_ALIGN */
+BSN_ALWAYS_INLINE uint8_t *put_translations(uint8_t *at, const uint8_t *from, uint32_t count)
 {
-	return put_parts(at, umr);
-}
-
-/* @padded: as many as the device counts; those that there are overwrite the zeros. */
-static uint8_t *put_translations(uint8_t *at, const struct umr *umr, uint32_t padded)
-{
-	if (BSN_UNLIKELY(umr->form == UMR_POINTER))
-		return put_ds(at, klm_of(umr->table.addr, padded * BSN_XLT_SIZE, umr->table.lkey));
-	if (padded > umr_translations(umr))
-		put_zeros(at + (padded - UMR_ALIGN) * BSN_DS_SIZE, UMR_ALIGN);
-	put_parts(at, umr);
-	return at + padded * BSN_DS_SIZE;
-}
-
-/* -- plain parts ------------------------------------------------------------------------------------ */
-
-/*
- * What is known of the parts so far.
- * @last: where the last one ends
- * @apart: and-ed from less than 0, how far each begins after the last byte of the one before
- * @lengths: or-ed, less one each
- * @bytes: the sum of the same
- */
-struct pass {
-	uint64_t last, apart, lengths, bytes;
-};
-
-/* Far less than what would make sums of UMR_INLINE_MAX parts wrap. */
-#define FAR_APART (1ull << 48)
-
-BSN_ALWAYS_INLINE bool is_alike(const struct bsn_part *part, uint64_t key, uint64_t stride,
-				bool has_rounds)
-{
-	return BSN_LIKELY(umr_key_of(part) == key && (!has_rounds || part->stride == stride));
-}
-
-BSN_ALWAYS_INLINE bool pass_one(struct pass *pass, uint8_t *at, const struct bsn_part *part,
-				uint64_t key, uint64_t stride, struct bsn_be64 common,
-				bool has_rounds)
-{
-	const uint64_t addr = part->addr, bytes = part->bytes;
-
-	if (!is_alike(part, key, stride, has_rounds))
-		return false;
-	pass->apart &= pass->last - addr;
-	pass->lengths |= bytes - 1;
-	pass->bytes += bytes;
-	pass->last = addr + bytes - 1;
-	bsn_store_ds(at, umr_translation(part, common));
-	return true;
-}
-
-#if BSN_HAS_SHUFFLE
-/* Many parts: groups of four, two a vector. */
-BSN_ALWAYS_INLINE bool pass_fours(struct pass *pass, uint8_t *at, const struct bsn_part *part,
-				  uint32_t count, uint64_t key, uint64_t stride,
-				  struct bsn_be64 common, bool has_rounds)
-{
-	bsn_v2 apart = { -1ull, -1ull }, lengths = { 0, 0 }, bytes = { 0, 0 };
-	bsn_v2 last = { 0, pass->last };
-
-	for (const struct bsn_part *const end = part + count; part != end; part += 4) {
-		BSN_UNROLL for (unsigned i = 0; i < 4; i += 2)
-		{
-			const struct bsn_part *const two = part + i;
-			const bsn_v2 addr = { two[0].addr, two[1].addr };
-			bsn_v2 ends = (bsn_v2){ two[0].bytes, two[1].bytes } - 1;
-			if (!is_alike(&two[0], key, stride, has_rounds) ||
-			    !is_alike(&two[1], key, stride, has_rounds))
-				return false;
-			lengths |= ends;
-			bytes += ends;
-			ends += addr;
-			apart &= (bsn_v2){ last[1], ends[0] } - addr;
-			last = ends;
-			bsn_store_ds(at + i * BSN_DS_SIZE, umr_translation(&two[0], common));
-			bsn_store_ds(at + (i + 1) * BSN_DS_SIZE, umr_translation(&two[1], common));
-		}
-		at += 4 * BSN_DS_SIZE;
+	for (uint32_t i = 0; i < count; i += UMR_ALIGN) {
+		BSN_UNROLL
+		for (unsigned k = 0; k < UMR_ALIGN; k++)
+			bsn_store_wqe_v2(at + k * BSN_XLT_SIZE,
+					 bsn_v2_load(from + k * BSN_XLT_SIZE));
+		at += UMR_ALIGN * BSN_XLT_SIZE;
+		from += UMR_ALIGN * BSN_XLT_SIZE;
 	}
-	*pass = (struct pass){ last[1], apart[0] & apart[1], lengths[0] | lengths[1],
-			       bytes[0] + bytes[1] + count };
-	return true;
+	return at;
 }
-#endif
 
-/* Puts the translations. Returns the bytes of one round; 0: the parts are not plain. */
-BSN_ALWAYS_INLINE uint64_t put_plain(uint8_t *at, const struct bsn_part *part, uint32_t count,
-				     const struct umr_memory *memory, uint32_t rounds,
-				     bool has_rounds)
+/* -- posting ----------------------------------------------------------------------------------- */
+
+/* The next request of this queue that uses the mkey waits until the UMR is done. */
+static int post_and_owe(struct bsn_sq *sq, const struct bsn_sq_body *body, enum bsn_fence fence,
+			uint64_t id)
 {
-	const uint64_t key = memory->key, stride = part->stride, first = part->addr;
-	const struct bsn_be64 common = umr_common_bits(has_rounds ? stride : 0, (uint32_t)key);
-	struct pass pass = { .last = memory->first - 1, .apart = -1ull };
+	const int err = bsn_sq_post_body(sq, body, id);
 
-#if BSN_HAS_SHUFFLE
-	if (count >= 8) {
-		const uint32_t fours = count & ~3u;
-		if (!pass_fours(&pass, at, part, fours, key, stride, common, has_rounds))
-			return 0;
-		at += (size_t)fours * BSN_DS_SIZE;
-		part += fours;
-		count -= fours;
-	}
-#endif
-	for (; count >= 2; count -= 2, part += 2, at += 2 * BSN_DS_SIZE)
-		if (!pass_one(&pass, at, part, key, stride, common, has_rounds) ||
-		    !pass_one(&pass, at + BSN_DS_SIZE, part + 1, key, stride, common, has_rounds))
-			return 0;
-	if (count && !pass_one(&pass, at, part, key, stride, common, has_rounds))
-		return 0;
-	if (BSN_UNLIKELY(pass.apart < -FAR_APART || pass.lengths >= BSN_KLM_MAX_BYTES))
-		return 0;
-	if (has_rounds) {
-		if (BSN_UNLIKELY(stride > BSN_REPEAT_MAX_STRIDE || pass.last - first >= stride))
-			return 0;
-		pass.last += (uint64_t)(rounds - 1) * stride;
-	}
-	return BSN_LIKELY(pass.last <= memory->last) ? pass.bytes : 0;
+	if (!err && fence != BSN_FENCE_NONE)
+		bsn_sq_owe_fence(sq, fence);
+	return err;
 }
-
-uint64_t umr_put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
-		      const struct umr_memory *memory)
-{
-	return put_plain(at, part, count, memory, 1, false);
-}
-
-uint64_t umr_put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
-			 const struct umr_memory *memory, uint32_t rounds)
-{
-	return put_plain(at, part, count, memory, rounds, true);
-}
-
-void umr_copy_list(uint8_t *at, const struct bsn_part *part, uint32_t count)
-{
-	put_each(at, part, count, klm_of_part);
-}
-
-void umr_copy_entries(uint8_t *at, const struct bsn_part *part, uint32_t count)
-{
-	put_each(at, part, count, entry_of);
-}
-
-void umr_copy_pages(uint8_t *at, const struct bsn_part *part, uint32_t count)
-{
-	put_each(at, part, count, page_of);
-}
-
-/* -- the head --------------------------------------------------------------------------------------- */
 
 #define ACCESS_BITS (BSN_MKEY_BIT(LW) | BSN_MKEY_BIT(RR) | BSN_MKEY_BIT(RW))
 
@@ -292,165 +83,73 @@ static struct bsn_mkey_ctx access_ctx(unsigned access)
 	};
 }
 
-struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
-				enum bsn_fence fence)
+struct umr_kind umr_kind_of(unsigned access, bool has_atomics, enum bsn_fence fence)
 {
-	const struct bsn_umr_ctrl umr_ctrl = {
-		.mkey_mask = BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(KEY) | BSN_MKEY_BIT(LEN) |
-			     ACCESS_BITS | (has_atomics ? BSN_MKEY_BIT(A) : 0),
-	};
 	struct bsn_mkey_ctx ctx = access_ctx(access);
 
 	ctx.qpn = BSN_MKEY_ANY_QP;
-	ctx.mkey_7_0 = key & 0xff;
-	return (struct umr_target){ .imm = umr_imm_of(key),
-				    .mask = bsn_to_be64(bsn_umr_ctrl_word(&umr_ctrl, 1)),
-				    .word = bsn_to_be64(bsn_mkey_ctx_word(&ctx, 0)),
-				    .key = key,
-				    .next_key = key,
-				    .fence = fence };
-}
-
-/* Where only some translations are written, from @first on: their place, and the length stays. */
-static void make_part(struct bsn_regs *r, const struct umr *umr, uint32_t padded)
-{
-	const struct bsn_umr_ctrl ctrl = {
-		.is_inline = umr->form != UMR_POINTER,
-		.has_offset = 1,
-		.klm_octowords = padded,
-		.offset_or_bsf = umr->first & 0xffff,
-		.offset_47_16 = umr->first >> 16,
+	return (struct umr_kind){
+		.mask = BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(KEY) | BSN_MKEY_BIT(LEN) | ACCESS_BITS |
+			(has_atomics ? BSN_MKEY_BIT(A) : 0),
+		.ctx = bsn_mkey_ctx_word(&ctx, 0),
+		.fence = fence,
 	};
-	const struct bsn_umr_ctrl length = { .mkey_mask = BSN_MKEY_BIT(LEN) };
-	struct bsn_be64 mask = umr->target.mask;
-
-	mask.raw &= ~bsn_to_be64(bsn_umr_ctrl_word(&length, 1)).raw;
-	r->ds[1] = bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 0)), mask);
-	r->ds[2] =
-		bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 2)), (struct bsn_be64){ 0 });
 }
 
-/* Puts the head of a WQE that is built the cold way, after the control segment. */
-BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_regs *r)
+BSN_ALWAYS_INLINE uint8_t *put_umr(uint8_t *at, const struct umr *umr, bool is_inline)
 {
-	BSN_UNROLL for (unsigned i = 1; i < UMR_HEAD_DS; i++) at = put_ds(at, r->ds[i]);
-	return at;
+	const bool is_whole = is_inline || !umr->first;
+	const struct bsn_umr_ctrl ctrl = {
+		.is_inline = is_inline,
+		.has_offset = !is_whole,
+		.klm_octowords = umr->count,
+		.mkey_mask = umr->kind->mask & ~(is_whole ? 0 : BSN_MKEY_BIT(LEN)),
+		.offset_or_bsf = is_whole ? 0 : umr->first & 0xffff,
+		.offset_47_16 = is_whole ? 0 : umr->first >> 16,
+	};
+	const struct bsn_mkey_ctx ctx = { .mkey_7_0 = umr->new_key & 0xff, .len = umr->length };
+
+	at = put_mkey_ctx(put_umr_ctrl(at, &ctrl), umr->kind->ctx, &ctx);
+	if (is_inline)
+		return put_translations(at, umr->translations, umr->count);
+	return put_klm(at, (uintptr_t)umr->translations, umr->count * BSN_XLT_SIZE,
+		       umr->table_lkey);
 }
 
-static uint8_t *put_umr(uint8_t *at, const void *arg)
+static uint8_t *put_any(uint8_t *at, const void *arg)
 {
 	const struct umr *umr = arg;
-	const uint32_t padded = umr_padded(umr_translations(umr));
-	struct bsn_regs r;
 
-	umr_make_head(&r, &umr->target, umr->length, umr->form != UMR_POINTER, padded);
-	if (umr->is_part)
-		make_part(&r, umr, padded);
-	return put_translations(put_head(at, &r), umr, padded);
-}
-
-/* -- posting ------------------------------------------------------------------------------------------ */
-
-/* The next request of this queue that uses the mkey waits until the UMR is done. */
-static int post_and_owe(struct bsn_sq *sq, const struct bsn_sq_body *body, enum bsn_fence fence,
-			uint64_t id)
-{
-	const int err = bsn_sq_post_body(sq, body, id);
-
-	if (!err && fence != BSN_FENCE_NONE)
-		bsn_sq_owe_fence(sq, fence);
-	return err;
+	return put_umr(at, umr, !umr->table_lkey);
 }
 
 static __attribute__((noinline)) int post_cold(struct bsn_sq *sq, const struct umr *umr,
 					       uint64_t id, uint32_t flags)
 {
 	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_UMR, flags, 0),
-					  .imm = umr->target.key,
+					  .imm = umr->key,
 					  .ds = umr_ds(umr),
-					  .put = put_umr,
+					  .put = put_any,
 					  .arg = umr };
 
-	return post_and_owe(sq, &body, umr->target.fence, id);
-}
-
-/* A UMR whose translations were put elsewhere. */
-struct put {
-	const struct umr_target *target;
-	const struct umr_plain *umr;
-	const uint8_t *translations;
-};
-
-static uint8_t *put_put(uint8_t *at, const void *arg)
-{
-	const struct put *put = arg;
-	const size_t bytes = (size_t)put->umr->padded * BSN_DS_SIZE;
-	struct bsn_regs r;
-
-	umr_make_head(&r, put->target, put->umr->length, true, put->umr->padded);
-	at = put_head(at, &r);
-	for (size_t i = 0; i < bytes; i += UMR_ALIGN * BSN_DS_SIZE)
-		BSN_UNROLL for (size_t j = i; j < i + UMR_ALIGN * BSN_DS_SIZE; j += BSN_DS_SIZE)
-			bsn_store_wqe_v2(at + j, bsn_v2_load(put->translations + j));
-	return at + bytes;
-}
-
-int umr_post_put(struct bsn_sq *sq, const struct umr_target *target, const struct umr_plain *umr,
-		 const uint8_t *translations, uint64_t id, uint32_t flags)
-{
-	const struct put put = { target, umr, translations };
-	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_UMR, flags, 0),
-					  .imm = target->key,
-					  .ds = UMR_HEAD_DS + umr->padded,
-					  .put = put_put,
-					  .arg = &put };
-
-	return post_and_owe(sq, &body, target->fence, id);
-}
-
-bool umr_find_room(struct bsn_sq *sq, unsigned ds)
-{
-	const size_t bytes = bsn_bytes_of_ds(ds);
-
-	if (bsn_fits(sq, umr_room(sq), bytes))
-		return true;
-	if (sq->slot != sq->ring_end && sq->slot + bytes > sq->ring_end)
-		return false; /* it has to wrap, whatever room there is */
-	if (!sq->closed && !sq->path)
-		bsn_sq_show_room(sq);
-	return bsn_fits(sq, umr_room(sq), bytes);
+	return post_and_owe(sq, &body, umr->kind->fence, id);
 }
 
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags)
 {
-	const uint32_t padded = umr_padded(umr_translations(umr));
-	const unsigned ds = umr_ds(umr);
+	const struct place p = { sq, NULL, sq->slot, umr_ds(umr) };
+	const enum bsn_fence fence = umr->kind->fence;
+	uint8_t *at;
+	int err;
 
-	if (!umr_find_room(sq, ds) || umr->is_part || umr->target.fence == BSN_FENCE_NONE ||
-	    flags & ~BSN_F_PLAIN)
+	if (BSN_UNLIKELY(p.wqe + bsn_bytes_of_ds(p.ds) - BSN_BB_SIZE > sq->room) ||
+	    BSN_UNLIKELY(umr->table_lkey || fence == BSN_FENCE_NONE || flags & ~BSN_F_PLAIN))
 		return post_cold(sq, umr, id, flags);
-	put_translations(sq->slot + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
-	umr_keep_id(sq, id);
-	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded,
-		       BSN_REST_SGES, ds, bsn_bytes_of_ds(ds), flags);
-}
-
-/* -- invalidations and windows ------------------------------------------------------------------------ */
-
-static uint8_t *put_umr_ctrl(uint8_t *at, const struct bsn_umr_ctrl *ctrl)
-{
-	for (unsigned word = 0; word < BSN_UMR_CTRL_SIZE / 8; word += 2)
-		at = put_ds(at, bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(ctrl, word)),
-						bsn_to_be64(bsn_umr_ctrl_word(ctrl, word + 1))));
-	return at;
-}
-
-static uint8_t *put_mkey_ctx(uint8_t *at, const struct bsn_mkey_ctx *ctx)
-{
-	for (unsigned word = 0; word < BSN_MKEY_CTX_SIZE / 8; word += 2)
-		at = put_ds(at, bsn_ds_of_words(bsn_to_be64(bsn_mkey_ctx_word(ctx, word)),
-						bsn_to_be64(bsn_mkey_ctx_word(ctx, word + 1))));
-	return at;
+	at = put_control(p.wqe, sq, NULL, BSN_WHAT(BSN_OPCODE_UMR, flags, 0), p.ds, umr->key);
+	put_umr(at, umr, true);
+	err = end_post(&p, id, flags);
+	bsn_sq_owe_fence(sq, fence);
+	return err;
 }
 
 /* A window of type 2 has to be bound to this queue; other keys do not. */
@@ -466,7 +165,7 @@ static uint8_t *put_invalidation(uint8_t *at, const void *arg)
 			     (is_window ? BSN_MKEY_BIT(KEY) | BSN_MKEY_BIT(QPN) : 0),
 	};
 
-	return put_mkey_ctx(put_umr_ctrl(at, &ctrl), &ctx);
+	return put_mkey_ctx(put_umr_ctrl(at, &ctrl), 0, &ctx);
 }
 
 int umr_post_invalidate(struct bsn_sq *sq, uint32_t key, bool is_window, enum bsn_fence fence,
@@ -499,10 +198,11 @@ static uint8_t *put_binding(uint8_t *at, const void *arg)
 	ctx.mkey_7_0 = window->new_key & 0xff;
 	ctx.start_addr = window->access & IBV_ACCESS_ZERO_BASED ? 0 : window->memory.addr;
 	ctx.len = window->memory.length;
-	at = put_mkey_ctx(put_umr_ctrl(at, &ctrl), &ctx);
-	at = put_ds(at, klm_of(window->memory.addr, window->memory.length, window->memory.lkey));
-	put_zeros(at, UMR_ALIGN - 1);
-	return at + (UMR_ALIGN - 1) * BSN_DS_SIZE;
+	at = put_mkey_ctx(put_umr_ctrl(at, &ctrl), 0, &ctx);
+	at = put_klm(at, window->memory.addr, window->memory.length, window->memory.lkey);
+	for (unsigned i = 1; i < UMR_ALIGN; i++)
+		at = put_klm(at, 0, 0, 0);
+	return at;
 }
 
 int umr_post_bind(struct bsn_sq *sq, const struct umr_window *window, enum bsn_fence fence,

@@ -41,7 +41,7 @@ struct bsn_channel;
 struct bsn_xrcd;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 18
+#define BSN_LAYOUT_VERSION 19
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {

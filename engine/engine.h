@@ -151,7 +151,6 @@ int mem_access_of(const struct bsn_device *device, int access);
  * mem/pool.c: before a queue is reset or destroyed: UMRs of it that are not known to be done never will
  * be.
  */
-void pools_forget_key(struct bsn_device *device);
 void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq);
 
 void say(const struct bsn_device *device, const char *format, ...)

@@ -32,7 +32,6 @@ void keys_remove(struct bsn_device *device, struct known_key *key)
 		tdelete(key, &device->keys, compare);
 	device->removed[atomic_load(&device->keys_removed) % KEYS_REMEMBERED] = key->lkey;
 	atomic_fetch_add(&device->keys_removed, 1);
-	pools_forget_key(device);
 	pthread_mutex_unlock(&device->lock);
 }
 

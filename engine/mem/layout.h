@@ -1,73 +1,117 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks of layouts. Private to engine/. */
+/*
+ * Layouts that were checked. layout.c makes them of what measure.c and overlap.c found out; order.c
+ * sorts parts; mkey.c and map.c use them. Private to engine/mem/.
+ */
 #ifndef MEM_LAYOUT_H
 #define MEM_LAYOUT_H
 
-#include "../engine.h"
-#include "bsn_layout.h"
-#include "bsn_umr.h"
+#include "../path.h"
+#include "bsn_mkey.h"
 
-static inline uint32_t layout_rounds(const struct bsn_layout *layout)
-{
-	return layout->rounds ? layout->rounds : 1;
-}
+struct mkey_object;
 
-/*
- * @bytes: that it spans
- * @translations: that a list of all its blocks takes, 2^31 bytes at most each
- * @longest: no block or stride is longer; of one round, whatever
- * @is_uniform: all parts are known to have one key and, of several rounds, one stride
+/**
+ * struct layout_memory - what a layout uses of one key
+ * @first, @end: all blocks lie in there; @end is the first byte after them
+ * @round_end: the same of the first round's; while the layout is made
+ * @mkey: that it nests; NULL: memory
  */
-struct layout_size {
-	uint64_t bytes;
-	uint64_t translations;
-	uint64_t longest;
-	bool is_uniform;
+struct layout_memory {
+	uint64_t first, end, round_end;
+	uint32_t lkey;
+	struct mkey_object *mkey;
 };
 
-/* By its numbers alone: 0; -EINVAL, -ENODATA, -ENOTUNIQ, -EOVERFLOW with a text. */
-int layout_measure(const struct bsn_layout *layout, struct layout_size *size);
-
-/*
- * Whether the parts lie within one piece of memory, @first to @last, one after the other, so that nothing can be
- * wrong with them: one pass, which most layouts pass, and a sort where their order is not that of memory. Those
- * of several rounds do if all have one stride, and a round of blocks ends before the next begins. Sets the size
- * then. False: the functions above and below tell.
+/**
+ * struct bsn_layout - what the parts became
+ * @map: of its own blocks; without any where no request has as many
+ * @translations: as the device reads them, @translation_count with the padding
+ * @keys_removed: keys of the device that were removed before @memory was looked at
+ * @depth: levels of mkeys from the one that spans it to memory
+ * @slot: whose mkey spans it for maps; NULL: none does
+ * @maps: that were not unmapped
+ * @uses: the program's, and those of mkeys that span it
  */
-bool layout_is_plain(const struct bsn_layout *layout, uint64_t first, uint64_t last,
-		     uint64_t *scratch, struct layout_size *size);
+struct bsn_layout {
+	struct bsn_map map;
+	struct bsn_mkey_pool *pool;
+	struct bsn_device *device;
+	uint8_t *translations;
+	struct layout_memory *memory;
+	uint32_t translation_count, memory_count;
+	uint32_t keys_removed;
+	uint32_t depth;
+	struct mkey_object *slot;
+	uint32_t maps, uses;
+};
 
-/* The same of one part. */
-static inline bool layout_is_plain_part(const struct bsn_layout *layout, uint64_t first,
-					uint64_t last, struct layout_size *size)
+/**
+ * struct making - a layout that is being made, and what is known of it so far
+ * @bytes: of all rounds
+ * @longest: no block, and of several rounds no stride, is longer
+ * @strides: 0: all are the same
+ * @ascends: each part begins after the part before it in the same memory
+ * @memory: an entry a key
+ * @room: for overlap.c: layout_order_bytes()
+ */
+struct making {
+	struct bsn_mkey_pool *pool;
+	const struct bsn_part *parts;
+	uint32_t part_count, rounds;
+	uint64_t bytes, longest, strides;
+	bool ascends;
+	struct layout_memory *memory;
+	uint32_t memory_count;
+	void *room;
+};
+
+/* The memory of an lkey; NULL: none so far. */
+BSN_ALWAYS_INLINE struct layout_memory *layout_memory_of(const struct making *m, uint32_t lkey)
 {
-	const struct bsn_part *const part = layout->parts;
-	const uint32_t rounds = layout_rounds(layout);
-	uint64_t end = part->addr + (part->bytes - 1);
-
-	if (part->reserved || part->bytes - 1 >= BSN_KLM_MAX_BYTES || part->addr < first ||
-	    part->addr > last || part->bytes - 1 > last - part->addr)
-		return false;
-	size->bytes = part->bytes * rounds;
-	size->translations = rounds;
-	size->longest = part->stride;
-	size->is_uniform = true;
-	if (rounds == 1)
-		return true;
-	if (part->stride < part->bytes || part->stride >= BSN_KLM_MAX_BYTES)
-		return false;
-	end += (rounds - 1) * part->stride;
-	return end >= part->addr && end <= last;
+	for (struct layout_memory *at = m->memory + m->memory_count; at-- != m->memory;)
+		if (at->lkey == lkey)
+			return at;
+	return NULL;
 }
 
-/* Whether two blocks share a byte; @scratch is order_scratch() long. 0, or -ENOTUNIQ with a text. */
-int layout_check_overlap(const struct bsn_layout *layout, uint64_t *scratch);
+/* Finds out all that the numbers tell: 0; -ENODATA, -EINVAL, -ENOTUNIQ, -EOVERFLOW with a text. */
+int layout_measure(struct making *m);
+
+/* Blocks of all rounds, in pieces of @most bytes. */
+uint64_t layout_blocks(const struct making *m, uint64_t most);
+
+/* Whether no two blocks of one key share a byte: 0, or -ENOTUNIQ with a text. */
+int layout_check_overlap(const struct making *m);
+
+/* The parts by their addresses, which are @first to @end - 1. @room: layout_order_bytes() */
+const struct bsn_part **layout_order(const struct bsn_part *parts, uint32_t count, uint64_t first,
+				     uint64_t end, void *room);
+
+static inline size_t layout_order_bytes(uint32_t part_count)
+{
+	return part_count * (sizeof(struct bsn_part *) + 2 * sizeof(uint32_t));
+}
+
+/* No memory of the device has gone since the layout was looked at, and it nests no mkeys. */
+BSN_ALWAYS_INLINE bool layout_is_as_made(const struct bsn_layout *layout)
+{
+	return layout->depth == 1 &&
+	       layout->keys_removed == atomic_load(&layout->device->keys_removed);
+}
 
 /*
- * Calls @put for each block in order, two neighbours that are one run of memory as one, and blocks of more
- * than @most bytes in pieces.
+ * What can have changed since the layout was made, or looked at last: memory that went, and mkeys
+ * that it nests, as @sq may use them. 0, or why it cannot be used.
  */
-void layout_walk(const struct bsn_layout *layout, uint64_t most,
-		 void (*put)(void *arg, uint64_t addr, uint64_t bytes, uint32_t lkey), void *arg);
+int layout_look_again(struct bsn_layout *layout, const struct bsn_sq *sq);
+
+BSN_ALWAYS_INLINE int layout_look(struct bsn_layout *layout, const struct bsn_sq *sq)
+{
+	return BSN_LIKELY(layout_is_as_made(layout)) ? 0 : layout_look_again(layout, sq);
+}
+
+/* One use less; without any the layout goes. */
+void layout_unuse(struct bsn_layout *layout);
 
 #endif

@@ -104,7 +104,7 @@ def names(text):
 
 
 # Structures that only the library reads, or a program that reads its memory.
-PRIVATE = {'struct bsn_commit', 'struct bsn_mkey_front', 'struct bsn_remembered', 'struct bsn_registry', 'struct bsn_registry_queue'}
+PRIVATE = {'struct bsn_registry', 'struct bsn_registry_queue'}
 
 
 def texts(paths):

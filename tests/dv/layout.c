@@ -73,21 +73,15 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_prepared, ctrl) F(bsn_prepared, body) F(bsn_prepared, body_ds) F(bsn_prepared, wr) \
 	F(bsn_prepared, sge) \
 	F(bsn_part, addr) F(bsn_part, bytes) F(bsn_part, stride) F(bsn_part, lkey) \
-	F(bsn_layout, parts) F(bsn_layout, part_count) F(bsn_layout, rounds) F(bsn_layout, commit) \
-	F(bsn_commit, id) F(bsn_commit, hash) \
-	F(bsn_mkey_front, last) F(bsn_mkey_front, places) F(bsn_mkey_front, are_same) \
-	F(bsn_mkey_front, place_mask) \
-	F(bsn_remembered, map) F(bsn_remembered, part) F(bsn_remembered, parts) \
-	F(bsn_remembered, shape) F(bsn_remembered, commit) F(bsn_remembered, ready) \
-	F(bsn_remembered, uses) \
-	F(bsn_map, sge) F(bsn_map, sge_count) F(bsn_map, length) F(bsn_map, mkey)
+	F(bsn_layout_attr, parts) F(bsn_layout_attr, part_count) F(bsn_layout_attr, rounds) \
+	F(bsn_map, sge) F(bsn_map, sge_count) F(bsn_map, length) F(bsn_map, mkey) F(bsn_map, layout)
 /* clang-format on */
 
 /* Structures that the application allocates, or that other data follow. */
 #define STRUCTS(S)                                                                                 \
 	S(bsn_peer)                                                                                \
 	S(bsn_sq) S(bsn_route) S(bsn_rq) S(bsn_cq_slot) S(bsn_completion) S(bsn_sge) S(bsn_remote) \
-		S(bsn_wr) S(bsn_prepared) S(bsn_part) S(bsn_commit) S(bsn_layout)
+		S(bsn_wr) S(bsn_prepared) S(bsn_part) S(bsn_layout_attr)
 
 /* Values that a program was compiled with, too. */
 #define VALUES(V)                                                                                  \

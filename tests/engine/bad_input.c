@@ -124,19 +124,28 @@ static void no_place_given(struct bench *b)
 
 static void no_layout_given(struct bench *b)
 {
-	const struct bsn_part part = { .addr = (uintptr_t)bench_at(b, 0, 0), .bytes = 1 };
-	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 1 },
-				without_parts = { .parts = NULL, .part_count = 1, .rounds = 1 };
+	const struct bsn_part part = { bench_sge(b, 0, 0, 1).addr, 1, 0, b->mem[0]->lkey, 0 };
+	const struct bsn_layout_attr attr = { .parts = &part, .part_count = 1 },
+				     without_parts = { .part_count = 1 };
 	struct bsn_ep *ep = bsn_qp_ep(b->qp[0]);
 	const struct bsn_map *map;
+	struct bsn_layout *layout;
 	struct bsn_mkey_pool *pool;
 
 	ok(bsn_mkey_pool_create(b->device, NULL, &pool));
-	refused(EINVAL, "no pool", bsn_layout_map(NULL, ep, &layout, 0, &map));
-	refused(EINVAL, "no pool, endpoint", bsn_layout_map(pool, NULL, &layout, 0, &map));
-	refused(EINVAL, "layout", bsn_layout_map(pool, ep, NULL, 0, &map));
-	refused(EINVAL, "layout", bsn_layout_map(pool, ep, &without_parts, 0, &map));
-	refused(EINVAL, "no place", bsn_layout_map(pool, ep, &layout, 0, NULL));
+	refused(EINVAL, "no pool", bsn_layout_create(NULL, &attr, &layout));
+	refused(EINVAL, "no place", bsn_layout_create(pool, &attr, NULL));
+	refused(EINVAL, "no layout", bsn_layout_create(pool, NULL, &layout));
+	refused(EINVAL, "parts", bsn_layout_create(pool, &without_parts, &layout));
+	ok(bsn_layout_create(pool, &attr, &layout));
+	refused(EINVAL, "no layout", bsn_layout_map(NULL, ep, 0, &map));
+	refused(EINVAL, "no endpoint", bsn_layout_map(layout, NULL, 0, &map));
+	refused(EINVAL, "no place", bsn_layout_map(layout, ep, 0, NULL));
+	refused(EINVAL, "unknown flags", bsn_layout_map(layout, ep, 2, &map));
+	refused(EINVAL, "no layout, or no mkey", bsn_mkey_configure(ep, NULL, layout, 0, 0));
+	bsn_layout_unmap(NULL);
+	ok(bsn_layout_destroy(NULL));
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 }
 

@@ -156,6 +156,22 @@ DEFINE_TRY(pool, bsn_mkey_pool,
 	   bsn_mkey_pool_create(a->b->device, &(struct bsn_mkey_pool_attr){ .count = 3 },
 				OUT(a, bsn_mkey_pool)),
 	   bsn_mkey_pool_destroy)
+
+static int try_layout(struct attempt *a)
+{
+	const struct bsn_part part = { bench_sge(a->b, 0, 0, 1).addr, 1, 0, a->b->mem[0]->lkey, 0 };
+	const struct bsn_layout_attr attr = { .parts = &part, .part_count = 1 };
+	struct bsn_mkey_pool *pool;
+	int err;
+
+	ok(bsn_mkey_pool_create(a->b->device, NULL, &pool));
+	err = TRY(a, bsn_layout_create(pool, &attr, OUT(a, bsn_layout)));
+	if (!err)
+		ok(bsn_layout_destroy(a->result));
+	ok(bsn_mkey_pool_destroy(pool));
+	return err;
+}
+
 DEFINE_TRY(window, bsn_window, bsn_window_create(a->b->device, NULL, OUT(a, bsn_window)),
 	   bsn_window_destroy)
 
@@ -163,7 +179,8 @@ static void mkeys(struct bench *b)
 {
 	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
 
-	try_each_turn(b, try_pool, is_direct ? 10 : 5);
+	try_each_turn(b, try_pool, is_direct ? 10 : 3);
+	try_each_turn(b, try_layout, 1);
 	if (is_direct)
 		try_each_turn(b, try_window, 2);
 }

@@ -367,16 +367,14 @@ static void expect_no_umr(int result)
 }
 
 /* Eight bytes out of each 256, as one SGE. */
-static const struct bsn_map *map_columns(struct bench *b, struct bsn_mkey_pool *keys, struct bsn_ep *ep)
+static const struct bsn_map *map_columns(struct bsn_layout *columns, struct bsn_ep *ep)
 {
-	const struct bsn_part part = column(b, 0);
-	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = LENGTH / 8 };
 	const struct bsn_map *map = NULL;
 
 	if (ep->sq->has_peers)
-		expect_no_umr(bsn_layout_map(keys, ep, &layout, BSN_MAP_KEY, &map));
+		expect_no_umr(bsn_layout_map(columns, ep, BSN_MAP_KEY, &map));
 	else
-		ok(bsn_layout_map(keys, ep, &layout, BSN_MAP_KEY, &map));
+		ok(bsn_layout_map(columns, ep, BSN_MAP_KEY, &map));
 	return map;
 }
 
@@ -390,6 +388,8 @@ static void expect_columns(struct bench *b, const uint8_t *packed)
 static void layouts_are_local_memory(struct bench *b)
 {
 	struct bsn_mkey_pool *keys = make_pool(b, 4, 16);
+	const struct bsn_part part = column(b, 0);
+	struct bsn_layout *columns = make_layout(keys, &part, 1, LENGTH / 8);
 	const struct bsn_sge into = bench_sge(b, 1, INTO, LENGTH);
 	struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE, .flags = NOW, .id = 7,
 			     .remote = bench_remote(b, 1, INTO) };
@@ -397,10 +397,10 @@ static void layouts_are_local_memory(struct bench *b)
 	struct rig r;
 
 	make(b, &r, NULL);
-	map_columns(b, keys, r.ep[0]);
+	map_columns(columns, r.ep[0]);
 	write_and_finish(&r, 0, 1); /* it has an initiator then */
-	map_columns(b, keys, r.ep[0]);
-	map = map_columns(b, keys, b->ep[0]);
+	map_columns(columns, r.ep[0]);
+	map = map_columns(columns, b->ep[0]);
 	complete_all(b);
 	for (int p = 0; p < 2; p++) {
 		memset(bench_at(b, 1, INTO), 0, LENGTH);
@@ -419,7 +419,7 @@ static void layouts_are_local_memory(struct bench *b)
 	assert_int_equal(work(&r), 1);
 	expect(&r, 0, 1, 7, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
 	expect_columns(b, bench_at(b, 1, INTO));
-	bsn_layout_unmap(map);
+	drop(map);
 	ok(bsn_mkey_pool_destroy(keys));
 	unmake(&r);
 }
@@ -432,14 +432,14 @@ static void a_peer_may_invalidate(struct bench *b)
 	struct bsn_mkey_pool *keys = make_pool_of(b, &attr);
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
 	const struct bsn_part part = column(b, 0);
-	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 8 };
+	struct bsn_layout *layout = make_layout(keys, &part, 1, 8);
 	struct bsn_mkey *mkey;
 	struct rig r;
 
 	make(b, &r, NULL);
 	ok(bsn_mkey_take(keys, &mkey));
-	expect_no_umr(bsn_mkey_configure(r.ep[0], mkey, &layout, 1, NOW));
-	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 1, 0));
+	expect_no_umr(bsn_mkey_configure(r.ep[0], mkey, layout, 1, NOW));
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 1, 0));
 	complete_all(b);
 	ok(bsn_recv(r.srq, &into, 2));
 	ok(bsn_send_inval(r.ep[0], &local, mkey->rkey, 3, NOW));
@@ -449,6 +449,7 @@ static void a_peer_may_invalidate(struct bench *b)
 	assert_int_equal(r.done[0].flags & BSN_C_INVAL ? r.done[0].imm : 0, mkey->rkey);
 	ok(bsn_mkey_invalidated(mkey));
 	ok(bsn_mkey_give(mkey));
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(keys));
 	unmake(&r);
 }

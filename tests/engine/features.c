@@ -319,17 +319,18 @@ static const char *try_layout_of(struct bench *b, unsigned flags)
 	const struct bsn_part part = {
 		.addr = b->mem[0]->addr, .bytes = 1, .stride = 2, .lkey = b->mem[0]->lkey
 	};
-	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 8 };
+	const struct bsn_layout_attr attr = { .parts = &part, .part_count = 1, .rounds = 8 };
 	const struct bsn_wr wr = { .flags = NOW,
 				   .remote = bench_remote(b, 1, INTO),
 				   .opcode = BSN_OPCODE_RDMA_WRITE };
 	const char *why = flags & BSN_MAP_KEY ? why_not(b, "mkeys") : NULL;
 	struct bsn_mkey_pool *pool;
+	struct bsn_layout *layout;
 	const struct bsn_map *map;
 
 	ok(bsn_mkey_pool_create(b->device, NULL, &pool));
-	assert_int_equal(bsn_layout_map(pool, b->ep[0], &layout, flags, &map),
-			 why ? -EOPNOTSUPP : 0);
+	ok(bsn_layout_create(pool, &attr, &layout));
+	assert_int_equal(bsn_layout_map(layout, b->ep[0], flags, &map), why ? -EOPNOTSUPP : 0);
 	if (!why) {
 		ok(bsn_post_map(b->ep[0], &wr, map));
 		expect_done(b, b->cq[0], 0, BSN_OPCODE_RDMA_WRITE);
@@ -337,6 +338,7 @@ static const char *try_layout_of(struct bench *b, unsigned flags)
 			assert_int_equal(*bench_at(b, 1, INTO + i), *bench_at(b, 0, 2 * i));
 		bsn_layout_unmap(map);
 	}
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 	return why;
 }

@@ -1,173 +1,104 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Layouts that are remembered, mkeys that one keeps, windows. */
+/* Layouts that are mapped, mkeys that one keeps, windows. */
 #include "mkeys.h"
 
 #include <sys/mman.h>
 
 enum { FLAT = 30000 }; /* of end 1 */
 
-/* -- what is remembered ------------------------------------------------------------------------------- */
+/* -- layouts and their mkeys ------------------------------------------------------------------- */
 
-static void a_layout_is_found_again(struct bench *b)
+/* Until another one needs it: the one that was used least recently makes way. */
+static void a_layout_keeps_its_mkey(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	const struct bsn_map *map[5], *again;
-	struct bsn_part part[5];
+	struct bsn_layout *layout[5];
 
+	for (uint32_t i = 0; i < 5; i++) {
+		const struct bsn_part part = column(b, i);
+		layout[i] = make_layout(pool, &part, 1, 16);
+	}
 	for (uint32_t i = 0; i < 4; i++) {
-		const struct bsn_layout layout = { .parts = &part[i],
-						   .part_count = 1,
-						   .rounds = 16 };
-		part[i] = column(b, i);
-		ok(bsn_layout_map(pool, b->ep[0], &layout, 0, &map[i]));
-		ok(bsn_layout_map(pool, b->ep[0], &layout, 0, &again));
+		ok(bsn_layout_map(layout[i], b->ep[0], 0, &map[i]));
+		ok(bsn_layout_map(layout[i], b->ep[0], 0, &again));
 		assert_ptr_equal(map[i], again);
+		assert_ptr_equal(map[i]->layout, layout[i]);
 		bsn_layout_unmap(again);
 	}
-	part[4] = column(b, 4);
-	assert_int_equal(bsn_layout_map(pool, b->ep[0],
-					&(struct bsn_layout){
-						.parts = &part[4], .part_count = 1, .rounds = 16 },
-					0, &map[4]),
-			 -ENOBUFS);
+	assert_int_equal(bsn_layout_map(layout[4], b->ep[0], 0, &map[4]), -ENOBUFS);
 	assert_non_null(strstr(bsn_error_text(), "in use"));
 	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY);
+	assert_int_equal(bsn_layout_destroy(layout[1]), -EBUSY);
+	assert_non_null(strstr(bsn_error_text(), "unmap"));
 	bsn_layout_unmap(map[2]);
 	bsn_layout_unmap(map[1]);
-	/* The one that was used least recently makes way. */
-	ok(bsn_layout_map(pool, b->ep[0],
-			  &(struct bsn_layout){ .parts = &part[4], .part_count = 1, .rounds = 16 },
-			  0, &map[4]));
+	ok(bsn_layout_map(layout[4], b->ep[0], 0, &map[4]));
 	assert_ptr_equal(map[4], map[2]);
-	ok(bsn_layout_map(pool, b->ep[0],
-			  &(struct bsn_layout){ .parts = &part[1], .part_count = 1, .rounds = 16 },
-			  0, &again));
+	ok(bsn_layout_map(layout[1], b->ep[0], 0, &again));
 	assert_ptr_equal(again, map[1]);
 	for (uint32_t i = 0; i < 5; i++)
 		if (i != 2)
 			bsn_layout_unmap(map[i]);
-	if (has_mkeys(b)) /* its UMRs would find no mkey */
-		assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY);
+	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY);
+	assert_non_null(strstr(bsn_error_text(), "5 layouts"));
+	for (uint32_t i = 0; i < 5; i++)
+		ok(bsn_layout_destroy(layout[i]));
+	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY); /* its UMRs would find no mkey */
 	complete_all(b);
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-static const struct bsn_map *map_key(struct bench *b, struct bsn_mkey_pool *pool,
-				     const struct bsn_layout *layout)
+/* What spans nothing that is needed is taken before what a layout counts on. */
+static void a_layout_that_went_gives_its_mkey_away(struct bench *b)
 {
-	const struct bsn_map *map;
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	struct bsn_layout *layout[3];
+	const struct bsn_map *map[3];
 
-	ok(bsn_layout_map(pool, b->ep[0], layout, BSN_MAP_KEY, &map));
-	return map;
-}
-
-/* Its mkey is ready, so that it is found by a look at it alone. */
-static const struct bsn_map *map_ready(struct bench *b, struct bsn_mkey_pool *pool,
-				       const struct bsn_layout *layout)
-{
-	const struct bsn_map *const map = map_key(b, pool, layout);
-
-	complete_all(b);
-	assert_ptr_equal(map_key(b, pool, layout), map);
-	bsn_layout_unmap(map);
-	return map;
-}
-
-static void assert_other(struct bench *b, struct bsn_mkey_pool *pool, const struct bsn_map *known,
-			 const struct bsn_layout *layout)
-{
-	const struct bsn_map *const map = map_key(b, pool, layout);
-
-	assert_ptr_not_equal(map, known);
-	complete_all(b);
-	bsn_layout_unmap(map);
-	ok(bsn_mkey_pool_forget(pool));
-}
-
-/* Of each number of parts that a pool takes, which have code of their own. */
-static void differs_by_any_part(struct bench *b, uint32_t most, const struct bsn_part *part,
-				struct bsn_part *other)
-{
-	struct bsn_mkey_pool *pool = make_pool(b, 2, most);
-
-	for (uint32_t count = 20; count <= most; count += 1 + count / 64 * 9) {
-		const struct bsn_layout layout = { .parts = part, .part_count = count };
-		const struct bsn_layout changed = { .parts = other, .part_count = count };
-		const struct bsn_map *const known = map_ready(b, pool, &layout);
-		for (uint32_t i = 0; i < count; i++) {
-			memcpy(other, part, count * sizeof(*part));
-			assert_ptr_equal(map_key(b, pool, &changed), known);
-			bsn_layout_unmap(known);
-			other[i].addr++;
-			assert_other(b, pool, known, &changed);
-		}
-		bsn_layout_unmap(known);
-		ok(bsn_mkey_pool_forget(pool));
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct bsn_part part = column(b, i);
+		layout[i] = make_layout(pool, &part, 1, 16);
 	}
-	ok(bsn_mkey_pool_destroy(pool));
-}
-
-/* What differs in one number of one part, or has a part or a round more, is another layout. */
-static void a_layout_is_found_by_all_its_bytes(struct bench *b)
-{
-	enum { MOST = 19, MANY = 140 };
-	struct bsn_mkey_pool *pool = make_pool(b, 2, MOST + 1);
-	struct bsn_part part[MANY], other[MANY];
-	const struct bsn_map *known;
-
-	for (uint32_t i = 0; i < MANY; i++)
-		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * i,
-					     .bytes = 8,
-					     .stride = 1024,
-					     .lkey = b->mem[0]->lkey };
-	for (uint32_t count = 1; count <= MOST; count++) {
-		struct bsn_layout layout = { .parts = part, .part_count = count };
-		known = map_ready(b, pool, &layout);
-		layout.parts = other;
-		for (uint32_t i = 0; i < 3 * count; i++) {
-			memcpy(other, part, sizeof(part));
-			other[i / 3].addr += i % 3 == 0;
-			other[i / 3].bytes += i % 3 == 1;
-			other[i / 3].stride += i % 3 == 2;
-			assert_other(b, pool, known, &layout);
-		}
-		memcpy(other, part, sizeof(part));
-		layout.part_count++;
-		assert_other(b, pool, known, &layout);
-		layout.part_count--;
-		layout.rounds = 2;
-		assert_other(b, pool, known, &layout);
-		other[0].lkey ^= 1;
-		layout.rounds = 0;
-		assert_true(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &known) < 0);
-		bsn_layout_unmap(known);
+	for (uint32_t i = 0; i < 2; i++) {
+		ok(bsn_layout_map(layout[i], b->ep[0], 0, &map[i]));
+		bsn_layout_unmap(map[i]);
 	}
+	ok(bsn_layout_destroy(layout[1]));
+	ok(bsn_layout_map(layout[2], b->ep[0], 0, &map[2]));
+	assert_ptr_equal(map[2], map[1]);
+	ok(bsn_layout_map(layout[0], b->ep[0], 0, &map[1]));
+	assert_ptr_equal(map[1], map[0]);
+	complete_all(b);
+	drop(map[0]);
+	drop(map[2]);
 	ok(bsn_mkey_pool_destroy(pool));
-	for (uint32_t most = 60; most <= MANY; most += MANY - 60)
-		differs_by_any_part(b, most, part, other);
 }
 
 static void lengths_are_told(struct bench *b)
 {
+	const struct bsn_mkey_pool_attr attr = { .count = 1,
+						 .max_translations = 64,
+						 .takes_any_lkey = true };
+	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
 	const struct bsn_part parts[2] = {
-		{ .addr = 0, .bytes = 3ull << 31, .stride = 1ull << 40 },
-		{ .addr = 1ull << 33, .bytes = 1, .stride = 1ull << 40 }
+		{ .addr = 0, .bytes = 3ull << 31, .stride = 1ull << 40, .lkey = 0x7fff0000 },
+		{ .addr = 1ull << 33, .bytes = 1, .stride = 1ull << 40, .lkey = 0x7fff0000 }
 	};
-	uint64_t bytes;
+	struct bsn_layout *layout = make_layout(pool, parts, 2, 5);
 
-	(void)b;
-	ok(bsn_layout_length(&(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 5 },
-			     &bytes));
-	assert_int_equal(bytes, 5 * ((3ull << 31) + 1));
-	ok(bsn_layout_length(&(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 0 },
-			     &bytes));
-	assert_int_equal(bytes, (3ull << 31) + 1);
-	assert_int_equal(bsn_layout_length(NULL, &bytes), -EINVAL);
+	assert_int_equal(bsn_layout_length(layout), 5 * ((3ull << 31) + 1));
+	ok(bsn_layout_destroy(layout));
+	layout = make_layout(pool, parts, 2, 0);
+	assert_int_equal(bsn_layout_length(layout), (3ull << 31) + 1);
+	ok(bsn_layout_destroy(layout));
+	assert_int_equal(bsn_layout_length(NULL), 0);
+	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* Memory of its own is read by the peer through the map of a committed layout. */
-static void assert_committed_gathers(struct bench *b, struct bsn_mkey_pool *pool,
-				     const struct bsn_layout *layout)
+/* Memory of its own is read by the peer through the map of a layout. */
+static void assert_gathers(struct bench *b, struct bsn_layout *layout,
+			   const struct bsn_layout_attr *attr)
 {
 	const struct bsn_wr wr = { .id = 9,
 				   .opcode = BSN_OPCODE_RDMA_WRITE,
@@ -176,15 +107,15 @@ static void assert_committed_gathers(struct bench *b, struct bsn_mkey_pool *pool
 	const struct bsn_map *map, *again;
 
 	for (unsigned turn = 0; turn < 3; turn++) {
-		ok(bsn_layout_map(pool, b->ep[0], layout, 0, &map));
-		ok(bsn_layout_map(pool, b->ep[0], layout, 0, &again));
+		ok(bsn_layout_map(layout, b->ep[0], 0, &map));
+		ok(bsn_layout_map(layout, b->ep[0], 0, &again));
 		assert_ptr_equal(map, again);
 		memset(bench_at(b, 1, FLAT), 0, map->length);
 		ok(bsn_post_map(b->ep[0], &wr, map));
 		expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
-		for (uint32_t i = 0; i < layout->part_count * layout->rounds; i++) {
-			const struct bsn_part *const part = &layout->parts[i % layout->part_count];
-			const uint32_t round = i / layout->part_count;
+		for (uint32_t i = 0; i < attr->part_count * attr->rounds; i++) {
+			const struct bsn_part *const part = &attr->parts[i % attr->part_count];
+			const uint32_t round = i / attr->part_count;
 			assert_memory_equal(bench_at(b, 1, FLAT + 8 * i),
 					    (uint8_t *)(uintptr_t)part->addr + round * part->stride,
 					    8);
@@ -194,73 +125,87 @@ static void assert_committed_gathers(struct bench *b, struct bsn_mkey_pool *pool
 	}
 }
 
-/* Lists and repeat blocks, of one key and stride and of several, by look-ups and by hand. */
-static void committed_layouts_are_looked_at_once(struct bench *b)
+static void configure_twice(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_layout *layout)
 {
-	struct bsn_mkey_pool *pool = make_pool(b, 8, 32), *other = make_pool(b, 1, 4);
-	struct bsn_layout layout = { .rounds = 1 };
-	struct bsn_part part[20];
-	struct bsn_mr *twin, *none;
-	const struct bsn_map *map;
 	struct bsn_mkey *mkey;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, 0));
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+	assert_int_equal(mkey->length, bsn_layout_length(layout));
+	ok(bsn_mkey_give(mkey));
+}
+
+/* The parts of the nth kind of layouts: in order or not, of one key and stride or of several. */
+static void make_kind(struct bench *b, uint32_t n, uint32_t other_lkey, struct bsn_part *part,
+		      uint32_t count)
+{
+	for (uint32_t j = 0; j < count; j++) {
+		part[j] = column(b, n % 8 > 3 ? j : count - 1 - j);
+		if (n % 4 > 1 && j % 3 == 1)
+			part[j].lkey = other_lkey;
+		if (n % 8 == 5)
+			part[j].stride = 256 + 256 * (j % 2);
+	}
+}
+
+/* Lists and repeat blocks, of one key and stride and of several, mapped and by hand. */
+static void layouts_of_every_kind_gather(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 8, 32);
+	struct bsn_part part[20];
+	struct bsn_mr *twin;
 
 	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
 	for (uint32_t i = 0; i < 8 * 20; i++) {
-		const uint32_t count = 1 + i / 8;
-		layout = (struct bsn_layout){ .parts = part,
-					      .part_count = count,
-					      .rounds = i % 2 ? 1 + has_mkeys(b) * 3 : 1 };
-		for (uint32_t j = 0; j < count; j++) {
-			part[j] = column(b, i % 8 > 3 ? j : count - 1 - j);
-			if (i % 4 > 1 && j % 3 == 1)
-				part[j].lkey = twin->lkey;
-			if (i % 8 == 5)
-				part[j].stride = 256 + 256 * (j % 2);
-		}
-		if (!has_mkeys(b) && count > 4)
+		const struct bsn_layout_attr attr = { .parts = part,
+						      .part_count = 1 + i / 8,
+						      .rounds = i % 2 ? 1 + has_mkeys(b) * 3 : 1 };
+		struct bsn_layout *layout;
+		make_kind(b, i, twin->lkey, part, attr.part_count);
+		if (!has_mkeys(b) && attr.part_count > 4)
 			break;
-		ok(bsn_layout_commit(pool, &layout));
-		assert_true(layout.commit.id);
-		assert_committed_gathers(b, pool, &layout);
-		if (!has_mkeys(b))
-			continue;
-		ok(bsn_mkey_take(pool, &mkey));
-		ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, 0));
-		ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, NOW));
-		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
-		assert_int_equal(mkey->length, layout.rounds * count * 8);
-		ok(bsn_mkey_give(mkey));
+		ok(bsn_layout_create(pool, &attr, &layout));
+		assert_gathers(b, layout, &attr);
+		if (has_mkeys(b))
+			configure_twice(b, pool, layout);
+		ok(bsn_layout_destroy(layout));
 	}
-	assert_int_equal(bsn_layout_commit(other, &layout), -EMSGSIZE);
-	assert_false(layout.commit.id);
-	/* Other memory goes; then its own does. */
-	layout = (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 1 };
-	part[0] = column(b, 0);
-	part[1] = column(b, 1);
+	ok(bsn_mkey_pool_destroy(pool));
+	ok(bsn_mr_deregister(twin));
+}
+
+/* A layout knows its memory from when it was made: it is looked for again once some memory went. */
+static void other_memory_may_go(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 4);
+	struct bsn_part part[2] = { column(b, 0), column(b, 1) };
+	const struct bsn_layout_attr attr = { .parts = part, .part_count = 2, .rounds = 1 };
+	struct bsn_layout *layout;
+	const struct bsn_map *map;
+	struct bsn_mr *twin, *none;
+
+	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
 	part[0].lkey = part[1].lkey = twin->lkey;
-	ok(bsn_layout_commit(pool, &layout));
+	ok(bsn_layout_create(pool, &attr, &layout));
 	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 64, NULL, &none));
 	ok(bsn_mr_deregister(none));
-	assert_committed_gathers(b, pool, &layout);
+	assert_gathers(b, layout, &attr);
 	complete_all(b);
 	ok(bsn_mr_deregister(twin));
-	refused(b, pool, ENOENT, "deregistered", layout);
-	part[0].bytes = 0;
-	assert_int_equal(bsn_layout_commit(pool, &layout), -ENODATA);
-	assert_int_equal(bsn_layout_commit(NULL, &layout), -EINVAL);
-	assert_int_equal(bsn_layout_map(NULL, b->ep[0], &layout, 0, &map), -EINVAL);
-	assert_int_equal(bsn_layout_map(pool, b->ep[0], NULL, 0, &map), -EINVAL);
-	assert_int_equal(bsn_layout_map(pool, b->ep[0], &layout, 0, NULL), -EINVAL);
-	assert_int_equal(bsn_layout_commit(pool, NULL), -EINVAL);
-	ok(bsn_mkey_pool_destroy(other));
+	assert_int_equal(bsn_layout_map(layout, b->ep[0], 0, &map), -ENOENT);
+	assert_non_null(strstr(bsn_error_text(), "deregistered"));
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* -- mkeys -------------------------------------------------------------------------------------------- */
+/* -- mkeys ------------------------------------------------------------------------------------- */
 
-static void configure(struct bench *b, struct bsn_mkey *mkey, struct bsn_layout layout)
+static void configure(struct bench *b, struct bsn_mkey *mkey, struct bsn_mkey_pool *pool,
+		      struct bsn_layout_attr layout)
 {
-	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, NOW));
+	ok(configure_by(b, mkey, pool, layout, NOW));
 	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
 }
 
@@ -293,47 +238,38 @@ static void others_wait_for_its_completion(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
-	const struct bsn_layout layout = { .parts = part, .part_count = 2, .rounds = 16 };
+	struct bsn_layout *layout = make_layout(pool, part, 2, 16), *outer;
 	const struct bsn_map *map, *again, *nested;
+	struct bsn_part nesting;
 	struct bsn_mkey *mkey;
-	struct bsn_part outer;
 
-	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
 	mkey = (struct bsn_mkey *)(uintptr_t)map->mkey;
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
-	outer = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
-	assert_int_equal(bsn_layout_map(pool, b->ep[1], &layout, BSN_MAP_KEY, &again), -EBUSY);
-	assert_int_equal(bsn_layout_map(pool, b->ep[1],
-					&(struct bsn_layout){
-						.parts = &outer, .part_count = 1, .rounds = 1 },
-					BSN_MAP_KEY, &nested),
-			 -EBUSY);
-	ok(bsn_layout_map(pool, b->ep[0],
-			  &(struct bsn_layout){ .parts = &outer, .part_count = 1, .rounds = 1 },
-			  BSN_MAP_KEY, &nested));
+	nesting = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
+	outer = make_layout(pool, &nesting, 1, 1);
+	assert_int_equal(bsn_layout_map(layout, b->ep[1], BSN_MAP_KEY, &again), -EBUSY);
+	assert_int_equal(bsn_layout_map(outer, b->ep[1], BSN_MAP_KEY, &nested), -EBUSY);
+	ok(bsn_layout_map(outer, b->ep[0], BSN_MAP_KEY, &nested));
 	bsn_layout_unmap(nested);
 	ok(bsn_ring(b->sq[0]));
 	bench_settle(b);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING); /* by what was polled */
-	ok(bsn_layout_map(pool, b->ep[0],
-			  &(struct bsn_layout){ .parts = &outer, .part_count = 1, .rounds = 1 }, 0,
-			  &nested));
+	ok(bsn_layout_map(outer, b->ep[0], 0, &nested));
 	assert_null(nested->mkey);
-	assert_int_equal(bsn_layout_map(pool, b->ep[1],
-					&(struct bsn_layout){
-						.parts = &outer, .part_count = 1, .rounds = 1 },
-					0, &again),
-			 -EBUSY);
+	assert_int_equal(bsn_layout_map(outer, b->ep[1], 0, &again), -EBUSY);
 	bsn_layout_unmap(nested);
 	complete_all(b);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_READY);
-	ok(bsn_layout_map(pool, b->ep[1], &layout, BSN_MAP_KEY, &again));
+	ok(bsn_layout_map(layout, b->ep[1], BSN_MAP_KEY, &again));
 	assert_ptr_equal(map, again);
 	fill_flat(b, 1);
 	write_by_peer(b, mkey->rkey, 256, IBV_WC_SUCCESS);
 	assert_columns(b, 2, 16);
 	bsn_layout_unmap(map);
-	bsn_layout_unmap(again);
+	drop(again);
+	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY); /* it is nested */
+	ok(bsn_layout_destroy(outer));
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
@@ -345,7 +281,8 @@ static void an_invalidated_mkey_spans_nothing(struct bench *b)
 
 	ok(bsn_mkey_take(pool, &mkey));
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
-	configure(b, mkey, (struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 16 });
+	configure(b, mkey, pool,
+		  (struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
 	assert_int_equal(mkey->length, 128);
 	write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
@@ -354,7 +291,8 @@ static void an_invalidated_mkey_spans_nothing(struct bench *b)
 	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 	assert_int_equal(mkey->length, 0);
-	configure(b, mkey, (struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 8 });
+	configure(b, mkey, pool,
+		  (struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 8 });
 	fill_flat(b, 2);
 	write_by_peer(b, mkey->rkey, 64, IBV_WC_SUCCESS);
 	assert_columns(b, 1, 8);
@@ -388,14 +326,15 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 						 .peers_may_invalidate = true };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
 	const struct bsn_part part = column(b, 0);
-	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 16 };
-	const struct bsn_map *map, *outer, *again;
+	struct bsn_layout *layout = make_layout(pool, &part, 1, 16), *outer;
+	const struct bsn_map *map, *nested, *again;
 	struct bsn_part nesting;
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
 	for (unsigned round = 0; round < 3; round++) {
-		configure(b, mkey, layout);
+		ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
 		fill_flat(b, round);
 		write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 		assert_columns(b, 1, 16);
@@ -405,28 +344,25 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 		assert_int_equal(mkey->length, 0);
 	}
 	ok(bsn_mkey_give(mkey));
-	/* A map, and what nests it: neither is found again. */
-	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+	/* A map has another mkey after that; what nests it is refused. */
+	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
 	nesting = (struct bsn_part){ .bytes = 64, .lkey = map->mkey->lkey };
-	ok(bsn_layout_map(pool, b->ep[0],
-			  &(struct bsn_layout){ .parts = &nesting, .part_count = 1, .rounds = 1 },
-			  BSN_MAP_KEY, &outer));
+	outer = make_layout(pool, &nesting, 1, 1);
+	ok(bsn_layout_map(outer, b->ep[0], BSN_MAP_KEY, &nested));
 	complete_all(b);
 	send_inval(b, map->mkey->rkey, IBV_WC_SUCCESS);
 	ok(bsn_mkey_invalidated(map->mkey));
-	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &again));
+	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &again));
 	assert_ptr_not_equal(map, again);
 	complete_all(b);
 	write_by_peer(b, again->mkey->rkey, 128, IBV_WC_SUCCESS);
 	bsn_layout_unmap(again);
-	assert_int_equal(bsn_layout_map(pool, b->ep[0],
-					&(struct bsn_layout){
-						.parts = &nesting, .part_count = 1, .rounds = 1 },
-					BSN_MAP_KEY, &again),
-			 -EINVAL);
-	bsn_layout_unmap(outer);
+	for (unsigned flags = 0; flags <= BSN_MAP_KEY; flags++)
+		assert_int_equal(bsn_layout_map(outer, b->ep[0], flags, &again), -EINVAL);
+	drop(nested);
 	write_by_peer(b, map->mkey->rkey, 8, IBV_WC_REM_ACCESS_ERR);
 	bsn_layout_unmap(map);
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
@@ -437,7 +373,8 @@ static void a_peer_may_not_invalidate_others(struct bench *b)
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, (struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 16 });
+	configure(b, mkey, pool,
+		  (struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
 	assert_int_equal(bsn_mkey_invalidated(mkey), -EINVAL);
 	send_inval(b, mkey->rkey, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(bsn_mkey_invalidated(NULL), -EINVAL);
@@ -450,48 +387,48 @@ static void a_late_key_is_refused(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	struct bsn_part part = column(b, 0);
-	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 16 };
+	const struct bsn_layout_attr layout = { .parts = &part, .part_count = 1, .rounds = 16 };
 	const struct bsn_map *map;
 	struct bsn_mkey *mkey;
 	uint32_t late = 0;
 
 	for (uint32_t turn = 0; turn < 300; turn++) {
 		part.addr = b->mem[0]->addr + 8 * (turn % 32);
-		ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+		ok(try_map(b, pool, layout, BSN_MAP_KEY, &map));
 		complete_all(b);
 		assert_int_not_equal(map->mkey->rkey, late);
 		assert_int_equal(map->mkey->rkey, map->mkey->lkey);
 		late = map->mkey->rkey;
 		write_by_peer(b, late, 128, IBV_WC_SUCCESS);
-		bsn_layout_unmap(map);
+		drop(map);
 	}
 	ok(bsn_mkey_take(pool, &mkey));
 	assert_int_not_equal(mkey->rkey, late);
 	write_by_peer(b, late, 128, IBV_WC_SUCCESS); /* until it is configured */
-	configure(b, mkey, layout);
+	configure(b, mkey, pool, layout);
 	write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 	write_by_peer(b, late, 8, IBV_WC_REM_ACCESS_ERR);
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* -- uses --------------------------------------------------------------------------------------------- */
+/* -- uses -------------------------------------------------------------------------------------- */
 
 /* A receive is scattered, a prepared request gathered, as often as it is posted. */
 static void receives_and_prepared_requests_take_maps(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
-	const struct bsn_layout layout = { .parts = part,
-					   .part_count = 2,
-					   .rounds = has_mkeys(b) ? 16 : 2 };
+	const struct bsn_layout_attr layout = { .parts = part,
+						.part_count = 2,
+						.rounds = has_mkeys(b) ? 16 : 2 };
 	const uint32_t bytes = 16 * layout.rounds;
 	const struct bsn_sge flat = bench_sge(b, 1, FLAT, bytes);
 	struct bsn_prepared prepared;
 	const struct bsn_map *map;
 	struct bsn_wr wr;
 
-	ok(bsn_layout_map(pool, b->ep[0], &layout, has_mkeys(b) ? BSN_MAP_KEY : 0, &map));
+	ok(try_map(b, pool, layout, has_mkeys(b) ? BSN_MAP_KEY : 0, &map));
 	complete_all(b); /* receives do not wait for the send queue */
 	fill_flat(b, 3);
 	ok(bsn_recv_sgl(b->rq[0], map->sge, map->sge_count, 5));
@@ -511,24 +448,24 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 		expect_done(b, b->cq[0], round, BSN_OPCODE_RDMA_WRITE);
 		assert_columns(b, 2, layout.rounds);
 	}
-	bsn_layout_unmap(map);
+	drop(map);
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-enum { PAGE = 512, PAGES = 70, QUICK_PAGES = 52 };
+enum { PAGE = 512, PAGES = 70 };
 
-static void use_pages(struct bench *b, struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+static void use_pages(struct bench *b, struct bsn_mkey_pool *pool, const struct bsn_part *part,
+		      uint32_t count)
 {
 	const struct bsn_wr wr = { .id = 9,
 				   .opcode = BSN_OPCODE_RDMA_WRITE,
 				   .flags = NOW,
 				   .remote = bench_remote(b, 1, 0) };
-	const struct bsn_part *const part = layout->parts;
-	const uint32_t count = layout->part_count;
+	const struct bsn_layout_attr layout = { .parts = part, .part_count = count };
 	const struct bsn_map *map;
 
 	memset(bench_at(b, 1, 0), 0, (size_t)PAGE * count);
-	ok(bsn_layout_map(pool, b->ep[0], layout, BSN_MAP_KEY, &map));
+	ok(try_map(b, pool, layout, BSN_MAP_KEY, &map));
 	assert_int_equal(map->length, PAGE * count);
 	ok(bsn_post_map(b->ep[0], &wr, map));
 	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
@@ -539,7 +476,7 @@ static void use_pages(struct bench *b, struct bsn_mkey_pool *pool, const struct 
 	write_by_peer(b, map->mkey->rkey, PAGE + 100, IBV_WC_SUCCESS);
 	assert_memory_equal(bench_at(b, 1, FLAT), (void *)(uintptr_t)part[0].addr, PAGE);
 	assert_memory_equal(bench_at(b, 1, FLAT + PAGE), (void *)(uintptr_t)part[1].addr, 100);
-	bsn_layout_unmap(map);
+	drop(map);
 }
 
 /* Few, and more of them than one WQE holds: pages in reverse. */
@@ -550,45 +487,43 @@ static void pages_of_one_size(struct bench *b)
 						 .page_bytes = PAGE };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
 	struct bsn_part part[PAGES];
-	struct bsn_layout five = { .parts = part, .part_count = 5, .rounds = 1 };
 
 	for (uint32_t count = 3; count <= PAGES; count += PAGES - 3) {
-		struct bsn_layout layout = { .parts = part, .part_count = count, .rounds = 1 };
 		for (uint32_t i = 0; i < count; i++)
 			part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 2 +
 							     (count - 1 - i) * (PAGE + 8),
 						     .bytes = PAGE,
 						     .lkey = b->mem[0]->lkey };
-		use_pages(b, pool, &layout);
+		use_pages(b, pool, part, count);
 		part[0].addr += 8;
-		ok(bsn_layout_commit(pool, &layout));
-		assert_true(count > QUICK_PAGES || layout.commit.padded);
-		use_pages(b, pool, &layout);
+		use_pages(b, pool, part, count);
 	}
 	part[1].bytes--;
-	refused(b, pool, EINVAL, "of pages", five);
-	ok(bsn_layout_commit(pool, &five));
-	refused(b, pool, EINVAL, "of pages", five);
+	refused(b, pool, EINVAL, "of pages",
+		(struct bsn_layout_attr){ .parts = part, .part_count = 5 });
 	part[1].bytes++;
 	part[0].stride = PAGE;
 	refused(b, pool, EINVAL, "of pages",
-		(struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 5 });
+		(struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 5 });
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* -- tables longer than one WQE can point to ---------------------------------------------------------- */
+/* -- tables longer than one WQE can point to --------------------------------------------------- */
 
 enum { LONG_TABLE = 65536, CHUNKS_BB = 2 * 3 };
 
-static struct bsn_layout long_list(const struct bsn_mr *mr)
+static struct bsn_layout *long_list(struct bsn_mkey_pool *pool, const struct bsn_mr *mr)
 {
 	struct bsn_part *part = calloc(LONG_TABLE, sizeof(*part));
+	struct bsn_layout *layout;
 
 	assert_non_null(part);
 	for (uint32_t i = 0; i < LONG_TABLE; i++)
 		part[i] =
 			(struct bsn_part){ .addr = mr->addr + 2 * i, .bytes = 1, .lkey = mr->lkey };
-	return (struct bsn_layout){ .parts = part, .part_count = LONG_TABLE, .rounds = 1 };
+	layout = make_layout(pool, part, LONG_TABLE, 1);
+	free(part);
+	return layout;
 }
 
 /* All but @room blocks of the queue are taken. */
@@ -614,55 +549,58 @@ static void a_long_table_comes_in_parts(struct bench *b)
 	const struct bsn_mkey_pool_attr attr = { .count = 2, .max_translations = LONG_TABLE };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
 	const struct bsn_sge whole = bench_sge(b, 1, 0, LONG_TABLE), local = bench_sge(b, 0, 0, 8);
-	struct bsn_layout layout;
+	struct bsn_layout *layout;
 	struct bsn_mkey *mkey;
 	struct bsn_mr *mr;
 
 	ok(bsn_buf_alloc(b->device, 2 * LONG_TABLE, NULL, &mr));
-	layout = long_list(mr);
+	layout = long_list(pool, mr);
 	for (uint32_t i = 0; i < 2 * LONG_TABLE; i++)
 		((uint8_t *)(uintptr_t)mr->addr)[i] = (uint8_t)(i * 3 + i / 512);
 	ok(bsn_mkey_take(pool, &mkey));
 	fill_queue(b, CHUNKS_BB - 1);
-	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, NOW), -EAGAIN);
+	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW), -EAGAIN);
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), b->sq[0]->capacity_bb - CHUNKS_BB + 1);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 	empty_queue(b);
-	configure(b, mkey, layout);
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
 	assert_int_equal(mkey->length, LONG_TABLE);
 	ok(bsn_read(b->ep[1], &whole, &(struct bsn_remote){ 0, mkey->rkey }, 4, NOW));
 	expect_done(b, b->cq[1], 4, BSN_OPCODE_RDMA_READ);
 	for (uint32_t i = 0; i < LONG_TABLE; i++)
 		assert_int_equal(*bench_at(b, 1, i), ((uint8_t *)(uintptr_t)mr->addr)[2 * i]);
 	ok(bsn_write(b->ep[0], &local, &(struct bsn_remote){ 0, 0 }, 5, 0));
-	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 6, NOW));
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 6, NOW));
 	expect_status(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	expect_status(b, b->cq[0], 6, BSN_OPCODE_UMR, IBV_WC_WR_FLUSH_ERR);
 	expect_nothing(b, b->cq[0]);
 	ok(bsn_mkey_give(mkey));
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_buf_free(mr));
-	free((void *)(uintptr_t)layout.parts);
 }
 
 static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
 {
 	const struct bsn_mkey_pool_attr attr = { .count = 1, .max_translations = LONG_TABLE };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
-	struct bsn_layout layout;
+	const struct bsn_map *map;
+	struct bsn_layout *layout;
 	struct bsn_mr *mr;
 
 	assert_true(b->sq[0]->capacity_bb < CHUNKS_BB);
 	ok(bsn_buf_alloc(b->device, 2 * LONG_TABLE, NULL, &mr));
-	layout = long_list(mr);
-	refused(b, pool, EMSGSIZE, "send_depth", layout);
+	layout = long_list(pool, mr);
+	assert_int_equal(bsn_layout_map(layout, b->ep[0], 0, &map), -EMSGSIZE);
+	assert_non_null(strstr(bsn_error_text(), "send_depth"));
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_buf_free(mr));
-	free((void *)(uintptr_t)layout.parts);
 }
 
-/* -- parts of more than 2^31 bytes -------------------------------------------------------------------- */
+/* -- parts of more than 2^31 bytes ------------------------------------------------------------- */
 
 #define HUGE_BYTES ((5ull << 29) + 4096)
 
@@ -677,17 +615,17 @@ static void write_around(struct bench *b, const struct bsn_mkey *mkey, uint64_t 
 }
 
 /* No message is so long, and none is cut off. */
-static void refuse_whole(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_layout layout)
+static void refuse_whole(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_layout_attr layout)
 {
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE,
 				   .flags = NOW,
 				   .remote = bench_remote(b, 1, 0) };
 	const struct bsn_map *map;
 
-	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+	ok(try_map(b, pool, layout, BSN_MAP_KEY, &map));
 	assert_int_equal(bsn_post_map(b->ep[0], &wr, map), -EMSGSIZE);
 	complete_all(b);
-	bsn_layout_unmap(map);
+	drop(map);
 }
 
 /* One takes several of them: 2^31 bytes and the rest. */
@@ -705,7 +643,8 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	part[0] = (struct bsn_part){ mr->addr + 4096, HUGE_BYTES - 4096, 0, mr->lkey, 0 };
 	part[1] = (struct bsn_part){ mr->addr, 8, 0, mr->lkey, 0 };
 	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 1 });
+	configure(b, mkey, pool,
+		  (struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 1 });
 	assert_true(mkey->length == HUGE_BYTES - 4096 + 8);
 	fill_flat(b, 9);
 	write_around(b, mkey, 1ull << 31);
@@ -714,21 +653,22 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	assert_int_equal(memory[HUGE_BYTES - 1], *bench_at(b, 1, FLAT));
 	assert_int_equal(memory[0], *bench_at(b, 1, FLAT + 1));
 	ok(bsn_mkey_give(mkey));
-	refuse_whole(b, pool, (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 1 });
+	refuse_whole(b, pool,
+		     (struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 1 });
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_mr_deregister(mr));
 	assert_int_equal(munmap(memory, HUGE_BYTES), 0);
 }
 
 /* A list whose bytes need 33 bits, of two keys in turn: it is no list of pages. */
-static void a_committed_list_of_4_gib(struct bench *b)
+static void a_list_of_4_gib(struct bench *b)
 {
 	const uint64_t part_bytes = 1ull << 30, bytes = 4 * part_bytes;
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	uint8_t *const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct bsn_part part[4];
-	struct bsn_layout layout = { .parts = part, .part_count = 4, .rounds = 1 };
+	struct bsn_layout *layout;
 	struct bsn_mkey *mkey;
 	struct bsn_mr *mr[2];
 
@@ -738,11 +678,12 @@ static void a_committed_list_of_4_gib(struct bench *b)
 	for (unsigned i = 0; i < 4; i++) /* the last one first */
 		part[i] = (struct bsn_part){ mr[0]->addr + (3 - i) * part_bytes, part_bytes, 0,
 					     mr[i % 2]->lkey, 0 };
-	ok(bsn_layout_commit(pool, &layout));
+	layout = make_layout(pool, part, 4, 1);
 	ok(bsn_mkey_take(pool, &mkey));
 	fill_flat(b, 9);
-	for (unsigned turn = 0; turn < 2; turn++) { /* the quick way is the second one */
-		configure(b, mkey, layout);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
 		assert_true(mkey->length == bytes);
 		for (unsigned i = 1; i < 4; i++) {
 			memory[(5 - i) * part_bytes - 1] = memory[(3 - i) * part_bytes] = 0;
@@ -752,19 +693,23 @@ static void a_committed_list_of_4_gib(struct bench *b)
 		}
 	}
 	ok(bsn_mkey_give(mkey));
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 	for (unsigned i = 0; i < 2; i++)
 		ok(bsn_mr_deregister(mr[i]));
 	assert_int_equal(munmap(memory, bytes), 0);
 }
 
-/* Rounds of several keys, whose parts are not of one length: the bytes of a round are those of all parts. */
-static void committed_rounds_of_several_keys(struct bench *b)
+/*
+ * Rounds of several keys, whose parts are not of one length: the bytes of a round are those of all
+ * parts.
+ */
+static void rounds_of_several_keys(struct bench *b)
 {
 	enum { PARTS = 6, ROUNDS = 5 };
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	struct bsn_part part[PARTS];
-	struct bsn_layout layout = { .parts = part, .part_count = PARTS, .rounds = ROUNDS };
+	struct bsn_layout *layout;
 	struct bsn_remote remote = { 0 };
 	uint32_t at, length = 0;
 	struct bsn_mkey *mkey;
@@ -781,11 +726,12 @@ static void committed_rounds_of_several_keys(struct bench *b)
 	}
 	for (uint32_t i = 0; i < 20000; i++)
 		*bench_at(b, 0, i) = (uint8_t)(i * 167 / 13);
-	ok(bsn_layout_commit(pool, &layout));
+	layout = make_layout(pool, part, PARTS, ROUNDS);
 	ok(bsn_mkey_take(pool, &mkey));
 	remote = bench_remote(b, 1, FLAT);
 	for (unsigned turn = 0; turn < 2; turn++) {
-		configure(b, mkey, layout);
+		ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
 		assert_int_equal(mkey->length, length);
 		memset(bench_at(b, 1, FLAT), 0, length);
 		sge = (struct bsn_sge){ 0, length, mkey->lkey };
@@ -799,11 +745,12 @@ static void committed_rounds_of_several_keys(struct bench *b)
 					    part[i % PARTS].bytes);
 	}
 	ok(bsn_mkey_give(mkey));
+	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_mr_deregister(twin));
 }
 
-/* -- windows ------------------------------------------------------------------------------------------ */
+/* -- windows ----------------------------------------------------------------------------------- */
 
 static void write_through(struct bench *b, const struct bsn_window *window,
 			  enum ibv_wc_status status)
@@ -931,11 +878,11 @@ static void windows_of_type_1_are_bound_anew(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("lengths are told", lengths_are_told), QUEUES },
-	{ CASE("a layout is found again", a_layout_is_found_again), QUEUES },
-	{ CASE("a layout is found by all its bytes", a_layout_is_found_by_all_its_bytes), QUEUES,
-	  DIRECT },
-	{ CASE("committed layouts are looked at once", committed_layouts_are_looked_at_once),
-	  QUEUES },
+	{ CASE("a layout keeps its mkey", a_layout_keeps_its_mkey), QUEUES, DIRECT },
+	{ CASE("a layout that went gives its mkey away", a_layout_that_went_gives_its_mkey_away),
+	  QUEUES, DIRECT },
+	{ CASE("layouts of every kind gather", layouts_of_every_kind_gather), QUEUES },
+	{ CASE("other memory may go", other_memory_may_go), QUEUES },
 	{ CASE("a late key is refused", a_late_key_is_refused), QUEUES, DIRECT },
 	{ CASE("others wait for its completion", others_wait_for_its_completion), QUEUES, DIRECT },
 	{ CASE("an invalidated mkey spans nothing", an_invalidated_mkey_spans_nothing), QUEUES,
@@ -958,9 +905,8 @@ static const struct bench_case cases[] = {
 	{ CASE("parts of more than a translation carries",
 	       parts_of_more_than_a_translation_carries),
 	  QUEUES, DIRECT, .is_model_only = true },
-	{ CASE("a committed list of 4 GiB", a_committed_list_of_4_gib), QUEUES, DIRECT,
-	  .is_model_only = true },
-	{ CASE("committed rounds of several keys", committed_rounds_of_several_keys), QUEUES, DIRECT },
+	{ CASE("a list of 4 GiB", a_list_of_4_gib), QUEUES, DIRECT, .is_model_only = true },
+	{ CASE("rounds of several keys", rounds_of_several_keys), QUEUES, DIRECT },
 	{ CASE("windows open and close", windows_open_and_close), QUEUES },
 	{ CASE("windows of type 1 are bound anew", windows_of_type_1_are_bound_anew), QUEUES,
 	  DIRECT },

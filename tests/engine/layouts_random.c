@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random layouts, of memory and of other layouts: what is gathered and scattered through them, by us and by
- * the peer, is what a plain copy, byte by byte, gives.
+ * Random layouts, of memory and of other layouts: what is gathered and scattered through them, by
+ * us and by the peer, is what a plain copy, byte by byte, gives.
  *
  * BSN_SEED repeats a run; BSN_ROUNDS is how often it is as long.
  */
@@ -19,13 +19,14 @@ enum {
 	ROUNDS = 10000,
 	MANY_LAYOUTS = 100000,
 	MANY_KEYS = 24,
+	SLACK_BYTES = 1 << 16,
 };
 
 static uint64_t seed;
 
 /* A layout, and where each of its bytes is in end 0's memory. */
 struct model {
-	struct bsn_layout layout;
+	struct bsn_layout_attr layout;
 	struct bsn_part parts[MAX_PARTS];
 	uint32_t length;
 	uint32_t at[AREA];
@@ -40,8 +41,8 @@ struct space {
 };
 
 /*
- * Each round has a seed of its own, so that its layouts are the same on every path, whatever else was drawn
- * before.
+ * Each round has a seed of its own, so that its layouts are the same on every path, whatever else
+ * was drawn before.
  */
 static void start_round(unsigned round)
 {
@@ -61,7 +62,7 @@ static uint32_t random_below(uint32_t n)
 	return n ? (uint32_t)(random_u64() % n) : 0;
 }
 
-/* -- models ----------------------------------------------------------------------------------------- */
+/* -- models ------------------------------------------------------------------------------------ */
 
 /* What the parts say, byte by byte. */
 static void resolve(struct model *m, const struct space *s)
@@ -132,7 +133,9 @@ static void make_model(struct model *m, const struct space *s)
 	}
 	for (uint32_t i = 0; stride && i < count; i++)
 		m->parts[i].stride = stride;
-	m->layout = (struct bsn_layout){ .parts = m->parts, .part_count = count, .rounds = rounds };
+	m->layout = (struct bsn_layout_attr){ .parts = m->parts,
+					      .part_count = count,
+					      .rounds = rounds };
 	resolve(m, s);
 }
 
@@ -143,7 +146,7 @@ static struct space memory_of(struct bench *b, uint32_t first, uint32_t bytes)
 	};
 }
 
-/* -- moving data -------------------------------------------------------------------------------------- */
+/* -- moving data ------------------------------------------------------------------------------- */
 
 /* Noise, made once, from anywhere on. */
 static void fill(struct bench *b)
@@ -240,13 +243,13 @@ static void random_layouts(struct bench *b)
 
 	for (unsigned round = 0; round < rounds_of(b); round++) {
 		const struct space s = memory_of(b, 0, AREA);
+		struct bsn_layout *layout;
 		const struct bsn_map *map;
 
 		start_round(round);
 		make_model(&m, &s);
-		if (round % 2)
-			ok(bsn_layout_commit(pool, &m.layout));
-		ok(bsn_layout_map(pool, b->ep[0], &m.layout, 0, &map));
+		ok(bsn_layout_create(pool, &m.layout, &layout));
+		ok(bsn_layout_map(layout, b->ep[0], 0, &map));
 		assert_int_equal(map->length, m.length);
 		if (fits_queue(b, map)) {
 			gather(b, &m, map);
@@ -256,19 +259,20 @@ static void random_layouts(struct bench *b)
 			too_many++;
 		}
 		bsn_layout_unmap(map);
-		if (!has_mkeys(b))
-			continue;
-		ok(bsn_layout_map(pool, b->ep[0], &m.layout, BSN_MAP_KEY, &map));
-		gather(b, &m, map);
-		reach(b, &m, map);
-		bsn_layout_unmap(map);
+		if (has_mkeys(b)) {
+			ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
+			gather(b, &m, map);
+			reach(b, &m, map);
+			bsn_layout_unmap(map);
+		}
+		ok(bsn_layout_destroy(layout));
 	}
 	print_message("# %u layouts, of which %u have too many SGEs for the queue\n", rounds_of(b),
 		      too_many);
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* -- overlaps --------------------------------------------------------------------------------------- */
+/* -- overlaps ---------------------------------------------------------------------------------- */
 
 enum { BLOCKS = 70, CELL = 32 };
 
@@ -284,7 +288,7 @@ static bool do_blocks_meet(const struct bsn_part *a, const struct bsn_part *b, u
 	return false;
 }
 
-static bool do_any_meet(const struct bsn_layout *layout)
+static bool do_any_meet(const struct bsn_layout_attr *layout)
 {
 	const struct bsn_part *const parts = layout->parts;
 
@@ -297,10 +301,11 @@ static bool do_any_meet(const struct bsn_layout *layout)
 }
 
 /*
- * Blocks in cells of their own, in any order, of one piece of memory or of several, of one stride or of
- * several; in some layouts a few are too long for their cells. Unknown memory may be far apart.
+ * Blocks in cells of their own, in any order, of one piece of memory or of several, of one stride
+ * or of several; in some layouts a few are too long for their cells. Unknown memory may be far
+ * apart, or all but one block may crowd.
  */
-static void make_blocks(struct bench *b, struct bsn_layout *layout, struct bsn_part *parts)
+static void make_blocks(struct bench *b, struct bsn_layout_attr *layout, struct bsn_part *parts)
 {
 	const bool is_known = random_u64() % 2, is_sorted = random_u64() % 3 == 0;
 	const uint64_t keys = 1 + random_u64() % 3;
@@ -321,6 +326,8 @@ static void make_blocks(struct bench *b, struct bsn_layout *layout, struct bsn_p
 		parts[other].stride += has_many_strides ? CELL * (random_u64() % 3) : 0;
 		parts[other].lkey += is_known ? 0 : (uint32_t)(random_u64() % keys) << 8;
 	}
+	if (!is_known && random_u64() % 4 == 0)
+		parts[random_u64() % count].addr += 1ull << 40;
 }
 
 static void overlaps_are_found_in_any_order(struct bench *b)
@@ -333,14 +340,17 @@ static void overlaps_are_found_in_any_order(struct bench *b)
 
 	for (unsigned round = 0; round < rounds_of(b); round++) {
 		struct bsn_part parts[BLOCKS];
-		struct bsn_layout layout = { .parts = parts };
+		struct bsn_layout_attr layout = { .parts = parts };
+		struct bsn_layout *made;
 		int err;
 
 		start_round(round);
 		layout.part_count = 1 + (uint32_t)(random_u64() % BLOCKS);
 		layout.rounds = random_u64() % 2 ? 3 : 1;
 		make_blocks(b, &layout, parts);
-		err = bsn_layout_commit(pool, &layout);
+		err = bsn_layout_create(pool, &layout, &made);
+		if (!err)
+			ok(bsn_layout_destroy(made));
 		if (err != (do_any_meet(&layout) ? -ENOTUNIQ : 0))
 			fail_msg("%d: %u parts, %u rounds: %s", err, layout.part_count,
 				 layout.rounds, bsn_error_text());
@@ -350,11 +360,12 @@ static void overlaps_are_found_in_any_order(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* -- by hand ---------------------------------------------------------------------------------------- */
+/* -- by hand ----------------------------------------------------------------------------------- */
 
 static int compare_parts(const void *a, const void *b)
 {
-	const uint64_t x = ((const struct bsn_part *)a)->addr, y = ((const struct bsn_part *)b)->addr;
+	const uint64_t x = ((const struct bsn_part *)a)->addr,
+		       y = ((const struct bsn_part *)b)->addr;
 
 	return x < y ? -1 : x > y;
 }
@@ -407,66 +418,84 @@ static void gather_by(struct bench *b, const struct model *m, const struct bsn_m
 	gather(b, m, &map);
 }
 
-/* A change may make a key that of an mkey, of which bsn_layout_commit() leaves all to bsn_mkey_configure(). */
-static bool has_other_key(const struct bsn_layout *layout, uint32_t lkey, uint32_t twin)
+/* Whether a part lies in the memory that it names. */
+static bool is_inside(const struct bsn_part *part, const struct bsn_mr *mr, uint32_t rounds)
+{
+	const uint64_t at = part->addr - mr->addr, others = (rounds - 1) * part->stride;
+
+	return at < mr->length && part->bytes <= mr->length &&
+	       at + others + part->bytes <= mr->length;
+}
+
+static bool is_right(const struct bsn_layout_attr *layout, const struct bsn_mr *const mr[2])
+{
+	for (uint32_t i = 0; i < layout->part_count; i++) {
+		const struct bsn_part *const part = &layout->parts[i];
+		if (!part->bytes || part->reserved ||
+		    (layout->rounds > 1 && part->stride < part->bytes) ||
+		    !is_inside(part, mr[part->lkey == mr[1]->lkey], layout->rounds))
+			return false;
+	}
+	return !do_any_meet(layout);
+}
+
+/* A change may make a key that of an mkey. */
+static bool has_other_key(const struct bsn_layout_attr *layout, const struct bsn_mr *const mr[2])
 {
 	for (uint32_t i = 0; i < layout->part_count; i++)
-		if (layout->parts[i].lkey != lkey && layout->parts[i].lkey != twin)
+		if (layout->parts[i].lkey != mr[0]->lkey && layout->parts[i].lkey != mr[1]->lkey)
 			return true;
 	return false;
 }
 
-/*
- * The same layouts to one mkey after the other, so that each is looked at in the way of the last one: what is right is
- * configured, what is not is refused as bsn_layout_commit() refuses it, and never one whose parts meet.
- */
+/* Layouts to one mkey, one after the other; what was made wrong, and only that, is refused. */
 static void configured_layouts(struct bench *b)
 {
-	struct bsn_mkey_pool *pool = make_pool(b, 2, 2048), *judge = make_pool(b, 1, 2048);
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 2048);
 	unsigned refusals = 0;
+	const struct bsn_mr *mr[2] = { b->mem[0], NULL };
 	struct bsn_mkey *mkey;
 	static struct model m;
 	struct bsn_mr *twin;
 
 	if (!has_mkeys(b)) {
-		ok(bsn_mkey_pool_destroy(judge));
 		ok(bsn_mkey_pool_destroy(pool));
 		return;
 	}
 	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, AREA, NULL, &twin));
+	mr[1] = twin;
 	ok(bsn_mkey_take(pool, &mkey));
 	for (unsigned round = 0; round < rounds_of(b); round++) {
 		const struct space s = memory_of(b, 0, AREA);
-		struct bsn_layout copy;
-		int err, wanted;
+		struct bsn_layout *layout;
+		int err;
 
 		start_round(round);
 		make_configured(&m, &s, random_below(3) ? 0 : twin->lkey);
+		ok(bsn_layout_create(pool, &m.layout, &layout));
 		for (unsigned again = random_below(3); again; again--)
-			ok(bsn_mkey_configure(b->ep[0], mkey, &m.layout, 0, 0));
-		ok(bsn_mkey_configure(b->ep[0], mkey, &m.layout, 0, 0));
+			ok(bsn_mkey_configure(b->ep[0], mkey, layout, 0, 0));
+		ok(bsn_mkey_configure(b->ep[0], mkey, layout, 0, 0));
+		ok(bsn_layout_destroy(layout));
 		gather_by(b, &m, mkey);
 		for (unsigned changes = 1 + random_below(2); changes; changes--)
 			change(&m.parts[random_below(m.layout.part_count)]);
-		copy = m.layout;
-		wanted = bsn_layout_commit(judge, &copy);
-		err = bsn_mkey_configure(b->ep[0], mkey, &m.layout, 0, 0);
-		if (!wanted && has_other_key(&m.layout, s.lkey, twin->lkey))
-			wanted = err;
-		if (err != wanted || (!err && do_any_meet(&m.layout)))
-			fail_msg("%d (%s), not %d: %u parts, %u rounds", err, bsn_error_text(), wanted,
+		err = bsn_layout_create(pool, &m.layout, &layout);
+		if (!has_other_key(&m.layout, mr) && !err != is_right(&m.layout, mr))
+			fail_msg("%d (%s): %u parts, %u rounds", err, bsn_error_text(),
 				 m.layout.part_count, m.layout.rounds);
+		if (!err)
+			ok(bsn_layout_destroy(layout));
 		refusals += !!err;
 		complete_all(b);
 	}
 	assert_in_range(refusals, rounds_of(b) / 4, rounds_of(b) - 1);
 	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(judge));
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_mr_deregister(twin));
 }
 
-/* -- nested ----------------------------------------------------------------------------------------- */
+/* -- nested ------------------------------------------------------------------------------------ */
 
 /* Layouts of layouts, each an mkey by hand. */
 static void nested_layouts(struct bench *b)
@@ -482,6 +511,7 @@ static void nested_layouts(struct bench *b)
 	}
 	for (unsigned round = 0; round < rounds_of(b); round++) {
 		struct space s = memory_of(b, 0, AREA / 8);
+		struct bsn_layout *layout;
 		struct bsn_mkey *mkey[MAX_DEPTH];
 		const struct bsn_map *map;
 
@@ -489,20 +519,21 @@ static void nested_layouts(struct bench *b)
 		for (unsigned depth = 0; depth < MAX_DEPTH - 1; depth++) {
 			make_model(&m[depth], &s);
 			ok(bsn_mkey_take(pool, &mkey[depth]));
-			ok(bsn_mkey_configure(b->ep[0], mkey[depth], &m[depth].layout, 0, 0));
+			ok(configure_by(b, mkey[depth], pool, m[depth].layout, 0));
 			s = (struct space){ .lkey = mkey[depth]->lkey,
 					    .at = m[depth].at,
 					    .bytes = m[depth].length };
 		}
 		make_model(&m[MAX_DEPTH - 1], &s);
-		ok(bsn_layout_map(pool, b->ep[0], &m[MAX_DEPTH - 1].layout, BSN_MAP_KEY, &map));
+		ok(bsn_layout_create(pool, &m[MAX_DEPTH - 1].layout, &layout));
+		ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
 		gather(b, &m[MAX_DEPTH - 1], map);
 		scatter(b, &m[MAX_DEPTH - 1], map);
 		reach(b, &m[MAX_DEPTH - 1], map);
 		assert_int_equal(bsn_mkey_give(mkey[0]), -EBUSY);
 		bsn_layout_unmap(map);
-		assert_int_equal(bsn_mkey_give(mkey[1]), -EBUSY); /* remembered */
-		ok(bsn_mkey_pool_forget(pool));
+		assert_int_equal(bsn_mkey_give(mkey[1]), -EBUSY); /* the layout is there */
+		ok(bsn_layout_destroy(layout));
 		for (unsigned depth = MAX_DEPTH - 1; depth--;)
 			ok(bsn_mkey_give(mkey[depth]));
 	}
@@ -535,8 +566,8 @@ static void post_one(struct bench *b, struct bsn_mkey_pool *pool, struct life *l
 	do {
 		make_model(&m, &s);
 	} while (!has_mkeys(b) && m.layout.part_count * m.layout.rounds > b->sq[0]->max_sge);
-	ok(bsn_layout_map(pool, b->ep[0], &m.layout,
-			  has_mkeys(b) && random_below(2) ? BSN_MAP_KEY : 0, &life->maps[id]));
+	ok(try_map(b, pool, m.layout, has_mkeys(b) && random_below(2) ? BSN_MAP_KEY : 0,
+		   &life->maps[id]));
 	ok(bsn_post_map(b->ep[0], &wr, life->maps[id]));
 	life->is_signaled[life->posted++] = signals;
 }
@@ -548,9 +579,9 @@ static void take_one(struct bench *b, struct life *life, const struct bsn_comple
 
 	assert_true(c->id >= life->due && c->id < life->posted);
 	assert_int_equal(c->opcode, BSN_OPCODE_RDMA_WRITE);
-	assert_int_equal(c->status, !has_failed		    ? IBV_WC_SUCCESS :
-				    c->id == life->fails_at ? IBV_WC_REM_ACCESS_ERR :
-							      IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(c->status, !has_failed               ? IBV_WC_SUCCESS
+				    : c->id == life->fails_at ? IBV_WC_REM_ACCESS_ERR
+							      : IBV_WC_WR_FLUSH_ERR);
 	for (; life->due < c->id; life->due++)
 		assert_true(life->due < life->fails_at && !life->is_signaled[life->due] &&
 			    !b->test->qp.signal_all);
@@ -599,16 +630,18 @@ static void layouts_under_failures(struct bench *b)
 		take_all(b, &life);
 		assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 		for (unsigned i = 0; i < LIFE; i++)
-			bsn_layout_unmap(life.maps[i]);
+			drop(life.maps[i]);
 		if (life.fails_at < LIFE)
 			connect_anew(b);
 	}
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* -- however many ------------------------------------------------------------------------------------ */
+/* -- however many ------------------------------------------------------------------------------ */
 
-/* Mkeys that were seen; how many are new is what is asked for. The low byte of their keys changes. */
+/*
+ * Mkeys that were seen; how many are new is what is asked for. The low byte of their keys changes.
+ */
 static uint32_t count_key(uint32_t *keys, uint32_t count, uint32_t key)
 {
 	key >>= 8;
@@ -626,7 +659,7 @@ static void map_random(struct bench *b, struct bsn_mkey_pool *pool, const struct
 	static struct model m;
 
 	make_model(&m, &s);
-	ok(bsn_layout_map(pool, b->ep[0], &m.layout, has_mkeys(b) ? BSN_MAP_KEY : 0, map));
+	ok(try_map(b, pool, m.layout, has_mkeys(b) ? BSN_MAP_KEY : 0, map));
 	assert_int_equal((*map)->length, m.length);
 }
 
@@ -644,7 +677,7 @@ static uint32_t use_sixteen(struct bench *b, struct bsn_mkey_pool *pool, uint32_
 			complete_all(b);
 	}
 	for (unsigned i = 0; i < 16; i++)
-		bsn_layout_unmap(maps[i]);
+		drop(maps[i]);
 	return count;
 }
 
@@ -662,8 +695,8 @@ static void many_layouts_leave_nothing(struct bench *b)
 		if (i == turns / 100)
 			before = mallinfo2().uordblks;
 	}
-	if (b->is_model)
-		assert_int_equal(mallinfo2().uordblks, before);
+	if (b->is_model) /* malloc() keeps some of what is given back, and counts it as in use */
+		assert_in_range(mallinfo2().uordblks, 0, before + SLACK_BYTES);
 	ok(bsn_mkey_pool_destroy(pool));
 }
 

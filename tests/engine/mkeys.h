@@ -29,7 +29,8 @@ static inline struct bsn_mkey_pool *make_pool_of(struct bench *b,
 	return pool;
 }
 
-static inline struct bsn_mkey_pool *make_pool(struct bench *b, uint32_t count, uint32_t translations)
+static inline struct bsn_mkey_pool *make_pool(struct bench *b, uint32_t count,
+					      uint32_t translations)
 {
 	const struct bsn_mkey_pool_attr attr = { .count = count, .max_translations = translations };
 
@@ -39,10 +40,9 @@ static inline struct bsn_mkey_pool *make_pool(struct bench *b, uint32_t count, u
 /* Every 256 bytes 8 of end 0's memory, from the nth 8 on. */
 static inline struct bsn_part column(struct bench *b, uint32_t n)
 {
-	return (struct bsn_part){ .addr = b->mem[0]->addr + 8 * n,
-				  .bytes = 8,
-				  .stride = 256,
-				  .lkey = b->mem[0]->lkey };
+	return (struct bsn_part){
+		.addr = b->mem[0]->addr + 8 * n, .bytes = 8, .stride = 256, .lkey = b->mem[0]->lkey
+	};
 }
 
 /* All that was posted by end 0. */
@@ -70,13 +70,63 @@ static inline void connect_anew(struct bench *b)
 	bench_connect(b);
 }
 
+static inline struct bsn_layout *make_layout(struct bsn_mkey_pool *pool,
+					     const struct bsn_part *parts, uint32_t count,
+					     uint32_t rounds)
+{
+	const struct bsn_layout_attr attr = { .parts = parts,
+					      .part_count = count,
+					      .rounds = rounds };
+	struct bsn_layout *layout;
+
+	ok(bsn_layout_create(pool, &attr, &layout));
+	return layout;
+}
+
+/* A layout is made, and mapped; drop() undoes both. Neither is there after an error. */
+static inline int try_map(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_layout_attr attr,
+			  unsigned flags, const struct bsn_map **map)
+{
+	struct bsn_layout *layout;
+	int err = bsn_layout_create(pool, &attr, &layout);
+
+	if (err)
+		return err;
+	err = bsn_layout_map(layout, b->ep[0], flags, map);
+	if (err)
+		ok(bsn_layout_destroy(layout));
+	return err;
+}
+
+static inline void drop(const struct bsn_map *map)
+{
+	struct bsn_layout *const layout = map->layout;
+
+	bsn_layout_unmap(map);
+	ok(bsn_layout_destroy(layout));
+}
+
+/* Posts the UMR by which an mkey spans a layout that is not kept. */
+static inline int configure_by(struct bench *b, struct bsn_mkey *mkey, struct bsn_mkey_pool *pool,
+			       struct bsn_layout_attr attr, unsigned flags)
+{
+	struct bsn_layout *layout;
+	int err = bsn_layout_create(pool, &attr, &layout);
+
+	if (err)
+		return err;
+	err = bsn_mkey_configure(b->ep[0], mkey, layout, 7, flags);
+	ok(bsn_layout_destroy(layout));
+	return err;
+}
+
 /* It is refused so, by a text that has these words. */
 static inline void refused(struct bench *b, struct bsn_mkey_pool *pool, int error, const char *text,
-			   struct bsn_layout layout)
+			   struct bsn_layout_attr layout)
 {
 	const struct bsn_map *map = NULL;
 
-	assert_int_equal(bsn_layout_map(pool, b->ep[0], &layout, 0, &map), -error);
+	assert_int_equal(try_map(b, pool, layout, 0, &map), -error);
 	if (!strstr(bsn_error_text(), text))
 		fail_msg("\"%s\" is not in: %s", text, bsn_error_text());
 	assert_null(map);

@@ -8,7 +8,6 @@ meson test -C build bsn-perf --test-args=--only=sweep
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -123,15 +122,8 @@ def main(cases):
     return 1 if failed else 0
 
 
-def main_of_limits(cases, today):
-    """main() of a script of limits that callgrind's counts keep; with --write, today() instead: the
-    lines of the script's own table TODAY, written into it anew."""
-    if '--write' in sys.argv:
-        path = pathlib.Path(cases['__file__'])
-        lines, text = today(), path.read_text(encoding='utf-8')
-        path.write_text(re.sub(r'(?ms)(?<=^TODAY = \{\n).*?(?=^\})', lambda _: lines, text, count=1),
-                        encoding='utf-8')
-        return 0
+def main_of_limits(cases):
+    """main() of a script of limits that callgrind's counts keep."""
     if not shutil.which('valgrind'):
         print('1..0 # SKIP valgrind is not installed')
         return 0

@@ -109,4 +109,4 @@ def test_without_valgrind(bench):
                     '--instructions', PATH='/nonexistent')
 
 
-sys.exit(main_of_limits(globals(), None))
+sys.exit(main_of_limits(globals()))

@@ -60,4 +60,4 @@ def test_a_message_is_there_before_a_send_is(bench):
         check(bus['message'] < bus['ibv'] and bus['message'] < bus['send'], f'{qps} QPs: {trips}')
 
 
-sys.exit(main_of_limits(globals(), None))
+sys.exit(main_of_limits(globals()))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `bsn-perf layout` compares: rows are operations on layouts (layout_rows.c), columns are ways to
- * have them done. Each column has queue pairs of its own, connected to themselves, on the same device
- * and the same memory. A measured region is one call of a run function; preparations, and what is left
- * afterwards, are outside of it.
+ * What `bsn-perf layout` compares: rows are operations on layouts (layout_rows.c), columns are ways
+ * to have them done. Each column has queue pairs of its own, connected to themselves, on the same
+ * device and the same memory. A measured region is one call of a run function; preparations, and
+ * what is left afterwards, are outside of it.
  */
 #ifndef LAYOUT_H
 #define LAYOUT_H
@@ -32,8 +32,7 @@ enum {
 
 enum layout_what {
 	LAYOUT_CONFIGURE,  /* an mkey */
-	LAYOUT_HIT_LAST,   /* the layout that was mapped last is mapped again */
-	LAYOUT_HIT,        /* one of many that are remembered */
+	LAYOUT_HIT,        /* a layout that has its mkey is mapped */
 	LAYOUT_HIT_HANDLE, /* an mkey that was kept: only whether it is ready */
 	LAYOUT_UNMAP,
 	LAYOUT_SEND_NEW,   /* a column of the matrix, by an mkey configured for it */
@@ -60,7 +59,7 @@ struct layout_row {
 	unsigned count; /* operations of a region */
 };
 
-enum { LAYOUT_ROW_COUNT = 29 };
+enum { LAYOUT_ROW_COUNT = 27 };
 extern const struct layout_row layout_rows[LAYOUT_ROW_COUNT];
 
 struct layout_rig {
@@ -100,14 +99,12 @@ struct layout_side {
 	int (*finish)(void *state, const struct layout_row *row, unsigned count);
 };
 
-extern const struct layout_side layout_bunsen, layout_uncommitted, layout_commit, layout_bunsen_map,
-	layout_mlx5;
+extern const struct layout_side layout_bunsen, layout_create, layout_bunsen_map, layout_mlx5;
 
 /* The columns of the report, in its order; the last one is the loop alone, and not reported. */
 enum {
 	LAYOUT_SIDE_BUNSEN,
-	LAYOUT_SIDE_UNCOMMITTED,
-	LAYOUT_SIDE_COMMIT,
+	LAYOUT_SIDE_CREATE,
 	LAYOUT_SIDE_MAP,
 	LAYOUT_SIDE_MLX5,
 	LAYOUT_SIDES,
@@ -116,7 +113,7 @@ enum {
 };
 extern const struct layout_side *const layout_sides[LAYOUT_SIDES_ALL];
 
-/* -- results -------------------------------------------------------------------------------------- */
+/* -- results ----------------------------------------------------------------------------------- */
 
 /* A negative figure was not measured. */
 struct layout_figures {
@@ -149,7 +146,10 @@ struct layout_meter {
 int layout_region(const struct layout *layout, unsigned side, unsigned row, unsigned count,
 		  const struct layout_meter *meter);
 
-/* Counts instructions under callgrind, and bus requests (layout_count.c): in a child of its own each. */
+/*
+ * Counts instructions under callgrind, and bus requests (layout_count.c): in a child of its own
+ * each.
+ */
 int layout_count_instructions(struct layout *layout);
 int layout_count_bus(struct layout *layout);
 /* In the child. */

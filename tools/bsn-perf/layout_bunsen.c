@@ -12,7 +12,7 @@ enum {
 	DEPTH = 512,
 	LONG_DEPTH = 64,
 	FLAGS = BSN_F_SIGNALED | BSN_F_RING,
-	REMEMBERED = 4 * LAYOUT_REGION_MAX,
+	MKEYS = 4 * LAYOUT_REGION_MAX,
 };
 
 /* The queue pairs: of one SGE a request, and of as many as the device takes. */
@@ -26,20 +26,20 @@ struct state {
 	struct bsn_mr *mr[2]; /* the same memory */
 	struct bsn_cq *cq;
 	struct queue one, rows, many;
-	struct bsn_mkey_pool *pool; /* of layouts that are remembered */
+	struct bsn_mkey_pool *pool; /* an mkey for each layout */
 	struct bsn_mkey_pool
-		*small_pool;             /* of one region's layouts, so that each next one is new */
+		*small_pool; /* for one region's, so that each next layout has none yet */
 	struct bsn_mkey_pool *page_pool; /* NULL: the device has none */
 	struct bsn_mkey *mkey, *page_mkey;
-	unsigned turn; /* which of two sets of layouts is mapped anew */
-	struct bsn_layout layouts[2 * LAYOUT_REGION_MAX];
-	bool is_committed; /* they are */
+	unsigned turn; /* which of two sets of layouts is mapped for the first time */
+	struct bsn_layout_attr attr[2 * LAYOUT_REGION_MAX];
 	struct bsn_part parts[2 * LAYOUT_REGION_MAX][LAYOUT_PARTS_MAX];
+	struct bsn_layout *layouts[2 * LAYOUT_REGION_MAX]; /* NULL: there is none */
 	const struct bsn_map *maps[LAYOUT_REGION_MAX];
 	struct bsn_sge sges[LAYOUT_MATRIX];
 };
 
-/* -- what is measured ------------------------------------------------------------------------- */
+/* -- what is measured -------------------------------------------------------------------------- */
 
 static int run_configure(void *arg, unsigned count)
 {
@@ -48,7 +48,7 @@ static int run_configure(void *arg, unsigned count)
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_mkey_configure(s->one.ep, s->mkey, &s->layouts[0], i, FLAGS);
+		bad |= bsn_mkey_configure(s->one.ep, s->mkey, s->layouts[0], i, FLAGS);
 	}
 	return bad;
 }
@@ -60,19 +60,19 @@ static int run_configure_pages(void *arg, unsigned count)
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_mkey_configure(s->one.ep, s->page_mkey, &s->layouts[0], i, FLAGS);
+		bad |= bsn_mkey_configure(s->one.ep, s->page_mkey, s->layouts[0], i, FLAGS);
 	}
 	return bad;
 }
 
-static int run_commit(void *arg, unsigned count)
+static int run_create(void *arg, unsigned count)
 {
 	struct state *s = arg;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_layout_commit(s->pool, &s->layouts[i]);
+		bad |= bsn_layout_create(s->pool, &s->attr[i], &s->layouts[i]);
 	}
 	return bad;
 }
@@ -80,13 +80,12 @@ static int run_commit(void *arg, unsigned count)
 static int run_map_new(void *arg, unsigned count)
 {
 	struct state *s = arg;
-	const struct bsn_layout *layouts = s->layouts + s->turn;
+	struct bsn_layout *const *layouts = s->layouts + s->turn;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_layout_map(s->small_pool, s->one.ep, &layouts[i], BSN_MAP_KEY,
-				      &s->maps[i]);
+		bad |= bsn_layout_map(layouts[i], s->one.ep, BSN_MAP_KEY, &s->maps[i]);
 	}
 	return bad;
 }
@@ -98,19 +97,7 @@ static int run_map(void *arg, unsigned count)
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_layout_map(s->pool, s->one.ep, &s->layouts[i], 0, &s->maps[i]);
-	}
-	return bad;
-}
-
-static int run_map_last(void *arg, unsigned count)
-{
-	struct state *s = arg;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= bsn_layout_map(s->pool, s->one.ep, &s->layouts[0], 0, &s->maps[i]);
+		bad |= bsn_layout_map(s->layouts[i], s->one.ep, 0, &s->maps[i]);
 	}
 	return bad;
 }
@@ -138,7 +125,7 @@ static int run_unmap(void *arg, unsigned count)
 	return 0;
 }
 
-/* -- a column of the matrix ------------------------------------------------------------------- */
+/* -- a column of the matrix -------------------------------------------------------------------- */
 
 static struct bsn_remote remote_of(const struct state *s, uint64_t offset)
 {
@@ -158,7 +145,7 @@ static int send_new(void *arg, unsigned count)
 	int bad = 0;
 
 	while (count--) {
-		bad |= bsn_mkey_configure(s->one.ep, s->mkey, &s->layouts[0], 0, 0);
+		bad |= bsn_mkey_configure(s->one.ep, s->mkey, s->layouts[0], 0, 0);
 		bad |= bsn_write(s->one.ep, &sge, &remote, 1, FLAGS);
 	}
 	return bad;
@@ -173,7 +160,7 @@ static int send_known(void *arg, unsigned count)
 	int bad = 0;
 
 	while (count--) {
-		bad |= bsn_layout_map(s->pool, s->one.ep, &s->layouts[0], 0, &s->maps[0]);
+		bad |= bsn_layout_map(s->layouts[0], s->one.ep, 0, &s->maps[0]);
 		bad |= bsn_post_map(s->one.ep, &wr, s->maps[0]);
 	}
 	return bad;
@@ -234,7 +221,6 @@ static layout_run *run_of(const struct layout_row *row)
 {
 	static layout_run *const runs[] = {
 		[LAYOUT_CONFIGURE] = run_configure,
-		[LAYOUT_HIT_LAST] = run_map_last,
 		[LAYOUT_HIT] = run_map,
 		[LAYOUT_HIT_HANDLE] = run_look_at_handle,
 		[LAYOUT_UNMAP] = run_unmap,
@@ -248,9 +234,9 @@ static layout_run *run_of(const struct layout_row *row)
 	return row->is_pages ? run_configure_pages : runs[row->what];
 }
 
-static layout_run *run_of_commit(const struct layout_row *row)
+static layout_run *run_of_create(const struct layout_row *row)
 {
-	return row->what == LAYOUT_CONFIGURE && !row->is_pages ? run_commit : NULL;
+	return row->what == LAYOUT_CONFIGURE && !row->is_pages ? run_create : NULL;
 }
 
 static layout_run *run_of_map(const struct layout_row *row)
@@ -258,7 +244,7 @@ static layout_run *run_of_map(const struct layout_row *row)
 	return row->what == LAYOUT_CONFIGURE && !row->is_pages ? run_map_new : NULL;
 }
 
-/* -- what is not measured --------------------------------------------------------------------- */
+/* -- what is not measured ---------------------------------------------------------------------- */
 
 static int drain(struct state *s, unsigned count)
 {
@@ -293,37 +279,54 @@ static void unmap(struct state *s, unsigned count)
 		bsn_layout_unmap(s->maps[i]);
 }
 
-static int make_layouts(struct state *s, const struct layout_row *row)
+static void destroy_layouts(struct state *s)
+{
+	for (unsigned i = 0; i < 2 * LAYOUT_REGION_MAX; i++) {
+		bsn_layout_destroy(s->layouts[i]);
+		s->layouts[i] = NULL;
+	}
+}
+
+static void describe(struct state *s, const struct layout_row *row)
 {
 	const uint32_t lkeys[2] = { s->mr[0]->lkey, s->mr[1]->lkey };
-	int bad = 0;
 
 	for (unsigned i = 0; i < 2 * LAYOUT_REGION_MAX; i++) {
 		layout_make_parts(s->rig, row, i, lkeys, s->parts[i]);
-		s->layouts[i] = (struct bsn_layout){ .parts = s->parts[i],
-						     .part_count = layout_part_count(row),
-						     .rounds = layout_round_count(row) };
-		if (s->is_committed)
-			bad |= bsn_layout_commit(row->is_pages ? s->page_pool : s->pool,
-						 &s->layouts[i]);
+		s->attr[i] = (struct bsn_layout_attr){ .parts = s->parts[i],
+						       .part_count = layout_part_count(row),
+						       .rounds = layout_round_count(row) };
 	}
+}
+
+static int make_layouts(struct state *s, const struct layout_row *row, struct bsn_mkey_pool *pool)
+{
+	int bad = 0;
+
+	destroy_layouts(s);
+	describe(s, row);
+	for (unsigned i = 0; i < 2 * LAYOUT_REGION_MAX && !bad; i++)
+		bad = bsn_layout_create(pool, &s->attr[i], &s->layouts[i]);
 	return bad;
 }
 
-static int prepare_layouts(struct state *s, const struct layout_row *row)
+static int prepare(void *arg, const struct layout_row *row)
 {
-	int bad = make_layouts(s, row);
+	struct state *s = arg;
+	int bad = make_layouts(s, row, row->is_pages ? s->page_pool : s->pool);
 
 	if (bad)
 		return bad;
 	switch (row->what) {
-	case LAYOUT_HIT_LAST:
 	case LAYOUT_HIT:
-	case LAYOUT_SEND_KNOWN: /* they are to be remembered, the first one as the last */
-		for (unsigned i = row->count; i-- && !bad;)
-			bad = bsn_layout_map(s->pool, s->one.ep, &s->layouts[i], 0, &s->maps[i]);
+	case LAYOUT_SEND_KNOWN: /* each has its mkey */
+		bad = run_map(s, row->count);
 		if (!bad)
 			bad = settle(s);
+		if (!bad)
+			unmap(s, row->count);
+		if (!bad) /* once more, so that each is known to be ready */
+			bad = run_map(s, row->count);
 		if (!bad)
 			unmap(s, row->count);
 		return bad;
@@ -331,27 +334,41 @@ static int prepare_layouts(struct state *s, const struct layout_row *row)
 		bad = run_map(s, row->count);
 		return bad ? bad : settle(s);
 	case LAYOUT_HIT_HANDLE:
-		bad = bsn_mkey_configure(s->one.ep, s->mkey, &s->layouts[0], 0, 0);
+		bad = bsn_mkey_configure(s->one.ep, s->mkey, s->layouts[0], 0, 0);
+		return bad ? bad : settle(s);
+	case LAYOUT_CONFIGURE:
+	case LAYOUT_SEND_NEW: /* what the mkey spans so far is none of the layouts that went */
+		bad = bsn_mkey_configure(s->one.ep, row->is_pages ? s->page_mkey : s->mkey,
+					 s->layouts[1], 0, 0);
 		return bad ? bad : settle(s);
 	default:
 		return 0;
 	}
 }
 
-static int prepare(void *arg, const struct layout_row *row)
+static int prepare_create(void *arg, const struct layout_row *row)
 {
 	struct state *s = arg;
 
-	s->is_committed = true;
-	return prepare_layouts(s, row);
+	destroy_layouts(s);
+	describe(s, row);
+	return 0;
 }
 
-static int prepare_uncommitted(void *arg, const struct layout_row *row)
+static int prepare_map(void *arg, const struct layout_row *row)
 {
 	struct state *s = arg;
+	int bad = make_layouts(s, row, s->small_pool);
 
-	s->is_committed = false;
-	return prepare_layouts(s, row);
+	s->turn = 0;
+	if (!bad) /* all mkeys are others' */
+		bad = run_map_new(s, row->count);
+	if (!bad)
+		bad = settle(s);
+	if (!bad)
+		unmap(s, row->count);
+	s->turn = LAYOUT_REGION_MAX;
+	return bad;
 }
 
 static int finish(void *arg, const struct layout_row *row, unsigned count)
@@ -364,8 +381,7 @@ static int finish(void *arg, const struct layout_row *row, unsigned count)
 			bsn_layout_unmap(s->maps[i]);
 	else if (row->what == LAYOUT_CONFIGURE || layout_sends(row))
 		bad = drain(s, count);
-	if (row->what == LAYOUT_HIT || row->what == LAYOUT_HIT_LAST ||
-	    row->what == LAYOUT_SEND_KNOWN)
+	if (row->what == LAYOUT_HIT || row->what == LAYOUT_SEND_KNOWN)
 		unmap(s, count);
 	return bad;
 }
@@ -385,11 +401,10 @@ static int finish_map(void *arg, const struct layout_row *row, unsigned count)
 
 	(void)row;
 	unmap(s, count);
-	s->turn ^= LAYOUT_REGION_MAX;
 	return bad;
 }
 
-/* -- making it -------------------------------------------------------------------------------- */
+/* -- making it --------------------------------------------------------------------------------- */
 
 static int make_queue(struct state *s, uint32_t depth, uint32_t sges, struct queue *queue)
 {
@@ -420,7 +435,7 @@ static int make_memory(struct state *s)
 
 static int make_pools(struct state *s)
 {
-	const struct bsn_mkey_pool_attr many = { .count = REMEMBERED + 8 };
+	const struct bsn_mkey_pool_attr many = { .count = MKEYS + 8 };
 	const struct bsn_mkey_pool_attr few = { .count = LAYOUT_REGION_MAX };
 	int err = bsn_mkey_pool_create(s->rig->device, &many, &s->pool);
 
@@ -443,6 +458,7 @@ static void close_state(void *arg)
 {
 	struct state *s = arg;
 
+	destroy_layouts(s);
 	if (s->mkey)
 		bsn_mkey_give(s->mkey);
 	if (s->page_mkey)
@@ -495,28 +511,11 @@ const struct layout_side layout_bunsen = {
 	.finish = finish,
 };
 
-/* The cost of a layout that is looked at each time. */
-static layout_run *run_of_uncommitted(const struct layout_row *row)
-{
-	const bool takes_layout = row->what == LAYOUT_CONFIGURE || row->what == LAYOUT_HIT ||
-				  row->what == LAYOUT_HIT_LAST;
-
-	return takes_layout ? run_of(row) : NULL;
-}
-
-const struct layout_side layout_uncommitted = {
-	.name = "uncommitted",
+const struct layout_side layout_create = {
+	.name = "create",
 	.shares = &layout_bunsen,
-	.run_of = run_of_uncommitted,
-	.prepare = prepare_uncommitted,
-	.finish = finish,
-};
-
-const struct layout_side layout_commit = {
-	.name = "commit",
-	.shares = &layout_bunsen,
-	.run_of = run_of_commit,
-	.prepare = prepare_uncommitted,
+	.run_of = run_of_create,
+	.prepare = prepare_create,
 	.finish = finish_nothing,
 };
 
@@ -524,6 +523,6 @@ const struct layout_side layout_bunsen_map = {
 	.name = "bunsen_map",
 	.shares = &layout_bunsen,
 	.run_of = run_of_map,
-	.prepare = prepare_uncommitted,
+	.prepare = prepare_map,
 	.finish = finish_map,
 };

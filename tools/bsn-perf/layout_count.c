@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is counted rather than timed: instructions, under callgrind, and bus requests, under a softcx that
- * sees stores. Each takes another process, which this program runs of itself.
+ * What is counted rather than timed: instructions, under callgrind, and bus requests, under a
+ * softcx that sees stores. Each takes another process, which this program runs of itself.
  */
 #include "layout.h"
 
@@ -41,7 +41,7 @@ static bool find(const char *column, const char *name, unsigned *side, unsigned 
 	return true;
 }
 
-/* -- instructions ----------------------------------------------------------------------------- */
+/* -- instructions ------------------------------------------------------------------------------ */
 
 static int say_one(const struct layout *layout, unsigned side, unsigned row)
 {
@@ -116,13 +116,13 @@ int layout_count_instructions(struct layout *layout)
 	return err;
 }
 
-/* -- the bus ---------------------------------------------------------------------------------- */
+/* -- the bus ----------------------------------------------------------------------------------- */
 
 /* Rows that ring. */
 static bool asks_bus(const struct layout *layout, unsigned side, unsigned row)
 {
 	return layout_find_run(layout, side, row) && side != LAYOUT_SIDE_MAP &&
-	       side != LAYOUT_SIDE_COMMIT &&
+	       side != LAYOUT_SIDE_CREATE &&
 	       (layout_rows[row].what == LAYOUT_CONFIGURE || layout_sends(&layout_rows[row]));
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One measured region of `bsn-perf layout`: its preparation, the region, and what is left afterwards. */
+/*
+ * One measured region of `bsn-perf layout`: its preparation, the region, and what is left
+ * afterwards.
+ */
 #include "layout.h"
 
 #include <errno.h>
@@ -8,7 +11,7 @@
 #include "cost.h"
 #include "perf.h"
 
-/* -- the loop alone --------------------------------------------------------------------------- */
+/* -- the loop alone ---------------------------------------------------------------------------- */
 
 static int run_nothing(void *state, unsigned count)
 {
@@ -50,12 +53,12 @@ static const struct layout_side layout_nothing = {
 };
 
 const struct layout_side *const layout_sides[LAYOUT_SIDES_ALL] = {
-	[LAYOUT_SIDE_BUNSEN] = &layout_bunsen, [LAYOUT_SIDE_UNCOMMITTED] = &layout_uncommitted,
-	[LAYOUT_SIDE_COMMIT] = &layout_commit, [LAYOUT_SIDE_MAP] = &layout_bunsen_map,
-	[LAYOUT_SIDE_MLX5] = &layout_mlx5,     [LAYOUT_SIDE_NOTHING] = &layout_nothing,
+	[LAYOUT_SIDE_BUNSEN] = &layout_bunsen,   [LAYOUT_SIDE_CREATE] = &layout_create,
+	[LAYOUT_SIDE_MAP] = &layout_bunsen_map,  [LAYOUT_SIDE_MLX5] = &layout_mlx5,
+	[LAYOUT_SIDE_NOTHING] = &layout_nothing,
 };
 
-/* -- regions ---------------------------------------------------------------------------------- */
+/* -- regions ----------------------------------------------------------------------------------- */
 
 layout_run *layout_find_run(const struct layout *layout, unsigned side, unsigned row)
 {

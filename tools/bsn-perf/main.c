@@ -14,7 +14,7 @@ static const struct command {
 	{ "recv", recv_main,
 	  "the receive side: receives, polls, sessions, waits, a message there and back" },
 	{ "layout", layout_main,
-	  "layouts: mkeys configured and remembered, a matrix column sent, beside libmlx5" },
+	  "layouts: checked, mkeys configured by them, a matrix column sent, beside libmlx5" },
 	{ "memory", memory_main, "registrations: the cache, slabs, and what larger pages save" },
 	{ "dc", dc_main, "many peers through few DC initiators: connections and waits, by each policy" },
 	{ "lat", lat_main, "latency of an operation" },

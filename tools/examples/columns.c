@@ -44,8 +44,8 @@ int main(void)
 		  .stride = sizeof(*order),
 		  .lkey = loop.mem->lkey },
 	};
-	const struct bsn_layout quotes = { .parts = column, .part_count = 2, .rounds = ROWS };
-	const uint64_t sent = loop_write(&loop, &quotes, bytes);
+	struct bsn_layout *quotes = loop_layout(&loop, column, 2, ROWS);
+	const uint64_t sent = loop_write(&loop, quotes, bytes);
 
 	printf("  id   side  price  amount         side  price\n");
 	for (int i = 0; i < ROWS; i++)
@@ -53,6 +53,7 @@ int main(void)
 		       order[i].price, order[i].amount, i == ROWS / 2 ? "-->" : "   ",
 		       quote[i].side, quote[i].price);
 	printf("%zu bytes of %zu were sent\n", (size_t)sent, bytes);
+	bsn_layout_destroy(quotes);
 	loop_close(&loop);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The three faces of a cube of cells that a neighbour in each direction needs: each leaves in one WRITE,
- * though its cells lie apart in memory.
+ * The three faces of a cube of cells that a neighbour in each direction needs: each leaves in one
+ * WRITE, though its cells lie apart in memory.
  */
 #include <stdio.h>
 
@@ -50,26 +50,24 @@ int main(void)
 						   "downwards, row after row:",
 						   "backwards, one plane:" };
 	static const uint32_t rounds[FACES] = { NY * NZ, NZ, 1 };
-	struct bsn_layout face[FACES];
+	struct bsn_layout *face[FACES];
 
-	for (int i = 0; i < FACES; i++) {
-		face[i] = (struct bsn_layout){ .parts = &part[i],
-					       .part_count = 1,
-					       .rounds = rounds[i] };
-		loop_commit(&loop, &face[i]);
-	}
-	/* Each step of a computation sends the same faces: from the second on, what spans them is there. */
+	for (int i = 0; i < FACES; i++)
+		face[i] = loop_layout(&loop, &part[i], 1, rounds[i]);
+	/* Each step sends the same faces: their mkeys are there from the second on. */
 	uint64_t count[FACES];
 	for (int step = 0; step < STEPS; step++) {
 		uint64_t to = CELLS * cell;
 		for (int i = 0; i < FACES; i++) {
-			count[i] = loop_write(&loop, &face[i], to) / cell;
+			count[i] = loop_write(&loop, face[i], to) / cell;
 			to += count[i] * cell;
 		}
 	}
 	const uint32_t *got = cells + CELLS;
 	for (int i = 0; i < FACES; got += count[i++])
 		draw(titles[i], got, (uint32_t)count[i]);
+	for (int i = 0; i < FACES; i++)
+		bsn_layout_destroy(face[i]);
 	loop_close(&loop);
 	return 0;
 }

@@ -37,12 +37,17 @@ void loop_close(struct loop *loop)
 	must(bsn_device_close(loop->dev));
 }
 
-void loop_commit(struct loop *loop, struct bsn_layout *layout)
+struct bsn_layout *loop_layout(struct loop *loop, const struct bsn_part *parts, uint32_t part_count,
+			       uint32_t rounds)
 {
-	must(bsn_layout_commit(loop->pool, layout));
+	const struct bsn_layout_attr attr = { parts, part_count, rounds };
+	struct bsn_layout *layout;
+
+	must(bsn_layout_create(loop->pool, &attr, &layout));
+	return layout;
 }
 
-uint64_t loop_write(struct loop *loop, const struct bsn_layout *layout, uint64_t offset)
+uint64_t loop_write(struct loop *loop, struct bsn_layout *layout, uint64_t offset)
 {
 	const struct bsn_wr write = {
 		.opcode = BSN_OPCODE_RDMA_WRITE,
@@ -52,10 +57,9 @@ uint64_t loop_write(struct loop *loop, const struct bsn_layout *layout, uint64_t
 	struct bsn_ep *ep = bsn_qp_ep(loop->qp);
 	struct bsn_completion done;
 	const struct bsn_map *map;
-	uint64_t bytes;
 	int n;
 
-	must(bsn_layout_map(loop->pool, ep, layout, 0, &map));
+	must(bsn_layout_map(layout, ep, 0, &map));
 	must(bsn_post_map(ep, &write, map));
 	while (!(n = bsn_poll(loop->cq, &done, 1)))
 		;
@@ -64,7 +68,6 @@ uint64_t loop_write(struct loop *loop, const struct bsn_layout *layout, uint64_t
 			n < 0 ? strerror(-n) : ibv_wc_status_str((enum ibv_wc_status)done.status));
 		exit(1);
 	}
-	bytes = map->length;
 	bsn_layout_unmap(map);
-	return bytes;
+	return bsn_layout_length(layout);
 }

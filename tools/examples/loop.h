@@ -17,10 +17,11 @@ struct loop {
 void loop_open(struct loop *loop, size_t bytes);
 void loop_close(struct loop *loop);
 
-/* loop_commit - a layout that is written more than once is checked once; its parts stay as they are */
-void loop_commit(struct loop *loop, struct bsn_layout *layout);
+/* loop_layout - a layout of these parts; bsn_layout_destroy() takes it back */
+struct bsn_layout *loop_layout(struct loop *loop, const struct bsn_part *parts, uint32_t part_count,
+			       uint32_t rounds);
 
-/* loop_write - what @layout spans goes to @offset of the memory, in one request; returns how many bytes */
-uint64_t loop_write(struct loop *loop, const struct bsn_layout *layout, uint64_t offset);
+/* loop_write - in one request what @layout spans goes to @offset of the memory; how many bytes */
+uint64_t loop_write(struct loop *loop, struct bsn_layout *layout, uint64_t offset);
 
 #endif

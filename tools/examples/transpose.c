@@ -22,7 +22,7 @@ int main(void)
 {
 	const size_t bytes = ROWS * COLUMNS * sizeof(uint32_t);
 	struct bsn_part row[ROWS];
-	const struct bsn_layout by_column = { .parts = row, .part_count = ROWS, .rounds = COLUMNS };
+	struct bsn_layout *by_column;
 	struct loop loop;
 	uint32_t *matrix;
 
@@ -37,9 +37,11 @@ int main(void)
 			.stride = sizeof(uint32_t),
 			.lkey = loop.mem->lkey,
 		};
-	loop_write(&loop, &by_column, bytes);
+	by_column = loop_layout(&loop, row, ROWS, COLUMNS);
+	loop_write(&loop, by_column, bytes);
 	draw("by row:", matrix, ROWS, COLUMNS);
 	draw("by column:", matrix + ROWS * COLUMNS, COLUMNS, ROWS);
+	bsn_layout_destroy(by_column);
 	loop_close(&loop);
 	return 0;
 }
