@@ -706,8 +706,7 @@ static void many_layouts_leave_nothing(struct bench *b)
 
 #define LIVES(...)                                                                                 \
 	.qp = { .max_send_sge = 4, .send_depth = 2 * BENCH_DEPTH, __VA_ARGS__ },                   \
-	.cq_entries = 512, .is_own_only = true,                                                    \
-	.rxe_lacks = "soft-RoCE flushes what is posted in error only when something else happens"
+	.cq_entries = 512, .is_own_only = true
 
 static const struct bench_case cases[] = {
 	{ CASE("random layouts", random_layouts), QUEUES },
