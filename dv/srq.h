@@ -65,13 +65,15 @@ static inline void bsn_srq_set_link(uint8_t *wqe, uint32_t slot)
 /* The WQE is the last free one now; of several pollers, each links another one to its own. */
 static inline void bsn_srq_append_free(struct bsn_srq *srq, uint32_t slot)
 {
-	uint32_t before = srq->last;
+	uint32_t before;
 
 	bsn_srq_set_link(bsn_srq_wqe(srq, slot), BSN_SRQ_NO_SLOT);
-	if (BSN_UNLIKELY(srq->rq.has_many_pollers))
+	if (BSN_UNLIKELY(srq->rq.has_many_pollers)) {
 		before = __atomic_exchange_n(&srq->last, slot, __ATOMIC_ACQ_REL);
-	else
+	} else {
+		before = srq->last;
 		srq->last = slot;
+	}
 	bsn_srq_set_link(bsn_srq_wqe(srq, before), slot);
 }
 
