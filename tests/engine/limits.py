@@ -268,9 +268,11 @@ def rule_instructions_of_compressed_cqes(counts):
 
 
 def rule_instructions_of_plain_verbs(counts):
+    """Beside ibv_post_send() and ibv_poll_cq(), which nearly every program calls; else extended ones."""
     found = []
-    for name in counts:
-        for other in () if Row(name).is_once else ('ibv', 'ibv_wr'):
+    for name, row in counts.items():
+        if not Row(name).is_once:
+            other = 'ibv' if 'ibv' in row else 'ibv_wr'
             found += share(counts, name, 'verbs', other, 'instructions', VERBS)
     return found
 
