@@ -95,8 +95,7 @@ BSN_ALWAYS_INLINE uint64_t bsn_load_part(const uint8_t *src, unsigned bytes)
 
 /*
  * 1 to BSN_DS_INLINE_MAX bytes in their order in memory, zeros after the last: four in *@first,
- * eight in
- * *@rest. No byte outside them is read: loads overlap, and shifts drop what came twice.
+ * eight in *@rest. No byte outside them is read: loads overlap, and shifts drop what came twice.
  */
 BSN_ALWAYS_INLINE void bsn_load_few(const uint8_t *src, uint32_t n, uint64_t *first, uint64_t *rest)
 {
@@ -107,9 +106,10 @@ BSN_ALWAYS_INLINE void bsn_load_few(const uint8_t *src, uint32_t n, uint64_t *fi
 	}
 	if (n >= 4)
 		*first = bsn_load_part(src, 4) | bsn_load_part(src + n - 4, 4) << 8 * (n - 4);
+	else if (n >= 2)
+		*first = *src | bsn_load_part(src + n - 2, 2) << 8 * (n - 2);
 	else
-		*first = src[0] | (uint64_t)src[n / 2] << 8 * (n / 2) |
-			 (uint64_t)src[n - 1] << 8 * (n - 1);
+		*first = *src;
 	*rest = *first >> 32;
 }
 
