@@ -262,6 +262,9 @@ static void check_fabric(enum cx_generation generation, enum cx_link link)
 	if (err == -EINVAL)
 		die(EXIT_USAGE, "--fabric: a name of 1 to %d characters without '/', not \"%s\"",
 		    CX_FABRIC_NAME_LEN, options.fabric);
+	if (err == -EPERM || err == -EACCES || err == -ELOOP)
+		die(EXIT_USAGE, "--fabric %s: there is a file of that name which is not yours; choose "
+		    "another fabric", options.fabric);
 	if (err || !there.count)
 		return;
 	if (!there.same_build)

@@ -74,6 +74,15 @@ static int name_segment(const char *fabric, char **path)
 	return err;
 }
 
+/*
+ * The folder may be one where everybody writes. A file of another user, or one that has a second name
+ * where another user gave it this one, is no fabric.
+ */
+static bool is_own(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink <= 1;
+}
+
 /* Opens and locks the file, and makes sure that it is still the one the path names. */
 static int open_segment(const char *path, int flags, int *fd_out)
 {
@@ -89,7 +98,7 @@ static int open_segment(const char *path, int flags, int *fd_out)
 			raw_close(fd);
 			return err;
 		}
-		if (st.st_uid != geteuid() || !S_ISREG(st.st_mode)) {
+		if (!is_own(&st)) {
 			raw_close(fd);
 			return -EPERM;
 		}
@@ -264,6 +273,19 @@ void cx_leave(struct cx_hca *hca)
 
 /* -- seen from outside ------------------------------------------------------------------------- */
 
+static int open_to_look(const char *path)
+{
+	const int fd = raw_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!raw_fstat(fd, &st) && is_own(&st))
+		return fd;
+	raw_close(fd);
+	return -EPERM;
+}
+
 static void describe(int fd, struct cx_fabric *fabric)
 {
 	struct cx_shared *roster = read_roster(fd);
@@ -287,11 +309,10 @@ int cx_fabric_find(const char *name, struct cx_fabric *fabric)
 
 	if (err)
 		return err;
-	fd = raw_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
-	err = fd < 0 ? -errno : 0;
+	fd = open_to_look(path);
 	free(path);
-	if (err)
-		return err;
+	if (fd < 0)
+		return fd;
 	memset(fabric, 0, sizeof(*fabric));
 	strcpy(fabric->name, name);
 	describe(fd, fabric);

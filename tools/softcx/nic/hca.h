@@ -72,7 +72,10 @@ struct cx_fabric {
 	enum cx_link link;
 };
 
-/* 0; -EINVAL for what cannot be a fabric's name, -ENOENT where there is no fabric of that name. */
+/*
+ * 0; -EINVAL for what cannot be a fabric's name, -ENOENT where there is no fabric of that name, -EPERM
+ * where another user has put a file.
+ */
 int cx_fabric_find(const char *name, struct cx_fabric *fabric);
 /* 0; -EBUSY while a living process uses it; or as above. */
 int cx_fabric_remove(const char *name);

@@ -21,6 +21,12 @@ static inline int raw_open(const char *path, int flags, mode_t mode)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
+/* What is there already: it creates nothing. */
+static inline int raw_openat(int dir, const char *name, int flags)
+{
+	return (int)syscall(SYS_openat, dir, name, flags, 0);
+}
+
 static inline int raw_close(int fd)
 {
 	return (int)syscall(SYS_close, fd);

@@ -239,6 +239,11 @@ static const char *explain(int err)
 		return "its programs have another version of softcx (softcx list)";
 	case -EBUSY:
 		return "its programs have another generation or link (softcx list)";
+	case -EPERM:
+	case -ELOOP:
+		return "there is a file of its name which is not yours; choose another fabric";
+	case -EACCES:
+		return "its file is not yours, or its folder cannot be written to";
 	case -EUSERS:
 		return "it is full: as many processes as it has room for use it";
 	default:
