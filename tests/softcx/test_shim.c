@@ -3,6 +3,7 @@
  * The device that the shim makes. Unmodified libibverbs and libmlx5 find it, open it and create
  * objects on it. What the kernel would refuse is refused with the kernel's errno.
  */
+#define _GNU_SOURCE 1
 #include "loopback.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <infiniband/mlx5dv.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
@@ -153,7 +155,7 @@ static void the_device_leaves_nothing_behind(void **state)
 	assert_string_equal(real, "/sys/devices/pci5cc5:00/5cc5:00:00.0");
 	assert_int_equal(softcx_stop(), 0);
 	assert_int_equal(access("/dev/infiniband/uverbs0", F_OK), -1);
-	snprintf(pattern, sizeof(pattern), "/dev/shm/softcx-sys-%u-%d-*", getuid(), getpid());
+	snprintf(pattern, sizeof(pattern), "/dev/shm/softcx-tree-%u-%d-*", getuid(), getpid());
 	assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
 
@@ -161,20 +163,81 @@ static void the_device_leaves_nothing_behind(void **state)
 static void leftovers_of_the_dead_are_removed(void **state)
 {
 	char dir[64], file[80];
-	pid_t pid = fork();
 
 	(void)state;
-	assert_true(pid >= 0);
-	if (!pid)
-		_exit(0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	snprintf(dir, sizeof(dir), "/dev/shm/softcx-sys-%u-%d-dead", getuid(), pid);
+	/* Whatever number its process had: this one's has a process. */
+	snprintf(dir, sizeof(dir), "/dev/shm/softcx-tree-%u-%d-dead", getuid(), getpid());
 	snprintf(file, sizeof(file), "%s/class", dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	assert_int_equal(symlink("/", file), 0);
 	assert_int_equal(loopback_start(CX_LINK_IB), 0);
 	assert_int_equal(access(dir, F_OK), -1);
 	assert_int_equal(softcx_stop(), 0);
+}
+
+static void make_dead_tree(const char *dir)
+{
+	char file[96];
+
+	snprintf(file, sizeof(file), "%s/class", dir);
+	if (mkdir(dir, 0700) || mkdir(file, 0755))
+		_exit(2);
+	snprintf(file, sizeof(file), "%s/class/file", dir);
+	if (mknod(file, S_IFREG | 0644, 0))
+		_exit(2);
+}
+
+/* Makes a tree that looks left over by this user, as another one; true if there can be one. */
+static bool let_another_user_make(const char *dir)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+			_exit(1);
+		make_dead_tree(dir);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(status == 0 || status == 1 << 8);
+	return !status;
+}
+
+/* Else that user may put a link where a directory was, and have this one's files removed. */
+static void what_another_user_made_is_not_swept(void **state)
+{
+	char dir[64], file[80];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/dev/shm/softcx-tree-%u-2000000000-%d", getuid(), getpid());
+	snprintf(file, sizeof(file), "%s/class/file", dir);
+	if (!let_another_user_make(dir)) {
+		print_message("# only root can be another user\n");
+		skip();
+	}
+	assert_int_equal(loopback_start(CX_LINK_IB), 0);
+	assert_int_equal(softcx_stop(), 0);
+	assert_int_equal(access(file, F_OK), 0);
+	assert_int_equal(unlink(file), 0);
+	snprintf(file, sizeof(file), "%s/class", dir);
+	assert_int_equal(rmdir(file), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* In a directory where others may write, they may put a link. */
+static void what_others_may_write_to_is_not_swept(void **state)
+{
+	char dir[64];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/dev/shm/softcx-tree-%u-2000000000-%d", getuid(), getpid());
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(chmod(dir, 0777), 0);
+	assert_int_equal(loopback_start(CX_LINK_IB), 0);
+	assert_int_equal(softcx_stop(), 0);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 /* -- memory ------------------------------------------------------------------------------------ */
@@ -184,6 +247,24 @@ static void assert_refused(struct ibv_pd *pd, void *addr, size_t length, int acc
 	errno = 0;
 	assert_null(ibv_reg_mr(pd, addr, length, access));
 	assert_int_equal(errno, err);
+}
+
+/* mlx5 cq.c mini_cqe_res_format_to_hw(). */
+static void a_cq_has_one_format_of_compressed_cqes(void **state)
+{
+	struct device *device = *state;
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct mlx5dv_cq_init_attr of_mlx5 = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
+	struct ibv_cq_ex *cq;
+
+	of_mlx5.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM;
+	errno = 0;
+	assert_null(mlx5dv_create_cq(device->ctx, &attr, &of_mlx5));
+	assert_int_equal(errno, EINVAL);
+	of_mlx5.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_CSUM;
+	cq = mlx5dv_create_cq(device->ctx, &attr, &of_mlx5);
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
 static void memory_is_registered_where_it_is_mapped(void **state)
@@ -617,6 +698,9 @@ int main(void)
 		cmocka_unit_test(hundreds_of_contexts_are_open_at_once),
 		cmocka_unit_test(the_device_leaves_nothing_behind),
 		cmocka_unit_test(leftovers_of_the_dead_are_removed),
+		cmocka_unit_test(what_another_user_made_is_not_swept),
+		cmocka_unit_test(what_others_may_write_to_is_not_swept),
+		ON_IB(a_cq_has_one_format_of_compressed_cqes),
 		ON_IB(memory_is_registered_where_it_is_mapped),
 		ON_IB(a_region_can_be_registered_anew),
 		ON_IB(locked_memory_is_limited),

@@ -7,9 +7,21 @@
 #include "../os/raw.h"
 
 /*
- * Opens the channel's FIFO, once for each channel that the entry holds. It is open for reading,
- * too, since its owner may be killed, and SIGPIPE would then end this process.
+ * It is open for reading, too, since its owner may be killed, and SIGPIPE would then end this process;
+ * the name may then be another user's.
  */
+static int open_own(const char *path)
+{
+	const int fd = raw_open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+	struct stat st;
+
+	if (fd < 0 || (!raw_fstat(fd, &st) && S_ISFIFO(st.st_mode) && st.st_uid == geteuid()))
+		return fd;
+	raw_close(fd);
+	return -1;
+}
+
+/* Once for each channel that the entry holds. */
 static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
 {
 	struct cx_fifo *fifo = &hca->fifos[channel - hca->shared->channels];
@@ -19,7 +31,7 @@ static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
 	if (fifo->serial)
 		raw_close(fifo->fd);
 	fifo->serial = 0;
-	fifo->fd = raw_open(channel->path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
+	fifo->fd = open_own(channel->path);
 	if (fifo->fd < 0)
 		return -1;
 	fifo->serial = channel->serial;
