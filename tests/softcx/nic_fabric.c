@@ -3,9 +3,11 @@
  * The model between processes: they meet on a fabric by name, reach each other's memory, and one that
  * dies leaves nothing behind that disturbs the others.
  */
+#define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -297,7 +299,27 @@ static void an_event_for_a_killed_process_hurts_nobody(void **state)
 	rig_teardown(&rig);
 }
 
-/* Without a free descriptor nobody can find out who is alive. Then no process is taken for dead. */
+static void sweep(void)
+{
+	cx_lock(rig.hca);
+	cx_sweep_dead(rig.hca);
+	cx_unlock(rig.hca);
+}
+
+static bool has_qp(uint32_t qpn)
+{
+	bool has;
+
+	cx_lock(rig.hca);
+	has = cx_qp_find(rig.hca, qpn);
+	cx_unlock(rig.hca);
+	return has;
+}
+
+/*
+ * A program may have closed all descriptors, and none is free: then nobody can find out who is alive,
+ * and no process is taken for dead.
+ */
 static void who_cannot_be_asked_is_alive(void **state)
 {
 	struct child child = start_child(be_a_responder);
@@ -307,19 +329,218 @@ static void who_cannot_be_asked_is_alive(void **state)
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){ .rlim_max = limit.rlim_max };
+	close(rig.hca->segment_fd);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	cx_lock(rig.hca);
-	cx_sweep_dead(rig.hca);
-	cx_unlock(rig.hca);
+	sweep();
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	cx_lock(rig.hca);
-	assert_non_null(cx_qp_find(rig.hca, peer.qpn));
-	assert_non_null(cx_qp_find(rig.hca, rig.qp[0].number));
-	cx_unlock(rig.hca);
+	assert_true(has_qp(peer.qpn));
+	assert_true(has_qp(rig.qp[0].number));
+	kill(child.pid, SIGKILL);
+	end_child(&child, SIGKILL);
+	sweep();
+	assert_false(has_qp(peer.qpn));
+	rig_teardown(&rig);
+}
+
+/* Another file may have the number that the fabric's had: who asks it gets the fabric's answer. */
+static void another_file_is_not_asked(void **state)
+{
+	struct child child = start_child(be_a_responder);
+	struct blob peer = meet(&child);
+	int fd = rig.hca->segment_fd, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(dup2(null, fd), fd);
+	sweep();
+	assert_true(has_qp(peer.qpn));
 	kill(child.pid, SIGKILL);
 	end_child(&child, SIGKILL);
 	rig_teardown(&rig);
+	assert_int_equal(fcntl(fd, F_GETFD), 0); /* it was not closed */
+	close(fd);
+	close(null);
 }
+
+/* All of its descriptors are gone but those of the test; and it has a child that lives on. */
+static void close_all_and_fork(int in, int out)
+{
+	char byte;
+	pid_t pid;
+
+	open_rig();
+	for (int fd = 3; fd < 1024; fd++)
+		if (fd != in && fd != out)
+			close(fd);
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	NEED(write(out, &pid, sizeof(pid)) == sizeof(pid));
+	tell(out);
+	NEED(read(in, &byte, 1) == 1);
+}
+
+static void a_process_lives_as_long_as_its_memory(void **state)
+{
+	struct child child;
+	struct blob peer;
+	pid_t grandchild;
+
+	(void)state;
+	open_rig();
+	child = start_child(close_all_and_fork);
+	assert_int_equal(read(child.from, &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	peer = hear(child.from);
+	sweep();
+	assert_true(has_qp(peer.qpn));
+	kill(child.pid, SIGKILL);
+	end_child(&child, SIGKILL);
+	sweep();
+	assert_false(has_qp(peer.qpn));
+	kill(grandchild, SIGKILL);
+	rig_teardown(&rig);
+}
+
+static char jail[] = "/tmp/softcx-test-XXXXXX";
+
+/* Looks, from where no /proc is, who of the fabric lives. */
+static void sweep_in_a_chroot(int in, int out)
+{
+	struct blob peer;
+	bool can;
+
+	open_rig();
+	peer = hear(in);
+	can = !chroot(jail);
+	sweep();
+	NEED(!can || has_qp(peer.qpn));
+	NEED(write(out, &can, sizeof(can)) == sizeof(can));
+}
+
+static void a_chroot_sweeps_nobody(void **state)
+{
+	struct child child;
+	bool can;
+
+	(void)state;
+	open_rig();
+	assert_non_null(mkdtemp(jail));
+	child = start_child(sweep_in_a_chroot);
+	tell(child.to);
+	assert_int_equal(read(child.from, &can, sizeof(can)), sizeof(can));
+	end_child(&child, 0);
+	rig_teardown(&rig);
+	assert_int_equal(rmdir(jail), 0);
+	if (!can)
+		skip();
+}
+
+/* -- numbers of processes ----------------------------------------------------------------------- */
+
+static void keep_what_it_has(int in, int out)
+{
+	char byte;
+
+	memset(rig.buf, 'v', sizeof(rig.buf));
+	NEED(write(out, "r", 1) == 1);
+	NEED(read(in, &byte, 1) == 1);
+	NEED(rig.buf[0] == 'v');
+}
+
+static unsigned slot_of(pid_t pid)
+{
+	unsigned slot = 0;
+
+	while (slot < CX_PROCS && rig.hca->shared->procs[slot].pid != pid)
+		slot++;
+	assert_in_range(slot, 0, CX_PROCS - 1);
+	return slot;
+}
+
+/* It has memory at the same address, too. */
+static void who_gets_the_number_of_a_dead_peer_is_not_written_to(void **state)
+{
+	struct child victim = start_child(keep_what_it_has), child = start_child(be_a_responder);
+	struct blob peer = meet(&child);
+	unsigned slot = slot_of(child.pid);
+	struct bsn_cqe cqe;
+	char byte;
+
+	(void)state;
+	assert_int_equal(read(victim.from, &byte, 1), 1);
+	kill(child.pid, SIGKILL);
+	end_child(&child, SIGKILL);
+	rig.hca->shared->procs[slot].pid = victim.pid;
+	memcpy(rig.buf, "written!", 8);
+	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
+	while (!rig_poll(&rig.cq[0], &cqe))
+		cx_step(rig.hca, 0);
+	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RETRY_EXCEEDED);
+	assert_int_equal(write(victim.to, "d", 1), 1);
+	end_child(&victim, 0);
+	rig_teardown(&rig);
+}
+
+/* Children will be in a PID namespace of their own, by root's right or in a user namespace; false: they cannot. */
+static bool leave_the_pid_namespace(void)
+{
+	char map[64];
+	int fd, length = snprintf(map, sizeof(map), "%u %u 1", getuid(), getuid());
+
+	if (!unshare(CLONE_NEWPID))
+		return true;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
+		return false;
+	fd = open("/proc/self/uid_map", O_WRONLY);
+	return fd >= 0 && write(fd, map, length) == length;
+}
+
+/* Each answer: 0, an errno, or -1 where there can be no namespace. */
+static void join_elsewhere(int in, int out)
+{
+	struct cx_config config;
+	struct cx_hca *hca;
+	int answer = -1;
+	pid_t pid;
+
+	(void)in;
+	config_of(&config);
+	if (!leave_the_pid_namespace()) {
+		NEED(write(out, &answer, sizeof(answer)) == sizeof(answer));
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		answer = -cx_open(&config, &hca);
+		NEED(write(out, &answer, sizeof(answer)) == sizeof(answer));
+		strcat(fabric, "-b");
+		config.fabric = fabric;
+		NEED(!cx_open(&config, &hca)); /* and one of its own */
+		cx_close(hca);
+		_exit(0);
+	}
+	NEED(waitpid(pid, &answer, 0) == pid && !answer);
+}
+
+static void another_pid_namespace_is_refused(void **state)
+{
+	struct child child;
+	int answer;
+
+	(void)state;
+	open_rig();
+	child = start_child(join_elsewhere);
+	assert_int_equal(read(child.from, &answer, sizeof(answer)), sizeof(answer));
+	end_child(&child, 0);
+	assert_true(has_qp(rig.qp[0].number));
+	rig_teardown(&rig);
+	if (answer < 0)
+		skip();
+	assert_int_equal(answer, EXDEV);
+}
+
+/* -- the lock ------------------------------------------------------------------------------------ */
 
 static void die_with_the_lock(int in, int out)
 {
@@ -536,6 +757,11 @@ int main(void)
 		TEST(a_killed_process_times_out),
 		TEST(an_event_for_a_killed_process_hurts_nobody),
 		TEST(who_cannot_be_asked_is_alive),
+		TEST(another_file_is_not_asked),
+		TEST(a_process_lives_as_long_as_its_memory),
+		TEST(a_chroot_sweeps_nobody),
+		TEST(who_gets_the_number_of_a_dead_peer_is_not_written_to),
+		TEST(another_pid_namespace_is_refused),
 		TEST(a_lock_holder_that_dies_blocks_nobody),
 		TEST(who_lost_the_lock_is_taken_for_dead),
 		TEST(a_stale_segment_is_taken_over),

@@ -25,6 +25,8 @@ static void list(const struct cx_fabric *fabric, void *context)
 		printf("%-16s nobody uses it: softcx clean\n", fabric->name);
 	else if (!fabric->same_build)
 		printf("%-16s another version's:", fabric->name);
+	else if (!fabric->same_pids)
+		printf("%-16s in another PID namespace:", fabric->name);
 	else
 		printf("%-16s %s on %s:", fabric->name, cx_datasheet(fabric->generation)->name,
 		       cx_link_name(fabric->link));

@@ -272,6 +272,11 @@ static void check_fabric(enum cx_generation generation, enum cx_link link)
 		    "--fabric %s: process %d uses it with another version of softcx; choose "
 		    "another fabric, or end it",
 		    options.fabric, (int)there.pids[0]);
+	if (!there.same_pids)
+		die(EXIT_USAGE,
+		    "--fabric %s: programs of another PID namespace (a container, unshare -p) use it, and "
+		    "processes reach each other by number; start all in one, or choose another fabric",
+		    options.fabric);
 	if (there.generation != generation || there.link != link)
 		die(EXIT_USAGE,
 		    "--fabric %s: it is %s on %s for process %d; choose the same, or another "

@@ -6,9 +6,9 @@
  */
 #include "fabric.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../os/life.h"
 #include "../os/raw.h"
 #include "process.h"
+#include "segment.h"
 
-#define CX_MAGIC 0x736f667463780002ull /* "softcx", version 2 */
+#define CX_MAGIC 0x736f667463780003ull /* "softcx", version 3 */
+#define CX_MAGIC_VERSION 0xffffull
 /* Builds that lay the segment out differently do not share one. */
 #define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
 
@@ -110,12 +113,10 @@ static int open_segment(const char *path, int flags, int *fd_out)
 	}
 }
 
-static bool segment_in_use(const struct cx_shared *shared)
+/* Where that cannot be known it is taken to be. */
+static bool segment_in_use(int fd)
 {
-	for (unsigned i = 0; i < CX_PROCS; i++)
-		if (cx_proc_alive(&shared->procs[i]))
-			return true;
-	return false;
+	return life_at(fd, CX_LIFE_FIRST, CX_PROCS) != LIFE_GONE;
 }
 
 static void free_roster(struct cx_shared *roster)
@@ -139,16 +140,38 @@ static struct cx_shared *read_roster(int fd)
 	return NULL;
 }
 
-/* Whether another build's processes use it. */
-static int check_foreign(int fd)
+/* Of one whose version this build does not know it cannot tell whether anybody uses it. */
+static bool is_of_another_version(int fd)
 {
-	struct cx_shared *roster = read_roster(fd);
-	int err = 0;
+	uint64_t magic = 0;
 
-	if (roster && roster->layout != CX_LAYOUT && segment_in_use(roster))
-		err = -EPROTO;
-	free_roster(roster);
-	return err;
+	return pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic != CX_MAGIC &&
+	       (magic | CX_MAGIC_VERSION) == (CX_MAGIC | CX_MAGIC_VERSION);
+}
+
+/* Processes reach each other by their numbers; 0: unknown, since there is no /proc. */
+static uint64_t read_pid_namespace(void)
+{
+	struct stat st;
+
+	return raw_stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+static bool has_our_pids(const struct cx_shared *roster)
+{
+	return roster->pid_namespace && roster->pid_namespace == read_pid_namespace();
+}
+
+/* Whether a fabric that others use may be joined. */
+static int check_joined(const struct cx_shared *roster, const struct cx_config *config)
+{
+	if (!roster || roster->layout != CX_LAYOUT)
+		return -EPROTO;
+	if (!has_our_pids(roster))
+		return -EXDEV;
+	if (roster->generation != config->generation || roster->link != config->link)
+		return -EBUSY;
+	return 0;
 }
 
 static int init_segment(struct cx_shared *shared, const struct cx_config *config)
@@ -160,6 +183,7 @@ static int init_segment(struct cx_shared *shared, const struct cx_config *config
 	shared->layout = CX_LAYOUT;
 	shared->generation = config->generation;
 	shared->link = config->link;
+	shared->pid_namespace = read_pid_namespace();
 	shared->magic = CX_MAGIC;
 	return 0;
 }
@@ -174,39 +198,39 @@ static int map_segment(struct cx_hca *hca, int flags, int fd)
 	return 0;
 }
 
-/* An empty, foreign or abandoned segment becomes a new one; called under the file's lock. */
-static int adopt_segment(struct cx_hca *hca)
+static int join_segment(struct cx_hca *hca)
 {
-	struct cx_shared *shared;
-	struct stat st;
-	bool fresh;
+	struct cx_shared *roster = read_roster(hca->segment_fd);
+	const int err = check_joined(roster, &hca->config);
+
+	free_roster(roster);
+	return err ? err : map_segment(hca, MAP_SHARED, hca->segment_fd);
+}
+
+/* Punching the pages out zeroes the tables without touching them. */
+static int create_segment(struct cx_hca *hca)
+{
 	int err;
 
-	err = check_foreign(hca->segment_fd);
-	if (err)
-		return err;
-	if (raw_fstat(hca->segment_fd, &st))
-		return -errno;
-	fresh = st.st_size != (off_t)sizeof(struct cx_shared);
-	if (fresh && (ftruncate(hca->segment_fd, 0) ||
-		      ftruncate(hca->segment_fd, (off_t)sizeof(struct cx_shared))))
-		return -errno;
-	err = map_segment(hca, MAP_SHARED, hca->segment_fd);
-	if (err)
-		return err;
-	shared = hca->shared;
-	fresh = fresh || shared->magic != CX_MAGIC || shared->layout != CX_LAYOUT;
-	if (!fresh && segment_in_use(shared)) {
-		if (shared->generation != hca->config.generation ||
-		    shared->link != hca->config.link)
-			return -EBUSY;
-		return 0;
-	}
-	/* Punching the pages out zeroes the tables without touching them. */
 	if (ftruncate(hca->segment_fd, 0) ||
 	    ftruncate(hca->segment_fd, (off_t)sizeof(struct cx_shared)))
 		return -errno;
-	return init_segment(shared, &hca->config);
+	err = map_segment(hca, MAP_SHARED, hca->segment_fd);
+	return err ? err : init_segment(hca->shared, &hca->config);
+}
+
+/* An empty, foreign or abandoned segment becomes a new one; called under the file's lock. */
+static int adopt_segment(struct cx_hca *hca)
+{
+	struct stat st;
+
+	if (raw_fstat(hca->segment_fd, &st))
+		return -errno;
+	hca->segment_device = st.st_dev;
+	hca->segment_inode = st.st_ino;
+	if (is_of_another_version(hca->segment_fd))
+		return -EPROTO;
+	return segment_in_use(hca->segment_fd) ? join_segment(hca) : create_segment(hca);
 }
 
 /* What this build cannot read may be in use by others. */
@@ -247,28 +271,35 @@ int cx_join_fabric(struct cx_hca *hca)
 
 void cx_leave_fabric(struct cx_hca *hca)
 {
-	if (hca->segment_fd >= 0)
-		flock(hca->segment_fd, LOCK_EX);
+	const int fd = cx_segment(hca);
+
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
 	cx_lock(hca);
 	cx_proc_release(hca);
 	cx_unlock(hca);
-	if (hca->segment_fd >= 0 && !segment_in_use(hca->shared))
+	if (fd >= 0 && !segment_in_use(fd))
 		unlink(hca->segment_path);
 }
 
 void cx_leave(struct cx_hca *hca)
 {
-	if (hca->config.private_fabric || hca->segment_fd < 0 || hca->self >= CX_PROCS)
+	int fd;
+
+	if (hca->config.private_fabric || hca->self >= CX_PROCS)
 		return;
-	flock(hca->segment_fd, LOCK_EX);
+	fd = cx_segment(hca);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
 	if (cx_lock_within_a_second(hca)) {
 		cx_proc_release(hca);
 		__atomic_store_n(&hca->self, CX_PROCS, __ATOMIC_RELAXED);
 		cx_unlock(hca);
-		if (!segment_in_use(hca->shared))
+		if (fd >= 0 && !segment_in_use(fd))
 			unlink(hca->segment_path);
 	}
-	flock(hca->segment_fd, LOCK_UN);
+	if (fd >= 0)
+		flock(fd, LOCK_UN);
 }
 
 /* -- seen from outside ------------------------------------------------------------------------- */
@@ -296,8 +327,9 @@ static void describe(int fd, struct cx_fabric *fabric)
 	fabric->same_build = roster->layout == CX_LAYOUT;
 	fabric->generation = (enum cx_generation)roster->generation;
 	fabric->link = (enum cx_link)roster->link;
+	fabric->same_pids = has_our_pids(roster);
 	for (unsigned i = 0; i < CX_PROCS; i++)
-		if (cx_proc_alive(&roster->procs[i]))
+		if (roster->procs[i].pid && life_at(fd, CX_LIFE_FIRST + i, 1) != LIFE_GONE)
 			fabric->pids[fabric->count++] = roster->procs[i].pid;
 	free_roster(roster);
 }
@@ -322,7 +354,6 @@ int cx_fabric_find(const char *name, struct cx_fabric *fabric)
 
 int cx_fabric_remove(const char *name)
 {
-	struct cx_shared *roster;
 	char *path;
 	int fd, err = name_segment(name, &path);
 
@@ -331,37 +362,48 @@ int cx_fabric_remove(const char *name)
 	err = open_segment(path, 0, &fd);
 	if (err)
 		goto free_path;
-	roster = read_roster(fd);
-	if (roster && segment_in_use(roster))
+	if (segment_in_use(fd))
 		err = -EBUSY;
 	else if (unlink(path))
 		err = -errno;
-	free_roster(roster);
 	raw_close(fd);
 free_path:
 	free(path);
 	return err;
 }
 
+/* Those of the folder's files whose names begin so. */
+static int visit_files(const char *folder, const char *beginning, cx_fabric_visitor *visit,
+		       void *context)
+{
+	const size_t length = strlen(beginning);
+	struct cx_fabric fabric;
+	struct dirent **files;
+	int count = scandirat(AT_FDCWD, folder, &files, NULL, alphasort);
+
+	if (count < 0)
+		return errno == ENOMEM ? -ENOMEM : 0;
+	for (int i = 0; i < count; i++) {
+		const char *name = files[i]->d_name;
+
+		if (!strncmp(name, beginning, length) && !cx_fabric_find(name + length, &fabric))
+			visit(&fabric, context);
+		free(files[i]);
+	}
+	free(files);
+	return 0;
+}
+
 int cx_fabric_each(cx_fabric_visitor *visit, void *context)
 {
-	char *prefix, *pattern;
-	struct cx_fabric fabric;
-	glob_t names;
+	char *prefix, *slash;
 	int err = name_prefix(&prefix);
 
 	if (err)
 		return err;
-	err = asprintf(&pattern, "%s*", prefix) < 0 ? -ENOMEM : 0;
-	if (err)
-		goto free_prefix;
-	err = glob(pattern, 0, NULL, &names) == GLOB_NOSPACE ? -ENOMEM : 0;
-	for (size_t i = 0; !err && i < names.gl_pathc; i++)
-		if (!cx_fabric_find(names.gl_pathv[i] + strlen(prefix), &fabric))
-			visit(&fabric, context);
-	globfree(&names);
-	free(pattern);
-free_prefix:
+	slash = strrchr(prefix, '/');
+	*slash = '\0';
+	err = visit_files(prefix, slash + 1, visit, context);
 	free(prefix);
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "plan.h"
 #include "scratch.h"
+#include "segment.h"
 
 static void free_hca(struct cx_hca *hca)
 {
@@ -23,8 +24,7 @@ static void free_hca(struct cx_hca *hca)
 		raw_close(hca->trace_fd);
 	if (hca->shared)
 		munmap(hca->shared, sizeof(struct cx_shared));
-	if (hca->segment_fd >= 0)
-		raw_close(hca->segment_fd);
+	cx_segment_close(hca);
 	cx_plan_free(hca->faults);
 	free(hca->scratch);
 	free(hca->segment_path);
@@ -73,7 +73,7 @@ int cx_open(const struct cx_config *config, struct cx_hca **out)
 	if (!hca)
 		return -ENOMEM;
 	hca->segment_fd = hca->trace_fd = -1;
-	hca->self = CX_PROCS;
+	hca->self = hca->asked = CX_PROCS;
 	hca->virtual_ns = 1;
 	hca->scratch = calloc(1, sizeof(*hca->scratch));
 	err = hca->scratch ? copy_config(&hca->config, config) : -ENOMEM;
@@ -110,10 +110,8 @@ void cx_after_fork_child(struct cx_hca *hca)
 	 * The child shares the open file, and with it the parent's flock(): it must not unlock or
 	 * lock through it. Its own open file description is as good as any later process's.
 	 */
-	if (hca->segment_fd >= 0) {
-		raw_close(hca->segment_fd);
-		hca->segment_fd = raw_open(hca->segment_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
-	}
+	cx_segment_close(hca);
+	hca->life = NULL; /* it is not inherited */
 	for (unsigned i = 0; i < CX_CHANNELS; i++) {
 		if (hca->fifos[i].serial)
 			raw_close(hca->fifos[i].fd);

@@ -6,8 +6,8 @@
  * One HCA serves all processes of a fabric. Its objects live in a shared mapping, each owned by the
  * process that made it; user memory is named by (process, virtual address), and is reached by
  * memcpy within a process and by process_vm_readv/writev between processes. One robust,
- * priority-inheriting mutex guards the HCA; every function here takes it. Pid and start time show
- * that a process died: its objects are swept, and its peers see timeouts.
+ * priority-inheriting mutex guards the HCA; every function here takes it. A lock of the file shows
+ * that a process lives (os/life.h); of one that died objects are swept, and its peers see timeouts.
  *
  * Every command returns 0 or the -errno that the kernel's mlx5_ib would give. kernel/ judges what a
  * program may ask for; only what could break the tables is refused here.
@@ -68,6 +68,7 @@ struct cx_fabric {
 	pid_t pids[CX_FABRIC_PROCS];
 	bool is_read;    /* else it is of no build that this one knows */
 	bool same_build; /* else its processes are of another version, which this one cannot join */
+	bool same_pids;  /* else they are in another PID namespace, and cannot be joined either */
 	enum cx_generation generation; /* of the same build */
 	enum cx_link link;
 };

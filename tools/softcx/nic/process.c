@@ -1,73 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of a fabric. One that died is known by its pid and start time: what it owned is
- * swept, and a lock that it held is taken over.
+ * The processes of a fabric. What one that died owned is swept, and a lock that it held is taken over.
  */
 #include "process.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "../os/raw.h"
+#include "../os/life.h"
+#include "segment.h"
 #include "tables.h"
 
 /* -- processes --------------------------------------------------------------------------------- */
 
-/* "/proc/PID/stat", without stdio. */
-static void name_stat(char *path, pid_t pid)
+/* Without a lock there is none; a process that cannot be asked for may be alive. */
+bool cx_proc_alive(struct cx_hca *hca, unsigned slot)
 {
-	char digits[12];
-	unsigned count = 0;
+	const off_t byte = CX_LIFE_FIRST + slot;
 
-	do {
-		digits[count++] = (char)('0' + pid % 10);
-		pid /= 10;
-	} while (pid);
-	strcpy(path, "/proc/");
-	path += strlen(path);
-	while (count)
-		*path++ = digits[--count];
-	strcpy(path, "/stat");
-}
-
-#define UNKNOWN_TIME UINT64_MAX /* it may be alive: this process has no descriptor left to look */
-
-/*
- * When a process started: field 22 of its stat file (proc(5)); 0 when there is none, or only what
- * its parent has not yet reaped, whose memory is gone. Async-signal-safe.
- */
-static uint64_t read_start_time(pid_t pid)
-{
-	char path[32], buf[1024], *c;
-	uint64_t value = 0;
-	ssize_t len;
-	int fd;
-
-	name_stat(path, pid);
-	fd = raw_open(path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH ? 0 : UNKNOWN_TIME;
-	len = raw_read(fd, buf, sizeof(buf) - 1);
-	raw_close(fd);
-	if (len <= 0)
-		return 0;
-	buf[len] = 0;
-	c = strrchr(buf, ')'); /* ends field 2, which may hold anything */
-	if (!c || c[1] != ' ' || c[2] == 'Z' || c[2] == 'X')
-		return 0;
-	for (int field = 2; c && field < 22; field++)
-		c = strchr(c + 1, ' ');
-	for (c = c ? c + 1 : buf + len; *c >= '0' && *c <= '9'; c++)
-		value = value * 10 + (uint64_t)(*c - '0');
-	return value;
-}
-
-bool cx_proc_alive(const struct cx_proc *proc)
-{
-	const uint64_t time = proc->pid ? read_start_time(proc->pid) : 0;
-
-	return time == UNKNOWN_TIME || (time && time == proc->start_time);
+	if (slot >= CX_PROCS || !hca->shared->procs[slot].pid)
+		return false;
+	if (!hca->segment_path || life_at(hca->segment_fd, byte, 1) == LIFE_HELD)
+		return true;
+	return life_at(cx_segment(hca), byte, 1) != LIFE_GONE;
 }
 
 static void sweep(struct cx_hca *hca, unsigned slot)
@@ -81,36 +38,43 @@ static void sweep(struct cx_hca *hca, unsigned slot)
 
 void cx_sweep_dead(struct cx_hca *hca)
 {
-	for (unsigned i = 0; i < CX_PROCS; i++) {
-		const struct cx_proc *proc = &hca->shared->procs[i];
-
-		if (proc->pid && !cx_proc_alive(proc))
+	for (unsigned i = 0; i < CX_PROCS; i++)
+		if (hca->shared->procs[i].pid && !cx_proc_alive(hca, i))
 			sweep(hca, i);
-	}
 }
 
+static void fill_slot(struct cx_hca *hca, unsigned slot)
+{
+	struct cx_shared *shared = hca->shared;
+
+	memset(&shared->procs[slot], 0, sizeof(shared->procs[slot]));
+	shared->alarms[slot].keeps_time = !hca->config.passive;
+	shared->alarms[slot].reachable = false;
+	shared->alarms[slot].changes = 1;
+	memset(&shared->bus[slot], 0, sizeof(shared->bus[slot]));
+	memset(&shared->dc[slot], 0, sizeof(shared->dc[slot]));
+	shared->procs[slot].pid = getpid();
+	__atomic_store_n(&hca->self, slot, __ATOMIC_RELAXED);
+}
+
+static int hold_life(struct cx_hca *hca, unsigned slot)
+{
+	if (!hca->segment_path)
+		return 0;
+	return life_hold(hca->segment_path, 0, CX_LIFE_FIRST + slot, &hca->life);
+}
+
+/* Who was swept while it was on its way out may still hold its byte: then another slot is taken. */
 int cx_proc_claim(struct cx_hca *hca)
 {
-	const uint64_t start_time = read_start_time(getpid());
-
-	if (start_time == UNKNOWN_TIME)
-		return -EMFILE;
 	cx_sweep_dead(hca);
 	for (unsigned i = 0; i < CX_PROCS; i++) {
-		struct cx_proc *proc = &hca->shared->procs[i];
+		int err = hca->shared->procs[i].pid ? -EAGAIN : hold_life(hca, i);
 
-		if (proc->pid)
-			continue;
-		memset(proc, 0, sizeof(*proc));
-		hca->shared->alarms[i].keeps_time = !hca->config.passive;
-		hca->shared->alarms[i].reachable = false;
-		hca->shared->alarms[i].changes = 1;
-		memset(&hca->shared->bus[i], 0, sizeof(hca->shared->bus[i]));
-		memset(&hca->shared->dc[i], 0, sizeof(hca->shared->dc[i]));
-		proc->start_time = start_time;
-		proc->pid = getpid();
-		__atomic_store_n(&hca->self, i, __ATOMIC_RELAXED);
-		return 0;
+		if (!err)
+			fill_slot(hca, i);
+		if (err != -EAGAIN)
+			return err;
 	}
 	return -EUSERS;
 }
@@ -121,6 +85,8 @@ void cx_proc_release(struct cx_hca *hca)
 		return;
 	cx_disown_all(hca);
 	memset(&hca->shared->procs[hca->self], 0, sizeof(struct cx_proc));
+	life_let_go(hca->life);
+	hca->life = NULL;
 }
 
 /* -- the lock ---------------------------------------------------------------------------------- */
@@ -141,6 +107,7 @@ static void take_over(struct cx_hca *hca, int err)
 		cx_sweep_dead(hca);
 	}
 	shared->holder = hca->self;
+	hca->asked = CX_PROCS;
 }
 
 void cx_lock(struct cx_hca *hca)

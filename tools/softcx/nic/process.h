@@ -12,8 +12,8 @@ bool cx_lock_within_a_second(struct cx_hca *hca);
 /* The lock, for a command that creates: a forked child takes a slot when it first does. */
 void cx_lock_to_create(struct cx_hca *hca);
 
-bool cx_proc_alive(const struct cx_proc *proc);
-int cx_proc_claim(struct cx_hca *hca);    /* a slot: 0, -EUSERS when all are taken, -EMFILE */
+bool cx_proc_alive(struct cx_hca *hca, unsigned slot); /* async-signal-safe, and without the lock */
+int cx_proc_claim(struct cx_hca *hca);    /* a slot: 0, -EUSERS when all are taken, or -errno */
 void cx_proc_release(struct cx_hca *hca); /* and all that this process owns */
 void cx_sweep_dead(struct cx_hca *hca);   /* and all they owned */
 

@@ -454,6 +454,7 @@ void cx_respond(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *m
 {
 	struct service s;
 
+	hca->asked = CX_PROCS;
 	s.hca = hca;
 	s.qp = qp;
 	s.message = message;

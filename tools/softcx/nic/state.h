@@ -54,7 +54,6 @@ struct cx_head {
 
 struct cx_proc {
 	pid_t pid; /* 0: free */
-	uint64_t start_time;
 	uint64_t deadline_ns;          /* the earliest of its queue pairs, 0: none */
 	uint32_t first[CX_MOST_KINDS]; /* of its objects of each kind, index + 1 */
 };
@@ -239,6 +238,7 @@ struct cx_shared {
 	uint64_t magic;
 	uint32_t layout; /* CX_LAYOUT; processes of another build do not join */
 	uint32_t generation, link;
+	uint64_t pid_namespace; /* in which its processes have their numbers */
 	bool port_down, removed; /* by a fault */
 	struct cx_proc procs[CX_PROCS];
 	/* Up to here the layout is the same in every build with this magic; some have room for 64 processes only. */
@@ -304,8 +304,12 @@ struct cx_hca {
 	struct cx_shared *shared;
 	unsigned self; /* process slot; CX_PROCS: none yet */
 	struct cx_config config;
-	int segment_fd; /* -1: private fabric */
-	char *segment_path;
+	int segment_fd; /* which the program may close: cx_segment(); -1: none */
+	char *segment_path; /* NULL: private fabric */
+	dev_t segment_device;
+	ino_t segment_inode;
+	void *life; /* that this process lives (os/life.h) */
+	unsigned asked; /* the peer that was found alive for the message under way; CX_PROCS: none */
 	int trace_fd; /* -1: none */
 	uint64_t lint_count;
 	uint64_t virtual_ns; /* passive mode's clock */

@@ -136,11 +136,22 @@ int cx_event_subscribe(struct cx_hca *hca, const struct cx_subscription_attr *at
 
 /* -- telling ----------------------------------------------------------------------------------- */
 
+/* If it is alive after that, the descriptor is of no other process of the same number. */
+static int open_peer(struct cx_hca *hca, unsigned proc)
+{
+	const int pidfd = raw_pidfd_open(hca->shared->procs[proc].pid);
+
+	if (pidfd < 0 || cx_proc_alive(hca, proc))
+		return pidfd;
+	raw_close(pidfd);
+	return -1;
+}
+
 /* An eventfd has no path. Another process's is reached as its memory is: by the right to trace it. */
 static void signal_eventfd(struct cx_hca *hca, const struct cx_subscription *s)
 {
 	const bool is_here = cx_is_local(hca, s->head.owner);
-	const int pidfd = is_here ? -1 : raw_pidfd_open(hca->shared->procs[s->head.owner].pid);
+	const int pidfd = is_here ? -1 : open_peer(hca, s->head.owner);
 	const int fd = is_here ? s->eventfd : raw_pidfd_getfd(pidfd, s->eventfd);
 	const uint64_t one = 1;
 

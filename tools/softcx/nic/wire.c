@@ -46,11 +46,11 @@ static bool can_receive(const struct cx_qp *peer)
 }
 
 /* A responder whose process was killed answers nothing. Looked at only when something fails. */
-static bool is_gone(const struct cx_hca *hca, const struct cx_qp *peer)
+static bool is_gone(struct cx_hca *hca, const struct cx_qp *peer)
 {
 	const unsigned owner = peer->head.owner;
 
-	return !cx_is_local(hca, owner) && !cx_proc_alive(&hca->shared->procs[owner]);
+	return !cx_is_local(hca, owner) && !cx_proc_alive(hca, owner);
 }
 
 /* -- connections ------------------------------------------------------------------------------- */

@@ -21,10 +21,9 @@ static inline int raw_open(const char *path, int flags, mode_t mode)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* What is there already: it creates nothing. */
-static inline int raw_openat(int dir, const char *name, int flags)
+static inline int raw_openat(int dir, const char *name, int flags, mode_t mode)
 {
-	return (int)syscall(SYS_openat, dir, name, flags, 0);
+	return (int)syscall(SYS_openat, dir, name, flags, mode);
 }
 
 static inline int raw_close(int fd)

@@ -236,9 +236,12 @@ static const char *explain(int err)
 {
 	switch (err) {
 	case -EPROTO:
-		return "its programs have another version of softcx (softcx list)";
+		return "its programs have another version of softcx; end them (softcx list), then softcx "
+		       "clean";
 	case -EBUSY:
 		return "its programs have another generation or link (softcx list)";
+	case -EXDEV:
+		return "its programs are in another PID namespace, and reach each other by number";
 	case -EPERM:
 	case -ELOOP:
 		return "there is a file of its name which is not yours; choose another fabric";

@@ -35,6 +35,7 @@
 static char root[64]; /* empty: there is no tree */
 static char event_dir[80];
 static pid_t owner;
+static void *life;
 
 /* The paths that are ours, below /sys. */
 static const char *const prefixes[] = {
@@ -443,7 +444,7 @@ int sysfs_create(const struct cx_config *config)
 	int err;
 
 	trees_sweep();
-	err = trees_create(root, sizeof(root));
+	err = trees_create(root, sizeof(root), &life);
 	if (err)
 		return err;
 	owner = getpid();
@@ -465,7 +466,7 @@ int sysfs_create(const struct cx_config *config)
 void sysfs_remove(void)
 {
 	if (root[0] && owner == getpid())
-		trees_remove(root);
+		trees_remove(root, life);
 	root[0] = '\0';
 }
 

@@ -1,44 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The directory in which a process keeps its fake files. Its name has the user and the pid, and it is
- * where everybody may write: what is swept is known by descriptor, never by name, since another user
+ * The directory in which a process keeps its fake files. Its name has the user and, for people, the pid.
+ * It is where everybody may write: what is swept is known by descriptor, never by name, since another user
  * may have put something else under the name.
  */
 #include "trees.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../os/life.h"
 #include "../os/raw.h"
 
 /* Memory first, where fabrics are, too: on a disk a device would take a hundred times as long to open. */
 static const char *const parents[] = { "/dev/shm", "/tmp" };
 #define PARENTS (sizeof(parents) / sizeof(parents[0]))
 
-int trees_create(char *path, size_t size)
-{
-	for (size_t i = 0; i < PARENTS; i++) {
-		const int length = snprintf(path, size, "%s/softcx-sys-%u-%d-XXXXXX", parents[i],
-					    geteuid(), getpid());
+/* A sweeper may come between the directory's creation and its lock: then another one is made. */
+enum { TRIES = 16 };
 
-		if (length >= 0 && (size_t)length < size && mkdtemp(path))
-			return 0;
+/* The file whose lock says that the directory's process lives. */
+#define LIFE "alive"
+
+static int create(const char *parent, char *path, size_t size, void **life)
+{
+	const int length = snprintf(path, size, "%s/softcx-tree-%u-%d-XXXXXX", parent, geteuid(),
+				    getpid());
+	char file[96];
+
+	if (length < 0 || (size_t)length >= size)
+		return -ENAMETOOLONG;
+	if (!mkdtemp(path))
+		return -errno;
+	snprintf(file, sizeof(file), "%s/" LIFE, path);
+	return life_hold(file, O_CREAT, 0, life);
+}
+
+int trees_create(char *path, size_t size, void **life)
+{
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < PARENTS; i++) {
+		for (unsigned tries = 0; tries < TRIES; tries++) {
+			err = create(parents[i], path, size, life);
+			if (!err)
+				return 0;
+			if (err != -EAGAIN && err != -ENOENT)
+				break;
+		}
 	}
 	*path = '\0';
-	return -errno;
+	return err;
 }
 
 /* -- removal ----------------------------------------------------------------------------------- */
 
 static int open_directory(int parent, const char *name)
 {
-	return raw_openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return raw_openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
 /* As mkdtemp() made it: nobody else can put anything into it. */
@@ -72,42 +96,53 @@ static void empty(int fd)
 		raw_close(fd);
 }
 
-static void remove_tree(int parent, const char *name)
+static int open_own(int parent, const char *name)
 {
 	const int fd = open_directory(parent, name);
 
-	if (fd < 0)
-		return;
-	if (!is_own(fd)) {
-		raw_close(fd);
-		return;
-	}
-	empty(fd);
-	unlinkat(parent, name, AT_REMOVEDIR);
+	if (fd < 0 || is_own(fd))
+		return fd;
+	raw_close(fd);
+	return -1;
 }
 
-void trees_remove(const char *path)
+void trees_remove(const char *path, void *life)
 {
-	remove_tree(AT_FDCWD, path);
+	const int fd = open_own(AT_FDCWD, path);
+
+	if (fd >= 0) {
+		empty(fd);
+		unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+	}
+	life_let_go(life);
 }
 
-/* Those of processes that are gone. */
+/* If its process is gone, which could still be about to take the lock: so this one keeps it meanwhile. */
+static void sweep_tree(int parent, const char *name)
+{
+	const int fd = open_own(parent, name);
+	const int life = fd < 0 ? -1 : raw_openat(fd, LIFE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (life >= 0 && life_is_over(life, 0)) {
+		empty(fd);
+		unlinkat(parent, name, AT_REMOVEDIR);
+	} else if (fd >= 0) {
+		raw_close(fd);
+	}
+	if (life >= 0)
+		raw_close(life);
+}
+
 static void sweep(const char *parent)
 {
 	int fd = raw_open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	unsigned uid;
 
-	while (dir && (entry = readdir(dir))) {
-		unsigned uid;
-		int pid;
-
-		if (sscanf(entry->d_name, "softcx-sys-%u-%d-", &uid, &pid) != 2 || uid != geteuid())
-			continue;
-		if (pid <= 0 || !kill(pid, 0) || errno != ESRCH)
-			continue;
-		remove_tree(fd, entry->d_name);
-	}
+	while (dir && (entry = readdir(dir)))
+		if (sscanf(entry->d_name, "softcx-tree-%u-", &uid) == 1 && uid == geteuid())
+			sweep_tree(fd, entry->d_name);
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
