@@ -466,7 +466,7 @@ static void unreliable_connections_do_not_read(void **state)
 /* Does what hca.h asks of a handler that replaces the model's, as cmocka's does here. */
 static void handle_fault(int sig)
 {
-	cx_memory_fault();
+	cx_memory_fault(&(siginfo_t){ .si_signo = sig });
 	signal(sig, SIG_DFL);
 }
 

@@ -213,7 +213,7 @@ static void receives_are_flushed_that_come_after_the_error(void **state)
 /* Cmocka puts handlers of its own in the place of the model's. */
 static void handle_fault(int sig)
 {
-	cx_memory_fault();
+	cx_memory_fault(&(siginfo_t){ .si_signo = sig });
 	signal(sig, SIG_DFL);
 }
 

@@ -438,10 +438,147 @@ static void store_blocked(void)
 	_exit(calls == 1 ? 0 : 1);
 }
 
+/* Its second fault: Linux blocks the signal while its handler runs. */
+static void fault_again(int number)
+{
+	(void)number;
+	if (handled++)
+		_exit(1);
+	store_wildly();
+}
+
+static void fault_in_the_handler(void)
+{
+	handled = 0;
+	signal(SIGSEGV, fault_again);
+	store_wildly();
+}
+
+/* The handler of this signal begins with SIGSEGV blocked, as its mask says. */
+static void fault_in_another_handler(void)
+{
+	struct sigaction other = { .sa_handler = fault_again };
+
+	handled = 0;
+	sigfillset(&other.sa_mask);
+	signal(SIGSEGV, fault_again);
+	sigaction(SIGUSR1, &other, NULL);
+	raise(SIGUSR1);
+}
+
+static void fault_blocked(void)
+{
+	sigset_t segv;
+
+	handled = 0;
+	signal(SIGSEGV, fault_again);
+	sigemptyset(&segv);
+	sigaddset(&segv, SIGSEGV);
+	sigprocmask(SIG_BLOCK, &segv, NULL);
+	store_wildly();
+}
+
+static void ring_in_the_handler(int number)
+{
+	(void)number;
+	calls = 0;
+	*(volatile uint64_t *)(uar + BLOCK) = 1;
+	_exit(calls == 1 ? 0 : 1);
+}
+
+static void ring_after_a_fault(void)
+{
+	signal(SIGSEGV, ring_in_the_handler);
+	store_wildly();
+}
+
+static void a_handler_may_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(ring_after_a_fault), 0);
+}
+
+static void leave_by_jump(int number)
+{
+	(void)number;
+	siglongjmp(back, 1);
+}
+
+/* Into a handler that may be left, and is entered again each time. */
+static void fault_often(void)
+{
+	struct sigaction nodefer = { .sa_handler = fault_again, .sa_flags = SA_NODEFER };
+	volatile int rounds = 0;
+
+	signal(SIGSEGV, leave_by_jump);
+	if (sigsetjmp(back, 1) < 1 || rounds < 3) {
+		rounds++;
+		store_wildly();
+	}
+	handled = 0;
+	sigaction(SIGSEGV, &nodefer, NULL);
+	store_wildly(); /* its handler faults, and runs once more, which is status 1 */
+}
+
+static void handlers_run_again_as_on_linux(void **state)
+{
+	int status = in_child(fault_often);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+static void a_mask_is_read_back_as_it_was_set(void **state)
+{
+	struct sigaction set = { .sa_handler = leave_by_jump }, got;
+	sigset_t segv, before, now;
+
+	(void)state;
+	sigemptyset(&segv);
+	sigaddset(&segv, SIGSEGV);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &segv, &before), 0);
+	assert_int_equal(sigismember(&before, SIGSEGV), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, &now), 0);
+	assert_int_equal(sigismember(&now, SIGSEGV), 1);
+	assert_int_equal(sigismember(&now, SIGSTKFLT), 0);
+	set.sa_mask = segv;
+	assert_int_equal(sigaction(SIGUSR2, &set, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR2, NULL, &got), 0);
+	assert_int_equal(sigismember(&got.sa_mask, SIGSEGV), 1);
+	signal(SIGUSR2, SIG_DFL);
+}
+
+static void *ring_once(void *arg)
+{
+	(void)arg;
+	*(volatile uint64_t *)(uar + BLOCK) = 1;
+	return NULL;
+}
+
+/* A thread that begins with all of them blocked. */
+static void threads_ring_whatever_their_mask(void **state)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all;
+
+	(void)state;
+	sigfillset(&all);
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	assert_int_equal(pthread_attr_setsigmask_np(&attr, &all), 0);
+	calls = 0;
+	assert_int_equal(pthread_create(&thread, &attr, ring_once, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(calls, 1);
+	pthread_attr_destroy(&attr);
+}
+
 static void other_faults_still_kill(void **state)
 {
 	void (*const deadly[])(void) = { store_wildly, store_wildly_ignoring_it, send_segv,
-					 add_to_doorbell };
+					 add_to_doorbell, fault_in_the_handler, fault_in_another_handler,
+					 fault_blocked };
 	int status;
 
 	(void)state;
@@ -585,6 +722,10 @@ int main(void)
 		cmocka_unit_test(wild_store_reaches_the_programs_handler),
 		cmocka_unit_test(other_faults_still_kill),
 		cmocka_unit_test(doorbells_ring_with_every_signal_blocked),
+		cmocka_unit_test(threads_ring_whatever_their_mask),
+		cmocka_unit_test(a_handler_may_ring),
+		cmocka_unit_test(handlers_run_again_as_on_linux),
+		cmocka_unit_test(a_mask_is_read_back_as_it_was_set),
 		cmocka_unit_test(unknown_store_is_named_with_its_bytes),
 		cmocka_unit_test(covering_disturbs_no_poster),
 		cmocka_unit_test(what_cannot_be_read_is_answered),

@@ -19,6 +19,7 @@
 
 #include "../os/life.h"
 #include "../os/raw.h"
+#include "memory.h"
 #include "process.h"
 #include "segment.h"
 
@@ -195,6 +196,8 @@ static int map_segment(struct cx_hca *hca, int flags, int fd)
 	if (map == MAP_FAILED)
 		return -errno;
 	hca->shared = map;
+	if (hca->segment_path)
+		cx_mem_name_tables(map, sizeof(struct cx_shared), hca->segment_path);
 	return 0;
 }
 
@@ -207,6 +210,17 @@ static int join_segment(struct cx_hca *hca)
 	return err ? err : map_segment(hca, MAP_SHARED, hca->segment_fd);
 }
 
+/*
+ * The tables are not reserved, since they have room for far more than most programs make: where that
+ * room is missing later, the program is told (nic/memory.c).
+ */
+static int reserve_beginning(int fd)
+{
+	const int err = posix_fallocate(fd, 0, offsetof(struct cx_shared, pds));
+
+	return err == EOPNOTSUPP || err == EINVAL ? 0 : -err;
+}
+
 /* Punching the pages out zeroes the tables without touching them. */
 static int create_segment(struct cx_hca *hca)
 {
@@ -215,7 +229,9 @@ static int create_segment(struct cx_hca *hca)
 	if (ftruncate(hca->segment_fd, 0) ||
 	    ftruncate(hca->segment_fd, (off_t)sizeof(struct cx_shared)))
 		return -errno;
-	err = map_segment(hca, MAP_SHARED, hca->segment_fd);
+	err = reserve_beginning(hca->segment_fd);
+	if (!err)
+		err = map_segment(hca, MAP_SHARED, hca->segment_fd);
 	return err ? err : init_segment(hca->shared, &hca->config);
 }
 

@@ -22,6 +22,7 @@ static void free_hca(struct cx_hca *hca)
 			raw_close(hca->fifos[i].fd);
 	if (hca->trace_fd > STDERR_FILENO)
 		raw_close(hca->trace_fd);
+	cx_mem_name_tables(NULL, 0, NULL);
 	if (hca->shared)
 		munmap(hca->shared, sizeof(struct cx_shared));
 	cx_segment_close(hca);

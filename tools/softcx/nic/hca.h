@@ -15,6 +15,7 @@
 #ifndef SOFTCX_HCA_H
 #define SOFTCX_HCA_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -110,7 +111,7 @@ uint64_t cx_lint_count(const struct cx_hca *hca);
  * handler that calls this; one that replaces it calls it first, and has SA_NODEFER, since the model
  * may run inside of it.
  */
-void cx_memory_fault(void);
+void cx_memory_fault(const siginfo_t *info);
 
 /* -- objects ----------------------------------------------------------------------------------- */
 

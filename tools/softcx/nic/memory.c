@@ -14,39 +14,88 @@
 
 #include "../os/raw.h"
 #include "process.h"
+#include "text.h"
 
 /* -- guarded copies ---------------------------------------------------------------------------- */
 
 /* Initial-exec, so that the loader never allocates this from within a signal handler. */
 static __thread jmp_buf *guard __attribute__((tls_model("initial-exec")));
 
-void cx_memory_fault(void)
-{
-	sigset_t set;
+/* The fabric's tables, whose pages come into being when they are first used. */
+static struct {
+	uintptr_t start, end;
+	const char *path;
+} tables;
 
+void cx_mem_name_tables(const void *start, size_t len, const char *path)
+{
+	tables.start = (uintptr_t)start;
+	tables.end = tables.start + len;
+	tables.path = path;
+}
+
+/* The signal is all that the kernel says where there is no room for one. */
+static bool is_of_tables(const siginfo_t *info)
+{
+	const uintptr_t at = (uintptr_t)info->si_addr;
+
+	return info->si_signo == SIGBUS && at >= tables.start && at < tables.end;
+}
+
+static void explain(void)
+{
+	struct cx_text text = { 0 };
+
+	cx_text_format(&text,
+		       "softcx: no room is left where the fabric's file %s is: make it larger (docker run "
+		       "--shm-size=1g), or name another folder in XDG_RUNTIME_DIR\n",
+		       tables.path);
+	tables.end = 0; /* once */
+	if (raw_write(STDERR_FILENO, text.buf, text.len) < 0)
+		errno = 0; /* there is nothing else to try */
+}
+
+void cx_memory_fault(const siginfo_t *info)
+{
+	if (is_of_tables(info)) {
+		explain();
+		return;
+	}
 	if (!guard)
 		return;
 	/* The handler's mask would outlive the jump. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGSEGV);
-	sigaddset(&set, SIGBUS);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	raw_unblock(SIGSEGV);
+	raw_unblock(SIGBUS);
 	longjmp(*guard, 1);
 }
 
 static struct sigaction previous_segv, previous_bus;
 
+/* With the signals blocked that would be without us. */
+static void block_for(const struct sigaction *previous, int sig)
+{
+	sigset_t mask = previous->sa_mask;
+
+	if (!(previous->sa_flags & SA_NODEFER))
+		sigaddset(&mask, sig);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+}
+
 static void handle_fault(int sig, siginfo_t *info, void *context)
 {
 	const struct sigaction *previous = sig == SIGBUS ? &previous_bus : &previous_segv;
+	const bool takes_info = previous->sa_flags & SA_SIGINFO;
 
-	cx_memory_fault();
-	if (previous->sa_flags & SA_SIGINFO)
-		previous->sa_sigaction(sig, info, context);
-	else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN)
-		previous->sa_handler(sig);
-	else
+	cx_memory_fault(info);
+	if (!takes_info && (previous->sa_handler == SIG_DFL || previous->sa_handler == SIG_IGN)) {
 		signal(sig, SIG_DFL); /* the instruction faults again, and dies of it */
+		return;
+	}
+	block_for(previous, sig);
+	if (takes_info)
+		previous->sa_sigaction(sig, info, context);
+	else
+		previous->sa_handler(sig);
 }
 
 int cx_mem_guard(void)

@@ -15,5 +15,7 @@ int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *s
 /* The first of this process's words from `from` on that is not as it was, or cannot be read; `count`: none. */
 uint32_t cx_mem_find_changed(const struct cx_word *words, uint32_t from, uint32_t count);
 int cx_mem_guard(void); /* installs the fault handler, once a process */
+/* So that it can say what a fault there means; @path stays the caller's. */
+void cx_mem_name_tables(const void *start, size_t len, const char *path);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -101,6 +102,14 @@ static inline void raw_futex_wait(uint32_t *word, uint32_t seen, const struct ti
 static inline void raw_futex_wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, 1);
+}
+
+/* Lets the calling thread have a signal, whatever sigprocmask() is here. */
+static inline void raw_unblock(int signal)
+{
+	const uint64_t set = UINT64_C(1) << (signal - 1);
+
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof(set));
 }
 
 /* Sends a signal to the calling thread. */

@@ -7,18 +7,52 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <ucontext.h>
 
 #include "../os/raw.h"
 #include "signals.h"
 
 /*
- * What the program believes to be installed for SIGSEGV. A handler may run while another thread
- * changes it: the two slots take turns, and `current` says which one counts.
+ * What the program believes to be installed. A handler may run while another thread changes it: the two
+ * slots take turns, and `current` says which one counts.
  */
-static struct sigaction slots[2];
-static atomic_uint current;
-static atomic_bool taken;
+static struct taken {
+	struct sigaction slots[2];
+	atomic_uint current;
+	atomic_bool taken;
+} segv, bus;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct taken *state_of(int signal)
+{
+	return signal == SIGSEGV ? &segv : signal == SIGBUS ? &bus : NULL;
+}
+
+/*
+ * A program that blocks SIGSEGV, or whose handler of it runs, is ended by its next fault. SIGSEGV itself
+ * stays open for doorbells. In the kernel's mask a signal that nobody sends stands for it: whatever
+ * restores a mask (the return from a handler, siglongjmp()) restores that.
+ */
+enum { STAND_IN = SIGSTKFLT };
+
+static void move_member(sigset_t *set, int from, int to)
+{
+	if (sigismember(set, from))
+		sigaddset(set, to);
+	else
+		sigdelset(set, to);
+	sigdelset(set, from);
+}
+
+static void to_kernel(sigset_t *set)
+{
+	move_member(set, SIGSEGV, STAND_IN);
+}
+
+static void to_program(sigset_t *set)
+{
+	move_member(set, STAND_IN, SIGSEGV);
+}
 
 /* Another interposer may run before our constructor: each real function is found when needed. */
 static void *find_real(_Atomic(void *) *cache, const char *name)
@@ -41,23 +75,23 @@ static int real_sigaction(int signal, const struct sigaction *action, struct sig
 	return real(signal, action, old);
 }
 
-static void exchange(const struct sigaction *action, struct sigaction *old)
+static void exchange(struct taken *state, const struct sigaction *action, struct sigaction *old)
 {
 	unsigned now, next;
 
 	pthread_mutex_lock(&lock);
-	now = atomic_load(&current);
+	now = atomic_load(&state->current);
 	next = !now;
 	if (old)
-		*old = slots[now];
+		*old = state->slots[now];
 	if (action) {
-		slots[next] = *action;
-		atomic_store(&current, next);
+		state->slots[next] = *action;
+		atomic_store(&state->current, next);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-int signals_take_segv(void (*handler)(int, siginfo_t *, void *))
+int signals_take(int signal, void (*handler)(int, siginfo_t *, void *))
 {
 	/*
 	 * NODEFER: emulating an instruction may fault in its turn. Not ONSTACK: the model needs
@@ -65,70 +99,95 @@ int signals_take_segv(void (*handler)(int, siginfo_t *, void *))
 	 * stack overflow; the program dies of it all the same.
 	 */
 	struct sigaction ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
+	struct taken *state = state_of(signal);
 	struct sigaction theirs;
-	sigset_t segv;
 
 	ours.sa_sigaction = handler;
 	sigemptyset(&ours.sa_mask);
-	if (real_sigaction(SIGSEGV, &ours, &theirs))
+	if (real_sigaction(signal, &ours, &theirs))
 		return -errno;
-	exchange(&theirs, NULL);
-	atomic_store(&taken, true);
-	sigemptyset(&segv);
-	sigaddset(&segv, SIGSEGV);
-	pthread_sigmask(SIG_UNBLOCK, &segv, NULL);
+	exchange(state, &theirs, NULL);
+	atomic_store(&state->taken, true);
+	if (signal == SIGSEGV)
+		signals_open_segv();
 	return 0;
 }
 
+void signals_open_segv(void)
+{
+	raw_unblock(SIGSEGV);
+}
+
 /* ThreadSanitizer's sigaction() lets handlers run with every signal blocked, whatever their flags. */
-void signals_open_faults(void)
+void signals_open_faults(const void *ucontext)
 {
 #ifdef __SANITIZE_THREAD__
-	sigset_t faults;
+	const ucontext_t *at = ucontext;
 
-	sigemptyset(&faults);
-	sigaddset(&faults, SIGSEGV);
-	sigaddset(&faults, SIGBUS);
-	pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
+	raw_unblock(SIGSEGV);
+	raw_unblock(SIGBUS);
+	if (!sigismember(&at->uc_sigmask, STAND_IN))
+		raw_unblock(STAND_IN);
+#else
+	(void)ucontext;
 #endif
 }
 
-void signals_die_of_segv(void)
+void signals_die_of(int signal)
 {
 	struct sigaction fatal = { .sa_handler = SIG_DFL };
 
 	sigemptyset(&fatal.sa_mask);
-	real_sigaction(SIGSEGV, &fatal, NULL);
+	real_sigaction(signal, &fatal, NULL);
 }
 
 /* A fault comes again by itself when the instruction does; a sent signal must be sent again. */
 static void take_default(const siginfo_t *info)
 {
-	signals_die_of_segv();
+	signals_die_of(info->si_signo);
 	if (info->si_code <= 0)
-		raw_raise(SIGSEGV);
+		raw_raise(info->si_signo);
+}
+
+/* The kernel lets a fault neither be ignored nor wait. */
+static bool is_fatal(const struct sigaction *action, const siginfo_t *info, const ucontext_t *at)
+{
+	const bool is_fault = info->si_code > 0;
+
+	if (is_fault && info->si_signo == SIGSEGV && sigismember(&at->uc_sigmask, STAND_IN))
+		return true;
+	if (action->sa_flags & SA_SIGINFO)
+		return false;
+	return action->sa_handler == SIG_DFL || (action->sa_handler == SIG_IGN && is_fault);
+}
+
+/* Returning from the signal restores the mask. */
+static void block_for(const struct sigaction *action, int signal)
+{
+	sigset_t mask = action->sa_mask;
+
+	if (!(action->sa_flags & SA_NODEFER))
+		sigaddset(&mask, signal);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 }
 
 void signals_pass_on(int signal, siginfo_t *info, void *ucontext)
 {
-	struct sigaction action = slots[atomic_load(&current)];
+	struct taken *state = state_of(signal);
+	struct sigaction action = state->slots[atomic_load(&state->current)];
 
-	if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN) {
-		if (info->si_code > 0) /* the kernel does not let a fault be ignored */
-			take_default(info);
-		return;
-	}
-	if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL) {
+	if (is_fatal(&action, info, ucontext)) {
 		take_default(info);
 		return;
 	}
+	if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN)
+		return;
 	if (action.sa_flags & SA_RESETHAND) {
 		struct sigaction fatal = { .sa_handler = SIG_DFL };
 
-		exchange(&fatal, NULL);
+		exchange(state, &fatal, NULL);
 	}
-	/* Returning from the signal restores the mask. SIGSEGV stays unblocked, for our own faults. */
-	pthread_sigmask(SIG_BLOCK, &action.sa_mask, NULL);
+	block_for(&action, signal);
 	if (action.sa_flags & SA_SIGINFO)
 		action.sa_sigaction(signal, info, ucontext);
 	else
@@ -142,18 +201,23 @@ void signals_pass_on(int signal, siginfo_t *info, void *ucontext)
 EXPORT int sigaction(int signal, const struct sigaction *restrict action,
 		     struct sigaction *restrict old)
 {
+	struct taken *state = state_of(signal);
 	struct sigaction open;
+	int err;
 
-	if (signal == SIGSEGV && atomic_load(&taken)) {
-		exchange(action, old);
+	if (state && atomic_load(&state->taken)) {
+		exchange(state, action, old);
 		return 0;
 	}
-	if (!action)
-		return real_sigaction(signal, NULL, old);
 	/* A handler that posts must not do so with SIGSEGV blocked. */
-	open = *action;
-	sigdelset(&open.sa_mask, SIGSEGV);
-	return real_sigaction(signal, &open, old);
+	if (action) {
+		open = *action;
+		to_kernel(&open.sa_mask);
+	}
+	err = real_sigaction(signal, action ? &open : NULL, old);
+	if (!err && old)
+		to_program(&old->sa_mask);
+	return err;
 }
 
 EXPORT sighandler_t signal(int number, sighandler_t handler)
@@ -168,32 +232,52 @@ EXPORT sighandler_t signal(int number, sighandler_t handler)
 	return old.sa_handler;
 }
 
-/* The set without SIGSEGV, for the calls that would block it. */
-static const sigset_t *keep_segv_open(int how, const sigset_t *set, sigset_t *copy)
+static int set_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
+		    sigset_t *old)
 {
-	if (!set || how == SIG_UNBLOCK)
-		return set;
-	*copy = *set;
-	sigdelset(copy, SIGSEGV);
-	return copy;
+	sigset_t open;
+	int err;
+
+	if (set) {
+		open = *set;
+		to_kernel(&open);
+	}
+	err = real(how, set ? &open : NULL, old);
+	if (!err && old)
+		to_program(old);
+	return err;
 }
 
 EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
 	static _Atomic(void *) cache;
 	int (*real)(int, const sigset_t *, sigset_t *);
-	sigset_t copy;
 
 	*(void **)&real = find_real(&cache, "pthread_sigmask");
-	return real(how, keep_segv_open(how, set, &copy), old);
+	return set_mask(real, how, set, old);
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
 	static _Atomic(void *) cache;
 	int (*real)(int, const sigset_t *, sigset_t *);
-	sigset_t copy;
 
 	*(void **)&real = find_real(&cache, "sigprocmask");
-	return real(how, keep_segv_open(how, set, &copy), old);
+	return set_mask(real, how, set, old);
+}
+
+/* The mask that a thread begins with. */
+EXPORT int pthread_attr_setsigmask_np(pthread_attr_t *attr, const sigset_t *set);
+EXPORT int pthread_attr_setsigmask_np(pthread_attr_t *attr, const sigset_t *set)
+{
+	static _Atomic(void *) cache;
+	int (*real)(pthread_attr_t *, const sigset_t *);
+	sigset_t open;
+
+	*(void **)&real = find_real(&cache, "pthread_attr_setsigmask_np");
+	if (!set)
+		return real(attr, NULL);
+	open = *set;
+	to_kernel(&open);
+	return real(attr, &open);
 }

@@ -240,6 +240,9 @@ static const char *explain(int err)
 		       "clean";
 	case -EBUSY:
 		return "its programs have another generation or link (softcx list)";
+	case -ENOSPC:
+		return "no room is left where its file is: make it larger (docker run --shm-size=1g), or "
+		       "name another folder in XDG_RUNTIME_DIR";
 	case -EXDEV:
 		return "its programs are in another PID namespace, and reach each other by number";
 	case -EPERM:

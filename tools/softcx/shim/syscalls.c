@@ -27,6 +27,7 @@
 
 #include "../datasheet.h"
 #include "shim.h"
+#include "signals.h"
 
 static void *resolve(_Atomic(void *) *slot, const char *name)
 {
@@ -373,6 +374,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 	if (!file_is_ours(fd))
 		return REAL(ioctl)(fd, request, arg);
+	signals_open_segv(); /* a thread that makes queues will ring */
 	err = file_ioctl(fd, request, arg);
 	shim_look();
 	return set_errno(err);

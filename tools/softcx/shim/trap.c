@@ -412,7 +412,7 @@ static void refuse(const struct frame *frame, uintptr_t address, bool is_read)
 	at = append(at, "\n");
 	if (raw_write(STDERR_FILENO, text, at - text) < 0)
 		errno = 0; /* there is nothing else to try */
-	signals_die_of_segv();
+	signals_die_of(SIGSEGV);
 }
 
 static void emulate(void *ucontext, uintptr_t address, bool is_read)
@@ -440,15 +440,25 @@ static void on_segv(int number, siginfo_t *info, void *ucontext)
 	int saved = errno;
 	size_t offset;
 
-	signals_open_faults();
+	signals_open_faults(ucontext);
 	if (frame_fault_was_probe(ucontext))
 		return;
 	if (info->si_code == SEGV_ACCERR && find_trapped((uintptr_t)info->si_addr, 1, &offset)) {
 		emulate(ucontext, (uintptr_t)info->si_addr, offset >= trap.length);
 	} else {
-		cx_memory_fault(); /* does not return from a fault of the model's */
+		cx_memory_fault(info); /* does not return from a fault of the model's */
 		signals_pass_on(number, info, ucontext);
 	}
+	errno = saved;
+}
+
+static void on_bus(int number, siginfo_t *info, void *ucontext)
+{
+	int saved = errno;
+
+	signals_open_faults(ucontext);
+	cx_memory_fault(info);
+	signals_pass_on(number, info, ucontext);
 	errno = saved;
 }
 
@@ -473,8 +483,10 @@ int trap_install(int memfd, off_t start, size_t length, enum trap_mode mode,
 	err = learn_file();
 	if (!err) {
 		frame_setup();
-		err = signals_take_segv(on_segv);
+		err = signals_take(SIGSEGV, on_segv);
 	}
+	if (!err)
+		err = signals_take(SIGBUS, on_bus);
 	if (err) {
 		munmap(pages, length);
 		return err;
