@@ -32,7 +32,7 @@ MODULES = '''
 # Cases that must pass: if they were skipped, a capability would be lost.
 FEWEST = {'mlx5_mkey': 6, 'mlx5_dma_memcpy': 4, 'mr': 16, 'odp': 14, 'device': 22, 'addr': 2,
           'mlx5_var': 1, 'mlx5_dc': 7, 'cqex': 5, 'qp': 21, 'qpex': 19, 'atomic': 9,
-          'mlx5_devx': 1, 'mlx5_timestamp': 3, 'mlx5_cq': 7, 'relaxed_ordering': 3}
+          'mlx5_devx': 1, 'mlx5_timestamp': 3, 'mlx5_cq': 9, 'relaxed_ordering': 3}
 
 # With "huge": the modules that have cases for hugepages, which tests/hugepages has reserved.
 FEWEST_HUGE = {'odp': 16, 'parent_domain': 6}

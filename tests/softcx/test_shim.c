@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <infiniband/mlx5dv.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
@@ -246,6 +247,24 @@ static void assert_refused(struct ibv_pd *pd, void *addr, size_t length, int acc
 	errno = 0;
 	assert_null(ibv_reg_mr(pd, addr, length, access));
 	assert_int_equal(errno, err);
+}
+
+/* mlx5 cq.c mini_cqe_res_format_to_hw(). */
+static void a_cq_has_one_format_of_compressed_cqes(void **state)
+{
+	struct device *device = *state;
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct mlx5dv_cq_init_attr of_mlx5 = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
+	struct ibv_cq_ex *cq;
+
+	of_mlx5.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM;
+	errno = 0;
+	assert_null(mlx5dv_create_cq(device->ctx, &attr, &of_mlx5));
+	assert_int_equal(errno, EINVAL);
+	of_mlx5.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_CSUM;
+	cq = mlx5dv_create_cq(device->ctx, &attr, &of_mlx5);
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
 static void memory_is_registered_where_it_is_mapped(void **state)
@@ -681,6 +700,7 @@ int main(void)
 		cmocka_unit_test(leftovers_of_the_dead_are_removed),
 		cmocka_unit_test(what_another_user_made_is_not_swept),
 		cmocka_unit_test(what_others_may_write_to_is_not_swept),
+		ON_IB(a_cq_has_one_format_of_compressed_cqes),
 		ON_IB(memory_is_registered_where_it_is_mapped),
 		ON_IB(a_region_can_be_registered_anew),
 		ON_IB(locked_memory_is_limited),

@@ -576,9 +576,10 @@ static void threads_ring_whatever_their_mask(void **state)
 
 static void other_faults_still_kill(void **state)
 {
-	void (*const deadly[])(void) = { store_wildly, store_wildly_ignoring_it, send_segv,
-					 add_to_doorbell, fault_in_the_handler, fault_in_another_handler,
-					 fault_blocked };
+	void (*const deadly[])(void) = {
+		store_wildly,         store_wildly_ignoring_it, send_segv,    add_to_doorbell,
+		fault_in_the_handler, fault_in_another_handler, fault_blocked
+	};
 	int status;
 
 	(void)state;

@@ -263,8 +263,10 @@ static void check_fabric(enum cx_generation generation, enum cx_link link)
 		die(EXIT_USAGE, "--fabric: a name of 1 to %d characters without '/', not \"%s\"",
 		    CX_FABRIC_NAME_LEN, options.fabric);
 	if (err == -EPERM || err == -EACCES || err == -ELOOP)
-		die(EXIT_USAGE, "--fabric %s: there is a file of that name which is not yours; choose "
-		    "another fabric", options.fabric);
+		die(EXIT_USAGE,
+		    "--fabric %s: there is a file of that name which is not yours; choose another "
+		    "fabric",
+		    options.fabric);
 	if (err || !there.count)
 		return;
 	if (!there.same_build)
@@ -274,8 +276,9 @@ static void check_fabric(enum cx_generation generation, enum cx_link link)
 		    options.fabric, (int)there.pids[0]);
 	if (!there.same_pids)
 		die(EXIT_USAGE,
-		    "--fabric %s: programs of another PID namespace (a container, unshare -p) use it, and "
-		    "processes reach each other by number; start all in one, or choose another fabric",
+		    "--fabric %s: programs of another PID namespace (a container, unshare -p) use "
+		    "it, and processes reach each other by number; start all in one, or choose "
+		    "another fabric",
 		    options.fabric);
 	if (there.generation != generation || there.link != link)
 		die(EXIT_USAGE,

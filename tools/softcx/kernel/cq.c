@@ -10,8 +10,8 @@
 
 #include "bsn_cqe.h"
 
-/* mini_cqe_res_format_to_hw() */
-static int mini_format(uint8_t asked)
+/* mini_cqe_res_format_to_hw(): two formats at once are none */
+static int mini_format(const struct call *call, uint8_t asked)
 {
 	switch (asked) {
 	case MLX5_IB_CQE_RES_FORMAT_HASH:
@@ -19,14 +19,16 @@ static int mini_format(uint8_t asked)
 	case MLX5_IB_CQE_RES_FORMAT_CSUM:
 		return BSN_MINI_CSUM;
 	case MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX:
-		return BSN_MINI_CSUM_STRIDX;
+		return call->ctx->config->no_stride_index ? -EOPNOTSUPP : BSN_MINI_CSUM_STRIDX;
 	default:
-		return -1;
+		return -EINVAL;
 	}
 }
 
 static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_cq *driver)
 {
+	int err;
+
 	if (driver->flags & ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
 			      MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
 			      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS) ||
@@ -40,13 +42,8 @@ static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_
 		return -EINVAL;
 	if (driver->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && driver->cqe_size != BSN_CQE128_SIZE)
 		return -EOPNOTSUPP;
-	/* One format, of those that fill_cqe_caps() lists. */
-	if (driver->cqe_comp_en == 1 && mini_format(driver->cqe_comp_res_format) < 0)
-		return -EOPNOTSUPP;
-	if (driver->cqe_comp_en == 1 && driver->cqe_comp_res_format == MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX &&
-	    call->ctx->config->no_stride_index)
-		return -EOPNOTSUPP;
-	return 0;
+	err = driver->cqe_comp_en == 1 ? mini_format(call, driver->cqe_comp_res_format) : 0;
+	return err < 0 ? err : 0;
 }
 
 /* What the core checks before it asks the driver. */
@@ -98,7 +95,7 @@ static int create_cq_in_device(struct call *call, struct object *cq,
 	int err;
 
 	if (attr.compresses)
-		attr.mini_format = (uint8_t)mini_format(driver->cqe_comp_res_format);
+		attr.mini_format = (uint8_t)mini_format(call, driver->cqe_comp_res_format);
 	err = user_pin_ring(&cq->pinned, attr.buf, (uint64_t)attr.entries * attr.cqe_size,
 				attr.db);
 

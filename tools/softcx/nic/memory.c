@@ -46,10 +46,11 @@ static void explain(void)
 {
 	struct cx_text text = { 0 };
 
-	cx_text_format(&text,
-		       "softcx: no room is left where the fabric's file %s is: make it larger (docker run "
-		       "--shm-size=1g), or name another folder in XDG_RUNTIME_DIR\n",
-		       tables.path);
+	cx_text_format(
+		&text,
+		"softcx: no room is left where the fabric's file %s is: make it larger (docker run "
+		"--shm-size=1g), or name another folder in XDG_RUNTIME_DIR\n",
+		tables.path);
 	tables.end = 0; /* once */
 	if (raw_write(STDERR_FILENO, text.buf, text.len) < 0)
 		errno = 0; /* there is nothing else to try */
@@ -216,7 +217,8 @@ static int copy_peer(struct cx_hca *hca, bool reads, unsigned proc, uint64_t va,
 			pid ? copy_piece(reads, pid, va + done, local + done, len - done) : 0;
 
 		if (n < 0 && errno == EPERM)
-			cx_trace(hca, "memory: process %d cannot be reached: ptrace is not permitted",
+			cx_trace(hca,
+				 "memory: process %d cannot be reached: ptrace is not permitted",
 				 (int)pid);
 		if (n <= 0)
 			return -EFAULT;

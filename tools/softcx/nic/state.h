@@ -309,7 +309,7 @@ struct cx_hca {
 	dev_t segment_device;
 	ino_t segment_inode;
 	void *life; /* that this process lives (os/life.h) */
-	unsigned asked; /* the peer that was found alive for the message under way; CX_PROCS: none */
+	unsigned asked; /* the peer found alive for the message under way; CX_PROCS: none */
 	int trace_fd; /* -1: none */
 	uint64_t lint_count;
 	uint64_t virtual_ns; /* passive mode's clock */

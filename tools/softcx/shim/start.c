@@ -241,8 +241,8 @@ static const char *explain(int err)
 	case -EBUSY:
 		return "its programs have another generation or link (softcx list)";
 	case -ENOSPC:
-		return "no room is left where its file is: make it larger (docker run --shm-size=1g), or "
-		       "name another folder in XDG_RUNTIME_DIR";
+		return "no room is left where its file is: make it larger (docker run "
+		       "--shm-size=1g), or name another folder in XDG_RUNTIME_DIR";
 	case -EXDEV:
 		return "its programs are in another PID namespace, and reach each other by number";
 	case -EPERM:
@@ -346,9 +346,20 @@ struct cx_hca *softcx_hca(void)
 }
 
 /* Other threads may still be running, so nothing is freed. */
-__attribute__((destructor)) static void leave_at_exit(void)
+static void leave_at_exit(int status, void *context)
 {
+	(void)status;
+	(void)context;
 	if (device.hca)
 		cx_leave(device.hca);
 	sysfs_remove();
+}
+
+/*
+ * After the destructors of all libraries, which may still use the device: what is registered before the
+ * program starts runs last, and no destructor of this library may do it, since it is not the last one.
+ */
+__attribute__((constructor)) static void leave_last(void)
+{
+	on_exit(leave_at_exit, NULL);
 }

@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <linux/netlink.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +25,11 @@
 #include <unistd.h>
 
 #include "../datasheet.h"
+#include "interpose.h"
 #include "shim.h"
 #include "signals.h"
 
-static void *resolve(_Atomic(void *) *slot, const char *name)
+void *interpose_resolve(_Atomic(void *) *slot, const char *name)
 {
 	void *symbol = atomic_load_explicit(slot, memory_order_relaxed);
 
@@ -42,13 +42,6 @@ static void *resolve(_Atomic(void *) *slot, const char *name)
 	return symbol;
 }
 
-/* The next definition of the function that is being interposed. */
-#define REAL(name)                                                                                 \
-	(__extension__({                                                                           \
-		static _Atomic(void *) slot_;                                                      \
-		(__typeof__(&name))resolve(&slot_, #name);                                         \
-	}))
-
 static int set_errno(int err)
 {
 	if (err >= 0)
@@ -57,17 +50,16 @@ static int set_errno(int err)
 	return -1;
 }
 
-/* Where the fake of `path` is; NULL if there is none, or no device. */
-static const char *find_fake(const char *path, char buf[PATH_MAX])
+const char *interpose_find(const char *path, char buf[PATH_MAX])
 {
 	const struct uverbs_host *host = sysfs_is_ours(path) ? shim_host() : NULL;
 
 	return host ? sysfs_redirect(host->hca, path, buf, PATH_MAX) : NULL;
 }
 
-static const char *redirect(const char *path, char buf[PATH_MAX])
+const char *interpose_redirect(const char *path, char buf[PATH_MAX])
 {
-	const char *fake = find_fake(path, buf);
+	const char *fake = interpose_find(path, buf);
 
 	return fake ? fake : path;
 }
@@ -120,7 +112,7 @@ static mode_t mode_argument(int flags, va_list args)
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
 			return set_errno(open_node(flags));                                        \
-		return REAL(name)(redirect(path, buf), flags, mode);                               \
+		return REAL(name)(interpose_redirect(path, buf), flags, mode);                     \
 	}
 
 #define DEFINE_OPENAT(name)                                                                        \
@@ -135,7 +127,7 @@ static mode_t mode_argument(int flags, va_list args)
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
 			return set_errno(open_node(flags));                                        \
-		return REAL(name)(dir, redirect(path, buf), flags, mode);                          \
+		return REAL(name)(dir, interpose_redirect(path, buf), flags, mode);                \
 	}
 
 /* The checked forms that fortified programs call; they never create. */
@@ -147,7 +139,7 @@ static mode_t mode_argument(int flags, va_list args)
                                                                                                    \
 		if (is_node(path))                                                                 \
 			return set_errno(open_node(flags));                                        \
-		return REAL(name)(redirect(path, buf), flags);                                     \
+		return REAL(name)(interpose_redirect(path, buf), flags);                           \
 	}
 
 #define DEFINE_OPENAT_2(name)                                                                      \
@@ -158,7 +150,7 @@ static mode_t mode_argument(int flags, va_list args)
                                                                                                    \
 		if (is_node(path))                                                                 \
 			return set_errno(open_node(flags));                                        \
-		return REAL(name)(dir, redirect(path, buf), flags);                                \
+		return REAL(name)(dir, interpose_redirect(path, buf), flags);                      \
 	}
 
 DEFINE_OPEN(open)
@@ -175,7 +167,7 @@ DEFINE_OPENAT_2(__openat64_2)
 	{                                                                                          \
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
-		return REAL(name)(redirect(path, buf), mode);                                      \
+		return REAL(name)(interpose_redirect(path, buf), mode);                            \
 	}
 
 DEFINE_FOPEN(fopen)
@@ -185,7 +177,7 @@ DIR *opendir(const char *path)
 {
 	char buf[PATH_MAX];
 
-	return REAL(opendir)(redirect(path, buf));
+	return REAL(opendir)(interpose_redirect(path, buf));
 }
 
 #define DEFINE_SCANDIR(name, type)                                                                 \
@@ -195,7 +187,7 @@ DIR *opendir(const char *path)
 	{                                                                                          \
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
-		return REAL(name)(redirect(path, buf), list, select, compare);                     \
+		return REAL(name)(interpose_redirect(path, buf), list, select, compare);           \
 	}
 
 DEFINE_SCANDIR(scandir, dirent)
@@ -212,7 +204,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "only LP64 is suppo
                                                                                                    \
 		if (is_node(path))                                                                 \
 			return stat_node((struct stat *)(void *)st);                               \
-		return REAL(name)(redirect(path, buf), st);                                        \
+		return REAL(name)(interpose_redirect(path, buf), st);                              \
 	}
 
 #define DEFINE_FSTAT(name, type)                                                                   \
@@ -232,7 +224,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "only LP64 is suppo
                                                                                                    \
 		if (is_node(path))                                                                 \
 			return stat_node((struct stat *)(void *)st);                               \
-		return REAL(name)(dir, redirect(path, buf), st, flags);                            \
+		return REAL(name)(dir, interpose_redirect(path, buf), st, flags);                  \
 	}
 
 DEFINE_STAT(stat, stat)
@@ -268,7 +260,7 @@ int statx(int dir, const char *restrict path, int flags, unsigned mask, struct s
 
 	if (is_node(path))
 		return statx_node(st);
-	err = REAL(statx)(dir, redirect(path, buf), flags, mask, st);
+	err = REAL(statx)(dir, interpose_redirect(path, buf), flags, mask, st);
 	if (!err && !*path && file_is_uverbs(dir)) /* AT_EMPTY_PATH */
 		fill_node_x(st);
 	return err;
@@ -280,7 +272,7 @@ int access(const char *path, int mode)
 
 	if (is_node(path))
 		return mode & X_OK ? set_errno(-EACCES) : 0;
-	return REAL(access)(redirect(path, buf), mode);
+	return REAL(access)(interpose_redirect(path, buf), mode);
 }
 
 int faccessat(int dir, const char *path, int mode, int flags)
@@ -289,28 +281,28 @@ int faccessat(int dir, const char *path, int mode, int flags)
 
 	if (is_node(path))
 		return mode & X_OK ? set_errno(-EACCES) : 0;
-	return REAL(faccessat)(dir, redirect(path, buf), mode, flags);
+	return REAL(faccessat)(dir, interpose_redirect(path, buf), mode, flags);
 }
 
 ssize_t readlink(const char *restrict path, char *restrict target, size_t size)
 {
 	char buf[PATH_MAX];
 
-	return REAL(readlink)(redirect(path, buf), target, size);
+	return REAL(readlink)(interpose_redirect(path, buf), target, size);
 }
 
 ssize_t readlinkat(int dir, const char *restrict path, char *restrict target, size_t size)
 {
 	char buf[PATH_MAX];
 
-	return REAL(readlinkat)(dir, redirect(path, buf), target, size);
+	return REAL(readlinkat)(dir, interpose_redirect(path, buf), target, size);
 }
 
 /* The program sees /sys/devices/..., since it may look for PCI topology there. */
 static char *real_path(const char *path, char *resolved)
 {
 	char buf[PATH_MAX], real[PATH_MAX], seen[PATH_MAX];
-	const char *redirected = find_fake(path, buf);
+	const char *redirected = interpose_find(path, buf);
 	const char *answer;
 
 	if (!redirected)
@@ -343,7 +335,7 @@ char *__realpath_chk(const char *path, char *resolved, size_t size)
                                                                                                    \
 		if (is_node(path))                                                                 \
 			return set_errno(-ENODATA);                                                \
-		return REAL(name)(redirect(path, buf), attribute, value, size);                    \
+		return REAL(name)(interpose_redirect(path, buf), attribute, value, size);          \
 	}
 
 #define DEFINE_LISTXATTR(name)                                                                     \
@@ -353,7 +345,7 @@ char *__realpath_chk(const char *path, char *resolved, size_t size)
                                                                                                    \
 		if (is_node(path))                                                                 \
 			return 0;                                                                  \
-		return REAL(name)(redirect(path, buf), list, size);                                \
+		return REAL(name)(interpose_redirect(path, buf), list, size);                      \
 	}
 
 DEFINE_GETXATTR(getxattr)

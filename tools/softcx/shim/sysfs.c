@@ -55,6 +55,7 @@ static const char *const links[][2] = {
 };
 
 static const char *const constant_files[][2] = {
+	{ "dev/infiniband/" CX_UVERBS_NAME, "" }, /* for lists of that folder; open() knows the node */
 	{ "class/infiniband_verbs/abi_version", "6" }, /* IB_USER_VERBS_ABI_VERSION */
 	{ "class/infiniband_mad/abi_version", "5" },   /* IB_USER_MAD_ABI_VERSION; no umad: no subnet */
 	{ UVERBS_DIR "/abi_version", "1" },            /* MLX5_IB_UVERBS_ABI_VERSION */
@@ -482,10 +483,22 @@ const char *sysfs_event_dir(void)
 
 /* -- redirection ------------------------------------------------------------------------------- */
 
+/* The folder of the device nodes, which no part of /sys is called. */
+#define NODES "/dev/infiniband"
+
+static bool is_nodes(const char *path)
+{
+	const size_t length = strlen(NODES);
+
+	return !strncmp(path, NODES, length) && !path[length + strspn(path + length, "/")];
+}
+
 bool sysfs_is_ours(const char *path)
 {
-	if (!path || strncmp(path, "/sys/", 5))
+	if (!path)
 		return false;
+	if (strncmp(path, "/sys/", 5))
+		return is_nodes(path);
 	if (is_pci_list(path + 5))
 		return true;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
@@ -500,12 +513,13 @@ bool sysfs_is_ours(const char *path)
 
 const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size)
 {
-	int length = snprintf(buf, size, "%s/%s", root, path + 5);
-	const struct told *what = find_told(path + 5);
+	const char *relative = path + (is_nodes(path) ? 1 : 5);
+	int length = snprintf(buf, size, "%s/%s", root, relative);
+	const struct told *what = find_told(relative);
 
 	if (what)
 		write_told(hca, what);
-	if (is_pci_list(path + 5))
+	if (is_pci_list(relative))
 		put_machine_devices();
 	return length > 0 && (size_t)length < size ? buf : NULL;
 }
@@ -517,6 +531,7 @@ const char *sysfs_real(const char *path, char *buf, size_t size)
 
 	if (!length || strncmp(path, root, length) || path[length] != '/')
 		return NULL;
-	written = snprintf(buf, size, "/sys%s", path + length);
+	path += length;
+	written = snprintf(buf, size, "%s%s", is_nodes(path) ? "" : "/sys", path);
 	return written > 0 && (size_t)written < size ? buf : NULL;
 }

@@ -29,8 +29,8 @@ enum { TRIES = 16 };
 
 static int create(const char *parent, char *path, size_t size, void **life)
 {
-	const int length = snprintf(path, size, "%s/softcx-tree-%u-%d-XXXXXX", parent, geteuid(),
-				    getpid());
+	const int length =
+		snprintf(path, size, "%s/softcx-tree-%u-%d-XXXXXX", parent, geteuid(), getpid());
 	char file[96];
 
 	if (length < 0 || (size_t)length >= size)
@@ -121,7 +121,8 @@ void trees_remove(const char *path, void *life)
 static void sweep_tree(int parent, const char *name)
 {
 	const int fd = open_own(parent, name);
-	const int life = fd < 0 ? -1 : raw_openat(fd, LIFE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	const int life =
+		fd < 0 ? -1 : raw_openat(fd, LIFE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (life >= 0 && life_is_over(life, 0)) {
 		empty(fd);
