@@ -132,16 +132,16 @@ def known_limit(length):
 
 class Meter:
     def __init__(self, softcx, perf):
-        self.command = [softcx, 'run', '--passive', '--', perf, 'cost', '--json', '--store', '8x8']
+        self.softcx = [softcx, 'run', '--passive', '--fabric', f'limits-{os.getpid()}', '--link']
+        self.perf = [perf, 'cost', '--json', '--store', '8x8']
 
-    def run(self, *args, **more):
-        env = dict(os.environ, SOFTCX_FABRIC=f'limits-{os.getpid()}', SOFTCX_TRACE='', **more)
-        out = subprocess.run([*self.command, *args], env=env, check=True, stdout=subprocess.PIPE,
-                             text=True, timeout=280).stdout
+    def run(self, *args, link='ib'):
+        out = subprocess.run([*self.softcx, link, '--', *self.perf, *args], check=True,
+                             stdout=subprocess.PIPE, text=True, timeout=280).stdout
         return json.loads(out)
 
-    def rows(self, *args, **more):
-        return {row['op']: row for row in self.run(*args, **more)['rows']}
+    def rows(self, *args, link='ib'):
+        return {row['op']: row for row in self.run(*args, link=link)['rows']}
 
     def counts(self):
         columns = ','.join((*WAYS, 'verbs', 'ibv_wr', 'ibv'))
@@ -151,7 +151,7 @@ class Meter:
     def counts_with_grh(self):
         ops = DC + [f'dc_{name}' for name in DC]
         return self.rows('--rounds', '1', '--instructions', '--columns', ','.join(BOTH),
-                         '--op', ','.join(ops), SOFTCX_LINK='roce')
+                         '--op', ','.join(ops), link='roce')
 
     def times(self, ops):
         cold = ['--cold'] if HAS_COLD else []

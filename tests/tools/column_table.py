@@ -7,6 +7,7 @@ usage: column_table.py README SOFTCX BSN_PERF [--check]
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -35,7 +36,8 @@ ROWS = {
 
 
 def measure(softcx, perf):
-    out = subprocess.run([softcx, 'run', '--passive', '--', perf, 'layout', '--rounds', '2',
+    out = subprocess.run([softcx, 'run', '--passive', '--fabric', f'column-{os.getpid()}', '--',
+                          perf, 'layout', '--rounds', '2',
                           '--instructions', '--json', '--op', ','.join(ROWS)],
                          check=True, capture_output=True, text=True, timeout=240).stdout
     return {row['op']: row['bunsen'] for row in json.loads(out)['rows']}

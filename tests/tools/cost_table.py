@@ -7,6 +7,7 @@ usage: cost_table.py README SOFTCX BSN_PERF [--check]
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -67,7 +68,8 @@ ROWS = {
 
 
 def measure(softcx, perf):
-    out = subprocess.run([softcx, 'run', '--passive', '--', perf, 'cost', '--rounds', '2',
+    out = subprocess.run([softcx, 'run', '--passive', '--fabric', f'costs-{os.getpid()}', '--',
+                          perf, 'cost', '--rounds', '2',
                           '--instructions', '--store', '8x8', '--json', '--op', ','.join(ROWS)],
                          check=True, capture_output=True, text=True, timeout=240).stdout
     return {row['op']: row for row in json.loads(out)['rows']}

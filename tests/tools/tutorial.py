@@ -39,9 +39,10 @@ SLACK = 0.05
 def instructions(step):
     """What a message costs: to post it, and to poll its completion. Symbols are looked up before."""
     with tempfile.NamedTemporaryFile() as out:
-        subprocess.run([SOFTCX, 'run', '--passive', '--', 'valgrind', '--tool=callgrind',
+        subprocess.run([SOFTCX, 'run', '--passive', '--fabric', f'tutorial-{os.getpid()}', '--',
+                        'valgrind', '--tool=callgrind',
                         f'--callgrind-out-file={out.name}', '--toggle-collect=step_*', PROGRAM, step],
-                       env={**os.environ, 'LD_BIND_NOW': '1', 'SOFTCX_FABRIC': f'tutorial-{os.getpid()}'},
+                       env={**os.environ, 'LD_BIND_NOW': '1'},
                        capture_output=True, timeout=100, check=True)
         listing = subprocess.run(['callgrind_annotate', '--auto=no', '--inclusive=yes', '--threshold=100', out.name],
                                  capture_output=True, text=True, timeout=60, check=True).stdout
