@@ -42,13 +42,13 @@ struct bsn_cq_path {
 /** struct bsn_cq - hot state of a completion queue */
 struct bsn_cq {
 	const uint8_t *next;      /* the CQE proper (64 B) to be looked at next */
-	const uint8_t *chunk_end; /* a poll that comes here is the library's */
+	const uint8_t *chunk_end; /* where the inline poll calls the library */
 	struct bsn_cq_slot *slots;
 	uint64_t stride;                /* bytes: 64 or 128 */
 	uint8_t hash_shift;             /* 32 less the logarithm of the slots */
 	uint8_t phase;                  /* owner bit of a CQE that is ours */
 	uint16_t dead;                  /* errno of a queue that died, else 0 */
-	const struct bsn_cq_path *path; /* NULL: mlx5 */
+	const struct bsn_cq_path *path; /* NULL: polls go straight to the ring */
 
 	/* rare */
 	const uint8_t *ring __attribute__((aligned(64))); /* the first CQE proper */
@@ -63,7 +63,7 @@ struct bsn_cq {
 	uint8_t *arm_reg;
 	uint8_t arm_sn;
 	uint8_t mini_format;     /* 0: CQEs are never compressed; else compressed.c's */
-	uint8_t is_full_poll;    /* a poll came to the end of the CQEs that may stay unpublished */
+	uint8_t is_full_poll;    /* the last poll gave all CQEs that may stay unpublished */
 	uint8_t ignores_overrun; /* the device does not look at the consumer record */
 	uint32_t slots_used;
 	uint32_t is_changing;   /* the table, by one thread at a time */
@@ -186,7 +186,7 @@ BSN_ALWAYS_INLINE void bsn_cq_put_success(struct bsn_completion *c, uint64_t byt
 	memcpy((uint8_t *)c + offsetof(struct bsn_completion, byte_len), &word, sizeof(word));
 }
 
-/* What all completions of a CQE that tells of a success have. */
+/* Fills in what the completion of every success has. */
 BSN_ALWAYS_INLINE void bsn_cq_put_plain(struct bsn_completion *c, const uint8_t *cqe, uint32_t who,
 					void *user)
 {
@@ -215,8 +215,8 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_hash(uint32_t key, uint8_t shift)
 }
 
 /*
- * @shift: hash_shift, loaded before a barrier [O4]. So the table is as new as its size or newer,
- * and not too small for it: it may grow now (route.c).
+ * @shift: hash_shift, loaded before a barrier [O4], and the table after it. The table may grow
+ * meanwhile (route.c), and a newer one is never smaller.
  */
 BSN_ALWAYS_INLINE struct bsn_cq_slot *bsn_cq_home(const struct bsn_cq *cq, uint8_t shift,
 						  uint32_t key)
@@ -318,7 +318,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_take(const struct bsn_cq *cq, struct bsn_cq_look *
 		return true;
 	if (!bsn_cq_reap(cq, look->route, cqe, kind, c))
 		return false;
-	/* A poll that kept it over the call would have 40 bytes more. */
+	/* It is not kept over the call: that would make each poll in a program 40 bytes longer. */
 	*look = bsn_cq_begin_look(cq);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lane: the part of the NIC that one thread owns. A lane is a thread domain with its UAR register;
+ * The lane: a register of the NIC, of one thread, or of several that take a lock. A lane is a thread domain with its UAR register;
  * all queues created on it share that register and the toggle between its two BlueFlame buffers, so
  * both live here and never in a queue. (rdma-core providers/mlx5/verbs.c, thread domains.)
  */
@@ -42,8 +42,8 @@ static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lan
 /**
  * enum bsn_store - how 64 bytes reach a BlueFlame buffer
  *
- * Which is fastest differs by CPU; bsn_store_choose() measures. All write whole 64 B blocks in
- * ascending order.
+ * Which is fastest differs by CPU; bsn_store_choose() measures. All but the doorbell write whole 64 B
+ * blocks in ascending order.
  */
 enum bsn_store {
 	BSN_STORE_AUTO = 0,

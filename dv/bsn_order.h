@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barriers, named by purpose, and the three kinds of stores that a device watches. ORDERING.md
+ * Barriers, named by purpose, and the three kinds of stores that a device will see. ORDERING.md
  * numbers the rules [O1]..[O8]; every use of a barrier cites the rule it keeps.
  *
  * Source of the instructions: rdma-core util/udma_barrier.h (the contracts in PCIe terms), Intel
@@ -37,7 +37,7 @@ BSN_HEADER_BEGIN
 
 /*
  * Loads a word that another thread may change. Any load of its size is whole, so the compiler may make
- * it a part of another instruction; only ThreadSanitizer is told of it.
+ * it a part of another instruction. It is an atomic load for ThreadSanitizer alone.
  */
 #if defined(__SANITIZE_THREAD__)
 #define BSN_THREADS_ARE_WATCHED 1
@@ -48,7 +48,7 @@ BSN_HEADER_BEGIN
 #endif
 #ifdef BSN_THREADS_ARE_WATCHED
 #define BSN_SHARED_LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
-#define BSN_FROM_DEVICE_ORDER __ATOMIC_ACQUIRE /* it knows no bsn_from_device() */
+#define BSN_FROM_DEVICE_ORDER __ATOMIC_ACQUIRE /* ThreadSanitizer does not know bsn_from_device() */
 #else
 #define BSN_SHARED_LOAD(x) (x)
 #define BSN_FROM_DEVICE_ORDER __ATOMIC_RELAXED

@@ -13,7 +13,7 @@
 
 BSN_HEADER_BEGIN
 
-#define BSN_BLOCK_SGES  4 /* as many are built here, and as many blocks */
+#define BSN_BLOCK_SGES  4 /* the most SGEs, and blocks, that this code builds */
 #define BSN_BLOCKS_MAX  2
 #define BSN_BLOCK_WORDS (BSN_BLOCKS_MAX * BSN_BB_SIZE / 8)
 
@@ -34,8 +34,7 @@ BSN_ALWAYS_INLINE bool bsn_has_remote(unsigned opcode)
 }
 
 /*
- * Whether a request of so many units has room at the slot; @flags has none that this code does not
- * know.
+ * Whether a request of so many units has room at the slot, and this code knows all of its @flags.
  */
 BSN_ALWAYS_INLINE bool bsn_has_room(const struct bsn_sq *sq, unsigned ds, uint32_t flags)
 {
@@ -272,10 +271,6 @@ struct bsn_prepared {
 	struct bsn_wr wr; /* the request, for all that the inline code leaves */
 	struct bsn_sge sge[BSN_PREPARED_SGE];
 };
-
-/** bsn_sq_post_prepared - bsn_post_prepared() of whatever the inline code leaves */
-BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
-				 unsigned flags);
 
 /* One block: as bsn_end_block(), but of vectors, as many as the request has in memory. */
 BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,

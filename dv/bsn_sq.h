@@ -3,16 +3,16 @@
  * The send queue: slots, credits and publication. bsn_post_block.h builds WQEs of one or two blocks in the
  * program; the functions declared here build all others in the library.
  *
- * A post asks one question: is the slot after the limit, the last block that is known to be free? A limit
- * of NULL says yes, in all rare cases:
+ * A post asks one question: is the slot after the limit, the last block that is known to be free? It is, in
+ * all rare cases:
  *
  *	really full            what the poller saw done is read, and the post goes on or is refused
  *	the ring's end         the slot goes round
  *	closed                 the queue is not connected, or in reset
- *	another path           plain verbs, checks, the gate of READs: `path` is set
+ *	another path           plain verbs, checks: `path` is set
  *
- * The library's cold function tells these apart. Inline code has a limit of its own, which is also NULL
- * where the queue has many peers, or owes a fence: those posts are calls.
+ * bsn_sq_finds_room() and bsn_sq_post_request() tell these apart. The limit of inline code is also NULL
+ * where the queue has many peers, or owes a fence: those posts are calls, which look at @room.
  *
  * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and are
  * at most the size of the ring (32768 BBs).
@@ -28,12 +28,12 @@
 
 BSN_HEADER_BEGIN
 
-/** enum bsn_publish - how a WQE is published that nothing was appended before */
+/** enum bsn_publish - how a WQE is published while no other one waits for a doorbell */
 enum bsn_publish {
-	BSN_PUBLISH_8,             /* BlueFlame by 8 B stores; 16 B of what is in a vector register */
+	BSN_PUBLISH_8,             /* BlueFlame by 8 B stores; by 16 B ones of prepared requests */
 	BSN_PUBLISH_16,            /* BlueFlame by 16 B stores */
 	BSN_PUBLISH_DOORBELL,      /* 8-byte doorbell */
-	BSN_PUBLISH_COLD,          /* another store, or a shared register: by bsn_sq_ring() */
+	BSN_PUBLISH_COLD,          /* another store, a shared register, or a small one: by bsn_sq_ring() */
 	BSN_PUBLISH_APPENDED = 8,  /* a bit: something was appended before and is not published yet */
 };
 
@@ -77,20 +77,20 @@ struct bsn_peer {
 
 /**
  * What a function of the library posts, in one register:
- *	7:0 opcode   17:8 flags   31:18 number of SGEs, or bytes of one piece of inline data
+ *	7:0 opcode   17:8 flags   31:18 number of SGEs; for bsn_sq_post_inline() bytes of its data
  */
 #define BSN_WHAT_COUNT_SHIFT 18
 #define BSN_WHAT_COUNT_MAX   0x3fff /* also means all larger counts: no queue takes so many */
 #define BSN_WHAT_FLAGS       0x3ff00u
-#define BSN_WHAT_BAD_FLAG    0x100u /* no flag: means one of those that have no room there */
+#define BSN_WHAT_BAD_FLAG    0x100u /* set for any flag that is not among them */
 #define BSN_WHAT(opcode, flags, count)                                                             \
 	((uint32_t)(opcode) | ((flags) & BSN_WHAT_FLAGS) |                                         \
 	 ((flags) & ~BSN_WHAT_FLAGS ? BSN_WHAT_BAD_FLAG : 0) |                                     \
 	 (uint32_t)(count) << BSN_WHAT_COUNT_SHIFT)
 
 /**
- * struct bsn_sq_path - what a queue without rings of its own (plain verbs), or whose posts are looked at
- * first, does in the place of the functions of the same names; the queue is open
+ * struct bsn_sq_path - takes the place of the functions that post, ring and cancel, of a queue that has
+ * no ring (plain verbs), or whose posts are looked at first (checks); the queue is open
  * @room: requests that would be taken now
  */
 struct bsn_sq_path {
@@ -100,7 +100,7 @@ struct bsn_sq_path {
 	uint32_t (*room)(struct bsn_sq *sq);
 };
 
-/** enum bsn_recvs - what messages need, most of which have their data in memory */
+/** enum bsn_recvs - how the receive of a message is completed, if its data are in memory */
 enum bsn_recvs {
 	BSN_RECVS_ANY,     /* anything, as in UD or under a lock */
 	BSN_RECVS_COUNTED, /* of a QP's own queue: their WQEs are counted */
@@ -154,9 +154,9 @@ struct bsn_route {
 /**
  * struct bsn_sq - hot state of a send queue
  *
- * A poster and a poller on different threads share only @route.done, release-stored by the poller
- * and acquire-read by the poster when its credits run out [O6]; the WQE itself has its number of
- * blocks, so nothing records it.
+ * A poster and a poller may be different threads. The poller release-stores @route.done, and the poster
+ * acquire-reads it when its credits run out [O6]: that hands blocks back, with their ids and their bytes in
+ * @hidden. The WQE itself has its number of blocks, so nothing records it.
  *
  * The id of a WQE of up to BSN_NEAR_DS units is in the last 8 bytes of its block, which the device
  * does not read. The id of a longer WQE is in @ids, by the slot of its first block. A queue with many
@@ -202,7 +202,7 @@ struct bsn_sq {
 	uint8_t *hidden;          /* one a slot: enum bsn_hidden of the WQE that begins there */
 	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t qpn;
-	const struct bsn_sq_path *path; /* NULL: mlx5 */
+	const struct bsn_sq_path *path; /* NULL: posts go straight to the ring */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
 
@@ -269,7 +269,7 @@ BSN_API int bsn_sq_no_endpoint(void);
  */
 BSN_API int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared *p);
 
-/** bsn_sq_post_prepared - bsn_post_prepared() by the long way */
+/** bsn_sq_post_prepared - bsn_post_prepared() of whatever the inline code leaves */
 BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				 unsigned flags);
 
@@ -339,7 +339,7 @@ BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 #define BSN_IS_NULL(object) (__builtin_constant_p(!(object)) && !(object))
 #endif
 
-/* What is kept of a slot takes an eighth of its bytes; of one with many peers, whose user pointer is kept, too, a quarter. */
+/* Of each slot of 64 B, 8 are kept: the id. Where the queue has many peers, 16: the user pointer, too. */
 BSN_ALWAYS_INLINE uintptr_t bsn_ids_at(const uint8_t *slot, bool has_peers)
 {
 	return (uintptr_t)slot >> (has_peers ? 2 : 3);
@@ -359,7 +359,7 @@ BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t 
 
 /* -- credits ------------------------------------------------------------------------------------ */
 
-/* Sets the last block that is free, in one piece with the slot; NULL: none is. */
+/* Sets the last block that is free, in one piece with the slot; one below the slot: none is. */
 BSN_ALWAYS_INLINE void bsn_sq_set_room(struct bsn_sq *sq, uint8_t *last)
 {
 	sq->room = last;
@@ -373,7 +373,7 @@ BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
 
 /* -- publication -------------------------------------------------------------------------------- */
 
-/* So many blocks as @bytes moved on: their index is inside the next control segment. */
+/* Moves the index on by @bytes of blocks. It lies in the next control segment. */
 BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, size_t bytes)
 {
 	const struct bsn_ctrl one = { .wqe_index = 1 };

@@ -19,7 +19,7 @@ void *bsn_hot_alloc(size_t bytes)
 
 /*
  * How many unsignaled posts may pass. A turn may be skipped while little is outstanding
- * (take_turn()); then the next one must still fit before the queue is full, even if every WQE
+ * (bsn_sq_take_turn()); then the next one must still fit before the queue is full, even if every WQE
  * has the greatest length: every - 2 blocks before the skipped turn, and every + 1 WQEs.
  */
 uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wanted)

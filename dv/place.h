@@ -15,7 +15,7 @@ struct place {
 	unsigned ds;
 };
 
-/* The WQE gets the fence that is owed; one that it asked for is as good. */
+/* Adds the fence that is owed, unless the request asked for one: that is as good. */
 BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
 {
 	const struct bsn_ctrl owed = { .fence = sq->next_fence };
@@ -26,13 +26,13 @@ BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags
 	bsn_sq_set_room(sq, sq->room);
 }
 
-/* The WQE is in the ring. */
+/* Ends a post whose WQE is in the ring: keeps the id, moves the slot on, appends or publishes. */
 BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flags)
 {
 	const size_t bytes = bsn_bytes_of_ds(p->ds);
 	struct bsn_sq *const sq = p->sq;
 
-	if (!p->peer && BSN_UNLIKELY(!sq->limit))
+	if (!p->peer && BSN_UNLIKELY(!sq->limit)) /* a fence is owed */
 		pay_fence(sq, p->wqe, flags);
 	keep_id(sq, p->wqe, p->peer, p->ds, id);
 	sq->slot = p->wqe + bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts of any shape, to any peer: each function is one piece of code, from the call to the
- * register. It looks for room, puts the WQE into the ring, and ends the post: the slot moves on,
+ * Posts of any shape, to any peer. An exported function only chooses; then one piece of code goes
+ * up to the register: it looks for room, puts the WQE into the ring, and ends the post: the slot moves on,
  * and the WQE is published from the ring. Nothing counts before that, so what is refused half-way
  * has only written to free slots. Whatever does not fit, or is to be refused, goes to
  * bsn_sq_post_request().

@@ -33,7 +33,7 @@ BSN_ALWAYS_INLINE struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, ui
 
 /*
  * Posts the message that begins at @index of another queue of the kind once more, to the same peer, whose part of the
- * WQE is @peer's now; its id and user pointer are those of then. A request that the library alone had signaled is
+ * WQE is @peer's now, with the id and the user pointer that it had. A request that the library alone had signaled is
  * unsignaled again. Results as of bsn_ep_post_body().
  */
 int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer);

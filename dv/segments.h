@@ -121,8 +121,9 @@ BSN_ALWAYS_INLINE uint8_t *put_sges(uint8_t *at, const struct bsn_sge *sge, unsi
 }
 
 /*
- * The header and @n bytes of data, at least one. Of more than a unit the last 16 bytes go first: so
- * all other stores are whole units, which the copy to the device loads as they were stored.
+ * The header and @n bytes of data, at least one. What is longer than a unit is stored from its end:
+ * the last 16 bytes go first (of 13 to 15 the last 8), and all other stores are whole units, which the
+ * copy to the device loads as they were stored.
  */
 BSN_ALWAYS_INLINE uint8_t *put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The send queue, for what posts to it out of line. Private to dv/. */
+/* The send queue, for what posts to it out of line. Private to the library. */
 #ifndef DV_SQ_H
 #define DV_SQ_H
 

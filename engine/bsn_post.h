@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting and polling. Everything here is inline; the same functions are linkable symbols of the
- * library (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.
+ * Posting and polling. Inline code knows the usual shapes to one peer (bsn_post_block.h); all else, as
+ * requests to one of many peers, is one call. The same functions are linkable symbols of the library
+ * (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.
  *
  * To post to NULL is -EINVAL where the symbols are called, where the compiler sees that it is NULL, and in
  * what is compiled with BSN_CHECK_NULL, where each request costs two instructions more; else it is
@@ -9,7 +10,7 @@
  *
  * Common to all posts:
  *
- *	@ep       where to: bsn_qp_ep(), or an endpoint of a UD QP
+ *	@ep       where to: bsn_qp_ep(), or an endpoint of a UD, DC or XRC QP, or of a pool of DC
  *	@local    one piece of local memory; for several use bsn_post()
  *	@remote   remote address and key
  *	@id       comes back in the completion
@@ -19,7 +20,8 @@
  *	Context:  the queue's thread; no allocation, no system call; no lock on a lane of its own
  *	Return:   0; -EAGAIN the queue is full: poll; -EMSGSIZE too many bytes or SGEs; -EOPNOTSUPP
  *	          the transport or path cannot; -EINVAL; on plain verbs, where BSN_F_RING is set, also
- *	          what the provider says. Unless 0, nothing was written.
+ *	          what the provider says. Unless 0 the request does not count; -EAGAIN of one with
+ *	          BSN_F_RING publishes what was appended before.
  *
  * Without BSN_F_RING a request is appended only, and is counted as outstanding, until a later post
  * with it or bsn_ring() publishes all.
@@ -207,10 +209,11 @@ BSN_BODY(bsn_rq_post_many(rq, sge, ids, count))
  * Gives fewer than @n where no more came. Also where more than 64 are asked for, and as many as can
  * stay in the ring until the next poll were given: so poll until 0 is returned. A request that failed
  * is a completion with a status, not an error. What was reaped by the previous call (pointers into CQEs
- * included) is given back to the device by this one.
+ * included) may be overwritten from this one on.
  *
- * Order: O4, O5.
- * Context: the CQ's thread; no allocation, no lock, no system call.
+ * Order: O4, O5, O6.
+ * Context: the CQ's thread; no allocation, no system call; a lock only where the CQ, or the SRQ of a
+ * receive that may meet page faults, is shared.
  * Return: how many, 0 if there are none; only when there are none: -EIO the device is gone,
  * -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a compressed one of an
  * attached CQ).

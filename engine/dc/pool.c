@@ -40,6 +40,7 @@ static uint64_t count_of(const struct bsn_dc_pool_attr *attr)
 	return (uint64_t)initiators_of(attr) + spares_of(attr);
 }
 
+/* It shows no room and no operation, so each post comes to the queue's path. */
 void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 {
 	static struct bsn_be32 nowhere;

@@ -19,7 +19,7 @@
  * to which comes to turns.c. A slot is given to another peer only when nothing of the one
  * before is outstanding on it, so the requests of one peer are executed in order.
  *
- * Nothing but peers.c and pool.c knows of devices: the rest looks at send queues alone.
+ * Only peers.c, pool.c, dct.c and streams.c know of devices: the rest looks at send queues alone.
  */
 #ifndef DC_POOL_H
 #define DC_POOL_H
