@@ -2,9 +2,8 @@
 /*
  * Posts of any shape, to any peer. An exported function only chooses; then one piece of code goes
  * up to the register: it looks for room, puts the WQE into the ring, and ends the post: the slot moves on,
- * and the WQE is published from the ring. Nothing counts before that, so what is refused half-way
- * has only written to free slots. Whatever does not fit, or is to be refused, goes to
- * bsn_sq_post_request().
+ * and the WQE is published from the ring. Whatever does not fit, or is to be refused, goes to
+ * bsn_sq_post_request() before anything is written, since a free slot still tells of the request that was there.
  */
 #include "init.h"
 #include "place.h"
@@ -98,13 +97,11 @@ BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, 
 				uint32_t imm, uint64_t id)
 {
 	struct place p = place_of(ep, peer, what, count_of(what));
-	uint8_t *at;
 
-	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) > p.sq->max_sge))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) > p.sq->max_sge) ||
+	    BSN_UNLIKELY(!are_plain(sge, count_of(what))))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
-	if (BSN_UNLIKELY(!put_sges(at, sge, count_of(what))))
-		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	put_sges(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), sge, count_of(what));
 	return end_post(&p, id, what);
 }
 

@@ -107,17 +107,21 @@ BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq,
 	return put_remote(put_control(at, sq, peer, what, ds, imm), what, remote);
 }
 
-/* NULL: an SGE is empty, or too long for a data pointer. */
-BSN_ALWAYS_INLINE uint8_t *put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned count)
+/* Whether no SGE is empty, or too long for a data pointer. */
+BSN_ALWAYS_INLINE bool are_plain(const struct bsn_sge *sge, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!bsn_is_plain(&sge[i]))
+			return false;
+	return true;
+}
+
+BSN_ALWAYS_INLINE void put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned count)
 {
 	const struct bsn_sge *const end = sge + count;
 
-	for (; sge != end; sge++) {
-		if (!bsn_is_plain(sge))
-			return NULL;
+	for (; sge != end; sge++)
 		at = bsn_put_sge(at, sge);
-	}
-	return at;
 }
 
 /*

@@ -31,9 +31,11 @@ static int use_again(struct bsn_layout *layout, struct bsn_ep *ep)
 	if (state == BSN_MKEY_UNKNOWN)
 		err = mkey->uses ? fail(EBUSY, "the queue of its UMR failed: unmap what is mapped")
 				 : mkey_configure(mkey, ep, layout);
-	if (!err)
-		pool_use(mkey);
-	return err;
+	if (err)
+		return err;
+	layout->slot = mkey;
+	pool_use(mkey);
+	return 0;
 }
 
 /* Whether it takes an mkey, having more blocks than a request has SGEs, or as asked for. */
@@ -121,6 +123,9 @@ static int post_several(struct bsn_ep *ep, const struct bsn_wr *wr, const struct
 		return refuse(EMSGSIZE,
 			      "only a WRITE or READ can become several requests: make the "
 			      "queue with more SGEs (max_send_sge)");
+	if (ep->sq->ring)
+		return refuse(EMSGSIZE, "the map was made for a queue with more SGEs: map the "
+					"layout for this one");
 	if (requests > ep->sq->capacity_bb)
 		return refuse(EMSGSIZE,
 			      "more requests than the queue takes: make it with a greater "

@@ -105,17 +105,26 @@ static int post_chunks(struct bsn_sq *sq, const struct umr *whole, uint64_t id, 
 	return err;
 }
 
-/* No WQE of the queue has as many translations: they go into the mkey's table. */
+/*
+ * No WQE of the queue has as many translations: they go into the mkey's table, once the queue has
+ * taken the UMR. Until then the table is that of a UMR before.
+ */
 static __attribute__((noinline)) int post_table(struct mkey_object *mkey, struct bsn_sq *sq,
 						uint64_t id, uint32_t flags)
 {
+	const uint32_t unrung = flags & ~(uint32_t)BSN_F_RING;
 	struct umr umr = mkey->umr;
+	int err;
 
 	umr.translations = mkey->table;
 	umr.table_lkey = mkey->pool->tables->lkey;
-	memcpy(mkey->table, mkey->umr.translations, (size_t)umr.count * BSN_XLT_SIZE);
-	return umr.count > UMR_POINTER_MAX ? post_chunks(sq, &umr, id, flags)
-					   : umr_post(sq, &umr, id, flags);
+	err = umr.count > UMR_POINTER_MAX ? post_chunks(sq, &umr, id, unrung)
+					  : umr_post(sq, &umr, id, unrung);
+	if (!err)
+		memcpy(mkey->table, mkey->umr.translations, (size_t)umr.count * BSN_XLT_SIZE);
+	if (flags & BSN_F_RING && (!err || err == -EAGAIN)) /* a full queue is rung, too */
+		bsn_sq_ring(sq);
+	return err;
 }
 
 BSN_ALWAYS_INLINE int post_umr(struct mkey_object *mkey, struct bsn_sq *sq,
@@ -146,8 +155,10 @@ BSN_ALWAYS_INLINE int configure(struct mkey_object *mkey, struct bsn_sq *sq,
 			    "the device follows %u mkeys, one in the other, and what the layout "
 			    "nests has so many already",
 			    levels);
-	if (BSN_UNLIKELY(!mkey_is_ordered(mkey, sq)) && mkey_state_of(mkey) == BSN_MKEY_UNKNOWN)
+	if (BSN_UNLIKELY(!mkey_is_ordered(mkey, sq)) && mkey_state_of(mkey) == BSN_MKEY_UNKNOWN) {
 		err = pool_renew_key(mkey);
+		mkey_forget(mkey); /* the new key spans nothing, whether the UMR is taken or not */
+	}
 	if (!err)
 		err = post_umr(mkey, sq, layout, id, flags);
 	if (err)

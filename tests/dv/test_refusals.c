@@ -11,14 +11,9 @@ struct shot {
 	uint8_t hidden[RING_BB];
 };
 
-/*
- * Two things may change: what the poster only caches (where room is known to end), and free blocks,
- * since a long list may have been begun there.
- */
+/* What the poster only caches may change: where room is known to end. */
 static void shoot(const struct fake *f, struct shot *shot)
 {
-	const uint32_t used = (uint16_t)(f->sq->pi - f->sq->retired);
-
 	memset(shot, 0, sizeof(*shot));
 	memcpy(&shot->sq, f->sq, sizeof(shot->sq));
 	shot->sq.count_full = 0;
@@ -27,10 +22,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
 	shot->lane = f->lane;
-	for (uint32_t i = 0; i < used; i++) {
-		const uint32_t at = ((f->sq->retired + i) & f->sq->bb_mask) * BSN_BB_SIZE;
-		memcpy(shot->ring + at, f->sq_ring + at, BSN_BB_SIZE);
-	}
+	memcpy(shot->ring, f->sq_ring, sizeof(shot->ring));
 	memcpy(shot->page, f->page, FAKE_PAGE);
 	memcpy(shot->record, f->record, sizeof(shot->record));
 	memcpy(shot->ids, f->sq->route.ids, sizeof(shot->ids));
