@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posts of any shape, to any peer. An exported function only chooses; then one piece of code goes
- * up to the register: it looks for room, puts the WQE into the ring, and ends the post: the slot moves on,
- * and the WQE is published from the ring. Whatever does not fit, or is to be refused, goes to
- * bsn_sq_post_request() before anything is written, since a free slot still tells of the request that was there.
+ * up to the register: it looks for room, puts the WQE into the ring, and ends the post: the slot
+ * moves on, and the WQE is published from the ring. Whatever does not fit, or is to be refused,
+ * goes to bsn_sq_post_request() before anything is written, since a free slot still tells of the
+ * request that was there.
  */
 #include "init.h"
 #include "place.h"
