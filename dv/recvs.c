@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions of receives. */
+/* Completions that the inline poll does not know: bsn_cq_reap(), and those of receives. */
 #include "bsn_syndrome.h"
 #include "reap.h"
 #include "srq.h"

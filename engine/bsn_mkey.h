@@ -29,7 +29,8 @@
  *	          -EMSGSIZE   it takes more translations than the pool's mkeys have, or more UMRs
  *	                      than the queue takes
  *	          -EBUSY      the UMR of an mkey that it nests has not completed on another queue
- *	          Unless 0, nothing was posted and no mkey changed.
+ *	          Unless 0, nothing was posted and no mkey changed; but one that was
+ *	          BSN_MKEY_UNKNOWN may be BSN_MKEY_FREE, with other keys.
  */
 #ifndef BSN_MKEY_H
 #define BSN_MKEY_H
