@@ -221,14 +221,14 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 
 	if (BSN_IS_NULL(ep))
 		return bsn_sq_no_endpoint();
-	if (ds <= BSN_BLOCKS_MAX * BSN_BB_DS &&
+	if ((is_known ? ds <= BSN_BLOCKS_MAX * BSN_BB_DS
+		      : BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) && /* each queue takes as many */
 	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
-		if (is_known && BSN_LIKELY(length <= ep->sq->max_inline))
+		if (!is_known)
+			return bsn_post_few(ep->sq, opcode, bytes, length, remote, imm, id, flags);
+		if (BSN_LIKELY(length <= ep->sq->max_inline))
 			return bsn_post_known(ep->sq, opcode, ds, bytes, length, remote, imm, id,
 					      flags);
-		if (!is_known &&
-		    BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) /* each queue takes as many */
-			return bsn_post_few(ep->sq, opcode, bytes, length, remote, imm, id, flags);
 	}
 	return bsn_sq_post_inline(ep,
 				  BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)),

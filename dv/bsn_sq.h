@@ -11,7 +11,7 @@
  *	closed                 the queue is not connected, or in reset
  *	another path           plain verbs, checks: `path` is set
  *
- * bsn_sq_finds_room() and bsn_sq_post_request() tell these apart. The limit of inline code is also NULL
+ * bsn_sq_refill_for() and bsn_sq_post_request() tell these apart. The limit of inline code is also NULL
  * where the queue has many peers, or owes a fence: those posts are calls, which look at @room.
  *
  * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and are

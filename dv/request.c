@@ -205,7 +205,7 @@ static int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer, const st
 	if (bsn_bb_of_ds((unsigned)ds) > bsn_sq_free_bb(sq))
 		return refuse_full(sq, r->what);
 	bsn_sq_note_poster(sq);
-	bsn_sq_show_room(sq); /* the slot is in the ring then */
+	bsn_sq_refill(sq); /* the slot is in the ring then */
 	if (sq->slot + bytes > sq->ring_end) {
 		put_request(beside, sq, peer, r, (unsigned)ds);
 		copy_wrapped(sq, beside, bytes);

@@ -78,7 +78,7 @@ int bsn_rq_post_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
 /* -- a QP's own ------------------------------------------------------------------------------- */
 
 /* Looks at what was given back, and goes round at the ring's end. Returns whether there is room. */
-static bool show_room(struct bsn_rq *rq)
+static bool refill(struct bsn_rq *rq)
 {
 	const uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 	const uint16_t outstanding = (uint16_t)(rq->head - (uint16_t)tail);
@@ -102,7 +102,7 @@ static int post_own(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 {
 	int err;
 
-	if (rq->slot >= rq->limit && !show_room(rq))
+	if (rq->slot >= rq->limit && !refill(rq))
 		return bsn_rq_refuse_full(rq);
 	err = bsn_rq_put_list(rq, rq->slot, sge, count);
 	if (BSN_UNLIKELY(err))

@@ -129,9 +129,10 @@ BSN_ALWAYS_INLINE void put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned
  * the last 16 bytes go first (of 13 to 15 the last 8), and all other stores are whole units, which the
  * copy to the device loads as they were stored.
  */
-BSN_ALWAYS_INLINE uint8_t *put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
+BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 {
-	uint8_t *const end = at + BSN_INLINE_HDR_SIZE + n;
+	uint8_t *const to = at + BSN_INLINE_HDR_SIZE;
+	const ptrdiff_t last = (ptrdiff_t)n - BSN_DS_SIZE;
 	const uint32_t head = bsn_inline_head(n);
 	uint64_t first, rest;
 
@@ -139,19 +140,16 @@ BSN_ALWAYS_INLINE uint8_t *put_inline(uint8_t *at, const uint8_t *src, uint32_t 
 		bsn_load_few(src, n, &first, &rest);
 		bsn_store_wqe(at, (struct bsn_be64){ head | first << 32 });
 		bsn_store_wqe(at + 8, (struct bsn_be64){ rest });
-		return at + BSN_DS_SIZE;
+		return;
 	}
-	if (n < BSN_DS_SIZE) { /* the last bytes reach back into the first unit */
-		bsn_store_wqe(end - 8, (struct bsn_be64){ bsn_load_part(src + n - 8, 8) });
-	} else {
-		bsn_store_wqe_v2(end - BSN_DS_SIZE, bsn_v2_load(src + n - BSN_DS_SIZE));
-	}
+	if (last < 0) /* the last bytes reach back into the first unit */
+		bsn_store_wqe(to + n - 8, (struct bsn_be64){ bsn_load_part(src + n - 8, 8) });
+	else
+		bsn_store_wqe_v2(to + last, bsn_v2_load(src + last));
 	bsn_store_wqe(at, (struct bsn_be64){ head | bsn_load_part(src, 4) << 32 });
 	bsn_store_wqe(at + 8, (struct bsn_be64){ bsn_load_part(src + 4, 8) });
-	src += BSN_DS_INLINE_MAX;
-	for (at += BSN_DS_SIZE; at + BSN_DS_SIZE <= end; at += BSN_DS_SIZE, src += BSN_DS_SIZE)
-		bsn_store_wqe_v2(at, bsn_v2_load(src));
-	return at < end ? at + BSN_DS_SIZE : at;
+	for (ptrdiff_t i = BSN_DS_INLINE_MAX; i <= last; i += BSN_DS_SIZE)
+		bsn_store_wqe_v2(to + i, bsn_v2_load(src + i));
 }
 
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */

@@ -58,7 +58,7 @@ static uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 	return limit < last ? limit : last;
 }
 
-void bsn_sq_show_room(struct bsn_sq *sq)
+void bsn_sq_refill(struct bsn_sq *sq)
 {
 	uint8_t *last = find_limit(sq, bsn_sq_free_bb(sq));
 
@@ -86,7 +86,7 @@ void bsn_sq_open(struct bsn_sq *sq)
 	sq->closed = 0;
 	sq->closed_why = NULL;
 	if (!sq->path)
-		bsn_sq_show_room(sq);
+		bsn_sq_refill(sq);
 }
 
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
@@ -110,7 +110,7 @@ void bsn_sq_note_poster(struct bsn_sq *sq)
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
 }
 
-bool bsn_sq_finds_room(struct bsn_sq *sq, size_t bytes)
+bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes)
 {
 	const bool wraps = sq->slot != sq->ring_end && sq->slot + bytes > sq->ring_end;
 
@@ -118,7 +118,7 @@ bool bsn_sq_finds_room(struct bsn_sq *sq, size_t bytes)
 		return false;
 	bsn_sq_note_poster(sq);
 	bsn_sq_set_room(sq, find_limit(sq, bsn_sq_free_bb(sq)));
-	return bsn_sq_shows_room(sq, bytes);
+	return bsn_sq_has_room(sq, bytes);
 }
 
 /* -- the library's turn to signal ------------------------------------------------------------- */
@@ -182,7 +182,7 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 	bsn_sq_append(sq, sq->slot);
 	bsn_sq_advance(sq, bsn_bytes_of_ds(ds));
 	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, sq->pi); /* it may wrap */
-	bsn_sq_show_room(sq);
+	bsn_sq_refill(sq);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
 
@@ -245,7 +245,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* the turn may have been one of theirs */
 	sq->next_fence = (uint8_t)fence;
-	bsn_sq_show_room(sq);
+	bsn_sq_refill(sq);
 	return 0;
 }
 
@@ -272,7 +272,7 @@ int bsn_sq_post_marker(struct bsn_sq *sq)
 
 	if (bsn_sq_outstanding_bb(sq) > sq->bb_mask)
 		return refuse(EAGAIN, "the send queue is full: poll its CQ");
-	bsn_sq_show_room(sq);
+	bsn_sq_refill(sq);
 	hide_completion(sq, sq->pi, BSN_HIDDEN_ALWAYS);
 	put_control(sq->slot, sq, NULL, what, 1, 0);
 	pay_fence(sq, sq->slot, what);

@@ -187,10 +187,10 @@ uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
  * Brings the slot into the ring, and shows what room there is after it: none while a fence is owed,
  * the queue is closed, or has a path.
  */
-void bsn_sq_show_room(struct bsn_sq *sq);
+void bsn_sq_refill(struct bsn_sq *sq);
 
 /* Whether so many bytes are shown to be free, in one piece. */
-BSN_ALWAYS_INLINE bool bsn_sq_shows_room(const struct bsn_sq *sq, size_t bytes)
+BSN_ALWAYS_INLINE bool bsn_sq_has_room(const struct bsn_sq *sq, size_t bytes)
 {
 	return sq->slot + bytes - BSN_BB_SIZE <= sq->room;
 }
@@ -199,7 +199,7 @@ BSN_ALWAYS_INLINE bool bsn_sq_shows_room(const struct bsn_sq *sq, size_t bytes)
  * Looks for more room, and brings the slot into the ring. Returns whether so many bytes are free
  * then, in one piece; false also where more than room is wanted: a fence, the path, an open queue.
  */
-bool bsn_sq_finds_room(struct bsn_sq *sq, size_t bytes);
+bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes);
 
 /* The calling thread posts. */
 void bsn_sq_note_poster(struct bsn_sq *sq);

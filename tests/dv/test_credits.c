@@ -544,7 +544,7 @@ static void a_fence_owed_is_paid_across_the_end(void **state)
 		fake_seek(f, 15);
 		bsn_sq_owe_fence(f->sq, BSN_FENCE_INITIATOR_SMALL);
 		if (counted)
-			bsn_sq_show_room(f->sq);
+			bsn_sq_refill(f->sq);
 		assert_int_equal(bsn_send_inline(&f->ep, data, sizeof(data), 0, 0), 0);
 		assert_int_equal(fence_at(f, 15), BSN_FENCE_INITIATOR_SMALL);
 		fake_destroy(f);
