@@ -271,45 +271,70 @@ static uint64_t stamp_of(const struct cq_object *cq)
 	}
 }
 
-static void read_success(struct ibv_cq_ex *cq, struct ibv_wc *wc)
+static void read_source(struct ibv_cq_ex *cq, struct ibv_wc *wc)
 {
-	wc->opcode = ibv_wc_read_opcode(cq);
-	wc->byte_len = ibv_wc_read_byte_len(cq);
-	wc->wc_flags = ibv_wc_read_wc_flags(cq);
-	if (wc->wc_flags & IBV_WC_WITH_IMM)
-		wc->imm_data = ibv_wc_read_imm_data(cq);
-	else if (wc->wc_flags & IBV_WC_WITH_INV)
-		wc->invalidated_rkey = ibv_wc_read_invalidated_rkey(cq);
 	wc->src_qp = ibv_wc_read_src_qp(cq);
 	wc->slid = (uint16_t)ibv_wc_read_slid(cq);
 	wc->sl = ibv_wc_read_sl(cq);
 	wc->dlid_path_bits = ibv_wc_read_dlid_path_bits(cq);
 }
 
+static void read_beside(struct ibv_cq_ex *cq, struct ibv_wc *wc)
+{
+	wc->wc_flags = ibv_wc_read_wc_flags(cq);
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		wc->opcode = ibv_wc_read_opcode(cq);
+		wc->imm_data = ibv_wc_read_imm_data(cq);
+	} else if (wc->wc_flags & IBV_WC_WITH_INV) {
+		wc->invalidated_rkey = ibv_wc_read_invalidated_rkey(cq);
+	}
+}
+
+/* Each read is a call: so only what take_send() or take_recv() will look at is read. */
+static void read_success(struct ibv_cq_ex *cq, const struct bsn_route *route, struct ibv_wc *wc)
+{
+	wc->byte_len = ibv_wc_read_byte_len(cq);
+	if (!(wc->wr_id & WR_RECV))
+		return;
+	read_beside(cq, wc);
+	if (route && route->transport == BSN_TRANSPORT_UD)
+		read_source(cq, wc);
+}
+
 /* A failed request has no stamp; nor has what is in the stash, since ibv_poll_cq() brings none. */
-static int take_stamped(struct cq_object *cq, struct ibv_wc *wc, uint64_t *stamp)
+static int take_stamped(struct cq_object *cq, struct ibv_wc *wc, struct bsn_route **route,
+			uint64_t *stamp)
 {
 	struct ibv_cq_ex *ex = extended_of(cq);
 	struct ibv_poll_cq_attr attr = { 0 };
 	int err;
 
-	*stamp = 0;
-	if (has_stash(cq))
-		return take_stashed(cq, 1, wc);
 	err = ibv_start_poll(ex, &attr);
 	if (err)
 		return err == ENOENT ? 0 : -1;
 	*wc = (struct ibv_wc){ .wr_id = ex->wr_id,
 			       .status = ex->status,
 			       .qp_num = ibv_wc_read_qp_num(ex) };
+	*route = route_of(cq, wc);
 	if (wc->status) {
 		wc->vendor_err = ibv_wc_read_vendor_err(ex);
+		*stamp = 0;
 	} else {
-		read_success(ex, wc);
+		read_success(ex, *route, wc);
 		*stamp = stamp_of(cq);
 	}
 	ibv_end_poll(ex);
 	return 1;
+}
+
+static int take_unstamped(struct cq_object *cq, struct ibv_wc *wc, struct bsn_route **route,
+			  uint64_t *stamp)
+{
+	const int count = take_stashed(cq, 1, wc);
+
+	*stamp = 0;
+	*route = count > 0 ? route_of(cq, wc) : NULL;
+	return count;
 }
 
 static int poll_stamped(struct bsn_cq *hot, struct bsn_completion *c, int n)
@@ -318,11 +343,13 @@ static int poll_stamped(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	int got = 0, count = 1;
 
 	while (got < n && count > 0) {
+		struct bsn_route *route;
 		struct ibv_wc wc;
 		uint64_t stamp;
 
-		count = take_stamped(cq, &wc, &stamp);
-		if (count <= 0 || !reap(cq, route_of(cq, &wc), &wc, &c[got]))
+		count = has_stash(cq) ? take_unstamped(cq, &wc, &route, &stamp)
+				      : take_stamped(cq, &wc, &route, &stamp);
+		if (count <= 0 || !reap(cq, route, &wc, &c[got]))
 			continue;
 		c[got++].timestamp = stamp;
 	}
