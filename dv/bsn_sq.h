@@ -33,7 +33,7 @@ enum bsn_publish {
 	BSN_PUBLISH_8,             /* BlueFlame by 8 B stores; by 16 B ones of prepared requests */
 	BSN_PUBLISH_16,            /* BlueFlame by 16 B stores */
 	BSN_PUBLISH_DOORBELL,      /* 8-byte doorbell */
-	BSN_PUBLISH_COLD,          /* another store, a shared register, or a small one: by bsn_sq_ring() */
+	BSN_PUBLISH_COLD,          /* another store, a shared register, or a small one: by bsn_ring() */
 	BSN_PUBLISH_APPENDED = 8,  /* a bit: something was appended before and is not published yet */
 };
 
@@ -274,28 +274,44 @@ BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p
 				 unsigned flags);
 
 /**
- * bsn_sq_ring - publishes everything appended so far
- * Order: O1, O2, O3.
- * Return: 0; -EINVAL no queue; plain verbs: what ibv_post_send() said, as -errno.
- */
-BSN_API int bsn_sq_ring(struct bsn_sq *sq);
-
-/**
- * bsn_sq_ring_many - publishes everything appended so far to @count queues
+ * bsn_ring - publishes everything that was appended to an endpoint's queue
+ * @ep: of a queue of many peers any of its endpoints. One of a DC pool that no initiator is bound to
+ *	has nothing to publish.
  *
- * In groups of 32. A queue whose lane has a lock, or without a ring, is published by itself, after the others.
- * Order: O1, O2, O3, once a group; O3 once more for each two queues of one lane.
- * Return: 0; -EINVAL one of them is NULL, and none was published; plain verbs: the first error of bsn_sq_ring(), and
- * all others were published.
+ * Order: O1, O2, O3.
+ * Return: 0; -EINVAL no endpoint; on plain verbs what the provider said, as -errno.
  */
-BSN_API int bsn_sq_ring_many(struct bsn_sq *const *sqs, unsigned count);
+BSN_API int bsn_ring(struct bsn_ep *ep);
 
 /**
- * bsn_sq_cancel - takes back everything appended and not published
- * Return: 0; -EINVAL no queue; -EBUSY a UMR is among it, and what it configures counts on it; -EOPNOTSUPP an
- * initiator of a DC pool with streams, where some of it may be another peer's.
+ * bsn_ring_many - bsn_ring() of the queues of several endpoints, which share the barriers
+ * @eps: one thread posts to all of them; a queue may be named twice
+ * @count: how many; 0 does nothing
+ *
+ * Up to 32 queues cost two barriers that wait for the stores to leave the CPU, and one more for each
+ * two of them that share a lane. Alone, each costs two.
+ *
+ * Order: O1, O2, O3, once for each 32; all records before all doorbells; no order between queues.
+ * Return: 0; -EINVAL a NULL among them, and none was rung; on plain verbs the first error of
+ * bsn_ring(), and all others were rung.
  */
-BSN_API int bsn_sq_cancel(struct bsn_sq *sq);
+BSN_API int bsn_ring_many(struct bsn_ep *const *eps, unsigned count);
+
+/**
+ * bsn_cancel - takes back everything appended to an endpoint's queue and not published; it never
+ * completes
+ * Return: 0; -EINVAL no endpoint; -EBUSY an mkey's configuration is among it, which has to be rung;
+ * -EOPNOTSUPP the initiator of a DC pool with streams, whose queue has other peers' requests.
+ */
+BSN_API int bsn_cancel(struct bsn_ep *ep);
+
+/**
+ * bsn_room - requests, however long, that an endpoint's queue would take now
+ *
+ * 0 also without an endpoint, and where no initiator of the pool is bound to it.
+ * Context: the queue's poster.
+ */
+BSN_API uint32_t bsn_room(struct bsn_ep *ep);
 
 /**
  * bsn_sq_publish - publishes the WQE of @bytes, whole blocks, that ends at the slot, and all before it
@@ -309,24 +325,9 @@ BSN_API int bsn_sq_publish(struct bsn_sq *sq, size_t bytes);
  * @bytes: of its blocks; slot and index are after them, and nothing of it was published
  * @flags: of the post
  * Order: with BSN_F_RING O1, O2, O3.
- * Return: as bsn_sq_ring()
+ * Return: as bsn_ring()
  */
 BSN_API int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags);
-
-/** bsn_sq_outstanding_bb - blocks appended and not yet retired, rung or not; the poster's thread */
-BSN_API uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq);
-
-/**
- * bsn_sq_give_back - flushes what will never have a CQE: unsignaled work after the last signaled
- * request of a failed queue that was made to report only the first error (BSN_CE_ON_FIRST_ERROR)
- *
- * What is only appended stays until it is rung.
- * Return: how many completions were stored.
- */
-BSN_API int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n);
-
-/** bsn_sq_count_blueflame - blocks published by BlueFlame so far, modulo 2^32 */
-BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 
 /*
  * Whether there is no endpoint or queue at all. A look costs two instructions a request, so the inline

@@ -281,7 +281,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 /* Whether it is inline data in one piece, of a length that @what can say. */
 static bool is_one_piece(uint32_t what, const struct bsn_sge *sge)
 {
-	return count_of(what) == 1 && sge->length < BSN_WHAT_COUNT_MAX;
+	return count_of(what) == 1 && sge && sge->length < BSN_WHAT_COUNT_MAX;
 }
 
 /* The count is then that of bytes, not of SGEs. */
@@ -303,12 +303,14 @@ static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t 
 	return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
 }
 
-/* Inline data in pieces, and what is refused. */
+/* Maps, inline data in pieces, and what is refused. */
 static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint64_t operand[2] = { wr->swap_add, wr->compare };
 	const struct bsn_request r = bsn_request_of(wr, operand);
 
+	if (wr->map)
+		return bsn_sq_post_map(ep, wr);
 	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_sq_post_request(ep, &r);
 }
 
@@ -316,7 +318,8 @@ int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint32_t what = wr->opcode | wr->flags | wr->sge_count << BSN_WHAT_COUNT_SHIFT;
 
-	if (BSN_UNLIKELY(wr->opcode > 63 || wr->flags & ~BSN_F_ALL || wr->sge_count > UINT8_MAX))
+	if (BSN_UNLIKELY(wr->opcode > 63 || wr->flags & ~BSN_F_ALL || wr->sge_count > UINT8_MAX ||
+			 wr->map))
 		return post_other(ep, wr);
 	if (what & BSN_F_INLINE && is_one_piece(what, wr->sge))
 		return bsn_sq_post_inline(ep, with_length(what, wr->sge), to_data(wr->sge),

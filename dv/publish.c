@@ -67,8 +67,6 @@ int bsn_sq_ring(struct bsn_sq *sq)
 {
 	uint16_t first;
 
-	if (!sq)
-		return refuse(EINVAL, "no send queue");
 	if (BSN_UNLIKELY(sq->path))
 		return sq->path->ring(sq);
 	first = bsn_sq_first_unrung(sq);
@@ -78,6 +76,11 @@ int bsn_sq_ring(struct bsn_sq *sq)
 	store_from(sq, first);
 	close_register(sq);
 	return 0;
+}
+
+int bsn_ring(struct bsn_ep *ep)
+{
+	return has_queue(ep) ? bsn_sq_ring(ep->sq) : bsn_sq_no_endpoint();
 }
 
 int bsn_sq_publish(struct bsn_sq *sq, size_t bytes)
@@ -117,47 +120,52 @@ static void store_with_others(struct bsn_sq *sq, uint16_t first)
 	lane->count_unflushed++;
 }
 
-static void ring_group(struct bsn_sq *const *sqs, unsigned count)
+/* What of a queue that is named twice is left: nothing. */
+static uint16_t open_with_others(struct bsn_sq *sq)
+{
+	const uint16_t first = bsn_sq_first_unrung(sq);
+
+	if (first == sq->pi)
+		return first;
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	bsn_store_index(sq->record, sq->pi);
+	return first;
+}
+
+static void ring_group(struct bsn_ep *const *eps, unsigned count)
 {
 	uint16_t first[RING_GROUP];
 	bool is_any = false;
 
 	bsn_to_device(); /* O1 */
 	for (unsigned i = 0; i < count; i++) {
-		first[i] = sqs[i]->pi;
-		if (!is_ours_alone(sqs[i]))
-			continue;
-		first[i] = bsn_sq_first_unrung(
-			sqs[i]); /* of one that is named twice, what the first time has left */
-		if (first[i] == sqs[i]->pi)
-			continue;
-		is_any = true;
-		sqs[i]->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-		bsn_store_index(sqs[i]->record, sqs[i]->pi);
+		struct bsn_sq *const sq = eps[i]->sq;
+		first[i] = is_ours_alone(sq) ? open_with_others(sq) : sq->pi;
+		is_any |= first[i] != sq->pi;
 	}
 	if (!is_any)
 		return;
 	bsn_wc_start(); /* O2 */
 	for (unsigned i = 0; i < count; i++)
-		if (first[i] != sqs[i]->pi)
-			store_with_others(sqs[i], first[i]);
+		if (first[i] != eps[i]->sq->pi)
+			store_with_others(eps[i]->sq, first[i]);
 	bsn_wc_flush(); /* O3 */
 	for (unsigned i = 0; i < count; i++)
-		if (is_ours_alone(sqs[i]))
-			sqs[i]->lane->count_unflushed = 0;
+		if (is_ours_alone(eps[i]->sq))
+			eps[i]->sq->lane->count_unflushed = 0;
 }
 
-int bsn_sq_ring_many(struct bsn_sq *const *sqs, unsigned count)
+int bsn_ring_many(struct bsn_ep *const *eps, unsigned count)
 {
 	int err = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		if (!sqs[i])
-			return refuse(EINVAL, "no send queue among those to ring; none was rung");
+		if (!has_queue(eps[i]))
+			return refuse(EINVAL, "no endpoint among those to ring; none was rung");
 	for (unsigned i = 0; i < count; i += RING_GROUP)
-		ring_group(sqs + i, count - i < RING_GROUP ? count - i : RING_GROUP);
+		ring_group(eps + i, count - i < RING_GROUP ? count - i : RING_GROUP);
 	for (unsigned i = 0; i < count; i++) {
-		const int one = is_ours_alone(sqs[i]) ? 0 : bsn_sq_ring(sqs[i]);
+		const int one = is_ours_alone(eps[i]->sq) ? 0 : bsn_sq_ring(eps[i]->sq);
 		err = err ? err : one;
 	}
 	return err;

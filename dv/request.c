@@ -223,7 +223,7 @@ int bsn_sq_no_endpoint(void)
 /* The queue of @ep, or why it takes nothing at all. */
 static int check_queue(const struct bsn_ep *ep)
 {
-	if (!ep || !ep->sq)
+	if (!has_queue(ep))
 		return bsn_sq_no_endpoint();
 	if (ep->sq->closed)
 		return refuse(ep->sq->closed, ep->sq->closed_why);
@@ -238,7 +238,7 @@ static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	if (BSN_UNLIKELY(!ep || !ep->sq || ep->sq->closed))
+	if (BSN_UNLIKELY(!has_queue(ep) || ep->sq->closed))
 		return check_queue(ep);
 	return ep->sq->path ? ep->sq->path->post(ep, r) : post_to_ring(ep->sq, peer_or_null(ep), r);
 }
@@ -270,11 +270,16 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 {
 	struct bsn_ctrl ctrl = { .opcode = wr->opcode };
 	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+	struct bsn_wr as_list;
 	struct bsn_request r;
 	int ds;
 
-	if (!ep || !ep->sq)
-		return refuse(EINVAL, "no endpoint");
+	if (!has_queue(ep))
+		return bsn_sq_no_endpoint();
+	if (wr->map) {
+		ds = bsn_list_map(wr, &as_list);
+		return ds ? ds : bsn_prepare(ep, &as_list, p);
+	}
 	if (!ep->sq->ring && !ep->sq->path)
 		return check_queue(ep);
 	if (wr->opcode > UINT8_MAX || wr->flags & ~(unsigned)BSN_F_ALL)

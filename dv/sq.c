@@ -224,8 +224,6 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	uint16_t first, count;
 	int fence;
 
-	if (!sq)
-		return refuse(EINVAL, "no send queue");
 	if (sq->path)
 		return sq->path->cancel(sq);
 	if (sq->can & BSN_CAN_NOT_CANCEL)
@@ -249,16 +247,47 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	return 0;
 }
 
+int bsn_cancel(struct bsn_ep *ep)
+{
+	return has_queue(ep) ? bsn_sq_cancel(ep->sq) : bsn_sq_no_endpoint();
+}
+
+uint32_t bsn_room(struct bsn_ep *ep)
+{
+	if (!has_queue(ep) || ep->sq->closed)
+		return 0;
+	return ep->sq->path ? ep->sq->path->room(ep->sq)
+			    : bsn_sq_free_bb(ep->sq) / bsn_bb_of_ds(ep->sq->max_ds);
+}
+
 /* -- the end of a failed queue ---------------------------------------------------------------- */
+
+/* Reads the outstanding requests. Returns how many; *@last is the last one's. */
+static uint32_t walk_outstanding(struct bsn_sq *sq, struct bsn_ctrl *last)
+{
+	uint32_t count = 0;
+
+	refresh_retired(sq);
+	for (uint16_t at = sq->retired; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(last->ds))) {
+		bsn_ctrl_decode(last, bsn_sq_slot_of(sq, at));
+		count++;
+	}
+	return count;
+}
 
 bool bsn_sq_ends_quietly(struct bsn_sq *sq)
 {
-	struct bsn_ctrl ctrl = { .ce = BSN_CE_ALWAYS };
+	struct bsn_ctrl last = { .ce = BSN_CE_ALWAYS };
 
-	refresh_retired(sq);
-	for (uint16_t at = sq->retired; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds)))
-		bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, at));
-	return ctrl.ce != BSN_CE_ALWAYS;
+	walk_outstanding(sq, &last);
+	return last.ce != BSN_CE_ALWAYS;
+}
+
+uint32_t bsn_sq_count_outstanding(struct bsn_sq *sq)
+{
+	struct bsn_ctrl last;
+
+	return walk_outstanding(sq, &last);
 }
 
 /*

@@ -156,6 +156,12 @@ BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
 	};
 }
 
+/* A request whose local memory is a map. */
+int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr);
+
+/* The same request with the map's SGEs; < 0: it cannot be one request, in words. */
+int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list);
+
 /*
  * Posts any request to any endpoint, by the shortest way: the fast functions first, then
  * bsn_sq_post_request(). Context and result: as bsn_sq_post_sgl().
@@ -182,6 +188,27 @@ int bsn_sq_refuse_opcode(struct bsn_ep *ep);
 
 /* Blocks that may still be taken. */
 uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
+
+static inline bool has_queue(const struct bsn_ep *ep)
+{
+	return ep && ep->sq;
+}
+
+/* What bsn_ring() and bsn_cancel() do. */
+int bsn_sq_ring(struct bsn_sq *sq);
+int bsn_sq_cancel(struct bsn_sq *sq);
+
+/* Blocks appended and not yet retired, rung or not; the poster's thread. */
+uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq);
+
+/* The same in requests. */
+uint32_t bsn_sq_count_outstanding(struct bsn_sq *sq);
+
+/* What bsn_qp_give_back() does. */
+int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n);
+
+/* Blocks published by BlueFlame so far, modulo 2^32. */
+uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 
 /*
  * Brings the slot into the ring, and shows what room there is after it: none while a fence is owed,

@@ -41,7 +41,7 @@ struct bsn_channel;
 struct bsn_xrcd;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 19
+#define BSN_LAYOUT_VERSION 20
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {
@@ -180,13 +180,31 @@ BSN_API int bsn_pd_destroy(struct bsn_pd *pd);
 
 /* -- memory ----------------------------------------------------------------------------------- */
 
-/** struct bsn_mr - registered memory */
+/**
+ * struct bsn_mr - registered memory
+ * @data: where this process has it; NULL where it does not, as of device memory
+ * @addr: its first byte in requests: that of @data, unless the region has an IOVA or is zero-based
+ */
 struct bsn_mr {
+	void *data;
 	uint64_t addr;
 	uint64_t length; /* bytes */
 	uint32_t lkey;
 	uint32_t rkey;
 };
+
+/** bsn_sge_of - @length bytes of registered memory from byte @offset on, as local memory */
+BSN_ALWAYS_INLINE struct bsn_sge bsn_sge_of(const struct bsn_mr *mr, uint64_t offset,
+					    uint32_t length)
+{
+	return (struct bsn_sge){ mr->addr + offset, length, mr->lkey };
+}
+
+/** bsn_remote_of - registered memory from byte @offset on, as a peer names it */
+BSN_ALWAYS_INLINE struct bsn_remote bsn_remote_of(const struct bsn_mr *mr, uint64_t offset)
+{
+	return (struct bsn_remote){ mr->addr + offset, mr->rkey };
+}
 
 /**
  * struct bsn_mr_attr - how memory is registered
@@ -413,7 +431,7 @@ struct bsn_qp_attr {
 	int signal_every;       /* unsignaled posts until the library signals; 0: a quarter of the depth; -1: never */
 	bool signal_all;        /* every request completes, signaled or not */
 	bool ce_on_first_error; /* unsignaled work reports only the queue's first error; its ids come
-				 * back by bsn_poll(), the last of them by bsn_sq_give_back() */
+				 * back by bsn_poll(), the last of them by bsn_qp_give_back() */
 	void *user;             /* of the endpoint and the receive queue */
 };
 BSN_API int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr,
@@ -467,7 +485,6 @@ BSN_API struct bsn_cq *bsn_qp_cq(struct bsn_qp *qp);
 BSN_API struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp);
 /* Of a QP with many peers (UD, DC, XRC): an endpoint that refuses every request; see bsn_ep_create(). */
 BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp);
-BSN_API struct bsn_sq *bsn_qp_sq(struct bsn_qp *qp);
 BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
 BSN_API struct ibv_qp *bsn_qp_verbs(struct bsn_qp *qp);
 BSN_API uint32_t bsn_qp_number(const struct bsn_qp *qp);
@@ -475,13 +492,12 @@ BSN_API uint32_t bsn_qp_number(const struct bsn_qp *qp);
 /**
  * struct bsn_qp_limits - what was granted, which may be more than was asked for
  * @send_depth: requests that may be outstanding, however long
- * @sends_bb: basic blocks (64 B) that may be outstanding; short requests take one; plain verbs:
- * requests
+ * @short_sends: the same of requests of one basic block (64 B)
  * @max_inline_recv: bytes of a message that may come in its CQE; 0: none do. @max_inline_resp: of a result
  */
 struct bsn_qp_limits {
 	uint32_t send_depth, recv_depth, max_send_sge, max_recv_sge, max_inline;
-	uint32_t sends_bb;
+	uint32_t short_sends;
 	uint32_t max_inline_recv, max_inline_resp;
 };
 BSN_API int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits);
@@ -583,12 +599,22 @@ BSN_API int bsn_qp_fail(struct bsn_qp *qp);
  */
 BSN_API int bsn_qp_reset(struct bsn_qp *qp);
 
-/** struct bsn_outstanding - requests appended or posted whose fate is not known yet */
+/** struct bsn_outstanding - requests, rung or only appended, whose fate is not known yet */
 struct bsn_outstanding {
-	uint32_t sends_bb; /* in basic blocks; plain verbs: in requests */
+	uint32_t sends;
 	uint32_t recvs;
 };
 BSN_API int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstanding);
+
+/**
+ * bsn_qp_give_back - flushes what will never have a CQE: unsignaled requests after the last signaled
+ * one, on a failed QP that reports only its first error (ce_on_first_error)
+ *
+ * What is only appended stays until it is rung.
+ * Context: the thread that polls its CQ, while nobody posts.
+ * Return: how many completions were stored, at most @n; on plain verbs 0. -EINVAL no QP.
+ */
+BSN_API int bsn_qp_give_back(struct bsn_qp *qp, struct bsn_completion *c, int n);
 
 /**
  * bsn_qp_hand_over - from here on another thread posts to this QP's queues, and to its lane

@@ -157,27 +157,11 @@ struct bsn_mkey {
 	uint32_t rkey;
 };
 
-/**
- * struct bsn_map - a layout, ready to be posted
- * @sge: for bsn_post(), bsn_write_sgl(), bsn_recv_sgl() and the like
- * @length: of the layout; of an mkey that is longer than a message the SGE has the first 2^31 - 1
- *	bytes
- * @mkey: the mkey of the one @sge; NULL: the SGEs are the blocks themselves
- * @layout: the one that was mapped
- */
-struct bsn_map {
-	const struct bsn_sge *sge;
-	uint32_t sge_count;
-	uint64_t length;
-	const struct bsn_mkey *mkey;
-	struct bsn_layout *layout;
-};
-
 /** enum bsn_map_flags - BSN_MAP_KEY: an mkey in any case: one SGE, which peers may use, too */
 enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
 
 /**
- * bsn_layout_map - makes SGEs of a layout, to post with
+ * bsn_layout_map - makes SGEs of a layout, to post with: struct bsn_map, and @map of struct bsn_wr
  * @ep: of the queue that will use it; RC: a UMR may have to be posted there, unsignaled and not
  *	rung. No completion tells of it; if it fails, bsn_qp_error() does
  * @flags: enum bsn_map_flags
@@ -192,18 +176,14 @@ enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
 BSN_API int bsn_layout_map(struct bsn_layout *layout, struct bsn_ep *ep, unsigned flags,
 			   const struct bsn_map **map);
 
+/*
+ * bsn_post() of a map: on plain verbs a WRITE or READ of more SGEs than a request takes becomes
+ * several requests, of which only the last completes; others are refused with -EMSGSIZE, as are
+ * 2^31 bytes and more in one request.
+ */
+
 /** bsn_layout_unmap - what was mapped is used no more; each map once */
 BSN_API void bsn_layout_unmap(const struct bsn_map *map);
-
-/**
- * bsn_post_map - bsn_post() whose local memory is a map
- * @wr: its SGEs are not read
- *
- * On plain verbs a WRITE or READ of more SGEs than a request takes becomes several requests, of
- * which only the last completes; others are refused with -EMSGSIZE, as are 2^31 bytes and more in
- * one request.
- */
-BSN_API int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_map *map);
 
 /* -- mkeys by hand ----------------------------------------------------------------------------- */
 

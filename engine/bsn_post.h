@@ -138,45 +138,6 @@ BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared 
 BSN_BODY(bsn_post_body(ep, p, id, flags))
 
 /**
- * bsn_ring - publishes everything appended to a send queue
- * Return: 0; on plain verbs, a negative errno if a request could not be queued.
- */
-BSN_POST_API int bsn_ring(struct bsn_sq *sq)
-BSN_BODY(bsn_sq_ring(sq))
-
-/**
- * bsn_ring_many - bsn_ring() of several send queues, which share the barriers
- * @sqs: one thread posts to all of them; one may be named twice
- * @count: how many; 0 does nothing
- *
- * Up to 32 queues cost two barriers that wait for the stores to leave the CPU, and one more for each two of them that
- * share a lane. Alone, each costs two.
- *
- * Order: all records before all doorbells; no order between queues.
- * Return: 0; -EINVAL a NULL among them, and none was rung; on plain verbs, the first error of bsn_ring(), and all
- * others were rung.
- */
-BSN_POST_API int bsn_ring_many(struct bsn_sq *const *sqs, unsigned count)
-BSN_BODY(bsn_sq_ring_many(sqs, count))
-
-/**
- * bsn_cancel - takes back everything appended to a send queue and not published; it never completes
- * Return: 0; -EBUSY an mkey's configuration is among it, which has to be rung; -EOPNOTSUPP the initiator of a DC pool
- * with streams, whose queue has other peers' requests.
- */
-BSN_POST_API int bsn_cancel(struct bsn_sq *sq)
-BSN_BODY(bsn_sq_cancel(sq))
-
-/**
- * bsn_sq_room - basic blocks (64 B) that may be appended in one piece before the next look at the
- * poller
- *
- * Never more than are free; it is also 0 where the next post has to look. On plain verbs always 0.
- */
-BSN_POST_API uint32_t bsn_sq_room(const struct bsn_sq *sq)
-BSN_BODY(bsn_sq_visible_bb(sq))
-
-/**
  * bsn_recv - posts memory for one incoming message; published at once
  * Order: O7.
  * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes.

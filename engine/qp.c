@@ -462,11 +462,6 @@ struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp)
 	return qp ? &qp->recv_cq->hot : NULL;
 }
 
-struct bsn_sq *bsn_qp_sq(struct bsn_qp *qp)
-{
-	return qp ? qp->sq : NULL;
-}
-
 struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp)
 {
 	return qp ? qp->rq : NULL;
@@ -489,7 +484,7 @@ int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits)
 	if (!qp || !limits)
 		return fail(EINVAL, "no QP, or no place for its limits");
 	*limits = qp->limits;
-	limits->sends_bb = qp->sends_bb;
+	limits->short_sends = qp->sends_bb;
 	return 0;
 }
 

@@ -127,6 +127,11 @@ int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstanding)
 	return 0;
 }
 
+int bsn_qp_give_back(struct bsn_qp *qp, struct bsn_completion *c, int n)
+{
+	return qp ? bsn_sq_give_back(qp->sq, c, n) : fail(EINVAL, "no QP");
+}
+
 /* Finds the topic, as wqe-dump does by the same numbers. */
 static enum topic topic_of(const struct bsn_completion *failure)
 {

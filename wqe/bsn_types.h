@@ -84,6 +84,25 @@ enum bsn_wqe_opcode {
 	BSN_OPCODE_MMO = 0x2f,
 };
 
+struct bsn_layout;
+struct bsn_mkey;
+
+/**
+ * struct bsn_map - a layout, ready to be posted; bsn_layout_map() makes it
+ * @sge: for bsn_write_sgl(), bsn_recv_sgl() and the like
+ * @length: of the layout; of an mkey that is longer than a message the SGE has the first 2^31 - 1
+ *	bytes
+ * @mkey: the mkey of the one @sge; NULL: the SGEs are the blocks themselves
+ * @layout: the one that was mapped
+ */
+struct bsn_map {
+	const struct bsn_sge *sge;
+	uint32_t sge_count;
+	uint64_t length;
+	const struct bsn_mkey *mkey;
+	struct bsn_layout *layout;
+};
+
 /**
  * struct bsn_wr - any request, for bsn_post() and bsn_prepare()
  * @id: comes back in the completion
@@ -92,6 +111,7 @@ enum bsn_wqe_opcode {
  * @imm: immediate (host order), or the rkey to invalidate
  * @swap_add: value to swap in, or to add
  * @compare: value to compare with
+ * @map: NULL, or a layout that takes the place of @sge
  */
 struct bsn_wr {
 	uint64_t id;
@@ -103,6 +123,7 @@ struct bsn_wr {
 	uint32_t imm;
 	uint64_t swap_add;
 	uint64_t compare;
+	const struct bsn_map *map;
 };
 
 /* -- completions --------------------------------------------------------------------------------- */

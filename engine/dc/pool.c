@@ -150,7 +150,7 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 	if (err)
 		return err;
 	err = connect_initiator(pool, i);
-	i->sq = bsn_qp_sq(i->qp);
+	i->sq = i->qp->sq;
 	return err;
 }
 

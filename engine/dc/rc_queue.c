@@ -17,7 +17,7 @@ static uint32_t outstanding(const struct rc_queue *q)
 	struct bsn_outstanding o;
 
 	q->qp->path->qp_outstanding(q->qp, &o);
-	return o.sends_bb;
+	return o.sends;
 }
 
 void rc_queue_look(struct rc_queue *q)

@@ -197,7 +197,7 @@ static void qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstandin
 {
 	if (qp->wants_marker)
 		post_marker(qp);
-	outstanding->sends_bb = bsn_sq_outstanding_bb(qp->sq);
+	outstanding->sends = bsn_sq_count_outstanding(qp->sq);
 	outstanding->recvs = qp->srq ? 0 : (uint16_t)(qp->rq->head - qp->rq->tail);
 }
 

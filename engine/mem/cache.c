@@ -316,7 +316,8 @@ bool bsn_mr_view_find_other(struct bsn_mr_view *view, uint64_t addr, uint64_t le
 	}
 	view->end = place.end;
 	view->last =
-		(struct bsn_mr){ place.start, place.end - place.start, place.lkey, place.rkey };
+		(struct bsn_mr){ (void *)(uintptr_t)place.start, place.start,
+				 place.end - place.start, place.lkey, place.rkey };
 	return true;
 }
 

@@ -64,7 +64,7 @@ int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint
 	mr->device = pd->device;
 	mr->pd = pd;
 	mr->verbs = verbs;
-	mr->pub = (struct bsn_mr){ addr, length, verbs->lkey, verbs->rkey };
+	mr->pub = (struct bsn_mr){ NULL, addr, length, verbs->lkey, verbs->rkey };
 	mr->key = (struct known_key){ .lkey = mr->pub.lkey,
 				      .addr = addr,
 				      .length = length,
@@ -127,9 +127,11 @@ int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 	errno = 0;
 	err = register_finish(pd, ibv_reg_mr_iova(pd->verbs, addr, length, iova, access), iova,
 			      length, access, &mr);
-	if (!err)
-		*out = &mr->pub;
-	return err;
+	if (err)
+		return err;
+	mr->pub.data = addr;
+	*out = &mr->pub;
+	return 0;
 }
 
 int bsn_mr_deregister(struct bsn_mr *pub)
@@ -230,6 +232,7 @@ int bsn_mr_change(struct bsn_mr *pub, unsigned changes, void *addr, size_t lengt
 	if (!err && changes & BSN_MR_CHANGE_PD)
 		move_to(mr, pd);
 	if (!err && changes & BSN_MR_CHANGE_MEMORY) {
+		mr->pub.data = addr;
 		mr->pub.addr = (uintptr_t)addr;
 		mr->pub.length = length;
 	}

@@ -243,13 +243,9 @@ static int send_longer_record(struct bsn_msg_line *line, uint32_t length, uint64
 /* Whether the send queue takes two requests of any length, so that no WRITE goes without its record. */
 static int wait_for_queue(const struct bsn_msg_line *line)
 {
-	const uint32_t most = line->qp->sends_bb, longest = most / line->qp->limits.send_depth;
-	struct bsn_outstanding outstanding;
-
-	bsn_qp_outstanding(line->qp, &outstanding);
-	return outstanding.sends_bb + 2 * longest <= most ?
-		       0 :
-		       refuse(EAGAIN, "the send queue is full: poll its CQ");
+	return bsn_room(line->ep) >= 2
+		       ? 0
+		       : refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
 /* Room for a longer message, and where it begins at the peer. */
@@ -313,7 +309,7 @@ int bsn_msg_send_from(struct bsn_msg_line *line, const struct bsn_sge *local, ui
 
 int bsn_msg_ring(struct bsn_msg_line *line)
 {
-	return line ? bsn_ring(bsn_qp_sq(line->qp)) : refuse(EINVAL, "no line");
+	return line ? bsn_ring(line->ep) : refuse(EINVAL, "no line");
 }
 
 /* -- reading ---------------------------------------------------------------------------------------- */

@@ -107,7 +107,7 @@ static void qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstandin
 {
 	if (qp->wants_marker)
 		post_marker(qp);
-	outstanding->sends_bb = verbs_sq_outstanding(send_queue_of(qp->sq));
+	outstanding->sends = verbs_sq_outstanding(send_queue_of(qp->sq));
 	outstanding->recvs = qp->srq ? 0 : verbs_rq_outstanding(recv_queue_of(qp->rq));
 }
 

@@ -194,7 +194,7 @@ static void post_bunsen(struct rig *rig, const struct layout *layout, const stru
 		umr.count = made->translation_count;
 	}
 	assert_int_equal(
-		umr_post(bsn_qp_sq(rig->party[BUNSEN].qp), &umr, 1, BSN_F_SIGNALED | BSN_F_RING),
+		umr_post(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &umr, 1, BSN_F_SIGNALED | BSN_F_RING),
 		0);
 	assert_int_equal(bsn_layout_destroy(made), 0);
 }
@@ -467,7 +467,7 @@ static uint32_t fill(struct rig *rig, struct bsn_mkey *mkey, struct bsn_layout *
 		posted++;
 	assert_int_equal(err, -EAGAIN);
 	blocks = bsn_sq_outstanding_bb(ep->sq);
-	assert_int_equal(bsn_ring(ep->sq), 0);
+	assert_int_equal(bsn_ring(ep), 0);
 	for (uint32_t i = 0; i < posted; i++)
 		reap(rig, BUNSEN, i);
 	return blocks;
@@ -532,7 +532,7 @@ static void bind_bunsen(struct rig *rig, const struct umr_window *to)
 	struct umr_window window = *to;
 
 	window.qpn = rig->party[BUNSEN].qpn;
-	assert_int_equal(umr_post_bind(bsn_qp_sq(rig->party[BUNSEN].qp), &window,
+	assert_int_equal(umr_post_bind(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &window,
 				       BSN_FENCE_INITIATOR_SMALL, 1, BSN_F_SIGNALED | BSN_F_RING),
 			 0);
 }
@@ -542,7 +542,7 @@ static void invalidate(struct rig *rig, int who, uint32_t key)
 	struct ibv_qp_ex *qp;
 
 	if (who == BUNSEN) {
-		assert_int_equal(umr_post_invalidate(bsn_qp_sq(rig->party[who].qp), key, true,
+		assert_int_equal(umr_post_invalidate(bsn_qp_ep(rig->party[who].qp)->sq, key, true,
 						     BSN_FENCE_INITIATOR_SMALL, 1,
 						     BSN_F_SIGNALED | BSN_F_RING),
 				 0);

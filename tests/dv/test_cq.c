@@ -1274,7 +1274,7 @@ static void silent_work_is_given_back(void **state)
 	for (uint64_t i = 0; i < 10; i++)
 		assert_int_equal(bsn_write(&f->ep, &sge, &remote, i, i == 5 ? BSN_F_SIGNALED : 0),
 				 0);
-	assert_int_equal(bsn_sq_ring(f->sq), 0);
+	assert_int_equal(bsn_ring(&f->sq->ep), 0);
 	fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
 					      .opcode = BSN_CQE_REQ_ERR,
 					      .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
@@ -1314,7 +1314,7 @@ static void what_is_only_appended_is_not_given_back(void **state)
 	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 	assert_int_equal(bsn_write_sgl(&f->ep, sge, 4, &remote, 1, 0), 0);
 	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 0);
-	assert_int_equal(bsn_sq_cancel(f->sq), 0);
+	assert_int_equal(bsn_cancel(&f->sq->ep), 0);
 	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
 	assert_int_equal(bsn_write(&f->ep, sge, &remote, 2, BSN_F_RING), 0);
 	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 1);

@@ -71,13 +71,13 @@ static void a_queue_takes_what_it_has(void **state)
 				for (; used + blocks <= capacity; used += blocks) {
 					last = f->sq->pi;
 					assert_int_equal(bsn_sq_outstanding_bb(f->sq), used);
-					assert_true(bsn_sq_room(f->sq) <= capacity - used);
+					assert_true(bsn_sq_visible_bb(f->sq) <= capacity - used);
 					assert_int_equal(post_blocks(f, blocks, last, 0), 0);
 				}
 				assert_int_equal(post_blocks(f, blocks, 0, 0), -EAGAIN);
 				if (!used)
 					break;
-				assert_int_equal(bsn_ring(f->sq), 0);
+				assert_int_equal(bsn_ring(&f->sq->ep), 0);
 				fake_done(f, last, 0);
 				assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 				assert_int_equal(out[0].id, last);
@@ -142,14 +142,14 @@ static void cancel_at(uint32_t pi, uint32_t rung, uint32_t appended, uint32_t bl
 	next = f->sq->pi;
 	for (uint32_t i = 0; i < appended; i++)
 		assert_int_equal(post_blocks(f, blocks, 90 + i, i % 2 ? BSN_F_SIGNALED : 0), 0);
-	assert_int_equal(bsn_cancel(f->sq), 0);
+	assert_int_equal(bsn_cancel(&f->sq->ep), 0);
 	assert_int_equal(bsn_sq_outstanding_bb(f->sq), rung);
-	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_int_equal(bsn_ring(&f->sq->ep), 0);
 	assert_int_equal(fake_send_record(f), next);
 	for (uint32_t i = rung; i < 16; i++)
 		assert_int_equal(post_blocks(f, 1, i, BSN_F_SIGNALED), 0);
 	assert_int_equal(post_blocks(f, 1, 0, BSN_F_SIGNALED), -EAGAIN);
-	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_int_equal(bsn_ring(&f->sq->ep), 0);
 	assert_int_equal(fake_send_record(f), (uint16_t)(pi + 16));
 	for (uint32_t i = 0; i < 16; i++)
 		fake_done(f, pi + i, BSN_OPCODE_RDMA_WRITE);
@@ -188,14 +188,14 @@ static void a_fence_is_owed_again(void **state)
 	for (int round = 0; round < 2; round++) {
 		assert_int_equal(post_blocks(f, 1, 1, 0), 0);
 		assert_int_equal(post_blocks(f, 1, 2, 0), 0);
-		assert_int_equal(bsn_cancel(f->sq), 0);
+		assert_int_equal(bsn_cancel(&f->sq->ep), 0);
 	}
 	assert_int_equal(post_blocks(f, 1, 3, 0), 0);
 	bsn_ctrl_decode(&ctrl, f->sq_ring + BSN_BB_SIZE);
 	assert_int_equal(ctrl.fence, BSN_FENCE_INITIATOR_SMALL);
 	ctrl.opcode = BSN_OPCODE_UMR;
 	bsn_ctrl_encode(f->sq_ring + BSN_BB_SIZE, &ctrl);
-	assert_int_equal(bsn_cancel(f->sq), -EBUSY);
+	assert_int_equal(bsn_cancel(&f->sq->ep), -EBUSY);
 	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 2);
 	fake_destroy(f);
 	assert_int_equal(bsn_cancel(NULL), -EINVAL);
@@ -321,7 +321,7 @@ static void model_complete(struct model *m, bool users_only)
 {
 	uint32_t bb = 0;
 
-	bsn_ring(m->f->sq);
+	bsn_ring(&m->f->sq->ep);
 	for (unsigned i = 0; i < m->count; i++) {
 		const struct posted *p = &m->fifo[(m->first + i) % 64];
 		const bool hidden = is_hidden(m->f, p->index);
@@ -526,7 +526,7 @@ static void a_fence_owed_is_paid_once(void **state)
 			assert_int_equal(fence_at(f, 3 * way), asked ? BSN_FENCE_SMALL_AND_FENCE
 								     : BSN_FENCE_INITIATOR_SMALL);
 			const uint32_t next = f->sq->pi;
-			assert_true(bsn_sq_room(f->sq) > 0);
+			assert_true(bsn_sq_visible_bb(f->sq) > 0);
 			assert_int_equal(post_blocks(f, 1, 0, 0), 0);
 			assert_int_equal(fence_at(f, next), BSN_FENCE_NONE);
 		}
@@ -565,7 +565,7 @@ static void a_ring_goes_round_at_each_index(void **state)
 			assert_int_equal(ctrl.wqe_index, (uint16_t)index);
 			assert_int_equal(ctrl.opmod, 0);
 		}
-		assert_int_equal(bsn_sq_room(f->sq), 0);
+		assert_int_equal(bsn_sq_visible_bb(f->sq), 0);
 		assert_int_equal(post_blocks(f, 1, 0, 0), -EAGAIN);
 		fake_destroy(f);
 	}
@@ -814,7 +814,7 @@ static void blocks_and_doorbells_are_counted(void **state)
 			for (int i = 0; i < 5; i++)
 				assert_int_equal(post_blocks(f, 1, 0, 0), 0);
 			assert_int_equal(bsn_sq_count_blueflame(f->sq), rings ? 0 : 3 + 4 + 2);
-			assert_int_equal(bsn_ring(f->sq), 0);
+			assert_int_equal(bsn_ring(&f->sq->ep), 0);
 			assert_int_equal(bsn_sq_count_blueflame(f->sq), rings ? 0 : 3 + 4 + 2);
 			assert_int_equal(f->sq->count_doorbells, rings ? 6 : 1);
 			fake_destroy(f);

@@ -45,7 +45,7 @@ static void publish_single(struct fake *f, unsigned bytes, unsigned each)
 	trace_start();
 	append_one(f);
 	assert_string_equal(trace_word("W"), "W");
-	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_int_equal(bsn_ring(&f->sq->ep), 0);
 	assert_published(f, f->sq->pi - 1, bytes, each);
 }
 
@@ -103,7 +103,7 @@ static void publish_lists(struct fake *f, bool blueflame, unsigned each)
 	trace_start();
 	append_one(f);
 	append_one(f);
-	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_int_equal(bsn_ring(&f->sq->ep), 0);
 	assert_published(f, pi, 0, 8);
 	trace_start();
 	append_one(f);
@@ -115,7 +115,7 @@ static void publish_lists(struct fake *f, bool blueflame, unsigned each)
 	assert_int_equal(f->sq->pi, pi + 2);
 	assert_published(f, pi, blueflame ? 128 : 0, each);
 	trace_start();
-	assert_int_equal(bsn_ring(f->sq), 0); /* nothing to publish: nothing is stored */
+	assert_int_equal(bsn_ring(&f->sq->ep), 0); /* nothing to publish: nothing is stored */
 	assert_string_equal(trace_word(""), "");
 }
 
@@ -175,22 +175,22 @@ enum { QUEUES = 40 };
 /* What is published of the first @count of them, of which each has its @word; they share @lanes. */
 static void assert_published_together(struct fake *const f[], unsigned count, unsigned lanes, const char *word)
 {
-	struct bsn_sq *sqs[QUEUES];
+	struct bsn_ep *eps[QUEUES];
 
 	for (unsigned i = 0; i < count; i++) {
-		sqs[i] = f[i]->sq;
-		sqs[i]->lane = &f[i % lanes]->lane;
+		eps[i] = &f[i]->sq->ep;
+		f[i]->sq->lane = &f[i % lanes]->lane;
 		append_one(f[i]);
 	}
 	trace_start();
-	assert_int_equal(bsn_ring_many(sqs, count), 0);
+	assert_int_equal(bsn_ring_many(eps, count), 0);
 	assert_string_equal(trace_word(""), word);
 	for (unsigned i = 0; i < count; i++) {
 		assert_int_equal(fake_send_record(f[i]), f[i]->sq->pi);
 		fake_seek(f[i], f[i]->sq->pi);
 	}
 	trace_start();
-	assert_int_equal(bsn_ring_many(sqs, count), 0); /* nothing to publish: nothing is stored */
+	assert_int_equal(bsn_ring_many(eps, count), 0); /* nothing to publish: nothing is stored */
 	assert_int_equal(strspn(trace_word(""), "d"), trace_count);
 }
 
@@ -223,8 +223,9 @@ static void several_queues_of_any_kind(void **state)
 {
 	struct fake *f[] = { fake_create(NULL), fake_create(NULL),
 			     fake_create(&(struct fake_attr){ .locked = true }) };
-	struct bsn_sq *const sqs[] = { f[2]->sq, f[0]->sq, f[1]->sq, f[0]->sq };
-	struct bsn_sq *const none[] = { f[0]->sq, NULL };
+	struct bsn_ep *const eps[] = { &f[2]->sq->ep, &f[0]->sq->ep, &f[1]->sq->ep,
+				       &f[0]->sq->ep };
+	struct bsn_ep *const none[] = { &f[0]->sq->ep, NULL };
 
 	(void)state;
 	append_one(f[0]);
@@ -233,7 +234,7 @@ static void several_queues_of_any_kind(void **state)
 	trace_start();
 	assert_int_equal(bsn_ring_many(none, 2), -EINVAL);
 	assert_string_equal(trace_word(""), "");
-	assert_int_equal(bsn_ring_many(sqs, 4), 0);
+	assert_int_equal(bsn_ring_many(eps, 4), 0);
 	assert_string_equal(trace_word("RM"), "dRsMxdR(sMx)");
 	assert_int_equal(f[0]->sq->count_doorbells, 1);
 	assert_int_equal(f[0]->sq->count_rung, 2 * BSN_BB_SIZE);

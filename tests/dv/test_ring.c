@@ -168,7 +168,7 @@ static void several_are_published_by_a_doorbell(void **state)
 								       : post_long(&f->ep, &wr),
 						     NOT_THIS_WAY);
 				if (!rung_by_post)
-					assert_int_equal(bsn_ring(f->sq), 0);
+					assert_int_equal(bsn_ring(&f->sq->ep), 0);
 				assert_int_equal(fake_send_record(f), (uint16_t)f->sq->pi);
 				assert_memory_equal(fake_buffer(f, buffer),
 						    f->sq_ring + (last & f->sq->bb_mask) * 64, 8);
@@ -194,12 +194,12 @@ static void a_single_one_rung_later_takes_blueflame(void **state)
 			fake_seek(f, pos);
 			poison(f);
 			append(f, &wr);
-			assert_int_equal(bsn_ring(f->sq), 0);
+			assert_int_equal(bsn_ring(&f->sq->ep), 0);
 			unwrap(f, pos, bytes);
 			bsn_ctrl_decode(&ctrl, bytes);
 			assert_register(f, buffer, bytes, ctrl.ds);
 			memset(f->page, FAKE_POISON, FAKE_PAGE);
-			assert_int_equal(bsn_ring(f->sq), 0); /* nothing new */
+			assert_int_equal(bsn_ring(&f->sq->ep), 0); /* nothing new */
 			assert_poison(f->page, FAKE_PAGE);
 		}
 	fake_destroy(f);

@@ -268,7 +268,7 @@ static void start_again(struct bench *b)
 
 	for (int end = 0; end < 2; end++) {
 		ok(bsn_qp_outstanding(b->qp[end], &left));
-		assert_int_equal(left.sends_bb, 0);
+		assert_int_equal(left.sends, 0);
 		ok(bsn_qp_reset(b->qp[end]));
 	}
 	bench_connect(b);

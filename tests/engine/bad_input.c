@@ -185,7 +185,7 @@ static void no_object_given(struct bench *b)
 	assert_int_equal(bsn_channel_fd(NULL), -EINVAL);
 	assert_null(bsn_qp_cq(NULL));
 	assert_null(bsn_qp_ep(NULL));
-	assert_null(bsn_qp_sq(NULL));
+	assert_null(bsn_qp_ep(NULL));
 	assert_null(bsn_qp_rq(NULL));
 	assert_int_equal(bsn_qp_number(NULL), 0);
 }
@@ -498,7 +498,7 @@ static void posts_to_nothing(struct bench *b)
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND };
 	struct bsn_ep *volatile no_ep = NULL;
 	struct bsn_rq *volatile no_rq = NULL;
-	struct bsn_sq *const no_sqs[] = { NULL };
+	struct bsn_ep *const no_eps[] = { NULL };
 	volatile unsigned two = 2;
 
 	(void)b;
@@ -513,9 +513,9 @@ static void posts_to_nothing(struct bench *b)
 	refused_as(bsn_post_prepared(no_ep, &prepared, 0, 0), "no endpoint");
 	refused_as(bsn_recv(no_rq, &sge, 0), "no receive queue");
 	refused_as(bsn_recv_sgl(no_rq, &sge, two, 0), "no receive queue");
-	refused_as(bsn_ring(NULL), "no send queue");
-	refused_as(bsn_ring_many(no_sqs, 1), "no send queue");
-	refused_as(bsn_cancel(NULL), "no send queue");
+	refused_as(bsn_ring(NULL), "no endpoint");
+	refused_as(bsn_ring_many(no_eps, 1), "no endpoint");
+	refused_as(bsn_cancel(NULL), "no endpoint");
 }
 
 /* -- opening ------------------------------------------------------------------------------------- */

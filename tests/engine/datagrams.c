@@ -115,8 +115,8 @@ static void the_queue_pair_itself_is_no_endpoint(struct bench *b)
 	refused_for_want_of_a_peer(bsn_prepare(ep, &wr, &prepared));
 	refused_for_want_of_a_peer(bsn_post_prepared(ep, &prepared, 0, BSN_F_RING));
 	assert_int_equal(bsn_ep_destroy(ep), -EINVAL);
-	ok(bsn_ring(ep->sq));
-	ok(bsn_cancel(ep->sq));
+	ok(bsn_ring(ep));
+	ok(bsn_cancel(ep));
 }
 
 /* Each request comes back with the user pointer of its own endpoint. */
@@ -134,7 +134,7 @@ static void endpoints_share_a_queue(struct bench *b)
 		post_recv(b, 1, id);
 		ok(bsn_send(ep[id % 3], &local, id, BSN_F_SIGNALED));
 	}
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	for (uint64_t id = 0; id < 6; id++) {
 		const struct bsn_completion c = expect_done(b, b->cq[0], id, BSN_OPCODE_SEND);
 		assert_ptr_equal(c.user, &user[id % 3]);

@@ -404,18 +404,18 @@ static void layouts_are_local_memory(struct bench *b)
 	complete_all(b);
 	for (int p = 0; p < 2; p++) {
 		memset(bench_at(b, 1, INTO), 0, LENGTH);
-		ok(bsn_post_map(r.ep[p], &wr, map));
+		ok(post_map(r.ep[p], wr, map));
 		assert_int_equal(work(&r), 1);
 		expect(&r, 0, p, 7, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 		expect_columns(b, bench_at(b, 1, INTO));
 	}
 	wr.opcode = BSN_OPCODE_SEND;
 	ok(bsn_recv(r.srq, &into, 0));
-	ok(bsn_post_map(r.ep[1], &wr, map));
+	ok(post_map(r.ep[1], wr, map));
 	assert_int_equal(work(&r), 1);
 	memset(bench_at(b, 1, INTO), 0x77, LENGTH);
 	wr.opcode = BSN_OPCODE_RDMA_READ;
-	ok(bsn_post_map(r.ep[1], &wr, map));
+	ok(post_map(r.ep[1], wr, map));
 	assert_int_equal(work(&r), 1);
 	expect(&r, 0, 1, 7, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
 	expect_columns(b, bench_at(b, 1, INTO));
@@ -1082,9 +1082,9 @@ static void a_read_that_is_gone_makes_room(struct bench *b)
 	make(b, &r, &attr);
 	ok(read_from(&r, 0, 1, NOW));
 	ok(read_from(&r, 0, 2, 0));
-	ok(bsn_cancel(r.ep[0]->sq));
+	ok(bsn_cancel(r.ep[0]));
 	ok(read_from(&r, 0, 3, 0));
-	ok(bsn_ring(r.ep[0]->sq));
+	ok(bsn_ring(r.ep[0]));
 	expect_held(&r, 0);
 	work(&r);
 	for (int round = 0; round < 2; round++) { /* both initiators */
@@ -1348,7 +1348,7 @@ static void a_read_that_was_taken_back_is_none(struct bench *b)
 	for (int round = 0; round < 40; round++) { /* round the ring, and its end */
 		ok(read_from(&r, 0, 1, round % 2 ? NOW : 0));
 		ok(read_from(&r, 0, 2, 0));
-		ok(bsn_cancel(r.ep[0]->sq));
+		ok(bsn_cancel(r.ep[0]));
 		for (int k = 0; k < 3; k++)
 			ok(write_to(&r, 0, 3));
 		if (!(round % 2))

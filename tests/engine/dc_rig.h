@@ -305,7 +305,7 @@ static inline void step_at_random(struct rig *r, struct expected *all)
 	else if (dice % 8 == 5)
 		softcx_step(1 + dice % 7);
 	else if (dice % 8 == 6 && all[p].next_id > all[p].due_id)
-		ok(bsn_ring(r->ep[p]->sq));
+		ok(bsn_ring(r->ep[p]));
 	else if (poll(r))
 		for (int k = 0; k < r->count; k++)
 			take_completion(r, all, &r->done[k]);
@@ -324,7 +324,7 @@ static inline void signal_end(struct rig *r, struct expected *e, int p)
 		else
 			e->waits |= err == -EAGAIN && strstr(bsn_error_text(), "turn");
 	}
-	bsn_ring(r->ep[p]->sq);
+	bsn_ring(r->ep[p]);
 }
 
 /*

@@ -103,8 +103,8 @@ static void nobody_takes_back_what_is_anothers(struct bench *b)
 	make(b, &r, &attr);
 	ok(write_flags(&r, 0, 1, BSN_F_SIGNALED));
 	ok(write_flags(&r, 1, 2, BSN_F_SIGNALED));
-	is_refused(bsn_sq_cancel(r.ep[1]->sq), EOPNOTSUPP, "another peer");
-	ok(bsn_ring(r.ep[1]->sq));
+	is_refused(bsn_cancel(r.ep[1]), EOPNOTSUPP, "another peer");
+	ok(bsn_ring(r.ep[1]));
 	assert_int_equal(work(&r), 2);
 	unmake(&r);
 }

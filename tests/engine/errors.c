@@ -127,7 +127,7 @@ static void assert_fails(struct bench *b, const struct cause *cause)
 	assert_says_what_wqe_dump_does(error.text, &c);
 	if (cause->far_status)
 		expect_status(b, b->cq[1], 88, BSN_RECV, cause->far_status);
-	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+	assert_int_equal(outstanding(b, 0).sends, 0);
 }
 
 /* Makes a request that would succeed; each case changes something about it. */
@@ -272,7 +272,7 @@ static void an_atomic_that_is_not_aligned(struct bench *b)
 		assert_int_equal(
 			bsn_fetch_add(b->ep[0], &cause.local, &cause.remote, 1, 77, BSN_F_RING),
 			-EINVAL);
-		assert_int_equal(outstanding(b, 0).sends_bb, 0);
+		assert_int_equal(outstanding(b, 0).sends, 0);
 		return;
 	}
 	assert_fails(b, &cause);
@@ -330,7 +330,7 @@ static void what_follows_is_flushed_in_order(struct bench *b)
 	ok(post_bad_write(b, 3, 0));
 	for (uint64_t id = 4; id < 9; id++)
 		ok(post_write(b, id, id % 2 ? BSN_F_SIGNALED : 0));
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	expect_status(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	for (unsigned sends = 4, recvs = 100; sends < 9 || recvs < 103;) {
@@ -342,7 +342,7 @@ static void what_follows_is_flushed_in_order(struct bench *b)
 		assert_int_equal(c.id, c.id < 100 ? sends++ : recvs++);
 	}
 	expect_nothing(b, b->cq[0]);
-	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+	assert_int_equal(outstanding(b, 0).sends, 0);
 	assert_int_equal(outstanding(b, 0).recvs, 0);
 }
 
@@ -361,12 +361,12 @@ static void silent_work_comes_back_too(struct bench *b)
 	expect_status(b, b->cq[0], 0, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
 	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(bench_reap(b, b->cq[0], &c, 1) + bsn_sq_give_back(b->sq[0], &c, 1), 1);
+	assert_int_equal(bench_reap(b, b->cq[0], &c, 1) + bsn_qp_give_back(b->qp[0], &c, 1), 1);
 	assert_int_equal(c.id, 3);
 	assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
 	expect_nothing(b, b->cq[0]);
-	assert_int_equal(bsn_sq_give_back(b->sq[0], &c, 1), 0);
-	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+	assert_int_equal(bsn_qp_give_back(b->qp[0], &c, 1), 0);
+	assert_int_equal(outstanding(b, 0).sends, 0);
 }
 
 static void work_posted_in_error_is_flushed(struct bench *b)
@@ -384,9 +384,9 @@ static void drain(struct bench *b, int end)
 	struct bsn_completion c;
 	int got = 1;
 
-	while (got == 1 && (outstanding(b, end).sends_bb || outstanding(b, end).recvs))
+	while (got == 1 && (outstanding(b, end).sends || outstanding(b, end).recvs))
 		got = bench_reap(b, b->cq[end], &c, 1); /* 0: what was left is not shown */
-	assert_int_equal(outstanding(b, end).sends_bb + outstanding(b, end).recvs, 0);
+	assert_int_equal(outstanding(b, end).sends + outstanding(b, end).recvs, 0);
 }
 
 static void fail_brings_everything_back(struct bench *b)
@@ -396,7 +396,7 @@ static void fail_brings_everything_back(struct bench *b)
 	ok(post_write(b, 0, BSN_F_RING));
 	ok(post_write(b, 1, 0));
 	ok(post_write(b, 2, BSN_F_SIGNALED));
-	assert_int_equal(outstanding(b, 0).sends_bb, 3);
+	assert_int_equal(outstanding(b, 0).sends, 3);
 	assert_int_equal(outstanding(b, 0).recvs, 4);
 	ok(bsn_qp_fail(b->qp[0]));
 	for (unsigned sends = 0, recvs = 100; sends < 3 || recvs < 104;) {
@@ -408,7 +408,7 @@ static void fail_brings_everything_back(struct bench *b)
 		assert_int_equal(c.id, c.id < 100 ? sends++ : recvs++);
 	}
 	expect_nothing(b, b->cq[0]);
-	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+	assert_int_equal(outstanding(b, 0).sends, 0);
 	assert_int_equal(outstanding(b, 0).recvs, 0);
 }
 
@@ -421,11 +421,11 @@ static void what_fills_a_queue_unrung_comes_back(struct bench *b)
 	struct bsn_qp_limits limits;
 
 	ok(bsn_qp_limits(b->qp[0], &limits));
-	for (uint64_t id = 0; id < limits.sends_bb; id++)
+	for (uint64_t id = 0; id < limits.short_sends; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
-	assert_int_equal(post_write(b, limits.sends_bb, 0), -EAGAIN);
+	assert_int_equal(post_write(b, limits.short_sends, 0), -EAGAIN);
 	ok(bsn_qp_fail(b->qp[0]));
-	for (uint64_t id = 0; id < limits.sends_bb; id++)
+	for (uint64_t id = 0; id < limits.short_sends; id++)
 		expect_status(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
 	drain(b, 0);
 }
@@ -450,10 +450,10 @@ static void silent_successes_do_not_hold_up_a_drain(struct bench *b)
 		for (uint64_t id = 0; id < count; id++)
 			ok(post_write(b, id, BSN_F_RING));
 		bench_settle(b);
-		assert_int_equal(outstanding(b, 0).sends_bb, count);
+		assert_int_equal(outstanding(b, 0).sends, count);
 		ok(bsn_qp_fail(b->qp[0]));
 		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 0);
-		assert_int_equal(outstanding(b, 0).sends_bb, 0);
+		assert_int_equal(outstanding(b, 0).sends, 0);
 		reset_both(b);
 		bench_connect(b);
 	}
@@ -505,7 +505,7 @@ static void reset_forgets_what_was_outstanding(struct bench *b)
 		ok(post_write(b, 4, BSN_F_SIGNALED | BSN_F_RING));
 		ok(post_write(b, 5, BSN_F_SIGNALED));
 		reset_both(b);
-		assert_int_equal(outstanding(b, 0).sends_bb, 0);
+		assert_int_equal(outstanding(b, 0).sends, 0);
 		assert_int_equal(outstanding(b, 0).recvs, 0);
 		expect_nothing(b, b->cq[0]);
 		bench_connect(b);

@@ -172,7 +172,7 @@ static void many_at_once(struct bench *b)
 	for (unsigned round = 0; round < 200; round++) {
 		while (!bsn_masked_cmp_swap(b->ep[0], &result, &remote, &cs, 8, posted, BSN_F_SIGNALED))
 			posted++;
-		ok(bsn_ring(b->sq[0]));
+		ok(bsn_ring(b->ep[0]));
 		while (bench_reap(b, b->cq[0], &c, 1) == 1) {
 			assert_int_equal(c.status, 0);
 			assert_int_equal(c.id, done++);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The bench of the engine's tests. */
+#include "engine.h" /* before cmocka.h, whose fail() is a macro */
+
 #include "harness.h"
 
 #include <sched.h>
@@ -19,6 +21,11 @@ struct trial {
 	enum bench_kind kind;
 	char name[160];
 };
+
+struct bsn_sq *bench_sq(struct bsn_qp *qp)
+{
+	return qp->sq;
+}
 
 /* -- time --------------------------------------------------------------------------------------- */
 
@@ -248,7 +255,7 @@ void bench_make_qp(struct bench *b, int end)
 		ok(bsn_qp_create(b->device, &attr, &b->qp[end]));
 	if (b->test->qp.type != BSN_QP_UD) /* else bench_connect() makes one */
 		b->ep[end] = bsn_qp_ep(b->qp[end]);
-	b->sq[end] = bsn_qp_sq(b->qp[end]);
+	b->sq[end] = bench_sq(b->qp[end]);
 	b->rq[end] = bsn_qp_rq(b->qp[end]);
 }
 

@@ -102,6 +102,16 @@ void bench_connect(struct bench *b);
 /* The address of this device's port, as a way to itself. */
 struct ibv_ah_attr bench_way_to_self(struct bench *b);
 
+/* The queue itself, to look inside. */
+struct bsn_sq *bench_sq(struct bsn_qp *qp);
+
+/* bsn_post() of a request whose local memory is a map. */
+static inline int post_map(struct bsn_ep *ep, struct bsn_wr wr, const struct bsn_map *map)
+{
+	wr.map = map;
+	return bsn_post(ep, &wr);
+}
+
 uint8_t *bench_at(struct bench *b, int end, size_t offset);
 struct bsn_sge bench_sge(struct bench *b, int end, size_t offset, uint32_t length);
 struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);

@@ -81,7 +81,7 @@ static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 	d = make_domain(b);
 	for (int i = 0; i < 8; i++) {
 		struct bsn_qp *qp = d.attached[i % QPS];
-		buffer = bsn_qp_sq(qp)->lane->reg;
+		buffer = bench_sq(qp)->lane->reg;
 		assert_ptr_not_equal(buffer, last);
 		last = buffer;
 		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &nowhere, 0, BSN_F_SIGNALED | BSN_F_RING));
@@ -97,11 +97,11 @@ static void a_lane_goes_with_the_last_of_its_register(struct bench *b)
 	if (b->kind != BENCH_DIRECT)
 		return;
 	d = make_domain(b);
-	shared = bsn_qp_sq(d.attached[0])->lane;
-	assert_ptr_equal(shared, bsn_qp_sq(d.attached[1])->lane);
+	shared = bench_sq(d.attached[0])->lane;
+	assert_ptr_equal(shared, bench_sq(d.attached[1])->lane);
 	ok(bsn_qp_destroy(d.attached[0]));
 	d.attached[0] = NULL;
-	assert_ptr_equal(shared, bsn_qp_sq(d.attached[1])->lane);
+	assert_ptr_equal(shared, bench_sq(d.attached[1])->lane);
 	ok(bsn_write_inline(bsn_qp_ep(d.attached[1]), "", 0, &(struct bsn_remote){ 0, 0 }, 0,
 			    BSN_F_SIGNALED | BSN_F_RING));
 	free_domain(&d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Layouts that are mapped, mkeys that one keeps, windows. */
 #include "mkeys.h"
+#include "sq.h"
 
 #include <sys/mman.h>
 
@@ -111,7 +112,7 @@ static void assert_gathers(struct bench *b, struct bsn_layout *layout,
 		ok(bsn_layout_map(layout, b->ep[0], 0, &again));
 		assert_ptr_equal(map, again);
 		memset(bench_at(b, 1, FLAT), 0, map->length);
-		ok(bsn_post_map(b->ep[0], &wr, map));
+		ok(post_map(b->ep[0], wr, map));
 		expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
 		for (uint32_t i = 0; i < attr->part_count * attr->rounds; i++) {
 			const struct bsn_part *const part = &attr->parts[i % attr->part_count];
@@ -252,7 +253,7 @@ static void others_wait_for_its_completion(struct bench *b)
 	assert_int_equal(bsn_layout_map(outer, b->ep[1], BSN_MAP_KEY, &nested), -EBUSY);
 	ok(bsn_layout_map(outer, b->ep[0], BSN_MAP_KEY, &nested));
 	bsn_layout_unmap(nested);
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	bench_settle(b);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING); /* by what was polled */
 	ok(bsn_layout_map(outer, b->ep[0], 0, &nested));
@@ -467,7 +468,7 @@ static void use_pages(struct bench *b, struct bsn_mkey_pool *pool, const struct 
 	memset(bench_at(b, 1, 0), 0, (size_t)PAGE * count);
 	ok(try_map(b, pool, layout, BSN_MAP_KEY, &map));
 	assert_int_equal(map->length, PAGE * count);
-	ok(bsn_post_map(b->ep[0], &wr, map));
+	ok(post_map(b->ep[0], wr, map));
 	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
 	for (uint32_t i = 0; i < count; i++)
 		assert_memory_equal(bench_at(b, 1, PAGE * i), (void *)(uintptr_t)part[i].addr,
@@ -538,7 +539,7 @@ static void fill_queue(struct bench *b, uint32_t room)
 
 static void empty_queue(struct bench *b)
 {
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	bench_settle(b);
 	assert_int_equal(bsn_poll(b->cq[0], &(struct bsn_completion){ 0 }, 1), 0);
 }
@@ -623,7 +624,7 @@ static void refuse_whole(struct bench *b, struct bsn_mkey_pool *pool, struct bsn
 	const struct bsn_map *map;
 
 	ok(try_map(b, pool, layout, BSN_MAP_KEY, &map));
-	assert_int_equal(bsn_post_map(b->ep[0], &wr, map), -EMSGSIZE);
+	assert_int_equal(post_map(b->ep[0], wr, map), -EMSGSIZE);
 	complete_all(b);
 	drop(map);
 }

@@ -5,6 +5,7 @@
  */
 #include "datasheet.h"
 #include "mkeys.h"
+#include "sq.h"
 
 /* -- layouts ----------------------------------------------------------------------------------- */
 
@@ -456,7 +457,7 @@ static void a_full_queue_changes_nothing(struct bench *b)
 			 EAGAIN);
 	refused(b, pool, EAGAIN, "full",
 		(struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 16 });
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	bench_settle(b);
 	assert_int_equal(bsn_poll(b->cq[0], &(struct bsn_completion){ 0 }, 1), 0);
 	configure(b, mkey, pool,
@@ -638,7 +639,7 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 
 	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
 	old[0] = map->mkey->rkey;
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	connect_anew(b);
 	assert_int_equal(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &again), -EBUSY);
 	bsn_layout_unmap(map);
@@ -684,7 +685,7 @@ static void map_and_write(struct bench *b, struct bsn_mkey_pool *pool, uint32_t 
 		ok(try_map(b, pool, (struct bsn_layout_attr){ &part, 1, 16 }, BSN_MAP_KEY,
 			   &map[k]));
 	}
-	ok(bsn_post_map(b->ep[0], &wr, map[maps - 1]));
+	ok(post_map(b->ep[0], wr, map[maps - 1]));
 	for (uint32_t k = 0; k < maps; k++)
 		drop(map[k]);
 }
@@ -694,7 +695,7 @@ static void expect_none_left(struct bench *b)
 	struct bsn_completion c;
 
 	expect_nothing(b, b->cq[0]);
-	assert_int_equal(bsn_sq_give_back(b->sq[0], &c, 1), 0);
+	assert_int_equal(bsn_qp_give_back(b->qp[0], &c, 1), 0);
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 }
 

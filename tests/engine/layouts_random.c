@@ -6,6 +6,7 @@
  * BSN_SEED repeats a run; BSN_ROUNDS is how often it is as long.
  */
 #include "mkeys.h"
+#include "sq.h"
 
 #include <malloc.h>
 
@@ -181,7 +182,7 @@ static void gather(struct bench *b, const struct model *m, const struct bsn_map 
 	const struct bsn_wr wr = request(b, BSN_OPCODE_RDMA_WRITE, 1, FLAT);
 
 	fill(b);
-	ok(bsn_post_map(b->ep[0], &wr, map));
+	ok(post_map(b->ep[0], wr, map));
 	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
 	expect_bytes(bench_at(b, 1, FLAT), bench_at(b, 0, 0), m, 0, m->length);
 }
@@ -195,7 +196,7 @@ static void scatter(struct bench *b, const struct model *m, const struct bsn_map
 	memcpy(wanted, bench_at(b, 0, 0), BENCH_BYTES);
 	for (uint32_t i = 0; i < m->length; i++)
 		wanted[m->at[i]] = *bench_at(b, 1, FLAT + i);
-	ok(bsn_post_map(b->ep[0], &wr, map));
+	ok(post_map(b->ep[0], wr, map));
 	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_READ);
 	assert_memory_equal(bench_at(b, 0, 0), wanted, BENCH_BYTES);
 }
@@ -232,7 +233,7 @@ static void refuse_too_many(struct bench *b, const struct bsn_map *map)
 	const struct bsn_wr wr = request(b, BSN_OPCODE_RDMA_WRITE, 1, FLAT);
 
 	assert_false(has_mkeys(b));
-	assert_int_equal(bsn_post_map(b->ep[0], &wr, map), -EMSGSIZE);
+	assert_int_equal(post_map(b->ep[0], wr, map), -EMSGSIZE);
 }
 
 static void random_layouts(struct bench *b)
@@ -568,7 +569,7 @@ static void post_one(struct bench *b, struct bsn_mkey_pool *pool, struct life *l
 	} while (!has_mkeys(b) && m.layout.part_count * m.layout.rounds > b->sq[0]->max_sge);
 	ok(try_map(b, pool, m.layout, has_mkeys(b) && random_below(2) ? BSN_MAP_KEY : 0,
 		   &life->maps[id]));
-	ok(bsn_post_map(b->ep[0], &wr, life->maps[id]));
+	ok(post_map(b->ep[0], wr, life->maps[id]));
 	life->is_signaled[life->posted++] = signals;
 }
 
@@ -595,7 +596,7 @@ static void take_what_came(struct bench *b, struct life *life)
 
 	if (b->is_model)
 		bench_settle(b);
-	while (bsn_poll(b->cq[0], &c, 1) == 1 || bsn_sq_give_back(b->sq[0], &c, 1))
+	while (bsn_poll(b->cq[0], &c, 1) == 1 || bsn_qp_give_back(b->qp[0], &c, 1))
 		take_one(b, life, &c);
 }
 

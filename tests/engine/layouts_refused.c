@@ -87,8 +87,8 @@ static void a_map_of_another_queue_is_refused(struct bench *b)
 
 	ok(bsn_qp_create(b->device, &attr, &qp));
 	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
-	assert_true(map->sge_count > bsn_qp_ep(qp)->sq->max_sge);
-	assert_int_equal(bsn_post_map(bsn_qp_ep(qp), &wr, map), -EMSGSIZE);
+	assert_true(map->sge_count > bench_sq(qp)->max_sge);
+	assert_int_equal(post_map(bsn_qp_ep(qp), wr, map), -EMSGSIZE);
 	bsn_layout_unmap(map);
 	ok(bsn_qp_destroy(qp));
 	ok(bsn_layout_destroy(layout));

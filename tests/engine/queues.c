@@ -32,7 +32,7 @@ static uint32_t outstanding_sends(struct bench *b)
 	struct bsn_outstanding outstanding;
 
 	ok(bsn_qp_outstanding(b->qp[0], &outstanding));
-	return outstanding.sends_bb;
+	return outstanding.sends;
 }
 
 /* Of requests that take one block. */
@@ -41,7 +41,7 @@ static uint32_t send_depth(struct bench *b)
 	struct bsn_qp_limits limits;
 
 	ok(bsn_qp_limits(b->qp[0], &limits));
-	return limits.sends_bb;
+	return limits.short_sends;
 }
 
 /* -- publishing --------------------------------------------------------------------------------- */
@@ -53,12 +53,12 @@ static void nothing_happens_before_the_ring(struct bench *b)
 	assert_int_equal(outstanding_sends(b), DEPTH);
 	expect_nothing(b, b->cq[0]);
 	assert_int_equal(*bench_at(b, 1, 0), 0);
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	for (uint32_t n = 0; n < DEPTH; n++)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 	assert_written(b, 0, DEPTH);
 	assert_int_equal(outstanding_sends(b), 0);
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	expect_nothing(b, b->cq[0]);
 }
 
@@ -97,7 +97,7 @@ static void batches_come_round(struct bench *b)
 	for (uint32_t batch = 1; next < 400; batch = batch % DEPTH + 1) {
 		for (uint32_t i = 0; i < batch; i++)
 			ok(post_write(b, next++, BSN_F_SIGNALED));
-		ok(bsn_ring(b->sq[0]));
+		ok(bsn_ring(b->ep[0]));
 		while (reaped < next)
 			expect_done(b, b->cq[0], reaped++, BSN_OPCODE_RDMA_WRITE);
 	}
@@ -135,7 +135,7 @@ static void appended_work_counts_as_outstanding(struct bench *b)
 		ok(post_write(b, n, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, depth, BSN_F_SIGNALED), -EAGAIN);
 	assert_int_equal(outstanding_sends(b), depth);
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	for (uint32_t n = 0; n < depth; n++)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 }
@@ -225,7 +225,7 @@ static void all_of_a_full_queue_may_be_signaled(struct bench *b)
 
 	for (uint32_t n = 0; n < depth; n++)
 		ok(post_write(b, n, 0));
-	ok(bsn_ring(b->sq[0]));
+	ok(bsn_ring(b->ep[0]));
 	for (uint32_t n = 0; n < depth; n++)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 }
@@ -290,7 +290,7 @@ static void completions_come_in_helpings_of_any_size(struct bench *b)
 	for (int helping = 1; helping <= 64; helping = helping * 2 + 1) {
 		for (uint32_t i = 0; i < 64; i++)
 			ok(post_write(b, next++, BSN_F_SIGNALED));
-		ok(bsn_ring(b->sq[0]));
+		ok(bsn_ring(b->ep[0]));
 		bench_settle(b);
 		while (reaped < next) {
 			const int count = bench_reap(b, b->cq[0], c, helping);
@@ -342,7 +342,7 @@ static void *post_many(void *arg)
 		else
 			sched_yield();
 	}
-	return (void *)(intptr_t)bsn_ring(b->sq[0]);
+	return (void *)(intptr_t)bsn_ring(b->ep[0]);
 }
 
 /* Credits go from the poller to the poster; everything else belongs to one of the two. */
@@ -381,9 +381,9 @@ static void what_was_appended_may_be_taken_back(struct bench *b)
 	for (uint32_t n = 0; n < 20; n += 4) {
 		for (uint32_t i = 0; i < 3; i++)
 			ok(post_write(b, n + i, BSN_F_SIGNALED));
-		ok(bsn_cancel(b->sq[0]));
+		ok(bsn_cancel(b->ep[0]));
 		assert_int_equal(outstanding_sends(b), 0);
-		ok(bsn_ring(b->sq[0]));
+		ok(bsn_ring(b->ep[0]));
 		ok(post_write(b, n + 3, BSN_F_SIGNALED | BSN_F_RING));
 		expect_done(b, b->cq[0], n + 3, BSN_OPCODE_RDMA_WRITE);
 		expect_nothing(b, b->cq[0]);
@@ -408,8 +408,8 @@ static void append_at_both_ends(struct bench *b, uint32_t id)
 
 static void queues_are_rung_together(struct bench *b)
 {
-	struct bsn_sq *const both[] = { b->sq[0], b->sq[1], b->sq[0] };
-	struct bsn_sq *const none[] = { b->sq[0], NULL };
+	struct bsn_ep *const both[] = { b->ep[0], b->ep[1], b->ep[0] };
+	struct bsn_ep *const none[] = { b->ep[0], NULL };
 
 	ok(bsn_ring_many(both, 0));
 	ok(bsn_ring_many(both, 3));
@@ -514,7 +514,7 @@ static void several_threads_poll_one_cq(struct bench *b)
 			const struct bsn_remote remote = bench_remote(b, 1, 0);
 			for (uint32_t i = 0; i < BATCH; i++, n++)
 				ok(bsn_write(bsn_qp_ep(qp[0]), &local, &remote, n, BSN_F_SIGNALED));
-			ok(bsn_ring(bsn_qp_sq(qp[0])));
+			ok(bsn_ring(bsn_qp_ep(qp[0])));
 			bench_settle(b);
 			while (__atomic_load_n(&p.got, __ATOMIC_ACQUIRE) < n &&
 			       !__atomic_load_n(&p.is_wrong, __ATOMIC_ACQUIRE))

@@ -9,6 +9,7 @@
  */
 #include "harness.h"
 #include "posts.h"
+#include "sq.h"
 
 #include "../softcx/victim.h"
 #include "../wqe/random.h"
@@ -385,7 +386,7 @@ static unsigned choose_flags(const struct world *w, const struct end *end)
 {
 	unsigned flags = 0;
 
-	if (one_in(2) || (never_signals(w) && end->quiet >= end->limits.sends_bb / 4))
+	if (one_in(2) || (never_signals(w) && end->quiet >= end->limits.short_sends / 4))
 		flags |= BSN_F_SIGNALED;
 	if (one_in(2))
 		flags |= BSN_F_RING;
@@ -520,12 +521,12 @@ static void check_room(struct world *w, int e, const struct sent *s, int err)
 	if (err)
 		demand(w,
 		       err == -EAGAIN &&
-			       end->blocks + s->blocks + w->was_killed > end->limits.sends_bb,
+			       end->blocks + s->blocks + w->was_killed > end->limits.short_sends,
 		       "end %d: %s, though %u of %u are out", e, strerror(-err), end->blocks,
-		       end->limits.sends_bb);
+		       end->limits.short_sends);
 	else if (never_signals(w) && !w->was_killed)
-		demand(w, end->blocks <= end->limits.sends_bb, "end %d took %u of %u", e,
-		       end->blocks, end->limits.sends_bb);
+		demand(w, end->blocks <= end->limits.short_sends, "end %d took %u of %u", e,
+		       end->blocks, end->limits.short_sends);
 }
 
 /* One more request, with a bad key if that is wanted and can be; whether there was room. */
@@ -860,7 +861,7 @@ static int poll_some(struct world *w, int e)
 	demand(w, count <= n, "end %d: %d completions of %d", e, count, n);
 	take(w, e, c, count);
 	if (count <= 0 && w->b->test->qp.ce_on_first_error) {
-		const int back = bsn_sq_give_back(w->b->sq[e], c, n);
+		const int back = bsn_qp_give_back(w->b->qp[e], c, n);
 		take(w, e, c, back);
 		return back;
 	}
@@ -883,6 +884,8 @@ static void settle(struct world *w)
 static void check_outstanding(struct world *w, int e)
 {
 	const struct bsn_outstanding now = outstanding(w, e);
+	struct bsn_sq *const sq = w->b->sq[e];
+	const uint32_t out = sq->ring ? bsn_sq_outstanding_bb(sq) : now.sends;
 	const struct end *end = &w->end[e];
 	unsigned recvs = 0;
 
@@ -893,11 +896,10 @@ static void check_outstanding(struct world *w, int e)
 		       recvs);
 	if (w->was_killed)
 		return; /* a marker may be out */
-	demand(w, now.sends_bb <= end->blocks, "end %d: %u are out, %u at most can be", e,
-	       now.sends_bb, end->blocks);
+	demand(w, out <= end->blocks, "end %d: %u are out, %u at most can be", e, out,
+	       end->blocks);
 	if (never_signals(w))
-		demand(w, now.sends_bb == end->blocks, "end %d: %u are out, not %u", e,
-		       now.sends_bb, end->blocks);
+		demand(w, out == end->blocks, "end %d: %u are out, not %u", e, out, end->blocks);
 }
 
 static void check_error(struct world *w, int e)
@@ -940,13 +942,13 @@ static void drain_by_marker(struct world *w, int e)
 	note_sent(w, e, s);
 	settle(w);
 	demand(w, !end->count, "end %d: %u requests did not come back", e, end->count);
-	demand(w, !outstanding(w, e).sends_bb, "end %d: credits are lost", e);
+	demand(w, !outstanding(w, e).sends, "end %d: credits are lost", e);
 }
 
 static void drain_in_peace(struct world *w)
 {
 	for (int e = 0; e < 2; e++)
-		ok(bsn_ring(w->b->sq[e]));
+		ok(bsn_ring(w->b->ep[e]));
 	settle(w);
 	for (int e = 0; e < 2; e++) {
 		check_outstanding(w, e);
@@ -969,18 +971,18 @@ static void drain_by_failure(struct world *w, int e)
 	w->trouble = w->trouble ? w->trouble : FAILED;
 	w->was_killed = true;
 	ok(bsn_qp_fail(w->b->qp[e]));
-	while (count && (left.sends_bb || left.recvs || count > 0)) {
+	while (count && (left.sends || left.recvs || count > 0)) {
 		count = bench_reap(w->b, w->b->cq[e], c, 16);
 		take(w, e, c, count);
 		if (w->b->test->qp.ce_on_first_error) {
-			const int back = bsn_sq_give_back(w->b->sq[e], c, 16);
+			const int back = bsn_qp_give_back(w->b->qp[e], c, 16);
 			take(w, e, c, back);
 			count += back;
 		}
 		left = outstanding(w, e);
 	}
-	demand(w, !left.sends_bb && !left.recvs, "end %d: %u and %u never come back", e,
-	       left.sends_bb, left.recvs);
+	demand(w, !left.sends && !left.recvs, "end %d: %u and %u never come back", e,
+	       left.sends, left.recvs);
 	while (end->count)
 		pass_silent(w, e);
 	for (unsigned i = 0; !w->b->srq && i < RECVS; i++)
@@ -1003,7 +1005,7 @@ static void forget(struct world *w, int e)
 static void reset_end(struct world *w, int e)
 {
 	ok(bsn_qp_reset(w->b->qp[e]));
-	demand(w, !outstanding(w, e).sends_bb && !outstanding(w, e).recvs,
+	demand(w, !outstanding(w, e).sends && !outstanding(w, e).recvs,
 	       "end %d: a reset forgets not all", e);
 	forget(w, e);
 	w->end[e].is_reset = true;
@@ -1094,7 +1096,7 @@ static void act(struct world *w, int e)
 		if (w->b->is_model)
 			softcx_step(1 + below(8));
 	} else if (dice < 18) {
-		ok(bsn_ring(w->b->sq[e]));
+		ok(bsn_ring(w->b->ep[e]));
 	} else if (dice < 19) {
 		if (!w->end[e].is_reset)
 			send_nonsense(w, e);

@@ -23,7 +23,7 @@ static void append_writes(struct loop *l, uint64_t first, unsigned count)
 
 	for (unsigned i = 0; i < count; i++)
 		ok(bsn_write(bsn_qp_ep(l->qp), &from, &to, first + i, BSN_F_SIGNALED));
-	ok(bsn_ring(bsn_qp_sq(l->qp)));
+	ok(bsn_ring(bsn_qp_ep(l->qp)));
 }
 
 /* Only the receives complete, each with a length of its own. */
@@ -37,7 +37,7 @@ static void append_sends(struct loop *l, uint64_t first, unsigned count)
 		ok(bsn_recv(bsn_qp_rq(l->qp), &into, first + i));
 		ok(bsn_send(bsn_qp_ep(l->qp), &from, 0, 0));
 	}
-	ok(bsn_ring(bsn_qp_sq(l->qp)));
+	ok(bsn_ring(bsn_qp_ep(l->qp)));
 }
 
 static void reap(struct loop *l, uint64_t first, unsigned count, bool are_writes, int at_once)
@@ -137,7 +137,7 @@ static void an_error_is_no_part_of_one(struct bench *b)
 	const struct bsn_remote to = { l.mem->addr + 2048, l.mem->rkey };
 	for (uint64_t id = 0; id < 30; id++)
 		ok(bsn_write(bsn_qp_ep(l.qp), &from, id == 20 ? &nowhere : &to, id, BSN_F_SIGNALED));
-	ok(bsn_ring(bsn_qp_sq(l.qp)));
+	ok(bsn_ring(bsn_qp_ep(l.qp)));
 	bench_settle(b);
 	assert_true(sees_session(l.cq));
 	n = bsn_poll(l.cq, c, 64);

@@ -129,8 +129,8 @@ static void loop(void)
 		for (unsigned i = 0; i < 1000; i++) {
 			while (!write_one(my.to->rkey))
 				if (my.written % 3 == 0)
-					MUST(bsn_ring(bsn_qp_sq(my.qp[0])));
-			MUST(bsn_ring(bsn_qp_sq(my.qp[0])));
+					MUST(bsn_ring(bsn_qp_ep(my.qp[0])));
+			MUST(bsn_ring(bsn_qp_ep(my.qp[0])));
 			softcx_step(5);
 			poll_all(my.cq[0]);
 		}
@@ -150,7 +150,7 @@ static void churn(void)
 /* Overwrites the last block of the ring that was written. */
 static void damage(void)
 {
-	struct bsn_sq *sq = bsn_qp_sq(my.qp[0]);
+	struct bsn_sq *sq = bsn_qp_ep(my.qp[0])->sq;
 
 	memset(sq->ring + (size_t)((sq->pi - 1) & sq->bb_mask) * BSN_BB_SIZE, 0xa5, 8);
 }
@@ -189,7 +189,7 @@ static bool obey(const char *word, unsigned n)
 		for (unsigned i = 0; i < n; i++)
 			MUST(write_one(my.to->rkey));
 	else if (!strcmp(word, "ring"))
-		MUST(bsn_ring(bsn_qp_sq(my.qp[0])));
+		MUST(bsn_ring(bsn_qp_ep(my.qp[0])));
 	else if (!strcmp(word, "step"))
 		softcx_step(0);
 	else if (!strcmp(word, "poll"))
@@ -198,7 +198,7 @@ static bool obey(const char *word, unsigned n)
 		for (unsigned i = 0; i < n; i++)
 			MUST(bsn_recv(*word == 's' ? my.srq : bsn_qp_rq(my.qp[1]), &into, i));
 	else if (!strcmp(word, "bad"))
-		MUST(write_one(~my.to->rkey) || bsn_ring(bsn_qp_sq(my.qp[0])));
+		MUST(write_one(~my.to->rkey) || bsn_ring(bsn_qp_ep(my.qp[0])));
 	else if (!strcmp(word, "loop"))
 		loop();
 	else if (!strcmp(word, "churn"))
@@ -226,8 +226,8 @@ int main(void)
 	set_up();
 	printf("%u %u %llu %llu %llu %u\n", bsn_qp_number(my.qp[0]), bsn_qp_number(my.qp[1]),
 	       (unsigned long long)my.from->addr, (unsigned long long)my.to->addr,
-	       (unsigned long long)(uintptr_t)bsn_qp_sq(my.qp[0])->ring,
-	       bsn_qp_sq(my.qp[0])->bb_mask + 1);
+	       (unsigned long long)(uintptr_t)bsn_qp_ep(my.qp[0])->sq->ring,
+	       bsn_qp_ep(my.qp[0])->sq->bb_mask + 1);
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "%15s %u", word, &n) < 1 || !obey(word, n)) {
 			fprintf(stderr, "live_program: %s", line);

@@ -99,7 +99,7 @@ COST_INLINE int run_posts(struct bunsen_queue *q, unsigned count, struct cost_sh
 		COST_HIDE(sges);
 	}
 	COST_POSTS(count, shape.batch, take_turn(q, &h, shape),
-		   bad |= post(q, h, shape, i, flags, sges), bad |= rings ? 0 : bsn_ring(h.sq))
+		   bad |= post(q, h, shape, i, flags, sges), bad |= rings ? 0 : bsn_ring(h.ep))
 	return bad;
 }
 

@@ -10,7 +10,7 @@ COST_INLINE int run(struct bunsen_queue *q, unsigned count, unsigned batch, bool
 
 	COST_POSTS(count, batch, ep = takes_turns ? h.eps[cost_turn(&q->turn, h.ep_count)] : ep,
 		   q->wr.id = i;
-		   bad |= bsn_post(ep, &q->wr), bad |= batch == 1 ? 0 : bsn_ring(h.sq))
+		   bad |= bsn_post(ep, &q->wr), bad |= batch == 1 ? 0 : bsn_ring(ep))
 	return bad;
 }
 

@@ -123,7 +123,7 @@ static int seek(struct bunsen_queue *q, const struct cost_shape *shape)
 	uint32_t ring_bb = 1, posts;
 	int err = bsn_qp_limits(q->qp, &limits);
 
-	while (ring_bb < limits.sends_bb)
+	while (ring_bb < limits.short_sends)
 		ring_bb *= 2;
 	posts = (2 * ring_bb - cost_kinds[shape->queues].left_bb - q->posted_bb) % ring_bb;
 	q->posted_bb = (q->posted_bb + posts + cost_bb_of(shape)) % ring_bb;
@@ -356,7 +356,7 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 
 	if (q->pool)
 		return bind_peer(q);
-	q->sq = bsn_qp_sq(q->qp);
+	q->sq = bsn_qp_ep(q->qp)->sq;
 	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
 	q->ep = bsn_qp_ep(q->qp);
 	if (kind != COST_UD && kind != COST_XRC)

@@ -154,14 +154,12 @@ static int send_new(void *arg, unsigned count)
 static int send_known(void *arg, unsigned count)
 {
 	struct state *s = arg;
-	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE,
-				   .flags = FLAGS,
-				   .remote = remote_of(s, 0) };
+	const struct bsn_remote remote = remote_of(s, 0);
 	int bad = 0;
 
 	while (count--) {
 		bad |= bsn_layout_map(s->layouts[0], s->one.ep, 0, &s->maps[0]);
-		bad |= bsn_post_map(s->one.ep, &wr, s->maps[0]);
+		bad |= bsn_write(s->one.ep, s->maps[0]->sge, &remote, 0, FLAGS);
 	}
 	return bad;
 }

@@ -60,7 +60,7 @@ static void complete(struct bsn_dc_pool *pool, struct worker *workers, unsigned 
 /* Every worker's counter, in every round. */
 static void raise_all(struct bsn_dc_pool *pool, struct worker *workers, const struct bsn_mr *mem)
 {
-	const struct bsn_sge old = { mem->addr, sizeof(uint64_t), mem->lkey };
+	const struct bsn_sge old = bsn_sge_of(mem, 0, sizeof(uint64_t));
 	unsigned outstanding = 0;
 
 	for (unsigned round = 0; round < ROUNDS; round++) {

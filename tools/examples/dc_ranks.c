@@ -96,7 +96,7 @@ static int poll(struct rank *r)
 /* To each process its own number in that one's row. */
 static int write_all(struct rank *r)
 {
-	const struct bsn_sge local = { r->row->addr, sizeof(uint64_t), r->row->lkey };
+	const struct bsn_sge local = bsn_sge_of(r->row, 0, sizeof(uint64_t));
 	unsigned begun = 0, ended = 0;
 
 	*(uint64_t *)(uintptr_t)r->row->addr = r->ranks.rank + 1;

@@ -92,7 +92,7 @@ static unsigned complete(struct bsn_dc_pool *pool)
 static void raise_all(struct bsn_dc_pool *pool, struct bsn_ep **ep, const struct bsn_remote *counters,
 		      const struct bsn_mr *mem)
 {
-	const struct bsn_sge old = { mem->addr, sizeof(uint64_t), mem->lkey };
+	const struct bsn_sge old = bsn_sge_of(mem, 0, sizeof(uint64_t));
 	unsigned done = 0;
 
 	for (int k = 0; k < ROUNDS * WORKERS; k++) {

@@ -68,17 +68,17 @@ int main(int argc, char **argv)
 
 	/* The first half is what we write from, the second what the peer writes to. */
 	must(bsn_qp_address(qp, &mine.address), bsn_error_text);
-	mine.memory = (struct bsn_remote){ buf->addr + HALF, buf->rkey };
+	mine.memory = bsn_remote_of(buf, HALF);
 	const int peer = meet(argv[1], argv[2]);
 	must(connect_swap(peer, &mine, &theirs, sizeof(mine), TIMEOUT_MS), connect_error);
 	must(bsn_qp_connect(qp, &theirs.address, NULL), bsn_error_text);
 	must(connect_swap(peer, "", &ready, 1, TIMEOUT_MS), connect_error); /* both are connected */
 
-	char *const out = (char *)(uintptr_t)buf->addr;
+	char *const out = buf->data;
 	const char *const in = out + HALF;
+	const struct bsn_sge from = bsn_sge_of(buf, 0, HALF);
 	snprintf(out, HALF, "hello from process %d", (int)getpid());
-	must(bsn_write(bsn_qp_ep(qp), &(struct bsn_sge){ buf->addr, HALF, buf->lkey },
-		       &theirs.memory, 42, BSN_F_SIGNALED | BSN_F_RING),
+	must(bsn_write(bsn_qp_ep(qp), &from, &theirs.memory, 42, BSN_F_SIGNALED | BSN_F_RING),
 	     bsn_error_text);
 	while (!(n = bsn_poll(cq, &done, 1)))
 		;

@@ -49,10 +49,10 @@ struct bsn_layout *loop_layout(struct loop *loop, const struct bsn_part *parts, 
 
 uint64_t loop_write(struct loop *loop, struct bsn_layout *layout, uint64_t offset)
 {
-	const struct bsn_wr write = {
+	struct bsn_wr write = {
 		.opcode = BSN_OPCODE_RDMA_WRITE,
 		.flags = BSN_F_SIGNALED | BSN_F_RING,
-		.remote = { loop->mem->addr + offset, loop->mem->rkey },
+		.remote = bsn_remote_of(loop->mem, offset),
 	};
 	struct bsn_ep *ep = bsn_qp_ep(loop->qp);
 	struct bsn_completion done;
@@ -60,7 +60,8 @@ uint64_t loop_write(struct loop *loop, struct bsn_layout *layout, uint64_t offse
 	int n;
 
 	must(bsn_layout_map(layout, ep, 0, &map));
-	must(bsn_post_map(ep, &write, map));
+	write.map = map;
+	must(bsn_post(ep, &write));
 	while (!(n = bsn_poll(loop->cq, &done, 1)))
 		;
 	if (n < 0 || done.status) {

@@ -26,7 +26,7 @@ static void must(int err)
 /* A text from anywhere goes to the front of the loop's memory, and is read there. */
 static void send_text(struct loop *loop, const struct bsn_sge *text, const char *where)
 {
-	const struct bsn_remote to = { loop->mem->addr, loop->mem->rkey };
+	const struct bsn_remote to = bsn_remote_of(loop->mem, 0);
 	struct bsn_completion done;
 	int n;
 
@@ -74,8 +74,9 @@ static void use_buffer(struct loop *loop, const struct bsn_mr_attr *attr, const 
 	printf("%s comes of %s, and takes %llu translations%s%s\n", where, info.source,
 	       (unsigned long long)info.translations, *info.why ? "; why nothing better: " : "",
 	       info.why);
-	strcpy((char *)(uintptr_t)buf->addr, "from a buffer");
-	send_text(loop, &(struct bsn_sge){ buf->addr, 64, buf->lkey }, where);
+	strcpy(buf->data, "from a buffer");
+	const struct bsn_sge from = bsn_sge_of(buf, 0, 64);
+	send_text(loop, &from, where);
 	must(bsn_buf_free(buf));
 }
 

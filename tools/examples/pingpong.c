@@ -60,7 +60,7 @@ static void close_end(struct end *e)
 
 static void post_recv(struct end *e)
 {
-	const struct bsn_sge in = { e->buf->addr + BYTES, BYTES, e->buf->lkey };
+	const struct bsn_sge in = bsn_sge_of(e->buf, BYTES, BYTES);
 
 	if (bsn_recv(bsn_qp_rq(e->qp), &in, 0))
 		die("the receive queue is full");
@@ -68,9 +68,9 @@ static void post_recv(struct end *e)
 
 static void send_message(struct end *e, const void *message)
 {
-	const struct bsn_sge out = { e->buf->addr, BYTES, e->buf->lkey };
+	const struct bsn_sge out = bsn_sge_of(e->buf, 0, BYTES);
 
-	memcpy((void *)(uintptr_t)e->buf->addr, message, BYTES);
+	memcpy(e->buf->data, message, BYTES);
 	if (bsn_send(bsn_qp_ep(e->qp), &out, 0, BSN_F_SIGNALED | BSN_F_RING))
 		die("the send queue is full");
 }

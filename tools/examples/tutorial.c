@@ -104,8 +104,8 @@ static void open_own(struct new_one *p)
 	    bsn_qp_connect(p->qp, &self, NULL))
 		die("queue pair");
 	p->ep = bsn_qp_ep(p->qp);
-	p->local = (struct bsn_sge){ p->mr->addr, BYTES, p->mr->lkey };
-	p->remote = (struct bsn_remote){ p->mr->addr + 64, p->mr->rkey };
+	p->local = bsn_sge_of(p->mr, 0, BYTES);
+	p->remote = bsn_remote_of(p->mr, 64);
 }
 
 static void close_own(struct new_one *p)
