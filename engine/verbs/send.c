@@ -253,7 +253,6 @@ static int hand_in_list(struct send_queue *sq)
 	int err;
 
 	last->next = NULL;
-	errno = 0;
 	err = ibv_post_send(sq->verbs, first, &bad);
 	last->next = next;
 	sq->rung = err ? (uint32_t)bad->wr_id : sq->head;
