@@ -392,6 +392,10 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 		}
 		if (next == cq->chunk_end)
 			next = next_chunk(cq, next);
+		if (cq->is_full_poll && at == c) { /* all were dropped: none has to stay */
+			cq->is_full_poll = false;
+			cq->next = next;
+		}
 	} while (!cq->is_full_poll && !bsn_cq_poll_plain(cq, &next, &at, c + n));
 	cq->next = next;
 	return (int)(at - c);

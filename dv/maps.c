@@ -36,6 +36,8 @@ static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
 	if (sq->ring)
 		return refuse(EMSGSIZE, "the map was made for a queue with more SGEs: map the "
 					"layout for this one");
+	if (sq->closed)
+		return refuse(sq->closed, sq->closed_why);
 	if (requests > sq->capacity_bb)
 		return refuse(EMSGSIZE,
 			      "more requests than the queue takes: make it with a greater "

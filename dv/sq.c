@@ -191,9 +191,8 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 /* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */
 static unsigned add_fence(unsigned owed, unsigned fence)
 {
-	if (fence ==
-	    BSN_FENCE_SMALL_AND_FENCE) /* it was asked for, and may have paid this besides */
-		fence = BSN_FENCE_INITIATOR_SMALL;
+	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* asked for, and may have paid any fence besides */
+		fence = BSN_FENCE_STRONG_ORDERING;
 	if (owed == fence || !fence)
 		return owed;
 	return owed ? BSN_FENCE_STRONG_ORDERING : fence;
