@@ -267,7 +267,8 @@ static uint32_t walk_outstanding(struct bsn_sq *sq, struct bsn_ctrl *last)
 	uint32_t count = 0;
 
 	refresh_retired(sq);
-	for (uint16_t at = sq->retired; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(last->ds))) {
+	for (uint16_t at = sq->retired; at != sq->pi;
+	     at = (uint16_t)(at + bsn_bb_of_ds(last->ds))) {
 		bsn_ctrl_decode(last, bsn_sq_slot_of(sq, at));
 		count++;
 	}

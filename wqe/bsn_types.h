@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* -- requests ------------------------------------------------------------------------------------ */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 /** struct bsn_sge - local memory; the layout of struct ibv_sge */
 struct bsn_sge {
@@ -126,7 +126,7 @@ struct bsn_wr {
 	const struct bsn_map *map;
 };
 
-/* -- completions --------------------------------------------------------------------------------- */
+/* -- completions ------------------------------------------------------------------------------- */
 
 /** enum bsn_completion_opcode - opcodes of receives; send completions have enum bsn_wqe_opcode */
 enum bsn_completion_opcode {
