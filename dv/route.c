@@ -265,3 +265,11 @@ void bsn_cq_free_slots(struct bsn_cq *cq)
 	}
 	bsn_cq_init_slots(cq);
 }
+
+/* -- its first failure ------------------------------------------------------------------------ */
+
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
+{
+	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
+		*route->first_error = *c;
+}
