@@ -147,29 +147,12 @@ struct bsn_dc_pool;
  * enum bsn_dc_policy - which initiator a peer takes that has none
  * @BSN_DC_LRU: one that nobody has, else of the next three that a clock comes to the idle one that was used least since
  *	it came there last
- * @BSN_DC_SIEVE: the same, but a new peer must be used soon to stay. Fewer connections than LRU where
- *	few peers have most of the requests; more where all take turns
- * @BSN_DC_DCS: as UCX's dcs: a peer gives its initiator up when its requests are done, and takes the
- *	one that was given up last. A peer keeps its initiator as long as it goes on posting
- * @BSN_DC_DCS_QUOTA: as UCX's dcs_quota: dcs, but a peer with 32 blocks outstanding gives way to others
  * @BSN_DC_HASHED: each peer has one place, by its number, where it waits even if others are idle
- * @BSN_DC_STREAMS: the same of the streams of one initiator
- * @BSN_DC_ADAPTIVE: LRU over as few as will do: more where all are busy, or where an eighth of the peers
- *	that come for one would still have theirs, had all been used; one fewer where not a sixteenth
- *	would. For devices that slow down with many
  */
 enum bsn_dc_policy {
 	BSN_DC_LRU,
-	BSN_DC_SIEVE,
-	BSN_DC_DCS,
-	BSN_DC_DCS_QUOTA,
 	BSN_DC_HASHED,
-	BSN_DC_STREAMS,
-	BSN_DC_ADAPTIVE,
 };
-
-/** bsn_dc_policy_name - Return: "lru", "dcs_quota" and so on; NULL: there is no such policy */
-BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
 
 /**
  * struct bsn_dc_pool_attr
@@ -221,7 +204,7 @@ struct bsn_dc_pool_attr {
  * bsn_dc_pool_create - a pool without peers
  * On plain verbs each initiator is an RC QP, and the pool has a UD QP besides.
  * With a full handshake initiators are made by commands to the firmware (DevX), since verbs have no way to ask for that.
- * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS, streams, lag_port or full_handshake on plain verbs; streams
+ * Return: -EOPNOTSUPP no DC here, and why; streams, lag_port or full_handshake on plain verbs; streams
  * or full_handshake of a device that has none; lag_port of one that is not bonded; -EINVAL more than the device has
  * (QPs, ports to bond), or an attribute out of its range; -EREMOTEIO the firmware refused a command, and why; what
  * bsn_qp_create() and bsn_cq_create() say.
@@ -255,16 +238,6 @@ BSN_API int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_addres
  * "dc-udp-port".
  */
 BSN_API int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port);
-
-/**
- * bsn_dc_peer_check - asks whether a peer is alive: posts a WRITE of no bytes, signaled and rung
- *
- * It is a post as any other: -EAGAIN where the peer has to wait for an initiator. Its completion has @id and
- * BSN_OPCODE_RDMA_WRITE: a success says that the target answers and takes the access key. It keeps the device from
- * giving the connection up, too. A ConnectX has no keep-alive of its own that a program could ask for.
- * Return: as bsn_write().
- */
-BSN_API int bsn_dc_peer_check(struct bsn_ep *ep, uint64_t id);
 
 /** bsn_dc_peer_destroy - Return: -EBUSY requests to it may be outstanding */
 BSN_API int bsn_dc_peer_destroy(struct bsn_ep *ep);

@@ -20,14 +20,6 @@ void idle_forget(struct bsn_dc_pool *pool)
 	pool->listens = false;
 }
 
-/* That peers are bound to, or have streams of. */
-static uint32_t bound_initiators(const struct bsn_dc_pool *pool)
-{
-	const uint32_t bound = bound_places(pool);
-
-	return bound < pool->count ? bound : pool->count;
-}
-
 /* Where half of them may have idle slots, whoever looks finds one soon. */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 {
@@ -35,7 +27,7 @@ void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 		return;
 	i->is_heard = true;
 	pool->heard[pool->heard_count++] = (uint16_t)(i - pool->initiators);
-	if (pool->heard_count > bound_initiators(pool) / 2)
+	if (pool->heard_count > pool->clock_count / 2)
 		idle_forget(pool);
 }
 
@@ -112,7 +104,7 @@ struct slot *idle_begin(struct bsn_dc_pool *pool)
 			idle_hear(pool, i);
 		found = found ? found : s;
 	}
-	if (pool->heard_count > bound_initiators(pool) / 4)
+	if (pool->heard_count > pool->clock_count / 4)
 		idle_forget(pool);
 	return found;
 }

@@ -83,22 +83,24 @@ static uint32_t take_next(uint32_t *next, uint32_t count)
 	return at;
 }
 
+/* Whether its peer has had its turn. */
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
-	return s->peer && !s->is_revoked && !s->has_turn && !s->is_out &&
-	       pool->policy->is_over(pool, s);
+	if (!s->peer || s->is_revoked || s->has_turn || s->is_out)
+		return false;
+	charge_slot(pool, s);
+	return s->credit <= 0;
 }
 
 /*
- * Peers that have had their turn lose the right to post, as many as there are waiters; what
- * they have outstanding goes on. The next few are looked at.
+ * Peers that have had their turn lose the right to post, as many as there are waiters, or all where
+ * a waiter cannot take any slot; what they have outstanding goes on. The next few are looked at.
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
-	if (!pool->policy->is_over)
-		return;
-	for (uint32_t left = few_of(pool->slot_count); left && pool->revoked < pool->waiters;
-	     left--) {
+	const uint32_t most = pool->is_hashed ? pool->slot_count : pool->waiters;
+
+	for (uint32_t left = few_of(pool->slot_count); left && pool->revoked < most; left--) {
 		struct slot *s = &pool->slots[take_next(&pool->judged, pool->slot_count)];
 
 		if (!is_over(pool, s))
@@ -148,18 +150,6 @@ void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 		mark_all(pool);
 	else
 		mark_one(pool);
-}
-
-/* Slots of peers whose requests are done are given up. */
-static void leave_done(struct bsn_dc_pool *pool)
-{
-	struct slot *s = slot_after(pool, bound_end(pool)), *next;
-
-	for (; s != bound_end(pool); s = next) {
-		next = slot_after(pool, s);
-		if (!s->has_turn && is_done(pool, s))
-			unbind_slot(pool, s);
-	}
 }
 
 /* -- turns ----------------------------------------------------------------------------------- */
@@ -248,7 +238,7 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 			continue;
 		}
 		s = find_slot(pool, peer);
-		if (!s && !pool->policy->has_places && !slot_of(pool, peer))
+		if (!s && !pool->is_hashed && !slot_of(pool, peer))
 			return false; /* then no other peer has one either, as far as is known */
 		if (!s) {
 			before = at;
@@ -297,16 +287,12 @@ static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bs
 	if (pool->rc)
 		rc_look(pool);
 	end_turns(pool);
-	if (pool->policy->leaves_when_done)
-		leave_done(pool);
 	return give_turns(pool, c, n, may_sleep);
 }
 
 int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news)
 {
-	const bool any_leave = has_news && pool->policy->leaves_when_done;
-
-	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work && !any_leave))
+	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work))
 		return 0;
 	return move_on(pool, c, n, !has_news);
 }

@@ -242,14 +242,6 @@ int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 	return 0;
 }
 
-int bsn_dc_peer_check(struct bsn_ep *ep, uint64_t id)
-{
-	static const struct bsn_remote nowhere; /* the target looks at no key where nothing is written */
-	const uint32_t what = BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_SIGNALED | BSN_F_RING, 0);
-
-	return ep ? bsn_sq_post_sgl(ep, what, NULL, &nowhere, 0, id) : bsn_sq_no_endpoint();
-}
-
 /* -- the end -------------------------------------------------------------------------------------- */
 
 /* Nothing of it may be outstanding. */
@@ -271,14 +263,12 @@ static int leave_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 	return 0;
 }
 
-/* A peer that is made in its place is another one. */
+/* A peer that is made in its place is another one. On plain verbs any slot may have had it last. */
 static void forget_peer(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s)
 {
 	if (s)
 		s->last = NULL;
-	const bool looks = pool->policy->leaves_when_done || pool->rc;
-
-	for (uint32_t k = 0; looks && k < pool->slot_count; k++)
+	for (uint32_t k = 0; pool->rc && k < pool->slot_count; k++)
 		if (pool->slots[k].last == peer)
 			pool->slots[k].last = NULL;
 }

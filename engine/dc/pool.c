@@ -221,17 +221,13 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 
 	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
-	if (attr->policy == BSN_DC_STREAMS && device->path->path == BSN_PATH_VERBS)
-		return fail(EOPNOTSUPP,
-			    "no streams on plain verbs, where initiators are RC QPs: take another "
-			    "policy");
 	if (attr->lag_port && device->path->path == BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP,
 			    "no lag_port on plain verbs, where the driver chooses the port");
 	if (ports > 1 && attr->lag_port > ports)
 		return fail(EINVAL, "lag_port is %u: the device has %u ports to bond",
 			    attr->lag_port, ports);
-	if (!policy_of(attr->policy))
+	if ((unsigned)attr->policy > BSN_DC_HASHED)
 		return fail(EINVAL, "no policy %u: see enum bsn_dc_policy", (unsigned)attr->policy);
 	if (attr->turn_bytes > MOST_TURN)
 		return fail(EINVAL, "turn_bytes is %llu: a turn has 1 TiB at most",
@@ -288,7 +284,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 	pool->max_reads = attr->max_reads;
 	pool->lag_port = attr->lag_port;
 	pool->no_repeats = attr->no_repeats;
-	pool->policy = policy_of(attr->policy);
+	pool->is_hashed = attr->policy == BSN_DC_HASHED;
 	pool->streams = or_else(attr->streams, 1);
 	pool->first_free = NO_PEER;
 	for (uint32_t k = pool->initiators_wanted; k < count; k++)
@@ -321,7 +317,6 @@ int pool_begin(struct bsn_dc_pool *pool)
 		return fail(ENOMEM, "no memory");
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
-	pool->find = find_of(pool->policy, pool->streams);
 	put_gates(pool);
 	pool->unbound.path = pool->failed.path = &unbound_path;
 	pool->failed.closed = ENOTCONN;

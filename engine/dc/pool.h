@@ -45,14 +45,13 @@ enum peer_state {
 };
 
 /*
- * What a peer's note is: the number of its slot; or its debt, in parts of a turn; or how many
- * evictions there had been when it lost its slot; or why it was not connected.
+ * What a peer's note is: the number of its slot; or its debt, in parts of a turn; or why it was
+ * not connected.
  */
 enum peer_bits {
 	PEER_STATE = 3,
 	PEER_HAS_SLOT = 4,
 	PEER_OWES = 8,
-	PEER_HAS_STAMP = 16,
 	PEER_CONNECTS = 32, /* whatever its note is */
 	PEER_REFUSED = 64,
 };
@@ -78,7 +77,7 @@ static inline uint16_t note_of(const struct bsn_peer *peer)
 	return note;
 }
 
-/* @what: PEER_HAS_SLOT, PEER_OWES, PEER_HAS_STAMP, or 0. */
+/* @what: PEER_HAS_SLOT, PEER_OWES, or 0. */
 static inline void set_note(struct bsn_peer *peer, unsigned what, uint16_t note)
 {
 	peer->reserved[0] = (uint8_t)((peer->reserved[0] & PEER_STATE) | what);
@@ -121,12 +120,9 @@ struct chunk {
  * @contention: the time of waiting that @credit is of
  * @sq: of its initiator
  * @ctrl_bits: of the peer that has it
- * @uses: of a stream, since SIEVE looked at it last; starts at -1, because the request that
- *	takes the slot is not a use
  * @end_pi: of a stream: where its last request ends
  * @number: among all slots
- * @next, @before: among the free slots; if the policy wants the order, also among those that
- *	are bound, from the last one to the first
+ * @next, @before: among the free slots
  * @is_free: no peer has it, and it can be given to one
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
@@ -142,7 +138,7 @@ struct slot {
 	uint32_t counted;
 	uint32_t contention;
 	uint32_t ctrl_bits;
-	uint16_t uses, end_pi;
+	uint16_t end_pi;
 	uint16_t number, next, before;
 	bool is_free : 1, is_out : 1, has_failed : 1, is_revoked : 1, has_turn : 1;
 };
@@ -150,9 +146,6 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
 /* Where the pool looks for something among all, it looks at so many at a time. */
 enum { MOST_LOOKS = 8 };
-
-/* Misses, of each active slot, after which their number is thought over. */
-enum { EPOCH = 16 };
 
 /*
  * Of a stream that failed: the request that did. Of one with requests that were flushed with
@@ -223,13 +216,9 @@ struct connects {
 
 enum { HOST_BUCKETS = 1024 };
 
-/* An idle slot among the next ones that are bound; one is there. NULL: none is idle. */
-typedef struct slot *find_bound(struct bsn_dc_pool *pool);
-
 /**
  * struct bsn_dc_pool
  * @unbound, @failed: first: queues without rings of peers that have no slot, or failed
- * @find: of its policy
  * @rc: on plain verbs
  * @rc_work: of @rc: peers that are being connected, and targets to be told
  * @failures: one a slot, where there are streams
@@ -239,9 +228,8 @@ typedef struct slot *find_bound(struct bsn_dc_pool *pool);
  * @fatal_streams: so many streams that failed are an initiator's failure
  * @count: initiators, spares included
  * @free_count: slots that can be given to a peer, and that no peer has
- * @bound_count: slots that a peer has
- * @sieve: the slot that SIEVE looks at next
- * @clock: initiators with slots that are bound, unless the policy wants the order of slots
+ * @is_hashed: which slot a peer can have depends on the peer
+ * @clock: initiators with slots that are bound
  * @hand: the place in @clock that is looked at next
  * @by_qpn: from some bits of a QPN on: the first slot of its initiator; the end of the free slots
  *	ends the search
@@ -249,8 +237,6 @@ typedef struct slot *find_bound(struct bsn_dc_pool *pool);
  * @listens: few slots are idle: see idle.c
  * @given: slots that were given in turns at the last poll; some may be gone since
  * @judged, @marked: the slot, and the initiator, that make_room() looks at next
- * @active: slots that the adaptive policy uses
- * @misses, @ghosts: since that was thought over last; the next time is after @epoch misses
  * @max_reads: of an initiator; 0: no limit
  * @lag_port: by which initiators send; 0: the driver chooses
  * @uar: of initiators with a full handshake
@@ -266,8 +252,6 @@ struct bsn_dc_pool {
 	struct bsn_device *device;
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
-	const struct policy *policy;
-	find_bound *find;
 	struct rc_pool *rc;
 	uint32_t rc_work;
 	struct slot *slots;
@@ -278,8 +262,8 @@ struct bsn_dc_pool {
 	uint32_t fatal_streams;
 	uint32_t count;
 	uint32_t initiators_wanted;
-	uint32_t free_count, bound_count;
-	struct slot *sieve;
+	uint32_t free_count;
+	bool is_hashed;
 	struct initiator **clock;
 	uint32_t clock_count, hand;
 	uint32_t qpn_mask;
@@ -290,7 +274,6 @@ struct bsn_dc_pool {
 	uint16_t *given;
 	uint32_t given_count;
 	uint32_t judged, marked;
-	uint32_t active, misses, ghosts, epoch;
 	uint64_t turn_bytes;
 	uint32_t max_reads;
 	uint8_t lag_port;
@@ -362,31 +345,10 @@ static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct 
 /* The first one of the initiator with this QPN; NULL: it is none of the pool's. */
 struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn);
 
-/* The ends of the lists of those that are free, and bound: nobody ever has these. */
+/* The end of the list of those that are free: nobody ever has it. */
 static inline struct slot *free_end(const struct bsn_dc_pool *pool)
 {
 	return &pool->slots[pool->slot_count];
-}
-
-static inline struct slot *bound_end(const struct bsn_dc_pool *pool)
-{
-	return &pool->slots[pool->slot_count + 1];
-}
-
-static inline struct slot *slot_after(const struct bsn_dc_pool *pool, const struct slot *s)
-{
-	return &pool->slots[s->next];
-}
-
-static inline struct slot *slot_before(const struct bsn_dc_pool *pool, const struct slot *s)
-{
-	return &pool->slots[s->before];
-}
-
-/* The stamp of a peer that is evicted now. */
-static inline uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
-{
-	return (uint16_t)pool->counters.evictions;
 }
 
 /* For a request that is about to be posted, which does not count as a use. */
@@ -409,8 +371,8 @@ void slot_leave(struct bsn_dc_pool *pool, struct slot *s);
  * Of queues with streams: requests that were posted since this was last done are read in the
  * ring.
  */
-void read_streams(const struct bsn_dc_pool *pool, struct initiator *i);
-bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
+void read_streams(struct initiator *i);
+bool stream_is_done(const struct slot *s);
 
 /* Of a slot with requests that were flushed with its initiator, and are posted again elsewhere. */
 static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
@@ -422,7 +384,7 @@ static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (BSN_UNLIKELY(pool->streams > 1))
-		return stream_is_done(pool, s);
+		return stream_is_done(s);
 	return bsn_sq_is_done(s->sq, bsn_sq_done(s->sq));
 }
 
@@ -439,42 +401,15 @@ static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 
 	if (pool->streams == 1)
 		return since;
-	read_streams(pool, s->of);
+	read_streams(s->of);
 	return (uint16_t)(s->end_pi - s->counted - 1) < since;
 }
 
 /* What its peer posted while others wait is taken from its credit. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
-/* policy.c */
-
-/**
- * struct policy
- * @choose: an idle slot for a peer that has none; NULL: the peer has to wait
- * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
- * @leaves_when_done: a peer gives its slot up when all its requests are done
- * @wants_order: slots that are bound are a list, in the order in which they were bound
- * @has_places: which slot a peer can have depends on the peer
- */
-struct policy {
-	const char *name;
-	struct slot *(*choose)(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
-	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
-	bool leaves_when_done;
-	bool wants_order;
-	bool has_places;
-};
-
-/* NULL: there is no such. */
-const struct policy *policy_of(enum bsn_dc_policy policy);
-/* How it finds an idle slot among those that are bound. */
-find_bound *find_of(const struct policy *policy, uint32_t streams);
-
-/* What a hand goes round: slots that are bound, or initiators with such slots. */
-static inline uint32_t bound_places(const struct bsn_dc_pool *pool)
-{
-	return pool->policy->wants_order ? pool->bound_count : pool->clock_count;
-}
+/* policy.c: an idle slot for a peer that has none; NULL: the peer has to wait. It binds nothing. */
+struct slot *choose_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
 
 /* idle.c */
 

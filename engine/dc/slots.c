@@ -16,10 +16,7 @@
 
 /* -- lists ----------------------------------------------------------------------------------- */
 
-/*
- * Free slots are a list, and so are those that are bound, if the policy wants their order. A list
- * is a circle; a slot that nobody ever has is its end.
- */
+/* Free slots are a circle; a slot that nobody ever has is its end. */
 static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
 {
 	s->before = at->number;
@@ -34,11 +31,10 @@ static void take_out(struct bsn_dc_pool *pool, const struct slot *s)
 	pool->slots[s->next].before = s->before;
 }
 
-static void put_free(struct bsn_dc_pool *pool, struct slot *s, bool is_first)
+/* The last one. */
+static void put_free(struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct slot *end = free_end(pool);
-
-	insert_after(pool, is_first ? end : slot_before(pool, end), s);
+	insert_after(pool, &pool->slots[free_end(pool)->before], s);
 	s->is_free = true;
 	pool->free_count++;
 }
@@ -75,30 +71,13 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *
 		pool->hand = 0;
 }
 
-/* The request that takes the slot is not a use. */
-static void put_in_order(struct bsn_dc_pool *pool, struct slot *s)
-{
-	insert_after(pool, bound_end(pool), s);
-	s->uses = UINT16_MAX;
-}
-
-static void take_out_of_order(struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (pool->sieve == s)
-		pool->sieve = slot_before(pool, s);
-	take_out(pool, s);
-}
-
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct initiator *i = s->of;
 
-	if (pool->policy->wants_order)
-		put_in_order(pool, s);
-	else if (!i->bound)
+	if (!i->bound)
 		put_in_clock(pool, i);
 	i->bound |= stream_bit(s);
-	pool->bound_count++;
 }
 
 static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
@@ -106,10 +85,7 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 	struct initiator *i = s->of;
 
 	i->bound &= ~stream_bit(s);
-	pool->bound_count--;
-	if (pool->policy->wants_order)
-		take_out_of_order(pool, s);
-	else if (!i->bound)
+	if (!i->bound)
 		remove_from_clock(pool, i);
 }
 
@@ -126,41 +102,29 @@ static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 	return pi - from <= sq->bb_mask + 1u ? from : pi - bsn_sq_outstanding_bb(sq);
 }
 
-/* So much was posted that the ring lost some: each of the streams may have been used. */
-static void suppose_use(const struct bsn_dc_pool *pool, struct initiator *i)
-{
-	for (uint32_t k = 0; k < pool->streams; k++)
-		i->slots[k].uses += i->slots[k].peer != NULL;
-}
-
-void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+void read_streams(struct initiator *i)
 {
 	const uint32_t pi = bsn_sq_wide_pi(i->sq);
 	uint32_t at;
 
 	if (pi == i->read_pi)
 		return;
-	at = still_there(i->sq, i->read_pi);
-	if (at != i->read_pi)
-		suppose_use(pool, i);
-	while (at != pi) {
+	for (at = still_there(i->sq, i->read_pi); at != pi;) {
 		const struct bsn_posted posted = bsn_sq_posted_at(i->sq, at);
-		struct slot *s = &i->slots[posted.stream];
 
-		s->uses++;
 		at += posted.count_bb;
-		s->end_pi = (uint16_t)at;
+		i->slots[posted.stream].end_pi = (uint16_t)at;
 	}
 	i->read_pi = at;
 }
 
-bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
+bool stream_is_done(const struct slot *s)
 {
 	struct bsn_sq *sq = s->sq;
 
 	if (bsn_sq_is_done(sq, bsn_sq_done(sq)))
 		return true;
-	read_streams(pool, s->of);
+	read_streams(s->of);
 	return (uint16_t)(sq->pi - s->end_pi) >= bsn_sq_outstanding_bb(sq);
 }
 
@@ -218,7 +182,7 @@ static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 
 BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	set_note(s->peer, PEER_HAS_STAMP, stamp_of_now(pool));
+	set_note(s->peer, 0, 0);
 	s->peer->ep.sq = &pool->unbound;
 	if (s->is_revoked || s->has_turn) {
 		pool->revoked -= s->is_revoked;
@@ -237,7 +201,7 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 	s->last = s->peer;
 	s->peer = NULL;
 	remove_bound(pool, s);
-	put_free(pool, s, pool->policy->leaves_when_done);
+	put_free(pool, s);
 }
 
 void forget_slot(struct slot *s)
@@ -250,10 +214,6 @@ void forget_slot(struct slot *s)
 static void evict(struct bsn_dc_pool *pool, struct slot *s)
 {
 	pool->counters.evictions++;
-	if (pool->policy->wants_order) {
-		take_out_of_order(pool, s);
-		put_in_order(pool, s);
-	}
 	leave_slot(pool, s);
 }
 
@@ -320,7 +280,7 @@ void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 	s->last = NULL;
 	s->is_out = s->has_failed = false;
 	s->end_pi = sq->retired;
-	put_free(pool, s, false);
+	put_free(pool, s);
 }
 
 /* Its peer keeps it. */
@@ -357,7 +317,7 @@ static void enter_all(struct bsn_dc_pool *pool)
 {
 	for (uint32_t stream = 0; stream < pool->streams; stream++)
 		for (uint32_t k = 0; k < pool->initiators_wanted; k++)
-			put_free(pool, &pool->initiators[k].slots[stream], false);
+			put_free(pool, &pool->initiators[k].slots[stream]);
 }
 
 /* If no other has its place: else it is another one. */
@@ -427,7 +387,7 @@ int slots_make(struct bsn_dc_pool *pool)
 	pool->slot_count = pool->count * pool->streams;
 	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
 		;
-	pool->slots = bsn_hot_alloc((pool->slot_count + 2) * sizeof(*pool->slots));
+	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
 	pool->clock = calloc(pool->count, sizeof(*pool->clock));
 	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
@@ -436,10 +396,6 @@ int slots_make(struct bsn_dc_pool *pool)
 		return -ENOMEM;
 	pool->qpn_mask--;
 	make_end(pool, free_end(pool));
-	make_end(pool, bound_end(pool));
-	pool->sieve = bound_end(pool);
-	pool->active = pool->initiators_wanted;
-	pool->epoch = EPOCH * pool->active;
 	pool->contention = 1; /* that of none yet is 0 */
 	for (uint32_t k = 0; k < pool->slot_count; k++)
 		make_slot(pool, k);

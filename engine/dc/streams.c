@@ -155,7 +155,7 @@ static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 
 	if (!holds(pool, s) || !is_done(pool, s))
 		return;
-	to = pool->policy->choose(pool, s->peer);
+	to = choose_slot(pool, s->peer);
 	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) +
 						      pool->failures[s->number].held_bb)
 		repeat_all(pool, s, to);

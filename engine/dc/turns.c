@@ -25,14 +25,14 @@ find_again(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s
 	if (!s->is_out || holds(pool, s) || !is_done(pool, s))
 		return NULL;
 	forget_slot(s); /* another stream failed the initiator, but nothing of this peer */
-	return pool->policy->choose(pool, peer);
+	return choose_slot(pool, peer);
 }
 
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_of(pool, peer);
 
-	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : pool->policy->choose(pool, peer);
+	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : choose_slot(pool, peer);
 }
 
 /* -- posts of unbound peers ------------------------------------------------------------------ */

@@ -764,7 +764,7 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	struct rig r;
 
 	make(b, &r, &attr);
-	attr.policy = BSN_DC_STREAMS;
+	attr.streams = 2;
 	refused(bsn_dc_pool_create(b->device, &attr, &pool), EOPNOTSUPP, "streams");
 	attr = (struct bsn_dc_pool_attr){ .initiators = 1 << 30 };
 	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "initiators");

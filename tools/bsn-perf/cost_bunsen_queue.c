@@ -340,7 +340,8 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 /* A request that can do no harm: where there is one peer, it has its initiator from now on. */
 static int bind_peer(struct bunsen_queue *q)
 {
-	int err = bsn_dc_peer_check(q->ep, 0);
+	static const struct bsn_remote nowhere;
+	int err = bsn_write_inline(q->ep, "", 0, &nowhere, 0, BSN_F_SIGNALED | BSN_F_RING);
 
 	step();
 	if (!err)

@@ -46,7 +46,7 @@ static const struct poptOption option_table[] = {
 	  "file of peers",
 	  "NAME|FILE" },
 	{ "policy", 'y', POPT_ARG_STRING, &options.policy, 0,
-	  "only these policies: lru, sieve, dcs, dcs_quota, hashed, streams, adaptive",
+	  "only these policies: lru, hashed; of the model also dcs, dcs_quota (UCX's)",
 	  "NAME,..." },
 	{ "operations", 'c', POPT_ARG_STRING, &options.count, 0, "requests (default: 100000)",
 	  "N" },
@@ -135,10 +135,12 @@ static const char *pattern_name(const struct dc_plan *plan)
 
 static int want_policy(struct dc_figures *figures, const char *name)
 {
-	for (unsigned p = 0; p < DC_POLICIES_MAX && bsn_dc_policy_name(p); p++) {
-		if (!strcmp(name, bsn_dc_policy_name(p))) {
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
+		if (!strcmp(name, dc_policy_names[p])) {
 			figures[p].is_wanted = true;
-			return 0;
+			return options.simulate || dc_is_of_pools(p)
+				       ? 0
+				       : complain_usage("--policy %s: UCX's, to compare with: use --simulate", name);
 		}
 	}
 	return complain_usage("--policy %s: there is none", name);
@@ -149,8 +151,8 @@ static int read_policies(struct dc_figures *figures)
 	char *rest = options.policy, *name;
 	int err = 0;
 
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++) {
-		figures[p].is_wanted = !rest && bsn_dc_policy_name(p);
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
+		figures[p].is_wanted = !rest && (options.simulate || dc_is_of_pools(p));
 		figures[p].post_instructions = figures[p].poll_instructions = -1;
 	}
 	while (!err && rest && (name = strsep(&rest, ",")))
@@ -325,7 +327,7 @@ static int count_one(const struct dc_report *report, const struct dc_plan *plan,
 		"dc",
 		"--under-callgrind", counted_names[what],
 		"--pattern", pattern,
-		"--policy", bsn_dc_policy_name(policy),
+		"--policy", dc_policy_names[policy],
 		"--peers", text[0],
 		"--dcis", text[1],
 		"--streams", text[2],
@@ -345,7 +347,7 @@ static int count_one(const struct dc_report *report, const struct dc_plan *plan,
 	for (unsigned i = 0; i < 8; i++)
 		snprintf(text[i], sizeof(text[i]), "%llu", (unsigned long long)numbers[i]);
 	show_progress("counting instructions of %s, %s, under callgrind",
-		      bsn_dc_policy_name(policy), counted_names[what]);
+		      dc_policy_names[policy], counted_names[what]);
 	err = callgrind_run(report->device, args, said, sizeof(said), take, &c);
 	end_progress();
 	if (!err && (!c.empty_count || !c.count))
@@ -359,10 +361,10 @@ static int count_policies(const struct dc_report *report, struct dc_result *resu
 {
 	int err = 0;
 
-	for (unsigned p = 0; !err && p < DC_POLICIES_MAX; p++) {
+	for (unsigned p = 0; !err && p < DC_POLICY_COUNT; p++) {
 		struct dc_figures *figures = &result->figures[p];
 
-		if (!figures->is_there)
+		if (!figures->is_there || !dc_is_of_pools(p))
 			continue;
 		err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POSTS,
 				&figures->post_instructions);
@@ -381,7 +383,7 @@ static int count_hits_and_misses(const struct dc_report *report, struct dc_resul
 	int err;
 
 	one.window = 1;
-	while (!result->figures[policy].is_wanted)
+	while (policy < DC_POLICY_hashed && !result->figures[policy].is_wanted)
 		policy++;
 	err = count_one(report, &one, dc_pattern_names[DC_PATTERN_incast], policy, DC_COUNT_POSTS,
 			&result->hit_instructions);
@@ -455,7 +457,7 @@ static int be_side(const struct dc_side *side, struct dc_plan *plan)
 
 /* -- all of it ----------------------------------------------------------------------------------- */
 
-static int simulate(const struct dc_report *report, const struct dc_plan *plan, enum bsn_dc_policy policy,
+static int simulate(const struct dc_report *report, const struct dc_plan *plan, enum dc_policy policy,
 		    struct dc_figures *figures)
 {
 	struct dc_model *model;
@@ -474,13 +476,13 @@ static int run_policies(const struct dc_report *report, struct dc_bench *bench, 
 {
 	int err = 0;
 
-	for (unsigned p = 0; !err && p < DC_POLICIES_MAX; p++) {
-		const enum bsn_dc_policy policy = (enum bsn_dc_policy)p;
+	for (unsigned p = 0; !err && p < DC_POLICY_COUNT; p++) {
+		const enum dc_policy policy = (enum dc_policy)p;
 		struct dc_figures *figures = &result->figures[p];
 
 		if (!figures->is_wanted)
 			continue;
-		show_progress("%u peers, %s", result->plan.crowd.peers, bsn_dc_policy_name(p));
+		show_progress("%u peers, %s", result->plan.crowd.peers, dc_policy_names[p]);
 		err = bench ? dc_bench_run(bench, &result->plan, policy, figures)
 			    : simulate(report, &result->plan, policy, figures);
 		end_progress();

@@ -13,12 +13,12 @@
 #include "model/dc_model.h"
 #include "perf.h"
 
-enum { DC_POLICIES_MAX = 16, DC_COUNTS_MAX = 16 };
+enum { DC_COUNTS_MAX = 16 };
 
 /* With one number of peers: by each policy; and the offline optimum, in connections of each operation. */
 struct dc_result {
 	struct dc_plan plan;
-	struct dc_figures figures[DC_POLICIES_MAX];
+	struct dc_figures figures[DC_POLICY_COUNT];
 	double optimum;
 	double hit_instructions, miss_instructions; /* of a post; < 0: not counted */
 };
@@ -43,8 +43,14 @@ int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *
 void dc_bench_close(struct dc_bench *bench);
 const struct bsn_device_info *dc_bench_device(const struct dc_bench *bench);
 
+/* Whether a pool of the library has the policy. */
+static inline bool dc_is_of_pools(enum dc_policy policy)
+{
+	return policy == DC_POLICY_lru || policy == DC_POLICY_hashed;
+}
+
 /* Plays the plan by one policy: 0, also where the policy is refused, or PERF_FAILED after a complaint. */
-int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum bsn_dc_policy policy,
+int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum dc_policy policy,
 		 struct dc_figures *figures);
 
 /* Tells the figures. */

@@ -37,6 +37,7 @@ struct pool {
 	struct dc_bench *bench;
 	struct bsn_dc_pool *pool;
 	struct bsn_ep **peers;
+	struct bsn_sge local;
 };
 
 static bool is_on_verbs(const struct dc_bench *b)
@@ -145,15 +146,19 @@ const struct bsn_device_info *dc_bench_device(const struct dc_bench *b)
 
 /* -- the stage ----------------------------------------------------------------------------------- */
 
-static struct bsn_ep *make_peer(void *arg, uint32_t number, void *user, struct bsn_remote *remote)
+static int make_peer(void *arg, uint32_t number, void *user)
 {
 	struct pool *p = arg;
-	const struct place *place = &p->bench->places[number];
 
-	*remote = place->memory;
-	return bsn_dc_peer_create(p->pool, &place->address, NULL, user, &p->peers[number])
-		       ? NULL
-		       : p->peers[number];
+	return bsn_dc_peer_create(p->pool, &p->bench->places[number].address, NULL, user, &p->peers[number]);
+}
+
+static int post_write(void *arg, uint32_t number, uint64_t id)
+{
+	const struct pool *p = arg;
+
+	return bsn_write(p->peers[number], &p->local, &p->bench->places[number].memory, id,
+			 BSN_F_SIGNALED | BSN_F_RING);
 }
 
 /* On plain verbs targets connect initiators that ask for it. */
@@ -209,16 +214,15 @@ static void close_pool(struct pool *p)
 
 static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures *figures)
 {
-	const struct bsn_mr *memory = p->bench->memory;
 	const struct dc_stage stage = {
 		.arg = p,
 		.peer = make_peer,
+		.post = post_write,
 		.step = let_it_work,
 		.poll = poll_pool,
 		.now_ns = read_clock,
 		.connects = read_connects,
 		.counters = read_counters,
-		.local = { memory->addr, plan->bytes, memory->lkey },
 	};
 
 	p->peers = calloc(p->bench->count, sizeof(struct bsn_ep *));
@@ -262,16 +266,16 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 	return err ? complain("%s", all ? ranks_error() : "no memory") : 0;
 }
 
-int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum bsn_dc_policy policy,
+int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum dc_policy policy,
 		 struct dc_figures *figures)
 {
 	const bool is_short = plan->streams > 1 && plan->window < STREAMS_DEPTH;
 	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
 					       .streams = plan->streams,
 					       .full_handshake = plan->full_handshake,
-					       .policy = policy,
+					       .policy = policy == DC_POLICY_hashed ? BSN_DC_HASHED : BSN_DC_LRU,
 					       .send_depth = is_short ? STREAMS_DEPTH : plan->window };
-	struct pool p = { .bench = b };
+	struct pool p = { .bench = b, .local = { b->memory->addr, plan->bytes, b->memory->lkey } };
 	int err = bsn_dc_pool_create(b->device, &attr, &p.pool);
 
 	if (err) {

@@ -11,6 +11,20 @@
 #include "bsn_dc.h"
 #include "dc_pattern.h"
 
+/*
+ * How initiators are chosen: the pool's own policies (enum bsn_dc_policy), and UCX's, which only the model has.
+ */
+#define DC_POLICIES(X) X(lru) X(hashed) X(dcs) X(dcs_quota)
+
+enum dc_policy {
+#define DC_POLICY(name) DC_POLICY_##name,
+	DC_POLICIES(DC_POLICY)
+#undef DC_POLICY
+		DC_POLICY_COUNT
+};
+
+extern const char *const dc_policy_names[DC_POLICY_COUNT];
+
 /* Whose instructions are counted, where this runs under callgrind. */
 enum dc_counted { DC_COUNT_NOTHING, DC_COUNT_POSTS, DC_COUNT_POLLS };
 
@@ -65,21 +79,20 @@ struct dc_figures {
 
 /**
  * struct dc_stage - a pool, and what it runs on
- * @peer: the endpoint of a peer, whose completions have @user, and where requests to it go; NULL: it cannot be had, and
- *	bsn_error_text() says why
+ * @peer: makes a peer, whose completions have @user: 0 or a negative errno, and bsn_error_text() may say why
+ * @post: a signaled WRITE to it, of plan->bytes: 0, -EAGAIN: it waits, or a negative errno
  * @step: what the device does by itself in a while; NULL: it does that anyway
  * @connects: that it has made so far; -1: nobody knows
- * @local: of each request
  */
 struct dc_stage {
 	void *arg;
-	struct bsn_ep *(*peer)(void *arg, uint32_t number, void *user, struct bsn_remote *remote);
+	int (*peer)(void *arg, uint32_t number, void *user);
+	int (*post)(void *arg, uint32_t number, uint64_t id);
 	void (*step)(void *arg);
 	int (*poll)(void *arg, struct bsn_completion *c, int n);
 	uint64_t (*now_ns)(void *arg);
 	int64_t (*connects)(void *arg);
 	void (*counters)(void *arg, struct dc_figures *figures);
-	struct bsn_sge local;
 };
 
 /* Plays the plan: 0; or -EIO, -ETIMEDOUT or -ENOMEM, with why_not. */

@@ -44,15 +44,15 @@ static void print_result(FILE *to, const struct dc_report *report, const struct 
 	const struct dc_figures *figures = result->figures;
 	bool is_counted = false;
 
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		is_counted |= figures[p].is_there && figures[p].post_instructions >= 0;
 	print_head(to, report, &result->plan);
 	fprintf(to, "%-10s %9s %8s %8s %8s %8s %8s %8s", "policy", "op/s", "connects", "waits",
 		"p50 us", "p99 us", "max us", "fairness");
 	fprintf(to, is_counted ? " %8s %8s\n" : "\n", "post", "poll");
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (figures[p].is_wanted)
-			print_one(to, bsn_dc_policy_name(p), &figures[p]);
+			print_one(to, dc_policy_names[p], &figures[p]);
 	fprintf(to, "%-10s %9s %8.3f\n", "optimum", "", result->optimum);
 	if (result->hit_instructions >= 0)
 		fprintf(to, "a hit posts in %.1f instructions, a miss in %.1f\n", result->hit_instructions,
@@ -90,7 +90,7 @@ static void print_text(FILE *to, const struct dc_report *report)
 	bool is_counted = false, by_pool = false;
 
 	for (unsigned i = 0; i < report->count; i++) {
-		for (unsigned p = 0; p < DC_POLICIES_MAX; p++) {
+		for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
 			const struct dc_figures *f = &report->results[i].figures[p];
 
 			is_counted |= f->is_there && f->post_instructions >= 0;
@@ -171,9 +171,9 @@ static void add_result(struct json_object *to, const struct dc_report *report, c
 		json_object_object_add(to, "hit_instructions", json_figure(result->hit_instructions));
 		json_object_object_add(to, "miss_instructions", json_figure(result->miss_instructions));
 	}
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (result->figures[p].is_wanted)
-			json_object_array_add(policies, to_json(bsn_dc_policy_name(p),
+			json_object_array_add(policies, to_json(dc_policy_names[p],
 								&result->figures[p]));
 	json_object_object_add(to, "policies", policies);
 }
@@ -259,13 +259,13 @@ static void draw_connects(struct drawing *drawing, const struct dc_report *repor
 	for (unsigned i = 0; i < report->count; i++)
 		drawing_add(drawing, line, report->results[i].plan.crowd.peers, report->results[i].optimum);
 	drawing->names[line++] = "optimum";
-	for (unsigned p = 0; p < DC_POLICIES_MAX && line < DRAWING_LINES; p++) {
+	for (unsigned p = 0; p < DC_POLICY_COUNT && line < DRAWING_LINES; p++) {
 		if (!report->results[0].figures[p].is_there)
 			continue;
 		for (unsigned i = 0; i < report->count; i++)
 			drawing_add(drawing, line, report->results[i].plan.crowd.peers,
 				    report->results[i].figures[p].connects);
-		drawing->names[line++] = bsn_dc_policy_name(p);
+		drawing->names[line++] = dc_policy_names[p];
 	}
 }
 

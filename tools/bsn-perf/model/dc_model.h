@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A pool of DC initiators, the library's own code, on a device that is a model of time alone: it reads the send
- * rings, counts connections, and says when a request is done. No device, no memory of requests.
+ * rings, counts connections, and says when a request is done. No device, no memory of requests. And to compare
+ * with, on the same device: UCX's pools.
  */
 #ifndef DC_MODEL_H
 #define DC_MODEL_H
@@ -28,7 +29,7 @@ struct dc_times {
 struct dc_model;
 
 /* A model, and its stage: 0, -EINVAL what cannot be, -ENOMEM. Its random times are of the plan's seed. */
-int dc_model_open(const struct dc_plan *plan, const struct dc_times *times, enum bsn_dc_policy policy,
+int dc_model_open(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
 		  struct dc_model **model, struct dc_stage *stage);
 void dc_model_close(struct dc_model *model);
 
