@@ -152,6 +152,14 @@ struct bsn_route {
 };
 
 /**
+ * struct bsn_sq_owner - is told of each failure of a queue before the program is
+ * @failed: in a poll of its CQ. Return: whether the program is told, too
+ */
+struct bsn_sq_owner {
+	bool (*failed)(struct bsn_sq_owner *owner, struct bsn_completion *c);
+};
+
+/**
  * struct bsn_sq - hot state of a send queue
  *
  * A poster and a poller may be different threads. The poller release-stores @route.done, and the poster
@@ -218,6 +226,7 @@ struct bsn_sq {
 	uint64_t count_doorbells; /* 8-byte doorbells */
 	uint64_t count_rung;      /* bytes of blocks published by those; all others were by BlueFlame */
 	uint64_t held_ops;        /* opcodes that only its path takes */
+	struct bsn_sq_owner *owner; /* NULL: none */
 };
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */

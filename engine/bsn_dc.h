@@ -102,29 +102,30 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
 /**
  * struct bsn_dc_pool - N initiators for any number of peers, for one thread
  *
- * A peer is an endpoint, and every post works on it:
+ * A peer is an endpoint, and every post works on it. Polls of the CQ drive the pool, and QPs may complete
+ * there, too:
  *
- *	bsn_dc_pool_create(device, &(struct bsn_dc_pool_attr){ .initiators = 32 }, &pool);
+ *	bsn_dc_pool_create(device, &(struct bsn_dc_pool_attr){ .cq = cq, .initiators = 32 }, &pool);
  *	bsn_dc_peer_create(pool, &address, NULL, user, &ep);
  *	while (bsn_write(ep, &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING) == -EAGAIN)
- *		handle(done, bsn_dc_poll(pool, done, 16));
+ *		handle(done, bsn_poll(cq, done, 16));
  *
  * A post to a peer takes an initiator for it: the one that it had last, if it still has it, else one
  * that no peer has, else an idle one, which the pool's policy chooses. The peer keeps the initiator
  * after its requests are done, until another peer needs it; so a peer that comes back finds its
  * connection. An initiator with requests of one peer outstanding is never given to another one.
  *
- * Where all are busy the post is -EAGAIN, and the peer waits in line. When its turn comes,
- * bsn_dc_poll() gives a completion of opcode BSN_DC_READY, with the peer's user pointer. The peer posts
- * before the next bsn_dc_poll(), or its turn passes. No peer that comes later overtakes it.
+ * Where all are busy the post is -EAGAIN, and the peer waits in line. When its turn comes, bsn_poll()
+ * gives a completion of opcode BSN_DC_READY, with the peer's user pointer. The peer posts before the next
+ * poll of the CQ, or its turn passes. No peer that comes later overtakes it.
  *
  * The line is a deficit round robin in bytes. A peer that goes on posting while others wait loses its
  * initiator after a turn's bytes, and then waits in line. It owes the bytes that it posted beyond them,
  * and is passed until so many turns have gone by. A peer that pauses owes nothing.
  *
- * On plain verbs a peer has to be connected first: a post to one that is not is -EAGAIN, bsn_dc_poll()
- * connects it when its turn comes, and says BSN_DC_READY when that is done. A post to a peer that is
- * connected makes no system call but those of ibv_post_send(). A peer that is evicted is disconnected.
+ * On plain verbs a peer has to be connected first: a post to one that is not is -EAGAIN, bsn_poll()
+ * connects it when its turn comes, and says BSN_DC_READY when that is done. Only such polls make system
+ * calls. A peer that is evicted is disconnected.
  *
  * Unsignaled requests stay unsignaled. Where a peer waits for an initiator whose last request is
  * unsignaled, the pool posts a NOP of its own, which the program does not see.
@@ -156,6 +157,9 @@ enum bsn_dc_policy {
 
 /**
  * struct bsn_dc_pool_attr
+ * @cq: where its requests complete, by themselves or among those of others, and which one thread polls, the
+ *	pool's. Of its entries each initiator takes what a QP of its depth takes, and one more, spares too; on plain
+ *	verbs two more each, and 32. NULL: one of its own that has just that: bsn_dc_pool_cq()
  * @initiators: that are used at once; 0: 8
  * @spares: that are ready to take the place of one that failed; 0: 1
  * @streams: of each initiator, each of them for a peer of its own; 0: 1; max_dc_streams of bsn_device_info() at most
@@ -176,17 +180,15 @@ enum bsn_dc_policy {
  * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic. On plain verbs a target that
  *	does not answer is asked again after 8 timeouts, a millisecond at least, then after twice as long
  *	each time, but a second at most; retry_count times in all
- * @lane: NULL: one of its own
- * @channel: as in struct bsn_cq_attr, of bsn_dc_pool_cq()
- * @user: of bsn_dc_pool_cq()
+ * @lane: NULL: that of the CQ
  * @full_handshake: initiators wait for a target's answer to their connection before they send data: a round trip
  *	more for each connection, and safer where packets are lost. Where bsn_device_info() has the feature
  *	"dc-full-handshake". They have a register of their own, so @lane is NULL
  */
 struct bsn_dc_pool_attr {
+	struct bsn_cq *cq;
 	struct bsn_pd *pd;
 	struct bsn_lane *lane;
-	struct bsn_channel *channel;
 	uint32_t initiators, spares, streams;
 	uint32_t send_depth, max_send_sge, max_inline;
 	int signal_every;
@@ -196,7 +198,6 @@ struct bsn_dc_pool_attr {
 	bool no_repeats;
 	enum bsn_dc_policy policy;
 	struct bsn_connect_attr connect;
-	void *user;
 	bool full_handshake;
 };
 
@@ -206,7 +207,8 @@ struct bsn_dc_pool_attr {
  * With a full handshake initiators are made by commands to the firmware (DevX), since verbs have no way to ask for that.
  * Return: -EOPNOTSUPP no DC here, and why; streams, lag_port or full_handshake on plain verbs; streams
  * or full_handshake of a device that has none; lag_port of one that is not bonded; -EINVAL more than the device has
- * (QPs, ports to bond), or an attribute out of its range; -EREMOTEIO the firmware refused a command, and why; what
+ * (QPs, ports to bond), an attribute out of its range, or a CQ that several threads poll; -ENOSPC the CQ has not as many
+ * entries; -EREMOTEIO the firmware refused a command, and why; what
  * bsn_qp_create() and bsn_cq_create() say.
  */
 BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *attr,
@@ -283,27 +285,22 @@ BSN_API int bsn_dc_peer_reset(struct bsn_ep *ep);
 #define BSN_DC_READY 0x90
 
 /**
- * bsn_dc_poll - up to @n completions of the pool, and turns
- *
- * Call it instead of bsn_poll(), which has the same order and results; completions of one peer come in
- * order. Where a request failed, src_qpn is its initiator's generation: how often that had been
- * repaired.
- * Context: the pool's thread. Does not allocate or block, and makes no system calls, but on plain verbs
- * for peers that have to be connected.
- */
-BSN_API int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
-
-/**
  * bsn_dc_pool_repair - makes initiators that failed ready again, or single streams of them, off the data path
  *
- * Without it the pool goes on with what is left. Call it when bsn_dc_poll() gave a failure, and all that was
+ * Without it the pool goes on with what is left. Call it when bsn_poll() gave a failure, and all that was
  * outstanding to that peer has come back.
  * Context: the pool's thread; makes system calls.
  * Return: how many are still not ready, since requests of theirs are outstanding; a negative errno.
  */
 BSN_API int bsn_dc_pool_repair(struct bsn_dc_pool *pool);
 
-/** bsn_dc_pool_cq - for bsn_cq_request() and waiting; only bsn_dc_poll() may poll it */
+/**
+ * bsn_dc_pool_cq - where its requests complete
+ *
+ * Completions of one peer come in order. Where a request failed, src_qpn is its initiator's generation: how often
+ * that had been repaired. The poll looks after the pool only while peers wait, few initiators are idle or flushed
+ * requests are to be posted again; else a CQ with pools costs what others do. On plain verbs each poll does.
+ */
 BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
 
 /**

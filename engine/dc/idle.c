@@ -96,6 +96,7 @@ struct slot *idle_begin(struct bsn_dc_pool *pool)
 	struct slot *found = NULL;
 
 	pool->listens = true;
+	pool_wake(pool);
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[(first + k) % pool->count];
 		struct slot *s = idle_of(pool, i);

@@ -41,6 +41,7 @@ void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 		return;
 	if (!pool->waiters++ && !++pool->contention)
 		pool->contention = 1;
+	pool_wake(pool);
 	set_state(peer, PEER_WAITS);
 	put_last(pool, peer);
 	pool->counters.waits++;
@@ -281,18 +282,12 @@ static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n,
 	return given;
 }
 
-static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bsn_completion *c,
-					     int n, bool may_sleep)
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
 {
+	if (!pool->waiters && !pool->turns && !pool->rc_work)
+		return 0;
 	if (pool->rc)
 		rc_look(pool);
 	end_turns(pool);
 	return give_turns(pool, c, n, may_sleep);
-}
-
-int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news)
-{
-	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work))
-		return 0;
-	return move_on(pool, c, n, !has_news);
 }

@@ -70,18 +70,57 @@ static uint32_t depth_of(const struct bsn_dc_pool *pool, const struct bsn_dc_poo
 	return depth > LEAST_DEPTH ? depth : LEAST_DEPTH;
 }
 
-static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
+/* Takes @all entries of it, of which the pool's QPs take their part when they are made. */
+static int take_entries(struct bsn_dc_pool *pool, uint32_t all, uint32_t beside_qps)
 {
-	const uint32_t depth = depth_of(pool, attr);
+	struct cq_object *cq = cq_of(pool->cq);
+	int err;
+
+	pthread_mutex_lock(&pool->device->cq_lock);
+	err = cq_has_room(cq, all);
+	if (!err) {
+		cq_charge(cq, beside_qps);
+		pool->charged = beside_qps;
+		pool->has_charged = true;
+	}
+	pthread_mutex_unlock(&pool->device->cq_lock);
+	return err;
+}
+
+int pool_bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t entries,
+		  uint32_t beside_qps)
+{
+	const struct bsn_cq_attr own = { .entries = entries, .lane = attr->lane };
+	int err = 0;
+
+	pool->cq = attr->cq;
+	pool->owns_cq = !attr->cq;
+	if (pool->owns_cq)
+		err = bsn_cq_create(pool->device, &own, &pool->cq);
+	return err ? err : take_entries(pool, entries, beside_qps);
+}
+
+static void leave_cq(struct bsn_dc_pool *pool)
+{
+	if (pool->guest.add)
+		cq_remove_guest(cq_of(pool->cq), &pool->guest);
+	if (pool->has_charged) {
+		pthread_mutex_lock(&pool->device->cq_lock);
+		cq_discharge(cq_of(pool->cq), pool->charged);
+		pthread_mutex_unlock(&pool->device->cq_lock);
+	}
+	if (pool->owns_cq)
+		bsn_cq_destroy(pool->cq);
+}
+
+/* Of each initiator one more, the NOP that tells its end. */
+static int bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
+{
 	const uint32_t longest = bsn_bb_of_ds(bsn_wqe_longest_ds(
 		BSN_TRANSPORT_DC, or_else(attr->max_send_sge, 1), or_else(attr->max_inline, 28)));
-	/* Of each initiator one more, the NOP that tells its end. */
-	const struct bsn_cq_attr cq = { .entries = pool->count * (depth * longest + 1),
-					.channel = attr->channel,
-					.lane = attr->lane,
-					.user = attr->user };
 
-	return bsn_cq_create(pool->device, &cq, &pool->cq);
+	return pool_bring_cq(pool, attr, pool->count * (depth_of(pool, attr) * longest + 1),
+			     pool->count);
 }
 
 static int set_lag_port(const struct initiator *i, unsigned port)
@@ -133,12 +172,12 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 {
 	const struct bsn_qp_attr qp = { .type = BSN_QP_DC,
 					.cq = pool->cq,
+					.lane = attr->lane,
 					.pd = attr->pd,
 					.send_depth = depth_of(pool, attr),
 					.max_send_sge = attr->max_send_sge,
 					.max_inline = attr->max_inline,
-					.signal_every = attr->signal_every,
-					.user = attr->user };
+					.signal_every = attr->signal_every };
 	struct initiator *i = &pool->initiators[k];
 	const struct provider_streams streams = streams_of(pool);
 	const struct dci_attr more = { .streams = streams.log_count
@@ -171,7 +210,7 @@ static void free_pool(struct bsn_dc_pool *pool)
 	rc_pool_free(pool);
 	for (uint32_t k = 0; k < pool->count; k++)
 		bsn_qp_destroy(pool->initiators[k].qp);
-	bsn_cq_destroy(pool->cq);
+	leave_cq(pool);
 	handshake_uar_free(&pool->uar);
 	pool_free(pool);
 }
@@ -213,6 +252,17 @@ static int check_handshake(const struct bsn_device *device, const struct bsn_dc_
 	return 0;
 }
 
+static int check_cq(const struct bsn_device *device, struct bsn_cq *cq)
+{
+	if (!cq)
+		return 0;
+	if (cq_of(cq)->device != device)
+		return fail(EINVAL, "the CQ is of another device");
+	if (cq_of(cq)->is_shared)
+		return fail(EINVAL, "several threads poll the CQ, and a pool is one thread's");
+	return 0;
+}
+
 static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
 {
 	const uint64_t count = count_of(attr);
@@ -238,7 +288,9 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (count >= MOST_SLOTS)
 		return fail(EINVAL, "%u initiators and %u spares: a pool has less than %u",
 			    initiators_of(attr), spares_of(attr), MOST_SLOTS);
-	err = check_streams(device, attr);
+	err = check_cq(device, attr->cq);
+	if (!err)
+		err = check_streams(device, attr);
 	if (!err)
 		err = check_handshake(device, attr);
 	return err ? err : check_connect(device, &attr->connect);
@@ -261,7 +313,7 @@ static int fill_pool(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *at
 		err = rc_pool_fill(pool, attr);
 		return err ? err : pool_begin(pool);
 	}
-	err = make_cq(pool, attr);
+	err = bring_cq(pool, attr);
 	if (!err && attr->full_handshake)
 		err = make_register(pool);
 	for (uint32_t k = 0; !err && k < pool->count; k++)
@@ -325,44 +377,6 @@ int pool_begin(struct bsn_dc_pool *pool)
 	return 0;
 }
 
-int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *given,
-		       struct bsn_dc_pool **out)
-{
-	const struct bsn_dc_pool_attr attr = given ? *given : (struct bsn_dc_pool_attr){ 0 };
-	struct bsn_dc_pool *pool;
-	int err;
-
-	if (!device || !out)
-		return fail(EINVAL, "no device, or no place for the pool");
-	err = check(device, &attr);
-	if (err)
-		return err;
-	pool = pool_new(&attr);
-	if (!pool)
-		return fail(ENOMEM, "no memory");
-	pool->device = device;
-	pool->fatal_streams = fatal_of(pool);
-	err = fill_pool(pool, &attr);
-	if (err) {
-		free_pool(pool);
-		return err;
-	}
-	told_connects(pool, &pool->before);
-	*out = pool;
-	return 0;
-}
-
-int bsn_dc_pool_destroy(struct bsn_dc_pool *pool)
-{
-	if (!pool)
-		return 0;
-	if (pool->peer_count)
-		return fail(EBUSY, "%u peers of the pool are still there: destroy them first",
-			    pool->peer_count);
-	free_pool(pool);
-	return 0;
-}
-
 /* -- failures -------------------------------------------------------------------------------- */
 
 static struct initiator *find_spare(struct bsn_dc_pool *pool)
@@ -406,24 +420,26 @@ static void fail_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 		fail_peer(pool, i->slots[0].peer);
 }
 
-/* Whether the program is told of it. */
-static bool note_failure(struct bsn_dc_pool *pool, struct bsn_completion *c)
+/* Return: whether the program is told of it. */
+static bool note_failure(struct bsn_sq_owner *owner, struct bsn_completion *c)
 {
-	for (uint32_t k = 0; k < pool->count; k++) {
-		struct initiator *i = &pool->initiators[k];
+	struct initiator *i = (struct initiator *)owner;
 
-		if (i->sq->qpn != c->qpn)
-			continue;
-		c->src_qpn = i->generation;
-		if (pool->streams > 1)
-			return !stream_failed(pool, i, c);
-		if (!i->has_failed) {
-			i->failed_index = c->wqe_index;
-			fail_initiator(pool, i);
-		}
-		break;
+	c->src_qpn = i->generation;
+	if (i->pool->streams > 1)
+		return !stream_failed(i->pool, i, c);
+	if (!i->has_failed) {
+		i->failed_index = c->wqe_index;
+		fail_initiator(i->pool, i);
 	}
 	return true;
+}
+
+static void own_queue(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	i->pool = pool;
+	i->owner.failed = note_failure;
+	i->qp->sq->owner = &i->owner;
 }
 
 uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
@@ -528,35 +544,84 @@ int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
 
 /* -- polling --------------------------------------------------------------------------------- */
 
-/* From @k on there are failures among the @got completions; those of which nobody is told go. */
-static int got_failures(struct bsn_dc_pool *pool, struct bsn_completion *c, int got, int k, int n)
+static struct bsn_dc_pool *pool_of_guest(const struct cq_guest *guest)
 {
-	int given = k;
-
-	for (; k < got; k++)
-		if (!c[k].status || note_failure(pool, &c[k]))
-			c[given++] = c[k];
-	if (pool->held_slots)
-		repeat_held(pool);
-	return given + take_turns(pool, c + given, n - given, true);
+	return (struct bsn_dc_pool *)(void *)((uint8_t *)(uintptr_t)guest -
+					      offsetof(struct bsn_dc_pool, guest));
 }
 
-int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
+static int hear(struct cq_guest *guest, struct bsn_completion *c, int n)
 {
-	int got = bsn_poll(pool->cq, c, n);
+	struct bsn_dc_pool *pool = pool_of_guest(guest);
 
-	if (got < 0)
-		return got;
-	if (got)
-		pool_heard(pool, c, got);
-	if (pool->rc)
-		got = rc_hear(pool, c, got);
-	for (int k = 0; k < got; k++)
-		if (BSN_UNLIKELY(c[k].status))
-			return got_failures(pool, c, got, k, n);
-	if (BSN_UNLIKELY(pool->held_slots))
+	if (pool->listens)
+		idle_listen(pool, c, n);
+	return pool->rc ? rc_hear(pool, c, n) : n;
+}
+
+static int add(struct cq_guest *guest, struct bsn_completion *c, int n, bool may_sleep)
+{
+	struct bsn_dc_pool *pool = pool_of_guest(guest);
+
+	if (pool->held_slots)
 		repeat_held(pool);
-	return got + take_turns(pool, c + got, n - got, got != 0);
+	return take_turns(pool, c, n, may_sleep);
+}
+
+static bool wants_polls(const struct cq_guest *guest)
+{
+	const struct bsn_dc_pool *pool = pool_of_guest(guest);
+
+	return pool->rc || pool->waiters || pool->turns || pool->held_slots || pool->listens;
+}
+
+static void join_cq(struct bsn_dc_pool *pool)
+{
+	pool->guest = (struct cq_guest){ .hear = hear, .add = add, .wants_polls = wants_polls };
+	cq_add_guest(cq_of(pool->cq), &pool->guest);
+}
+
+/* -- its life --------------------------------------------------------------------------------- */
+
+int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *given,
+		       struct bsn_dc_pool **out)
+{
+	const struct bsn_dc_pool_attr attr = given ? *given : (struct bsn_dc_pool_attr){ 0 };
+	struct bsn_dc_pool *pool;
+	int err;
+
+	if (!device || !out)
+		return fail(EINVAL, "no device, or no place for the pool");
+	err = check(device, &attr);
+	if (err)
+		return err;
+	pool = pool_new(&attr);
+	if (!pool)
+		return fail(ENOMEM, "no memory");
+	pool->device = device;
+	pool->fatal_streams = fatal_of(pool);
+	err = fill_pool(pool, &attr);
+	if (err) {
+		free_pool(pool);
+		return err;
+	}
+	for (uint32_t k = 0; k < pool->count; k++)
+		own_queue(pool, &pool->initiators[k]);
+	join_cq(pool);
+	told_connects(pool, &pool->before);
+	*out = pool;
+	return 0;
+}
+
+int bsn_dc_pool_destroy(struct bsn_dc_pool *pool)
+{
+	if (!pool)
+		return 0;
+	if (pool->peer_count)
+		return fail(EBUSY, "%u peers of the pool are still there: destroy them first",
+			    pool->peer_count);
+	free_pool(pool);
+	return 0;
 }
 
 /* -- what is known of it --------------------------------------------------------------------- */

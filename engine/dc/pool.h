@@ -179,6 +179,7 @@ struct gate {
  * struct initiator
  * @gate: before its queue, where READs have a limit
  * @slots: a stream each; one, where there are no streams
+ * @owner: is told of its queue's failures
  * @bound: a bit each of its streams that a peer is bound to
  * @used: of these: a look saw that it was used
  * @often: of these: more than one look did
@@ -194,6 +195,8 @@ struct gate {
  * @is_heard: among those of pool->heard
  */
 struct initiator {
+	struct bsn_sq_owner owner; /* first */
+	struct bsn_dc_pool *pool;
 	struct bsn_qp *qp;
 	struct bsn_sq *sq;
 	struct slot *slots;
@@ -218,6 +221,9 @@ enum { HOST_BUCKETS = 1024 };
 
 /**
  * struct bsn_dc_pool
+ * @guest: of its CQ
+ * @owns_cq: the CQ was made for it
+ * @charged: entries of the CQ, beside those of its QPs
  * @unbound, @failed: first: queues without rings of peers that have no slot, or failed
  * @rc: on plain verbs
  * @rc_work: of @rc: peers that are being connected, and targets to be told
@@ -249,8 +255,11 @@ enum { HOST_BUCKETS = 1024 };
  */
 struct bsn_dc_pool {
 	struct bsn_sq unbound, failed;
+	struct cq_guest guest;
 	struct bsn_device *device;
 	struct bsn_cq *cq;
+	bool owns_cq, has_charged;
+	uint32_t charged;
 	struct bsn_connect_attr connect;
 	struct rc_pool *rc;
 	uint32_t rc_work;
@@ -419,7 +428,7 @@ struct slot *idle_heard(struct bsn_dc_pool *pool);
 struct slot *idle_begin(struct bsn_dc_pool *pool);
 /* From now on it looks for them anew. */
 void idle_forget(struct bsn_dc_pool *pool);
-/* Completions were polled. */
+/* Completions were polled, perhaps others' among them. */
 void idle_listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n);
 /* The initiator may have an idle slot. */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i);
@@ -446,10 +455,10 @@ void make_room(struct bsn_dc_pool *pool, bool may_sleep);
  */
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i);
 /*
- * What a poll does besides polling: turns that were given at the last one are over; those that
- * can be given now are, a completion each. @has_news: something completed.
+ * What a poll does besides polling: turns that were given at the last one are over; up to @n that
+ * can be given now are, a completion each. @may_sleep: nothing completed, so the program may sleep.
  */
-int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news);
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep);
 
 /* A peer gets a slot, and is told. */
 void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit,
@@ -457,6 +466,12 @@ void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, 
 
 /* pool.c: without initiators, which are the caller's to make. NULL: no memory. */
 struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr);
+/*
+ * Its CQ: that of @attr, or one of its own. It takes @entries, most of them for QPs that are made
+ * later, and the others at once.
+ */
+int pool_bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t entries,
+		  uint32_t beside_qps);
 /* Its initiators have their queues. 0 or a negative errno, with a text. */
 int pool_begin(struct bsn_dc_pool *pool);
 void pool_free(struct bsn_dc_pool *pool);
@@ -464,11 +479,11 @@ void pool_free(struct bsn_dc_pool *pool);
 void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
-/* Completions were polled, one at least. */
-static inline void pool_heard(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
+/* The next poll of its CQ looks after it; in a model each does. */
+static inline void pool_wake(const struct bsn_dc_pool *pool)
 {
-	if (BSN_UNLIKELY(pool->listens))
-		idle_listen(pool, c, n);
+	if (pool->cq)
+		cq_ask_guests(cq_of(pool->cq));
 }
 /* Whether one takes peers. */
 bool any_works(const struct bsn_dc_pool *pool);

@@ -47,28 +47,26 @@ struct rc_message {
 	struct bsn_address qp;   /* of ASK and YES: the RC QP */
 };
 
+/* Datagrams to receive, and to send, at a time. */
+enum { RC_TALK_SLOTS = 32 };
+
 struct rc_talk {
 	struct bsn_qp *qp;
+	struct bsn_cq *sent; /* where sends complete */
 	struct bsn_mr *mem;
-	uint64_t idle; /* slots to send from, a bit each */
+	uint32_t idle; /* slots to send from, a bit each */
 };
 
-/* Completions that its CQ has to have room for. */
-#define RC_TALK_ENTRIES 64
-
-/* A UD QP that listens; it completes on @cq. */
+/* A UD QP that listens; its receives complete on @cq, which has entries for them. */
 int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd, struct bsn_cq *cq);
 /* No endpoint of it is left. */
 void talk_close(struct rc_talk *talk);
 /* What is lost is repeated: there is no error to speak of. @qpn: of whom @ep leads to. */
 void talk_send(struct rc_talk *talk, struct bsn_ep *ep, uint32_t qpn, const struct rc_message *m);
-/* A completion of its QP. false: it brought no message. */
+/* A receive of its QP. false: it brought no message. */
 bool talk_heard(struct rc_talk *talk, const struct bsn_completion *c, struct rc_message *m);
 /* Everything that was sent has left. */
-static inline bool talk_is_done(const struct rc_talk *talk)
-{
-	return talk->idle == (1ull << RC_TALK_ENTRIES / 2) - 1;
-}
+bool talk_is_done(struct rc_talk *talk);
 
 /* A message without addresses of RC QPs. */
 struct rc_message message_of(enum rc_kind kind, uint32_t serial, const struct bsn_address *from);

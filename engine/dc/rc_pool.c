@@ -79,7 +79,7 @@ static struct initiator *initiator_of(struct bsn_dc_pool *pool, const struct con
 	return &pool->initiators[at - pool->rc->connections];
 }
 
-/* What bsn_dc_poll() has to look after. */
+/* What polls have to look after. */
 static void count_work(struct bsn_dc_pool *pool)
 {
 	pool->rc_work = pool->rc->joining + pool->rc->parting_count;
@@ -452,23 +452,11 @@ static uint32_t depth_of(const struct bsn_dc_pool_attr *attr)
 	return attr->send_depth ? attr->send_depth : DEFAULT_DEPTH;
 }
 
-/* Of each initiator one more, for a marker, and the receive that it has to have. */
-static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
-{
-	const struct bsn_cq_attr cq = {
-		.entries = pool->count * (depth_of(attr) + 2) + RC_TALK_ENTRIES,
-		.channel = attr->channel,
-		.lane = attr->lane,
-		.user = attr->user,
-	};
-
-	return bsn_cq_create(pool->device, &cq, &pool->cq);
-}
-
 static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t k)
 {
 	const struct bsn_qp_attr qp = { .type = BSN_QP_RC,
 					.cq = pool->cq,
+					.lane = attr->lane,
 					.pd = attr->pd,
 					.send_depth = depth_of(attr) + 1,
 					.recv_depth = 1,
@@ -514,8 +502,9 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 {
 	int err = make_rc(pool);
 
+	/* Of each initiator one more, for a marker, and the receive that it has to have. */
 	if (!err)
-		err = make_cq(pool, attr);
+		err = pool_bring_cq(pool, attr, pool->count * (depth_of(attr) + 2) + RC_TALK_SLOTS, 0);
 	if (!err)
 		err = talk_open(&pool->rc->talk, pool->device, attr->pd, pool->cq);
 	if (!err)
@@ -531,17 +520,11 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 static void say_farewell(struct bsn_dc_pool *pool)
 {
 	const uint64_t end = now_ns() + FAREWELL_NS;
-	struct bsn_completion c[16];
 
 	for (uint32_t k = 0; k < pool->count; k++)
 		part(pool, &pool->rc->connections[k]);
-	while (!talk_is_done(&pool->rc->talk) && now_ns() < end) {
-		const int n = bsn_poll(pool->cq, c, 16);
-
-		if (n < 0)
-			return;
-		rc_hear(pool, c, n);
-	}
+	while (!talk_is_done(&pool->rc->talk) && now_ns() < end)
+		;
 }
 
 static void free_hosts(struct bsn_dc_pool *pool)

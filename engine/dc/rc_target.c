@@ -326,7 +326,7 @@ void rc_target_free(struct rc_target *t)
 /* Its first QP is there at once: with it the CQ is charged for what the SRQ may receive. */
 static int fill(struct rc_target *t)
 {
-	const struct bsn_cq_attr cq = { .entries = RC_TALK_ENTRIES * 2 };
+	const struct bsn_cq_attr cq = { .entries = 2 * RC_TALK_SLOTS };
 	struct link *first;
 	int err = bsn_cq_create(t->device, &cq, &t->cq);
 

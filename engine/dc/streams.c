@@ -90,36 +90,11 @@ static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 		f->held_bb = 0;
 		s->of->held_slots++;
 		pool->held_slots++;
+		pool_wake(pool);
 	}
 	f->held++;
 	f->held_bb = (uint16_t)(f->held_bb + bsn_sq_posted_at(s->of->sq, index).count_bb);
 	return true;
-}
-
-bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c)
-{
-	struct slot *s = &i->slots[bsn_sq_posted_at(i->sq, c->wqe_index).stream];
-	const bool is_flush = c->status == IBV_WC_WR_FLUSH_ERR;
-
-	if (s->has_failed)
-		return false;
-	if (is_flush && !i->has_failed) {
-		pool->counters.failures++;
-		withdraw_all(pool, i);
-	}
-	if (is_flush && hold(pool, s, c->wqe_index))
-		return true;
-	keep(pool, s, c);
-	if (!i->has_failed) {
-		pool->counters.failures++;
-		if (i->failed_streams + 1 >= pool->fatal_streams)
-			withdraw_all(pool, i);
-		else
-			withdraw_stream(pool, s);
-	}
-	if (s->peer)
-		fail_peer(pool, s->peer);
-	return false;
 }
 
 /* -- posting again ------------------------------------------------------------------------------ */
@@ -159,6 +134,34 @@ static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) +
 						      pool->failures[s->number].held_bb)
 		repeat_all(pool, s, to);
+}
+
+bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c)
+{
+	struct slot *s = &i->slots[bsn_sq_posted_at(i->sq, c->wqe_index).stream];
+	const bool is_flush = c->status == IBV_WC_WR_FLUSH_ERR;
+
+	if (s->has_failed)
+		return false;
+	if (is_flush && !i->has_failed) {
+		pool->counters.failures++;
+		withdraw_all(pool, i);
+	}
+	if (is_flush && hold(pool, s, c->wqe_index)) {
+		repeat_slot(pool, s);
+		return true;
+	}
+	keep(pool, s, c);
+	if (!i->has_failed) {
+		pool->counters.failures++;
+		if (i->failed_streams + 1 >= pool->fatal_streams)
+			withdraw_all(pool, i);
+		else
+			withdraw_stream(pool, s);
+	}
+	if (s->peer)
+		fail_peer(pool, s->peer);
+	return false;
 }
 
 void repeat_held(struct bsn_dc_pool *pool)

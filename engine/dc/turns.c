@@ -48,9 +48,9 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 	return refuse(EAGAIN,
 		      pool->rc
 			      ? "this peer waits for its turn, or until it is connected, of which "
-				"bsn_dc_poll() will tell"
+				"bsn_poll() will tell"
 			      : "all initiators are in use: this peer waits for its turn, of which "
-				"bsn_dc_poll() will tell");
+				"bsn_poll() will tell");
 }
 
 /* On plain verbs a peer has to be connected first, which a post does not do. */

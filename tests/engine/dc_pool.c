@@ -682,7 +682,7 @@ static void who_comes_later_passes_nobody(struct bench *b)
 		ok(write_to(&r, 1, 1));
 		assert_int_equal(write_to(&r, 2, 1), -EAGAIN);
 		run_model();
-		assert_int_equal(bsn_dc_poll(r.pool, r.done, 1), 1);
+		assert_int_equal(bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 1), 1);
 		assert_int_equal(write_to(&r, 3, 1), -EAGAIN);
 		assert_int_equal(poll(&r), 1);
 		expect_ready(&r, 0, 2);

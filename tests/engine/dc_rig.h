@@ -144,7 +144,7 @@ static inline int poll(struct rig *r)
 {
 	for (int t = 0; t < TARGETS; t++)
 		assert_true(!r->dct[t] || bsn_dct_accept(r->dct[t]) >= 0);
-	r->count = bsn_dc_poll(r->pool, r->done, MAX_DONE);
+	r->count = bsn_poll(bsn_dc_pool_cq(r->pool), r->done, MAX_DONE);
 	assert_true(r->count >= 0);
 	return r->count;
 }

@@ -390,7 +390,7 @@ static void who_is_not_concerned_waits(struct bench *b)
 	ok(write_to(&r, 1, 2));
 	ok(write_to(&r, 1, 3));
 	assert_int_equal(softcx_step(1), 1);
-	r.count = bsn_dc_poll(r.pool, r.done, 1);
+	r.count = bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 1);
 	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(write_to(&r, 1, 4), -EAGAIN);
 	assert_int_equal(bsn_dc_pool_repair(r.pool), 1);
@@ -455,14 +455,13 @@ static void what_is_held_waits_for_the_queue(struct bench *b)
 	for (uint64_t k = 2; k < 10; k++)
 		ok(write_to(&r, 1, k));
 	assert_int_equal(softcx_step(1), 1);
-	assert_int_equal(bsn_dc_poll(r.pool, r.done, 1), 1); /* the failure alone */
+	assert_int_equal(bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 1), 1); /* the failure alone */
 	while (!write_to(&r, 2, id)) /* the spare's */
 		id++;
 	assert_true(id > 40);
 	softcx_step(30);
 	/* The model has flushed, and done a little of the other: what it did is not polled all at once. */
-	assert_int_equal(bsn_dc_poll(r.pool, r.done, 1), 0);
-	r.count = bsn_dc_poll(r.pool, r.done, 7);
+	r.count = bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 7);
 	assert_int_equal(counters_of(&r).repeats, 0);
 	assert_int_equal(bsn_dc_peer_reset(r.ep[1]), 0); /* it has not failed */
 	assert_int_equal(bsn_dc_peer_destroy(r.ep[1]), -EBUSY);

@@ -175,7 +175,7 @@ static int poll_pool(void *arg, struct bsn_completion *c, int n)
 {
 	struct pool *p = arg;
 
-	return bsn_dc_poll(p->pool, c, n);
+	return bsn_poll(bsn_dc_pool_cq(p->pool), c, n);
 }
 
 static uint64_t read_clock(void *unused)

@@ -112,9 +112,9 @@ static int poll_model(void *arg, struct bsn_completion *c, int n)
 
 	read_rings(m);
 	got = complete_one(m, c);
-	if (got)
-		pool_heard(m->pool, c, got);
-	return got + take_turns(m->pool, c + got, n - got, got != 0);
+	if (m->pool->listens)
+		idle_listen(m->pool, c, got);
+	return got + take_turns(m->pool, c + got, n - got, !got);
 }
 
 uint64_t dc_model_now(void *model)
