@@ -92,12 +92,15 @@ struct bsn_peer {
  * struct bsn_sq_path - takes the place of the functions that post, ring and cancel, of a queue that has
  * no ring (plain verbs), or whose posts are looked at first (checks); the queue is open
  * @room: requests that would be taken now
+ * @bind: brings the endpoint to another queue, which has room: 0 or a negative errno, with words. NULL: this one
+ *	stands for no other
  */
 struct bsn_sq_path {
 	int (*post)(struct bsn_ep *ep, const struct bsn_request *r);
 	int (*ring)(struct bsn_sq *sq);
 	int (*cancel)(struct bsn_sq *sq);
 	uint32_t (*room)(struct bsn_sq *sq);
+	int (*bind)(struct bsn_ep *ep);
 };
 
 /** enum bsn_recvs - how the receive of a message is completed, if its data are in memory */

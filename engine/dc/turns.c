@@ -66,7 +66,7 @@ static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool 
 }
 
 /* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
-static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
+static int bind(struct bsn_ep *ep)
 {
 	struct bsn_peer *peer = peer_of(ep);
 	struct bsn_dc_pool *pool = pool_of(peer);
@@ -77,7 +77,14 @@ static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
 	if (!s)
 		return wait_for_turn(pool, peer);
 	bind_slot(pool, peer, s);
-	return bsn_ep_post(ep, r);
+	return 0;
+}
+
+static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	const int err = bind(ep);
+
+	return err ? err : bsn_ep_post(ep, r);
 }
 
 /* What a peer has appended is in its initiator's queue, which rings for itself. */
@@ -98,4 +105,5 @@ const struct bsn_sq_path unbound_path = {
 	.ring = ring_nothing,
 	.cancel = ring_nothing,
 	.room = no_room,
+	.bind = bind,
 };
