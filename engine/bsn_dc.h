@@ -218,7 +218,7 @@ BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_po
 BSN_API int bsn_dc_pool_destroy(struct bsn_dc_pool *pool);
 
 /**
- * bsn_dc_peer_create - an endpoint to a DCT: 48 bytes; peers of one host share the rest
+ * bsn_dc_peer_create - an endpoint to a DCT: 64 bytes; peers of one host share the rest
  * @address: bsn_dct_address(); on plain verbs of a target on plain verbs
  * @attr: of the way: gid_index, sl, traffic_class, hop_limit; NULL: all by default
  * @user: comes back in completions

@@ -115,30 +115,30 @@ static int add_chunk(struct bsn_dc_pool *pool)
 	chunk->number = pool->chunk_count;
 	chunks[pool->chunk_count++] = chunk;
 	for (uint32_t k = CHUNK_PEERS; k--;) {
-		chunk->peers[k].ctrl_bits = pool->first_free;
+		chunk->peers[k].next = pool->first_free;
 		pool->first_free = chunk->number * CHUNK_PEERS + k;
 	}
 	return 0;
 }
 
-struct bsn_peer *peer_new(struct bsn_dc_pool *pool)
+struct peer *peer_new(struct bsn_dc_pool *pool)
 {
-	struct bsn_peer *peer;
+	struct peer *peer;
 
 	if (pool->first_free == NO_PEER && add_chunk(pool))
 		return NULL;
 	peer = peer_at(pool, pool->first_free);
-	pool->first_free = peer->ctrl_bits;
+	pool->first_free = peer->next;
 	memset(peer, 0, sizeof(*peer));
-	peer->ep.sq = &pool->unbound;
+	peer->hot.ep.sq = &pool->unbound;
 	pool->peer_count++;
 	return peer;
 }
 
-void peer_free(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void peer_free(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	memset(peer, 0, sizeof(*peer));
-	peer->ctrl_bits = pool->first_free;
+	peer->next = pool->first_free;
 	pool->first_free = number_of(peer);
 }
 
@@ -152,7 +152,7 @@ void peers_free(struct bsn_dc_pool *pool)
 /* -- life --------------------------------------------------------------------------------------- */
 
 /* The first 16 bytes are a peer's own: key and number, over what its host says. */
-static void address_peer(struct bsn_peer *peer, const struct host *host, const struct wire_address *wire)
+static void address_peer(struct peer *peer, const struct host *host, const struct wire_address *wire)
 {
 	struct bsn_av_dc av;
 	uint8_t head[BSN_AV_DC_SIZE];
@@ -161,9 +161,9 @@ static void address_peer(struct bsn_peer *peer, const struct host *host, const s
 	av.dc_key = dc_key_of(wire);
 	av.dqpn = bsn_from_be32(wire->qpn);
 	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->head, head, sizeof(peer->head));
-	peer->more = host->more;
-	peer->prefix_ds = host->prefix_ds;
+	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+	peer->hot.more = host->more;
+	peer->hot.prefix_ds = host->prefix_ds;
 }
 
 int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *address,
@@ -172,7 +172,7 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
 	struct wire_address wire;
 	struct ibv_ah_attr way;
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct host *host = NULL;
 	int err;
 
@@ -194,9 +194,9 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 		put_host(pool, host);
 		return err ? err : fail(ENOMEM, "no memory");
 	}
-	peer->user = user;
+	peer->hot.user = user;
 	address_peer(peer, host, &wire);
-	*out = &peer->ep;
+	*out = &peer->hot.ep;
 	return 0;
 }
 
@@ -222,32 +222,32 @@ static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
 int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 {
 	uint8_t head[BSN_AV_DC_SIZE];
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct bsn_av_dc av;
 	int err;
 
 	if (!ep)
 		return fail(EINVAL, "no peer");
 	peer = peer_of(ep);
-	err = check_udp(pool_of(peer), (const struct host *)(uintptr_t)peer->more);
+	err = check_udp(pool_of(peer), (const struct host *)(uintptr_t)peer->hot.more);
 	if (err)
 		return err;
 	if (port < LEAST_UDP_PORT)
 		return fail(EINVAL, "the UDP source port is %u: %u at least", port, LEAST_UDP_PORT);
-	memcpy(head, &peer->head, sizeof(head));
+	memcpy(head, &peer->hot.head, sizeof(head));
 	bsn_av_dc_decode(&av, head);
 	av.rlid = port;
 	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->head, head, sizeof(peer->head));
+	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
 	return 0;
 }
 
 /* -- the end -------------------------------------------------------------------------------------- */
 
 /* Nothing of it may be outstanding. */
-static int leave_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
-	struct slot *s = slot_of(pool, peer);
+	struct slot *s = peer->slot;
 
 	if (!s)
 		return 0;
@@ -264,7 +264,7 @@ static int leave_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 }
 
 /* A peer that is made in its place is another one. On plain verbs any slot may have had it last. */
-static void forget_peer(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s)
+static void forget_peer(struct bsn_dc_pool *pool, const struct peer *peer, struct slot *s)
 {
 	if (s)
 		s->last = NULL;
@@ -276,7 +276,7 @@ static void forget_peer(struct bsn_dc_pool *pool, const struct bsn_peer *peer, s
 int bsn_dc_peer_destroy(struct bsn_ep *ep)
 {
 	struct bsn_dc_pool *pool;
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct slot *s;
 	int err;
 
@@ -284,17 +284,17 @@ int bsn_dc_peer_destroy(struct bsn_ep *ep)
 		return 0;
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	s = slot_of(pool, peer);
+	s = peer->slot;
 	err = leave_slot(pool, peer);
 	if (err)
 		return err;
 	forget_peer(pool, peer, s);
-	put_host(pool, (struct host *)(uintptr_t)peer->more);
+	put_host(pool, (struct host *)(uintptr_t)peer->hot.more);
 	pool->peer_count--;
-	if (peer->reserved[0] & PEER_CONNECTS) {
+	if (peer->state == PEER_CONNECTS) {
 		rc_abandon(pool, peer);
 		peer_free(pool, peer);
-	} else if (state_of(peer) == PEER_WAITS) {
+	} else if (peer->state == PEER_WAITS) {
 		die_waiting(pool, peer);
 	} else {
 		peer_free(pool, peer);
@@ -305,21 +305,20 @@ int bsn_dc_peer_destroy(struct bsn_ep *ep)
 int bsn_dc_peer_reset(struct bsn_ep *ep)
 {
 	struct bsn_dc_pool *pool;
-	struct bsn_peer *peer;
+	struct peer *peer;
 	int err;
 
 	if (!ep)
 		return fail(EINVAL, "no peer");
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	if (state_of(peer) != PEER_FAILED)
+	if (peer->state != PEER_FAILED)
 		return 0;
 	err = leave_slot(pool, peer);
 	if (err)
 		return err;
-	set_state(peer, PEER_FINE);
-	if (peer->reserved[0] & PEER_REFUSED)
-		set_note(peer, 0, 0);
+	peer->state = PEER_FINE;
+	peer->refusal = 0;
 	ep->sq = &pool->unbound;
 	return 0;
 }

@@ -200,7 +200,7 @@ static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 }
 
 /* Numbers of peers are dense, so each slot is the place of as many peers. */
-static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct peer *peer)
 {
 	const uint32_t number = number_of(peer), count = pool->initiators_wanted;
 	const struct initiator *i = working(pool, number % count);
@@ -210,7 +210,7 @@ static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_pee
 	return i ? idle_or_none(pool, i, number / count) : NULL;
 }
 
-struct slot *choose_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
 	return BSN_UNLIKELY(pool->is_hashed) ? choose_hashed(pool, peer) : choose_idle(pool);
 }

@@ -387,11 +387,11 @@ static struct initiator *find_spare(struct bsn_dc_pool *pool)
 	return NULL;
 }
 
-void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void fail_peer(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	stop_waiting(pool, peer);
-	set_state(peer, PEER_FAILED);
-	peer->ep.sq = &pool->failed;
+	peer->state = PEER_FAILED;
+	peer->hot.ep.sq = &pool->failed;
 }
 
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
@@ -464,9 +464,9 @@ int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
 
 	if (!ep || !error)
 		return fail(EINVAL, "no peer, or no place for the error");
-	s = slot_of(pool_of(peer_of(ep)), peer_of(ep));
+	s = peer_of(ep)->slot;
 	*error = (struct bsn_dc_error){ .text = "no request failed" };
-	if (peer_of(ep)->reserved[0] & PEER_REFUSED)
+	if (peer_of(ep)->refusal)
 		rc_explain(peer_of(ep), error);
 	if (s && s->has_failed)
 		explain_stream(pool_of(peer_of(ep)), s, error);

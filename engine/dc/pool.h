@@ -2,7 +2,7 @@
 /*
  * A pool of initiators. Private to engine/dc/.
  *
- *	peers.c    the peers, 48 bytes each, and what those of a host share
+ *	peers.c    the peers, 64 bytes each, and what those of a host share
  *	slots.c    which peer has which slot, which slots are idle, and which were used
  *	policy.c   which slot a peer without one takes
  *	idle.c     the same where few slots are idle
@@ -40,49 +40,32 @@
 enum peer_state {
 	PEER_FINE,
 	PEER_WAITS,
+	PEER_CONNECTS, /* plain verbs: an initiator is being connected to it; it is not in line */
 	PEER_FAILED,
 	PEER_GONE, /* destroyed while it waited: its place in line is the last of it */
 };
 
-/*
- * What a peer's note is: the number of its slot; or its debt, in parts of a turn; or why it was
- * not connected.
- */
-enum peer_bits {
-	PEER_STATE = 3,
-	PEER_HAS_SLOT = 4,
-	PEER_OWES = 8,
-	PEER_CONNECTS = 32, /* whatever its note is */
-	PEER_REFUSED = 64,
-};
+/* Of a turn: a peer's debt is counted in these. */
 enum { DEBT_PARTS = 16 };
 
-_Static_assert(sizeof(struct bsn_peer) == 48, "a peer is 48 bytes");
-
-static inline unsigned state_of(const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_STATE;
-}
-
-static inline void set_state(struct bsn_peer *peer, enum peer_state state)
-{
-	peer->reserved[0] = (uint8_t)((peer->reserved[0] & ~PEER_STATE) | state);
-}
-
-static inline uint16_t note_of(const struct bsn_peer *peer)
-{
-	uint16_t note;
-
-	memcpy(&note, &peer->reserved[1], sizeof(note));
-	return note;
-}
-
-/* @what: PEER_HAS_SLOT, PEER_OWES, or 0. */
-static inline void set_note(struct bsn_peer *peer, unsigned what, uint16_t note)
-{
-	peer->reserved[0] = (uint8_t)((peer->reserved[0] & PEER_STATE) | what);
-	memcpy(&peer->reserved[1], &note, sizeof(note));
-}
+/**
+ * struct peer
+ * @hot: what posts read
+ * @slot: that has requests of it, or had the last ones; NULL: none
+ * @next: number of the one after it: in line, or among those that nobody has
+ * @debt: that it owes, while it has no slot
+ * @state: enum peer_state
+ * @refusal: why it was not connected, enum rc_reason; 0: it was
+ */
+struct peer {
+	struct bsn_peer hot; /* first */
+	struct slot *slot;
+	uint32_t next;
+	uint16_t debt;
+	uint8_t state;
+	uint8_t refusal;
+};
+_Static_assert(sizeof(struct peer) == 64, "a peer is a cache line");
 
 /* The part of an address vector that peers of a host share. */
 struct host {
@@ -100,12 +83,12 @@ struct host {
  * by it.
  */
 enum { CHUNK_BYTES = 1 << 16, CHUNK_HEAD = 64 };
-enum { CHUNK_PEERS = (CHUNK_BYTES - CHUNK_HEAD) / sizeof(struct bsn_peer) };
+enum { CHUNK_PEERS = (CHUNK_BYTES - CHUNK_HEAD) / sizeof(struct peer) };
 
 struct chunk {
 	struct bsn_dc_pool *pool;
 	uint32_t number;
-	struct bsn_peer peers[] __attribute__((aligned(CHUNK_HEAD)));
+	struct peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
 /* -- slots ----------------------------------------------------------------------------------- */
@@ -130,11 +113,11 @@ struct chunk {
  * @has_turn: given to a peer that waited, which has not posted yet
  */
 struct slot {
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct bsn_sq *sq;
 	struct initiator *of;
 	int64_t credit;
-	const struct bsn_peer *last;
+	const struct peer *last;
 	uint32_t counted;
 	uint32_t contention;
 	uint32_t ctrl_bits;
@@ -249,7 +232,7 @@ enum { HOST_BUCKETS = 1024 };
  * @revoked, @turns: slots that are: @is_revoked, @has_turn
  * @broken: initiators that failed, and streams of others
  * @contention: how often a line began
- * @waiters: that are there; by number, linked by ctrl_bits
+ * @waiters: that are there, by number
  * @in_line: those that are gone included
  * @before: connections that were counted before there was a pool
  */
@@ -301,27 +284,27 @@ struct bsn_dc_pool {
 };
 
 /* peers.c */
-static inline struct bsn_peer *peer_of(struct bsn_ep *ep)
+static inline struct peer *peer_of(struct bsn_ep *ep)
 {
-	return (struct bsn_peer *)(void *)ep;
+	return (struct peer *)(void *)ep;
 }
 
-static inline struct chunk *chunk_of(const struct bsn_peer *peer)
+static inline struct chunk *chunk_of(const struct peer *peer)
 {
 	return (struct chunk *)((uintptr_t)peer & ~(uintptr_t)(CHUNK_BYTES - 1));
 }
 
-static inline struct bsn_dc_pool *pool_of(const struct bsn_peer *peer)
+static inline struct bsn_dc_pool *pool_of(const struct peer *peer)
 {
 	return chunk_of(peer)->pool;
 }
 
-static inline struct bsn_peer *peer_at(const struct bsn_dc_pool *pool, uint32_t number)
+static inline struct peer *peer_at(const struct bsn_dc_pool *pool, uint32_t number)
 {
 	return &pool->chunks[number / CHUNK_PEERS]->peers[number % CHUNK_PEERS];
 }
 
-static inline uint32_t number_of(const struct bsn_peer *peer)
+static inline uint32_t number_of(const struct peer *peer)
 {
 	const struct chunk *chunk = chunk_of(peer);
 
@@ -329,9 +312,9 @@ static inline uint32_t number_of(const struct bsn_peer *peer)
 }
 
 /* A peer of nobody yet; NULL: no memory. */
-struct bsn_peer *peer_new(struct bsn_dc_pool *pool);
+struct peer *peer_new(struct bsn_dc_pool *pool);
 /* It has no slot, and is not in line. */
-void peer_free(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void peer_free(struct bsn_dc_pool *pool, struct peer *peer);
 void peers_free(struct bsn_dc_pool *pool);
 
 /* slots.c */
@@ -345,12 +328,6 @@ static inline uint64_t stream_bit(const struct slot *s)
 	return 1ull << (s - s->of->slots);
 }
 
-/* The slot that has requests of the peer, or had the last ones; NULL: none. */
-static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_HAS_SLOT ? &pool->slots[note_of(peer)] : NULL;
-}
-
 /* The first one of the initiator with this QPN; NULL: it is none of the pool's. */
 struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn);
 
@@ -361,7 +338,7 @@ static inline struct slot *free_end(const struct bsn_dc_pool *pool)
 }
 
 /* For a request that is about to be posted, which does not count as a use. */
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
+void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -418,7 +395,7 @@ static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
 /* policy.c: an idle slot for a peer that has none; NULL: the peer has to wait. It binds nothing. */
-struct slot *choose_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
+struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer);
 
 /* idle.c */
 
@@ -434,14 +411,14 @@ void idle_listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i);
 
 /* line.c */
-void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void start_waiting(struct bsn_dc_pool *pool, struct peer *peer);
 /* If it does. */
-void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer);
 /*
  * One that waits is destroyed: its place in line is still there, and frees it when its turn
  * comes.
  */
-void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void die_waiting(struct bsn_dc_pool *pool, struct peer *peer);
 /*
  * Called where a peer waits: peers that had their turn may not go on, and queues that end with
  * unsignaled requests get a NOP, as mark_end() says: the first of the next few; or all, if the
@@ -461,7 +438,7 @@ bool mark_end(struct bsn_dc_pool *pool, struct initiator *i);
 int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep);
 
 /* A peer gets a slot, and is told. */
-void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit,
+void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
 	       struct bsn_completion *c);
 
 /* pool.c: without initiators, which are the caller's to make. NULL: no memory. */
@@ -476,7 +453,7 @@ int pool_bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr,
 int pool_begin(struct bsn_dc_pool *pool);
 void pool_free(struct bsn_dc_pool *pool);
 /* Posts to a peer are refused from now on. */
-void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void fail_peer(struct bsn_dc_pool *pool, struct peer *peer);
 /* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 /* The next poll of its CQ looks after it; in a model each does. */
@@ -515,6 +492,6 @@ extern const struct bsn_sq_path unbound_path;
  * Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own
  * requests.
  */
-struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
+struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer);
 
 #endif

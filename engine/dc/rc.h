@@ -28,7 +28,7 @@
 
 enum rc_kind { RC_ASK = 1, RC_YES, RC_NO, RC_LEAVE, RC_LEFT };
 
-/* Why a peer is not connected: a peer keeps it in its note. */
+/* Why a peer is not connected. */
 enum rc_reason {
 	RC_NOBODY = 1,  /* no answer */
 	RC_NO_QP,       /* the target has none left */
@@ -123,16 +123,16 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
 	    const struct bsn_connect_attr *attr);
 /* Whether the slot's initiator is connected to the peer. */
-bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct bsn_peer *peer);
+bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct peer *peer);
 /* Begins to connect it; the peer is not in line any more. */
-void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit);
+void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit);
 /* The peer that is being connected is destroyed. */
-void rc_abandon(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void rc_abandon(struct bsn_dc_pool *pool, struct peer *peer);
 /* Peers that were connected meanwhile, or cannot be, a completion each. */
 int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 /* The initiator is to be used again. */
 int rc_repair(struct bsn_dc_pool *pool, struct initiator *i);
 /* Why a peer was not connected. */
-void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error);
+void rc_explain(const struct peer *peer, struct bsn_dc_error *error);
 
 #endif

@@ -46,7 +46,7 @@ struct connection {
 	struct whom target;
 	uint64_t key;
 	struct repeated ask;
-	struct bsn_peer *peer; /* that waits for it */
+	struct peer *peer; /* that waits for it */
 	int64_t credit;        /* bytes that it may post then */
 };
 
@@ -244,7 +244,7 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 /* -- connecting ------------------------------------------------------------------------------ */
 
 bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s,
-		     const struct bsn_peer *peer)
+		     const struct peer *peer)
 {
 	return connection_of(pool, s->of)->state == RC_TOGETHER && s->last == peer;
 }
@@ -260,20 +260,20 @@ static int start_again(struct initiator *i)
 }
 
 static void name_target(struct bsn_dc_pool *pool, struct connection *at,
-			const struct bsn_peer *peer)
+			const struct peer *peer)
 {
 	uint8_t head[BSN_DS_SIZE];
 	struct bsn_av_dc av;
 
-	memcpy(head, &peer->head, sizeof(head));
+	memcpy(head, &peer->hot.head, sizeof(head));
 	bsn_av_dc_decode(&av, head);
-	at->target = (struct whom){ .host = (struct host *)(uintptr_t)peer->more,
+	at->target = (struct whom){ .host = (struct host *)(uintptr_t)peer->hot.more,
 				    .qpn = av.dqpn,
 				    .serial = ++pool->rc->serial };
 	at->key = av.dc_key;
 }
 
-void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit)
+void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit)
 {
 	struct connection *at = connection_of(pool, s->of);
 
@@ -292,8 +292,8 @@ void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s,
 	pool->rc->joining++;
 	count_work(pool);
 	pool->waiters--;
-	peer->reserved[0] |= PEER_CONNECTS;
-	s->of->qp->sq->route.user = peer->user;
+	peer->state = PEER_CONNECTS;
+	s->of->qp->sq->route.user = peer->hot.user;
 	if (start_again(s->of))
 		settle(at, RC_NO_WAY_BACK);
 	else
@@ -307,7 +307,7 @@ static void let_go(struct bsn_dc_pool *pool, struct connection *at)
 	slots_enter(pool, initiator_of(pool, at));
 }
 
-void rc_abandon(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void rc_abandon(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct connection *at = &pool->rc->connections[k];
@@ -321,14 +321,14 @@ void rc_abandon(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 
 static void tell_failure(struct bsn_dc_pool *pool, struct connection *at, struct bsn_completion *c)
 {
-	struct bsn_peer *peer = at->peer;
+	struct peer *peer = at->peer;
 	const enum rc_reason reason = at->reason;
 
 	let_go(pool, at);
-	set_note(peer, PEER_REFUSED, (uint16_t)reason);
-	set_state(peer, PEER_FAILED);
-	peer->ep.sq = &pool->failed;
-	*c = (struct bsn_completion){ .user = peer->user,
+	peer->refusal = (uint8_t)reason;
+	peer->state = PEER_FAILED;
+	peer->hot.ep.sq = &pool->failed;
+	*c = (struct bsn_completion){ .user = peer->hot.user,
 				      .status = IBV_WC_RETRY_EXC_ERR,
 				      .opcode = BSN_DC_READY };
 }
@@ -390,7 +390,7 @@ int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	return given;
 }
 
-void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error)
+void rc_explain(const struct peer *peer, struct bsn_dc_error *error)
 {
 	static const char *const texts[] = {
 		[RC_NOBODY] = "nobody answers at this address: the target is gone, its process "
@@ -401,10 +401,10 @@ void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error)
 			"the target refuses the initiator's address: it has none of that kind",
 		[RC_NO_WAY_BACK] = "the initiator cannot be connected to what the target answered",
 	};
-	const unsigned reason = note_of(peer);
+	const unsigned reason = peer->refusal;
 
 	error->has_failed = true;
-	error->first = (struct bsn_completion){ .user = peer->user,
+	error->first = (struct bsn_completion){ .user = peer->hot.user,
 						.status = IBV_WC_RETRY_EXC_ERR,
 						.opcode = BSN_DC_READY };
 	error->text = reason < sizeof(texts) / sizeof(texts[0]) && texts[reason]

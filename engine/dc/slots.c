@@ -177,13 +177,13 @@ static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 	charge_slot(pool, s);
 	debt = -s->credit / part;
 	if (s->credit < 0)
-		set_note(s->peer, PEER_OWES, (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX));
+		s->peer->debt = (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
 }
 
 BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	set_note(s->peer, 0, 0);
-	s->peer->ep.sq = &pool->unbound;
+	s->peer->slot = NULL;
+	s->peer->hot.ep.sq = &pool->unbound;
 	if (s->is_revoked || s->has_turn) {
 		pool->revoked -= s->is_revoked;
 		pool->turns -= s->has_turn;
@@ -207,7 +207,7 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 void forget_slot(struct slot *s)
 {
 	if (s->peer)
-		set_note(s->peer, 0, 0);
+		s->peer->slot = NULL;
 	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
@@ -218,7 +218,7 @@ static void evict(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 /* Binds the slot to this peer, and takes it from the one that had it. */
-BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
 	if (s->peer) {
 		evict(pool, s);
@@ -228,10 +228,11 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer
 		put_bound(pool, s);
 	}
 	s->last = s->peer = peer; /* on plain verbs it is asked for meanwhile */
-	set_note(peer, PEER_HAS_SLOT, s->number);
+	peer->slot = s;
+	peer->debt = 0;
 }
 
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
 	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
 		s->is_revoked = false;
@@ -241,31 +242,31 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 	}
 	s->contention = 0;
 	s->of->seen_pi = s->sq->pi;
-	peer->ctrl_bits = s->ctrl_bits;
-	peer->ep.sq = s->sq;
+	peer->hot.ctrl_bits = s->ctrl_bits;
+	peer->hot.ep.sq = s->sq;
 }
 
 /* A peer that waits gets no right to post by this. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
-	struct bsn_peer *peer = s->peer;
+	struct peer *peer = s->peer;
 
 	forget_slot(s);
 	hand_over(pool, peer, to);
 	to->contention = 0;
 	to->credit = 0;
-	if (state_of(peer) == PEER_WAITS) {
+	if (peer->state == PEER_WAITS) {
 		to->is_revoked = true;
 		pool->revoked++;
 		return;
 	}
-	peer->ctrl_bits = to->ctrl_bits;
-	peer->ep.sq = to->sq;
+	peer->hot.ctrl_bits = to->ctrl_bits;
+	peer->hot.ep.sq = to->sq;
 }
 
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	s->peer->ep.sq = &pool->unbound;
+	s->peer->hot.ep.sq = &pool->unbound;
 	s->is_revoked = true;
 	pool->revoked++;
 }

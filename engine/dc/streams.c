@@ -29,7 +29,7 @@ static void withdraw_all(struct bsn_dc_pool *pool, struct initiator *i)
 	i->failed_streams = 0;
 	for (uint32_t k = 0; k < pool->streams; k++)
 		if (i->slots[k].peer && !i->slots[k].has_failed)
-			i->slots[k].peer->ep.sq = &pool->unbound;
+			i->slots[k].peer->hot.ep.sq = &pool->unbound;
 	withdraw(pool, i);
 }
 
@@ -103,7 +103,7 @@ static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
 	struct failure *f = &pool->failures[s->number];
-	struct bsn_peer peer = *s->peer; /* one that waits has its place in line where requests have the stream */
+	struct bsn_peer peer = s->peer->hot;
 	const struct bsn_sq *from = s->of->sq;
 	struct bsn_posted posted;
 

@@ -18,7 +18,7 @@
  * another one.
  */
 static __attribute__((noinline)) struct slot *
-find_again(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s)
+find_again(struct bsn_dc_pool *pool, const struct peer *peer, struct slot *s)
 {
 	if (is_idle(pool, s))
 		return s;
@@ -28,9 +28,9 @@ find_again(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s
 	return choose_slot(pool, peer);
 }
 
-struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
-	struct slot *s = slot_of(pool, peer);
+	struct slot *s = peer->slot;
 
 	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : choose_slot(pool, peer);
 }
@@ -38,7 +38,7 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 /* -- posts of unbound peers ------------------------------------------------------------------ */
 
 /* -EAGAIN, with a text. */
-static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+static int wait_for_turn(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	const bool is_first = !pool->waiters;
 
@@ -55,9 +55,9 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 
 /* On plain verbs a peer has to be connected first, which a post does not do. */
 static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool *pool,
-							     const struct bsn_peer *peer)
+							     const struct peer *peer)
 {
-	struct slot *s = slot_of(pool, peer);
+	struct slot *s = peer->slot;
 
 	if (!s)
 		return NULL;
@@ -68,7 +68,7 @@ static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool 
 /* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
 static int bind(struct bsn_ep *ep)
 {
-	struct bsn_peer *peer = peer_of(ep);
+	struct peer *peer = peer_of(ep);
 	struct bsn_dc_pool *pool = pool_of(peer);
 	struct slot *s = NULL;
 

@@ -83,16 +83,16 @@ static int make_peer(void *arg, uint32_t number, void *user)
 {
 	struct pool_model *m = arg;
 	const struct bsn_av_dc av = { .dqpn = number + 1 };
-	struct bsn_peer *peer = peer_new(m->pool);
+	struct peer *peer = peer_new(m->pool);
 	uint8_t head[BSN_AV_DC_SIZE];
 
 	if (!peer)
 		return -ENOMEM;
 	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->head, head, sizeof(head));
-	peer->prefix_ds = 1;
-	peer->user = user;
-	m->peers[number] = &peer->ep;
+	memcpy(&peer->hot.head, head, sizeof(head));
+	peer->hot.prefix_ds = 1;
+	peer->hot.user = user;
+	m->peers[number] = &peer->hot.ep;
 	return 0;
 }
 
