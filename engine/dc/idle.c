@@ -31,16 +31,6 @@ void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 		idle_forget(pool);
 }
 
-void idle_listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
-{
-	for (int k = 0; k < n; k++) {
-		const struct slot *s = slot_of_qpn(pool, c[k].qpn);
-
-		if (s)
-			idle_hear(pool, s->of);
-	}
-}
-
 /* One that is bound; of its streams rather one that was not used. NULL: none is idle. */
 static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
 {

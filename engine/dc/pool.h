@@ -7,19 +7,20 @@
  *	policy.c   which slot a peer without one takes
  *	idle.c     the same where few slots are idle
  *	line.c     the line of waiting peers, and their turns
- *	turns.c    the posts of peers that have no slot
+ *	unbound.c  the posts of peers that have no slot
  *	gate.c     READs of peers that have one, where READs have a limit
- *	pool.c     its life, polling, and initiators that failed
- *	streams.c  the same of initiators with streams, which fail one by one
+ *	pool.c     its life, and its part in polls of its CQ
+ *	failures.c initiators that fail, and are repaired
+ *	streams.c  the same of streams, which fail one by one
  *	connects.c connections as the device counts them
  *	rc_*.c     all that is different on plain verbs: see rc.h
  *
  * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to a
  * slot, whose queue is then its endpoint's, or to none: then its queue is @unbound, every post
- * to which comes to turns.c. A slot is given to another peer only when nothing of the one
+ * to which comes to unbound.c. A slot is given to another peer only when nothing of the one
  * before is outstanding on it, so the requests of one peer are executed in order.
  *
- * Only peers.c, pool.c, dct.c and streams.c know of devices: the rest looks at send queues alone.
+ * Only peers.c, pool.c, failures.c, dct.c and streams.c know of devices: the rest looks at send queues alone.
  */
 #ifndef DC_POOL_H
 #define DC_POOL_H
@@ -220,8 +221,6 @@ enum { HOST_BUCKETS = 1024 };
  * @is_hashed: which slot a peer can have depends on the peer
  * @clock: initiators with slots that are bound
  * @hand: the place in @clock that is looked at next
- * @by_qpn: from some bits of a QPN on: the first slot of its initiator; the end of the free slots
- *	ends the search
  * @heard: while the pool listens: initiators that had completions, and may have idle slots
  * @listens: few slots are idle: see idle.c
  * @given: slots that were given in turns at the last poll; some may be gone since
@@ -258,8 +257,6 @@ struct bsn_dc_pool {
 	bool is_hashed;
 	struct initiator **clock;
 	uint32_t clock_count, hand;
-	uint32_t qpn_mask;
-	uint16_t *by_qpn;
 	uint16_t *heard;
 	uint32_t heard_count, heard_turn;
 	bool listens;
@@ -321,15 +318,14 @@ void peers_free(struct bsn_dc_pool *pool);
 
 /* Makes the slots of all initiators, whose queues are there; -ENOMEM. */
 int slots_make(struct bsn_dc_pool *pool);
+/* Also those that were made in part. */
+void slots_free(struct bsn_dc_pool *pool);
 
 /* Its bit among those of its initiator. */
 static inline uint64_t stream_bit(const struct slot *s)
 {
 	return 1ull << (s - s->of->slots);
 }
-
-/* The first one of the initiator with this QPN; NULL: it is none of the pool's. */
-struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn);
 
 /* The end of the list of those that are free: nobody ever has it. */
 static inline struct slot *free_end(const struct bsn_dc_pool *pool)
@@ -405,9 +401,7 @@ struct slot *idle_heard(struct bsn_dc_pool *pool);
 struct slot *idle_begin(struct bsn_dc_pool *pool);
 /* From now on it looks for them anew. */
 void idle_forget(struct bsn_dc_pool *pool);
-/* Completions were polled, perhaps others' among them. */
-void idle_listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n);
-/* The initiator may have an idle slot. */
+/* A request of the initiator completed: it may have an idle slot. */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i);
 
 /* line.c */
@@ -452,22 +446,31 @@ int pool_bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr,
 /* Its initiators have their queues. 0 or a negative errno, with a text. */
 int pool_begin(struct bsn_dc_pool *pool);
 void pool_free(struct bsn_dc_pool *pool);
-/* Posts to a peer are refused from now on. */
-void fail_peer(struct bsn_dc_pool *pool, struct peer *peer);
-/* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
-void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
+/* Not on plain verbs. */
+int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i);
 /* The next poll of its CQ looks after it; in a model each does. */
 static inline void pool_wake(const struct bsn_dc_pool *pool)
 {
 	if (pool->cq)
 		cq_ask_guests(cq_of(pool->cq));
 }
+
+/* failures.c: from now on it is told of its queue's failures. */
+void own_queue(struct initiator *i);
+/* Of a QP's queue; NULL: it is no initiator's. */
+static inline struct initiator *owner_of(const struct bsn_sq *sq)
+{
+	return (struct initiator *)sq->owner;
+}
+
+/* Posts to a peer are refused from now on. */
+void fail_peer(struct bsn_dc_pool *pool, struct peer *peer);
+/* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
+void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 /* Whether one takes peers. */
 bool any_works(const struct bsn_dc_pool *pool);
 /* A copy of a request, as the device was given it, also round the ring's end. Returns its bytes. */
 uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe);
-/* A queue without a ring, of endpoints of queues like this one: each post goes to its path. */
-void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like);
 
 /* gate.c: puts a gate before an initiator's queue. */
 void gate_put(struct initiator *i, uint32_t most);
@@ -485,7 +488,7 @@ void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s,
 /* connects.c: those of the process's initiators, of all pools. False: the device does not tell. */
 bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
-/* turns.c */
+/* unbound.c */
 extern const struct bsn_sq_path unbound_path;
 
 /*

@@ -321,39 +321,6 @@ static void enter_all(struct bsn_dc_pool *pool)
 			put_free(pool, &pool->initiators[k].slots[stream]);
 }
 
-/* If no other has its place: else it is another one. */
-static struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
-{
-	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
-}
-
-/*
- * QPNs are most often given one after the other, so that none share a place. Where some do, the
- * next free one is taken.
- */
-static void note_qpns(struct bsn_dc_pool *pool)
-{
-	for (uint32_t at = 0; at <= pool->qpn_mask; at++)
-		pool->by_qpn[at] = free_end(pool)->number;
-	for (uint32_t k = 0; k < pool->count; k++) {
-		uint32_t at = pool->initiators[k].sq->qpn;
-
-		while (slot_by_qpn(pool, at) != free_end(pool))
-			at++;
-		pool->by_qpn[at & pool->qpn_mask] = (uint16_t)(k * pool->streams);
-	}
-}
-
-struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
-{
-	struct slot *s;
-
-	for (uint32_t at = qpn; (s = slot_by_qpn(pool, at)) != free_end(pool); at++)
-		if (s->sq->qpn == qpn)
-			return s;
-	return NULL;
-}
-
 static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 {
 	struct initiator *i = &pool->initiators[number / pool->streams];
@@ -386,21 +353,28 @@ static void make_end(struct bsn_dc_pool *pool, struct slot *s)
 int slots_make(struct bsn_dc_pool *pool)
 {
 	pool->slot_count = pool->count * pool->streams;
-	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
-		;
 	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
 	pool->clock = calloc(pool->count, sizeof(*pool->clock));
-	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
-	if (!pool->slots || !pool->clock || !pool->by_qpn || !pool->heard || !pool->given)
+	if (pool->streams > 1)
+		pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
+	if (!pool->slots || !pool->clock || !pool->heard || !pool->given ||
+	    (pool->streams > 1 && !pool->failures))
 		return -ENOMEM;
-	pool->qpn_mask--;
 	make_end(pool, free_end(pool));
 	pool->contention = 1; /* that of none yet is 0 */
 	for (uint32_t k = 0; k < pool->slot_count; k++)
 		make_slot(pool, k);
-	note_qpns(pool);
 	enter_all(pool);
 	return 0;
+}
+
+void slots_free(struct bsn_dc_pool *pool)
+{
+	free(pool->slots);
+	free(pool->clock);
+	free(pool->heard);
+	free(pool->given);
+	free(pool->failures);
 }

@@ -73,6 +73,7 @@ static int complete_one(struct pool_model *m, struct bsn_completion *c)
 	__atomic_store_n(&sq->route.done, (uint16_t)r.tag, __ATOMIC_RELEASE);
 	if (bsn_sq_posted_at(sq, (uint16_t)r.tag).opcode == BSN_OPCODE_NOP)
 		return 0;
+	idle_hear(m->pool, &m->pool->initiators[r.initiator]);
 	*c = (struct bsn_completion){ .id = kept[0], .user = (void *)(uintptr_t)kept[1], .qpn = sq->qpn };
 	return 1;
 }
@@ -112,8 +113,6 @@ static int poll_model(void *arg, struct bsn_completion *c, int n)
 
 	read_rings(m);
 	got = complete_one(m, c);
-	if (m->pool->listens)
-		idle_listen(m->pool, c, got);
 	return got + take_turns(m->pool, c + got, n - got, !got);
 }
 
@@ -147,7 +146,7 @@ static int make_dci(struct pool_model *m, uint32_t k)
 		.capacity_bb = m->ring_bb,
 		.max_sge = 1,
 		.max_ds = 8,
-		.qpn = 0x100 + 4 * k, /* as where others make QPs, too, so that several share a place */
+		.qpn = 0x100 + k,
 		.transport = BSN_TRANSPORT_DC,
 		.store = BSN_STORE_DOORBELL,
 		.signal_every = -1,
