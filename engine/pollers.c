@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CQs that several threads poll, whose polls are checked, or that have timestamps. The inline poll of
- * the CQ that the user has never finds anything. It goes the cold way, which polls the real CQ; so
+ * CQs that several threads poll, whose polls are checked, or that have timestamps. The inline poll
+ * of the CQ that the user has never finds anything. It goes the cold way, which polls the real CQ; so
  * other CQs pay nothing for this.
  *
  * And CQs with guests. While one of them wants to take part, the CQ has a path by which polls come
@@ -191,9 +191,9 @@ int cq_front(struct cq_object *cq, bool is_shared)
 
 void cq_guard(struct cq_object *cq)
 {
-	const struct bsn_cq_path *front = cq->device->is_checked ? &checked_path :
-					  cq->is_shared		 ? &locked_path :
-								   &stamped_path;
+	const struct bsn_cq_path *front = cq->device->is_checked ? &checked_path
+					  : cq->is_shared        ? &locked_path
+								 : &stamped_path;
 
 	if (!cq->has_front)
 		return;

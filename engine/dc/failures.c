@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Initiators that fail, and are repaired. Where they have streams these may fail one by one: streams.c.
+ * Initiators that fail, and are repaired. Where they have streams these may fail one by one:
+ * streams.c.
  */
 #include "rc.h"
 
 #include "posted.h"
 #include "sq.h"
 
-/* -- failing ---------------------------------------------------------------------------------- */
+/* -- failing ----------------------------------------------------------------------------------- */
 
 static struct initiator *find_spare(struct bsn_dc_pool *pool)
 {
@@ -71,7 +72,7 @@ void own_queue(struct initiator *i)
 	i->qp->sq->owner = &i->owner;
 }
 
-/* -- why -------------------------------------------------------------------------------------- */
+/* -- why --------------------------------------------------------------------------------------- */
 
 /* As the device was given it, also round the ring's end. */
 uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
@@ -123,7 +124,7 @@ int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
 	return 0;
 }
 
-/* -- ready again ------------------------------------------------------------------------------ */
+/* -- ready again ------------------------------------------------------------------------------- */
 
 /* Ready again: a spare, unless one took no place because there was none. */
 static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t working)

@@ -8,7 +8,7 @@
 
 #include "sq.h"
 
-/* -- the line -------------------------------------------------------------------------------- */
+/* -- the line ---------------------------------------------------------------------------------- */
 
 static void put_last(struct bsn_dc_pool *pool, struct peer *peer)
 {
@@ -67,7 +67,7 @@ void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 	pool->waiters--;
 }
 
-/* -- making room ----------------------------------------------------------------------------- */
+/* -- making room ------------------------------------------------------------------------------- */
 
 /* So many of @count are looked at, and from @next on, round and round. */
 static uint32_t few_of(uint32_t count)
@@ -152,7 +152,7 @@ void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 		mark_one(pool);
 }
 
-/* -- turns ----------------------------------------------------------------------------------- */
+/* -- turns ------------------------------------------------------------------------------------- */
 
 static void end_turns(struct bsn_dc_pool *pool)
 {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* -- hosts -------------------------------------------------------------------------------------- */
+/* -- hosts ------------------------------------------------------------------------------------- */
 
 /* FNV-1a */
 static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_attr *way)
@@ -97,7 +97,7 @@ static void put_host(struct bsn_dc_pool *pool, struct host *host)
 	free(host);
 }
 
-/* -- memory ------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 static int add_chunk(struct bsn_dc_pool *pool)
 {
@@ -149,10 +149,11 @@ void peers_free(struct bsn_dc_pool *pool)
 	free(pool->chunks);
 }
 
-/* -- life --------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 /* The first 16 bytes are a peer's own: key and number, over what its host says. */
-static void address_peer(struct peer *peer, const struct host *host, const struct wire_address *wire)
+static void address_peer(struct peer *peer, const struct host *host,
+			 const struct wire_address *wire)
 {
 	struct bsn_av_dc av;
 	uint8_t head[BSN_AV_DC_SIZE];
@@ -200,21 +201,25 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 	return 0;
 }
 
-/* -- what is peculiar to one ---------------------------------------------------------------------- */
+/* -- what is peculiar to one ------------------------------------------------------------------- */
 
-enum { LEAST_UDP_PORT = 0xc000 }; /* of RoCE v2: rdma-core util/util.h IB_ROCE_UDP_ENCAP_VALID_PORT_MIN */
+/* Of RoCE v2: rdma-core util/util.h IB_ROCE_UDP_ENCAP_VALID_PORT_MIN */
+enum { LEAST_UDP_PORT = 0xc000 };
 
 static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
 {
 	struct ibv_gid_entry entry;
 
 	if (pool->rc)
-		return fail(EOPNOTSUPP, "no UDP source port on plain verbs, where the provider chooses it");
+		return fail(EOPNOTSUPP,
+			    "no UDP source port on plain verbs, where the provider chooses it");
 	if (pool->device->port.link_layer != IBV_LINK_LAYER_ETHERNET)
 		return fail(EOPNOTSUPP, "no UDP source port on InfiniBand, which has no UDP");
-	if (ibv_query_gid_ex(pool->device->context, host->way.port_num, host->way.grh.sgid_index, &entry, 0) ||
+	if (ibv_query_gid_ex(pool->device->context, host->way.port_num, host->way.grh.sgid_index,
+			     &entry, 0) ||
 	    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
-		return fail(EOPNOTSUPP, "no UDP source port: GID %u is of RoCE v1, take one of RoCE v2",
+		return fail(EOPNOTSUPP,
+			    "no UDP source port: GID %u is of RoCE v1, take one of RoCE v2",
 			    host->way.grh.sgid_index);
 	return 0;
 }
@@ -242,7 +247,7 @@ int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 	return 0;
 }
 
-/* -- the end -------------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 /* Nothing of it may be outstanding. */
 static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
@@ -254,8 +259,9 @@ static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 	if (pool->rc)
 		rc_queue_look(rc_queue_of(s->of->sq));
 	if (holds(pool, s) || !is_done(pool, s))
-		return fail(EBUSY, "requests to this peer are outstanding: poll until they are done; "
-				   "the last one tells only if it is signaled");
+		return fail(EBUSY,
+			    "requests to this peer are outstanding: poll until they are done; "
+			    "the last one tells only if it is signaled");
 	if (s->is_out)
 		forget_slot(s);
 	else

@@ -15,7 +15,7 @@ static struct slot *first_free(const struct bsn_dc_pool *pool)
 	return pool->free_count ? &pool->slots[free_end(pool)->next] : NULL;
 }
 
-/* -- the least used of the next ones --------------------------------------------------------- */
+/* -- the least used of the next ones ----------------------------------------------------------- */
 
 /*
  * A miss looks at the next three slots of those that are bound, and takes the idle one that was
@@ -68,7 +68,7 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 	return best ? best->slots : find_later(pool);
 }
 
-/* -- the same of initiators with streams ----------------------------------------------------- */
+/* -- the same of initiators with streams ------------------------------------------------------- */
 
 /*
  * A look at an initiator sees one of its streams used: that of the request that was polled
@@ -155,7 +155,7 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 	return best ? take_stream(best, best_idle) : find_later(pool);
 }
 
-/* -- least recently used ---------------------------------------------------------------------- */
+/* -- least recently used ----------------------------------------------------------------------- */
 
 /* While few slots are idle, completions tell which: see idle.c. */
 static struct slot *choose_idle(struct bsn_dc_pool *pool)
@@ -170,7 +170,7 @@ static struct slot *choose_idle(struct bsn_dc_pool *pool)
 	return pool->streams > 1 ? find_stream(pool) : find_by_clock(pool);
 }
 
-/* -- by the peer ----------------------------------------------------------------------------- */
+/* -- by the peer ------------------------------------------------------------------------------- */
 
 /* The stream of this number; if it has failed, the next one that works. */
 static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i,

@@ -11,7 +11,7 @@
 
 enum { LEAST_DEPTH = 16 };
 
-/* -- what is asked for ------------------------------------------------------------------------ */
+/* -- what is asked for ------------------------------------------------------------------------- */
 
 static uint32_t or_else(uint32_t value, uint32_t if_zero)
 {
@@ -60,7 +60,8 @@ static int check_handshake(const struct bsn_device *device, const struct bsn_dc_
 	if (device->no_handshake)
 		return fail(EOPNOTSUPP, "no full handshake: %s", device->no_handshake);
 	if (attr->lane)
-		return fail(EINVAL, "initiators with a full handshake have a register of their own: name no lane");
+		return fail(EINVAL, "initiators with a full handshake have a register of their "
+				    "own: name no lane");
 	return 0;
 }
 
@@ -69,7 +70,8 @@ static int check_lag_port(const struct bsn_device *device, uint8_t port)
 	const unsigned ports = port ? provider_lag_ports(device->context) : 0;
 
 	if (port && device->path->path == BSN_PATH_VERBS)
-		return fail(EOPNOTSUPP, "no lag_port on plain verbs, where the driver chooses the port");
+		return fail(EOPNOTSUPP,
+			    "no lag_port on plain verbs, where the driver chooses the port");
 	if (ports > 1 && port > ports)
 		return fail(EINVAL, "lag_port is %u: the device has %u ports to bond", port, ports);
 	return 0;
@@ -122,7 +124,7 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 	return err ? err : check_connect(device, &attr->connect);
 }
 
-/* -- its CQ ----------------------------------------------------------------------------------- */
+/* -- its CQ ------------------------------------------------------------------------------------ */
 
 /* Takes @all entries of it, of which the pool's QPs take their part when they are made. */
 static int take_entries(struct bsn_dc_pool *pool, uint32_t all, uint32_t beside_qps)
@@ -160,7 +162,10 @@ static struct bsn_dc_pool *pool_of_guest(const struct cq_guest *guest)
 					      offsetof(struct bsn_dc_pool, guest));
 }
 
-/* Of the completions of a CQ, others' among them, those of its initiators may have made a slot idle. */
+/*
+ * Of the completions of a CQ, others' among them, those of its initiators may have made a slot
+ * idle.
+ */
 static void listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
 {
 	for (int k = 0; k < n; k++) {
@@ -216,7 +221,7 @@ static void leave_cq(struct bsn_dc_pool *pool)
 		bsn_cq_destroy(pool->cq);
 }
 
-/* -- its initiators --------------------------------------------------------------------------- */
+/* -- its initiators ---------------------------------------------------------------------------- */
 
 /* It shows no room and no operation, so each post comes to the queue's path. */
 static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
@@ -346,7 +351,7 @@ static int make_initiators(struct bsn_dc_pool *pool, const struct bsn_dc_pool_at
 	return err;
 }
 
-/* -- life ------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *given)
 {
@@ -456,7 +461,7 @@ int bsn_dc_pool_destroy(struct bsn_dc_pool *pool)
 	return 0;
 }
 
-/* -- what is known of it ---------------------------------------------------------------------- */
+/* -- what is known of it ----------------------------------------------------------------------- */
 
 struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool)
 {

@@ -20,7 +20,8 @@
  * to which comes to unbound.c. A slot is given to another peer only when nothing of the one
  * before is outstanding on it, so the requests of one peer are executed in order.
  *
- * Only peers.c, pool.c, failures.c, dct.c and streams.c know of devices: the rest looks at send queues alone.
+ * Only peers.c, pool.c, failures.c, dct.c and streams.c know of devices: the rest looks at send
+ * queues alone.
  */
 #ifndef DC_POOL_H
 #define DC_POOL_H
@@ -33,10 +34,10 @@
 #include "posted.h"
 #include "sq.h"
 
-#define NO_PEER UINT32_MAX
+#define NO_PEER    UINT32_MAX
 #define MOST_SLOTS UINT16_MAX /* less than so many */
 
-/* -- peers ----------------------------------------------------------------------------------- */
+/* -- peers ------------------------------------------------------------------------------------- */
 
 enum peer_state {
 	PEER_FINE,
@@ -92,7 +93,7 @@ struct chunk {
 	struct peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
-/* -- slots ----------------------------------------------------------------------------------- */
+/* -- slots ------------------------------------------------------------------------------------- */
 
 /**
  * struct slot
@@ -107,7 +108,6 @@ struct chunk {
  * @end_pi: of a stream: where its last request ends
  * @number: among all slots
  * @next, @before: among the free slots
- * @is_free: no peer has it, and it can be given to one
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
  * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
@@ -124,7 +124,7 @@ struct slot {
 	uint32_t ctrl_bits;
 	uint16_t end_pi;
 	uint16_t number, next, before;
-	bool is_free : 1, is_out : 1, has_failed : 1, is_revoked : 1, has_turn : 1;
+	bool is_out : 1, has_failed : 1, is_revoked : 1, has_turn : 1;
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 

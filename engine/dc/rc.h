@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Targets and pools on plain verbs: RC connections, made when a peer needs one. Private to engine/dc/.
+ * Targets and pools on plain verbs: RC connections, made when a peer needs one. Private to
+ * engine/dc/.
  *
  *	rc_talk.c    the datagrams by which they are made and given up
  *	rc_target.c  a target: an RC QP on its SRQ for each initiator that is connected
  *	rc_pool.c    to whom a pool's initiators are connected
  *	rc_queue.c   what stands for an initiator's send queue
  *
- * A pool asks, and a target answers with a QP of its own that is ready to receive. That is all, since targets
- * send nothing:
+ * A pool asks, and a target answers with a QP of its own that is ready to receive. That is all,
+ * since targets send nothing:
  *
  *	pool                                target
  *	reset, ASK {initiator's address} →  a QP to RTR
@@ -16,15 +17,15 @@
  *	LEAVE                            →  the QP is given up
  *	                                 ←  LEFT
  *
- * Datagrams get lost, so ASK and LEAVE are repeated until there is an answer; both ends know again what was
- * repeated by the serial number of the attempt.
+ * Datagrams get lost, so ASK and LEAVE are repeated until there is an answer; both ends know again
+ * what was repeated by the serial number of the attempt.
  */
 #ifndef DC_RC_H
 #define DC_RC_H
 
 #include "pool.h"
 
-/* -- messages ----------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 enum rc_kind { RC_ASK = 1, RC_YES, RC_NO, RC_LEAVE, RC_LEFT };
 
@@ -43,8 +44,8 @@ struct rc_message {
 	uint8_t reserved[2];
 	struct bsn_be32 serial;
 	struct bsn_be32 key_high, key_low; /* the access key, of ASK */
-	struct bsn_address from; /* where to answer */
-	struct bsn_address qp;   /* of ASK and YES: the RC QP */
+	struct bsn_address from;           /* where to answer */
+	struct bsn_address qp;             /* of ASK and YES: the RC QP */
 };
 
 /* Datagrams to receive, and to send, at a time. */
@@ -58,7 +59,8 @@ struct rc_talk {
 };
 
 /* A UD QP that listens; its receives complete on @cq, which has entries for them. */
-int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd, struct bsn_cq *cq);
+int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd,
+	      struct bsn_cq *cq);
 /* No endpoint of it is left. */
 void talk_close(struct rc_talk *talk);
 /* What is lost is repeated: there is no error to speak of. @qpn: of whom @ep leads to. */
@@ -71,22 +73,24 @@ bool talk_is_done(struct rc_talk *talk);
 /* A message without addresses of RC QPs. */
 struct rc_message message_of(enum rc_kind kind, uint32_t serial, const struct bsn_address *from);
 
-/* -- targets ------------------------------------------------------------------------------------ */
+/* -- targets ----------------------------------------------------------------------------------- */
 
 struct rc_target;
 
-int rc_target_make(struct bsn_device *device, const struct bsn_dct_attr *attr, struct rc_target **target);
+int rc_target_make(struct bsn_device *device, const struct bsn_dct_attr *attr,
+		   struct rc_target **target);
 void rc_target_free(struct rc_target *target);
 /* Of one of its QPs, which are all alike: the route of its number wants one. */
 struct bsn_sq *rc_target_sends(const struct rc_target *target);
 uint32_t rc_target_number(const struct rc_target *target);
 int rc_target_accept(struct rc_target *target);
 
-/* -- queues ------------------------------------------------------------------------------------- */
+/* -- queues ------------------------------------------------------------------------------------ */
 
 /*
- * Stands for the send queue of an initiator: peers post to it, it hands on, and keeps a ring in which a block
- * says of each request what it is and how many bytes it moves, so that the pool can read it like that of a device.
+ * Stands for the send queue of an initiator: peers post to it, it hands on, and keeps a ring in
+ * which a block says of each request what it is and how many bytes it moves, so that the pool can
+ * read it like that of a device.
  */
 struct rc_queue {
 	struct bsn_sq hot; /* first */
@@ -109,7 +113,7 @@ static inline struct rc_queue *rc_queue_of(struct bsn_sq *sq)
 	return (struct rc_queue *)sq;
 }
 
-/* -- pools -------------------------------------------------------------------------------------- */
+/* -- pools ------------------------------------------------------------------------------------- */
 
 /* Initiators with their queues, and the CQ of all. */
 int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr);

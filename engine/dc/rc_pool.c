@@ -47,7 +47,7 @@ struct connection {
 	uint64_t key;
 	struct repeated ask;
 	struct peer *peer; /* that waits for it */
-	int64_t credit;        /* bytes that it may post then */
+	int64_t credit;    /* bytes that it may post then */
 };
 
 /* A target that does not know yet that an initiator left. */
@@ -85,7 +85,7 @@ static void count_work(struct bsn_dc_pool *pool)
 	pool->rc_work = pool->rc->joining + pool->rc->parting_count;
 }
 
-/* -- time ------------------------------------------------------------------------------------ */
+/* -- time -------------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -104,7 +104,7 @@ static void set_due(const struct rc_pool *rc, struct repeated *what)
 	what->times++;
 }
 
-/* -- what is said ---------------------------------------------------------------------------- */
+/* -- what is said ------------------------------------------------------------------------------ */
 
 static void tell(struct bsn_dc_pool *pool, const struct whom *target, const struct rc_message *m)
 {
@@ -161,7 +161,7 @@ static void part(struct bsn_dc_pool *pool, struct connection *at)
 	count_work(pool);
 }
 
-/* -- what is heard --------------------------------------------------------------------------- */
+/* -- what is heard ----------------------------------------------------------------------------- */
 
 static void settle(struct connection *at, enum rc_reason reason)
 {
@@ -241,10 +241,9 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	return kept;
 }
 
-/* -- connecting ------------------------------------------------------------------------------ */
+/* -- connecting -------------------------------------------------------------------------------- */
 
-bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s,
-		     const struct peer *peer)
+bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct peer *peer)
 {
 	return connection_of(pool, s->of)->state == RC_TOGETHER && s->last == peer;
 }
@@ -259,8 +258,7 @@ static int start_again(struct initiator *i)
 	return err;
 }
 
-static void name_target(struct bsn_dc_pool *pool, struct connection *at,
-			const struct peer *peer)
+static void name_target(struct bsn_dc_pool *pool, struct connection *at, const struct peer *peer)
 {
 	uint8_t head[BSN_DS_SIZE];
 	struct bsn_av_dc av;
@@ -317,7 +315,7 @@ void rc_abandon(struct bsn_dc_pool *pool, struct peer *peer)
 	}
 }
 
-/* -- telling --------------------------------------------------------------------------------- */
+/* -- telling ----------------------------------------------------------------------------------- */
 
 static void tell_failure(struct bsn_dc_pool *pool, struct connection *at, struct bsn_completion *c)
 {
@@ -412,7 +410,7 @@ void rc_explain(const struct peer *peer, struct bsn_dc_error *error)
 			      : "the target refuses to be connected";
 }
 
-/* -- initiators ------------------------------------------------------------------------------ */
+/* -- initiators -------------------------------------------------------------------------------- */
 
 void rc_look(struct bsn_dc_pool *pool)
 {
@@ -504,7 +502,8 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 
 	/* Of each initiator one more, for a marker, and the receive that it has to have. */
 	if (!err)
-		err = pool_bring_cq(pool, attr, pool->count * (depth_of(attr) + 2) + RC_TALK_SLOTS, 0);
+		err = pool_bring_cq(pool, attr, pool->count * (depth_of(attr) + 2) + RC_TALK_SLOTS,
+				    0);
 	if (!err)
 		err = talk_open(&pool->rc->talk, pool->device, attr->pd, pool->cq);
 	if (!err)
@@ -514,7 +513,7 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 	return err;
 }
 
-/* -- the end --------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 /* Targets are told, once. */
 static void say_farewell(struct bsn_dc_pool *pool)

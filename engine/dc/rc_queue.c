@@ -27,7 +27,7 @@ void rc_queue_look(struct rc_queue *q)
 	q->hot.route.done = (uint16_t)(q->hot.retired - 1); /* each request is a block */
 }
 
-/* -- what the ring says ---------------------------------------------------------------------- */
+/* -- what the ring says ------------------------------------------------------------------------ */
 
 static void write_block(struct rc_queue *q, unsigned opcode, bool tells, uint64_t bytes)
 {
@@ -70,7 +70,7 @@ static int admit(struct rc_queue *q, uint32_t what)
 	return refuse(EAGAIN, "this peer's initiator is full: poll the pool");
 }
 
-/* -- posts ----------------------------------------------------------------------------------- */
+/* -- posts ------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const struct bsn_request *r)
 {
@@ -138,7 +138,7 @@ int rc_queue_mark(struct rc_queue *q)
 	return 0;
 }
 
-/* -- life ------------------------------------------------------------------------------------ */
+/* -- life -------------------------------------------------------------------------------------- */
 
 static const struct bsn_sq_path path = {
 	.post = post,

@@ -14,7 +14,7 @@
 #include "posted.h"
 #include "sq.h"
 
-/* -- lists ----------------------------------------------------------------------------------- */
+/* -- lists ------------------------------------------------------------------------------------- */
 
 /* Free slots are a circle; a slot that nobody ever has is its end. */
 static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
@@ -35,14 +35,12 @@ static void take_out(struct bsn_dc_pool *pool, const struct slot *s)
 static void put_free(struct bsn_dc_pool *pool, struct slot *s)
 {
 	insert_after(pool, &pool->slots[free_end(pool)->before], s);
-	s->is_free = true;
 	pool->free_count++;
 }
 
 static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
 {
 	take_out(pool, s);
-	s->is_free = false;
 	pool->free_count--;
 }
 
@@ -89,7 +87,7 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 		remove_from_clock(pool, i);
 }
 
-/* -- what the ring says ---------------------------------------------------------------------- */
+/* -- what the ring says ------------------------------------------------------------------------ */
 
 /*
  * Where a walk over the requests since @from begins: those that are not in the ring any more
@@ -158,7 +156,7 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 	s->counted = bsn_sq_wide_pi(s->of->sq);
 }
 
-/* -- binding --------------------------------------------------------------------------------- */
+/* -- binding ----------------------------------------------------------------------------------- */
 
 /* As a peer has them. */
 static uint32_t bits_of_stream(uint32_t stream)
@@ -271,7 +269,7 @@ void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 	pool->revoked++;
 }
 
-/* -- the slots of an initiator --------------------------------------------------------------- */
+/* -- the slots of an initiator ----------------------------------------------------------------- */
 
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 {

@@ -2,27 +2,31 @@
 /*
  * Streams that fail. What is known of them (mlx5dv_create_qp(3), mlx5dv_dci_stream_id_reset(3)):
  *
- *	a request fails      the stream is in error: what it has after that comes back flushed, in its order. The others
- *	                     go on
- *	too many streams do  the whole initiator is in error, and all that is in its queue comes back flushed
+ *	a request fails      the stream is in error: what it has after that comes back flushed, in
+ *	                     its order. The others go on
+ *	too many streams do  the whole initiator is in error, and all that is in its queue comes
+ *	                     back flushed
  *	nothing of a stream  it can be reset; before that the device refuses it
  *	is outstanding
  *
- * What was flushed with a whole initiator, though its stream had not failed, is posted again by another one, where it
- * may be executed twice.
+ * What was flushed with a whole initiator, though its stream had not failed, is posted again by
+ * another one, where it may be executed twice.
  *
- * Requests of all streams are reported in the order of the queue, as UCX's DCIs of several streams count on
- * (dc_mlx5.c, uct_dc_mlx5_poll_tx()). Whether the initiator is in error is seen without a system call: then
- * a stream that has not failed has a request flushed.
+ * Requests of all streams are reported in the order of the queue, as UCX's DCIs of several streams
+ * count on (dc_mlx5.c, uct_dc_mlx5_poll_tx()). Whether the initiator is in error is seen without a
+ * system call: then a stream that has not failed has a request flushed.
  */
 #include "pool.h"
 
 #include "posted.h"
 #include "sq.h"
 
-/* -- failing ------------------------------------------------------------------------------------ */
+/* -- failing ----------------------------------------------------------------------------------- */
 
-/* Other peers get none of its slots any more. Those that have one leave it as soon as nothing of theirs is outstanding. */
+/*
+ * Other peers get none of its slots any more. Those that have one leave it as soon as nothing of
+ * theirs is outstanding.
+ */
 static void withdraw_all(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	pool->broken -= i->failed_streams;
@@ -52,12 +56,14 @@ static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bs
 }
 
 /*
- * The target may have executed a request that was flushed, in part or whole. A WRITE or READ may be executed
- * twice; what the target counts may not. With a limit of READs there may be no room for them.
+ * The target may have executed a request that was flushed, in part or whole. A WRITE or READ may be
+ * executed twice; what the target counts may not. With a limit of READs there may be no room for
+ * them.
  */
 static bool is_repeatable(const struct bsn_dc_pool *pool, uint8_t opcode)
 {
-	return opcode == BSN_OPCODE_RDMA_WRITE || (opcode == BSN_OPCODE_RDMA_READ && !pool->max_reads);
+	return opcode == BSN_OPCODE_RDMA_WRITE ||
+	       (opcode == BSN_OPCODE_RDMA_READ && !pool->max_reads);
 }
 
 /* All that a stream has from there on can be posted again; nothing is added to it any more. */
@@ -76,15 +82,16 @@ static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot 
 }
 
 /*
- * Where none works any more, nothing is held on the one that failed last: it can be repaired, and then takes what is
- * held on others.
+ * Where none works any more, nothing is held on the one that failed last: it can be repaired, and
+ * then takes what is held on others.
  */
 static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 {
 	struct failure *f = &pool->failures[s->number];
 
 	if (!f->held) {
-		if (pool->no_repeats || !s->peer || !any_works(pool) || !is_all_repeatable(pool, s, index))
+		if (pool->no_repeats || !s->peer || !any_works(pool) ||
+		    !is_all_repeatable(pool, s, index))
 			return false;
 		f->held_pi = index;
 		f->held_bb = 0;
@@ -97,7 +104,7 @@ static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 	return true;
 }
 
-/* -- posting again ------------------------------------------------------------------------------ */
+/* -- posting again ----------------------------------------------------------------------------- */
 
 /* In their order, all at once, and before anything that the peer posts next. */
 static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
@@ -131,8 +138,8 @@ static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (!holds(pool, s) || !is_done(pool, s))
 		return;
 	to = choose_slot(pool, s->peer);
-	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) +
-						      pool->failures[s->number].held_bb)
+	if (to && to->of->sq->capacity_bb >=
+			  bsn_sq_outstanding_bb(to->of->sq) + pool->failures[s->number].held_bb)
 		repeat_all(pool, s, to);
 }
 
@@ -170,11 +177,11 @@ void repeat_held(struct bsn_dc_pool *pool)
 		repeat_slot(pool, &pool->slots[k]);
 }
 
-/* -- ready again -------------------------------------------------------------------------------- */
+/* -- ready again ------------------------------------------------------------------------------- */
 
 /*
- * Where streams cannot be reset (no DevX) their initiator is given up although it works; and the device may
- * count failures otherwise. Then a NOP tells when all of it is done.
+ * Where streams cannot be reset (no DevX) their initiator is given up although it works; and the
+ * device may count failures otherwise. Then a NOP tells when all of it is done.
  */
 static void await_end(struct initiator *i)
 {
@@ -215,7 +222,8 @@ void repair_streams(struct bsn_dc_pool *pool, struct initiator *i)
 		await_end(i);
 }
 
-void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct bsn_dc_error *error)
+void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s,
+		    struct bsn_dc_error *error)
 {
 	const struct failure *f = &pool->failures[s->number];
 
@@ -224,8 +232,9 @@ void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct
 	error->first = f->first;
 	error->wqe_bytes = f->wqe_bytes;
 	memcpy(error->wqe, f->wqe, f->wqe_bytes);
-	error->text = f->first.status != IBV_WC_WR_FLUSH_ERR ?
-			      failure_text(&f->first) :
-			      "requests to other peers failed this peer's initiator, too, and nobody tells whether the "
-			      "target has executed what was outstanding, so that it was not posted again";
+	error->text = f->first.status != IBV_WC_WR_FLUSH_ERR
+			      ? failure_text(&f->first)
+			      : "requests to other peers failed this peer's initiator, too, and "
+				"nobody tells whether the target has executed what was "
+				"outstanding, so that it was not posted again";
 }

@@ -17,8 +17,8 @@
  * The peer's own slot, if it is idle. If it is out, and nothing of the peer is outstanding on it,
  * another one.
  */
-static __attribute__((noinline)) struct slot *
-find_again(struct bsn_dc_pool *pool, const struct peer *peer, struct slot *s)
+static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool,
+							 const struct peer *peer, struct slot *s)
 {
 	if (is_idle(pool, s))
 		return s;
@@ -35,7 +35,7 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : choose_slot(pool, peer);
 }
 
-/* -- posts of unbound peers ------------------------------------------------------------------ */
+/* -- posts of unbound peers -------------------------------------------------------------------- */
 
 /* -EAGAIN, with a text. */
 static int wait_for_turn(struct bsn_dc_pool *pool, struct peer *peer)
