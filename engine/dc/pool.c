@@ -351,6 +351,11 @@ static int make_initiators(struct bsn_dc_pool *pool, const struct bsn_dc_pool_at
 	return err;
 }
 
+static bool count_connects(const struct bsn_dc_pool *pool, struct provider_dc_connects *counted)
+{
+	return pool->device && !pool->rc && provider_dc_connects(pool->device->context, counted);
+}
+
 /* -- life -------------------------------------------------------------------------------------- */
 
 struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *given)
@@ -445,7 +450,7 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 		return err;
 	}
 	join_cq(pool);
-	told_connects(pool, &pool->before);
+	count_connects(pool, &pool->before);
 	*out = pool;
 	return 0;
 }
@@ -470,7 +475,7 @@ struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool)
 
 int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters *counters)
 {
-	struct connects now;
+	struct provider_dc_connects now;
 
 	if (!pool || !counters)
 		return fail(EINVAL, "no pool, or no place for its counters");
@@ -479,7 +484,7 @@ int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters 
 	counters->peers = pool->peer_count;
 	counters->waiting = pool->waiters;
 	counters->broken = pool->broken;
-	counters->has_connects = told_connects(pool, &now);
+	counters->has_connects = count_connects(pool, &now);
 	if (!counters->has_connects)
 		return 0;
 	counters->connects = now.all - pool->before.all;

@@ -12,7 +12,6 @@
  *	pool.c     its life, and its part in polls of its CQ
  *	failures.c initiators that fail, and are repaired
  *	streams.c  the same of streams, which fail one by one
- *	connects.c connections as the device counts them
  *	rc_*.c     all that is different on plain verbs: see rc.h
  *
  * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to a
@@ -193,14 +192,6 @@ struct initiator {
 	struct gate gate;
 };
 
-/*
- * Connections that the device counted: all, and those of them to a target that was only idle
- * for too long.
- */
-struct connects {
-	uint64_t all, again;
-};
-
 enum { HOST_BUCKETS = 1024 };
 
 /**
@@ -273,7 +264,7 @@ struct bsn_dc_pool {
 	uint32_t waiters, first_waiter, last_waiter;
 	uint32_t in_line;
 	struct bsn_dc_counters counters;
-	struct connects before;
+	struct provider_dc_connects before;
 	struct chunk **chunks;
 	uint32_t chunk_count, peer_count, first_free;
 	struct host *hosts[HOST_BUCKETS];
@@ -484,9 +475,6 @@ void repeat_held(struct bsn_dc_pool *pool);
 void repair_streams(struct bsn_dc_pool *pool, struct initiator *i);
 void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s,
 		    struct bsn_dc_error *error);
-
-/* connects.c: those of the process's initiators, of all pools. False: the device does not tell. */
-bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* unbound.c */
 extern const struct bsn_sq_path unbound_path;
