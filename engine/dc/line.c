@@ -86,7 +86,7 @@ static uint32_t take_next(uint32_t *next, uint32_t count)
 /* Whether its peer has had its turn. */
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
-	if (!s->peer || s->is_revoked || s->has_turn || s->is_out)
+	if (s->state != SLOT_BOUND)
 		return false;
 	charge_slot(pool, s);
 	return s->credit <= 0;
@@ -100,7 +100,8 @@ static void revoke_turns(struct bsn_dc_pool *pool)
 {
 	const uint32_t most = pool->is_hashed ? pool->slot_count : pool->waiters;
 
-	for (uint32_t left = few_of(pool->slot_count); left && pool->revoked < most; left--) {
+	for (uint32_t left = few_of(pool->slot_count); left && pool->in_state[SLOT_REVOKED] < most;
+	     left--) {
 		struct slot *s = &pool->slots[take_next(&pool->judged, pool->slot_count)];
 
 		if (!is_over(pool, s))
@@ -159,10 +160,9 @@ static void end_turns(struct bsn_dc_pool *pool)
 	while (pool->given_count) {
 		struct slot *s = &pool->slots[pool->given[--pool->given_count]];
 
-		if (!s->has_turn)
+		if (s->state != SLOT_TURN)
 			continue;
-		s->has_turn = false;
-		pool->turns--;
+		set_slot(pool, s, SLOT_BOUND);
 		if (has_posted(pool, s))
 			continue;
 		pool->counters.passed++;
@@ -207,8 +207,7 @@ void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int6
 	s->credit = credit;
 	s->counted = bsn_sq_wide_pi(s->of->sq);
 	s->contention = pool->contention;
-	s->has_turn = true;
-	pool->turns++;
+	set_slot(pool, s, SLOT_TURN);
 	pool->given[pool->given_count++] = s->number;
 	pool->counters.turns++;
 	tell_turn(c, peer, s);
@@ -282,7 +281,7 @@ static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n,
 
 int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
 {
-	if (!pool->waiters && !pool->turns && !pool->rc_work)
+	if (!pool->waiters && !pool->in_state[SLOT_TURN] && !pool->rc_work)
 		return 0;
 	if (pool->rc)
 		rc_look(pool);

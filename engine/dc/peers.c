@@ -262,7 +262,7 @@ static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 		return fail(EBUSY,
 			    "requests to this peer are outstanding: poll until they are done; "
 			    "the last one tells only if it is signaled");
-	if (s->is_out)
+	if (s->state == SLOT_OUT)
 		forget_slot(s);
 	else
 		unbind_slot(pool, s);

@@ -12,7 +12,7 @@
 /* NULL: none is free. */
 static struct slot *first_free(const struct bsn_dc_pool *pool)
 {
-	return pool->free_count ? &pool->slots[free_end(pool)->next] : NULL;
+	return pool->in_state[SLOT_FREE] ? &pool->slots[free_end(pool)->next] : NULL;
 }
 
 /* -- the least used of the next ones ----------------------------------------------------------- */
@@ -55,7 +55,7 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 		const struct bsn_sq *sq = i->sq;
 		const uint16_t done = bsn_sq_done(sq), uses = (uint16_t)(done - i->seen_pi);
 
-		if (!bsn_sq_is_done(sq, done) || i->slots->has_turn)
+		if (!bsn_sq_is_done(sq, done) || i->slots->state == SLOT_TURN)
 			continue;
 		if (!uses)
 			return i->slots;
@@ -97,7 +97,7 @@ static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_po
 	for (uint32_t k = 0; k < pool->streams; k++) {
 		const struct slot *s = &i->slots[k];
 
-		if (!s->has_turn && (uint16_t)(i->sq->pi - s->end_pi) >= outstanding)
+		if (s->state != SLOT_TURN && (uint16_t)(i->sq->pi - s->end_pi) >= outstanding)
 			idle |= 1ull << k;
 	}
 	return idle & i->bound;
@@ -105,8 +105,9 @@ static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_po
 
 static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 {
-	return pool->turns || !bsn_sq_is_done(i->sq, bsn_sq_done(i->sq)) ? look_at_streams(pool, i)
-									 : i->bound;
+	return pool->in_state[SLOT_TURN] || !bsn_sq_is_done(i->sq, bsn_sq_done(i->sq))
+		       ? look_at_streams(pool, i)
+		       : i->bound;
 }
 
 /*
@@ -178,7 +179,7 @@ static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiato
 {
 	struct slot *s = &i->slots[number % pool->streams];
 
-	for (uint32_t k = 1; s->is_out && k < pool->streams; k++)
+	for (uint32_t k = 1; s->state == SLOT_OUT && k < pool->streams; k++)
 		s = &i->slots[(number + k) % pool->streams];
 	return is_idle(pool, s) ? s : NULL;
 }

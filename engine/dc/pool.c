@@ -199,7 +199,8 @@ static bool wants_polls(const struct cq_guest *guest)
 {
 	const struct bsn_dc_pool *pool = pool_of_guest(guest);
 
-	return pool->rc || pool->waiters || pool->turns || pool->held_slots || pool->listens;
+	return pool->rc || pool->waiters || pool->in_state[SLOT_TURN] || pool->held_slots ||
+	       pool->listens;
 }
 
 static void join_cq(struct bsn_dc_pool *pool)

@@ -94,6 +94,15 @@ struct chunk {
 
 /* -- slots ------------------------------------------------------------------------------------- */
 
+enum slot_state {
+	SLOT_FREE,    /* it can be given to a peer, and no peer has it */
+	SLOT_BOUND,   /* a peer has it */
+	SLOT_REVOKED, /* its peer may not post, since others wait; what is outstanding goes on */
+	SLOT_TURN,    /* given to a peer that waited, which has not posted yet */
+	SLOT_OUT,     /* it or its initiator failed, or is a spare */
+	SLOT_STATES
+};
+
 /**
  * struct slot
  * @peer: that it is bound to; NULL: none
@@ -107,10 +116,8 @@ struct chunk {
  * @end_pi: of a stream: where its last request ends
  * @number: among all slots
  * @next, @before: among the free slots
- * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
+ * @state: enum slot_state
  * @has_failed: of a stream: a request failed, of which pool->failures has more
- * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
- * @has_turn: given to a peer that waited, which has not posted yet
  */
 struct slot {
 	struct peer *peer;
@@ -123,7 +130,8 @@ struct slot {
 	uint32_t ctrl_bits;
 	uint16_t end_pi;
 	uint16_t number, next, before;
-	bool is_out : 1, has_failed : 1, is_revoked : 1, has_turn : 1;
+	uint8_t state;
+	bool has_failed;
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
@@ -208,7 +216,7 @@ enum { HOST_BUCKETS = 1024 };
  * @held_slots: of all initiators
  * @fatal_streams: so many streams that failed are an initiator's failure
  * @count: initiators, spares included
- * @free_count: slots that can be given to a peer, and that no peer has
+ * @in_state: how many slots are
  * @is_hashed: which slot a peer can have depends on the peer
  * @clock: initiators with slots that are bound
  * @hand: the place in @clock that is looked at next
@@ -219,7 +227,6 @@ enum { HOST_BUCKETS = 1024 };
  * @max_reads: of an initiator; 0: no limit
  * @lag_port: by which initiators send; 0: the driver chooses
  * @uar: of initiators with a full handshake
- * @revoked, @turns: slots that are: @is_revoked, @has_turn
  * @broken: initiators that failed, and streams of others
  * @contention: how often a line began
  * @waiters: that are there, by number
@@ -244,7 +251,7 @@ struct bsn_dc_pool {
 	uint32_t fatal_streams;
 	uint32_t count;
 	uint32_t initiators_wanted;
-	uint32_t free_count;
+	uint32_t in_state[SLOT_STATES];
 	bool is_hashed;
 	struct initiator **clock;
 	uint32_t clock_count, hand;
@@ -258,7 +265,6 @@ struct bsn_dc_pool {
 	uint32_t max_reads;
 	uint8_t lag_port;
 	struct handshake_uar uar;
-	uint32_t revoked, turns;
 	uint32_t broken;
 	uint32_t contention;
 	uint32_t waiters, first_waiter, last_waiter;
@@ -312,6 +318,8 @@ int slots_make(struct bsn_dc_pool *pool);
 /* Also those that were made in part. */
 void slots_free(struct bsn_dc_pool *pool);
 
+void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state);
+
 /* Its bit among those of its initiator. */
 static inline uint64_t stream_bit(const struct slot *s)
 {
@@ -364,7 +372,7 @@ BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 /* It can be given to a peer. */
 BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return !(s->is_out | s->has_turn) && is_done(pool, s);
+	return s->state < SLOT_TURN && is_done(pool, s);
 }
 
 /* Whether a peer that was given the slot in its turn has posted. */

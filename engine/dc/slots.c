@@ -14,34 +14,31 @@
 #include "posted.h"
 #include "sq.h"
 
-/* -- lists ------------------------------------------------------------------------------------- */
+/* -- states ------------------------------------------------------------------------------------ */
 
-/* Free slots are a circle; a slot that nobody ever has is its end. */
-static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
+void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state)
 {
-	s->before = at->number;
-	s->next = at->next;
-	pool->slots[at->next].before = s->number;
-	at->next = s->number;
+	pool->in_state[s->state]--;
+	pool->in_state[state]++;
+	s->state = (uint8_t)state;
 }
 
-static void take_out(struct bsn_dc_pool *pool, const struct slot *s)
-{
-	pool->slots[s->before].next = s->next;
-	pool->slots[s->next].before = s->before;
-}
-
-/* The last one. */
+/* Free slots are a circle, whose end is a slot that nobody ever has. It comes last. */
 static void put_free(struct bsn_dc_pool *pool, struct slot *s)
 {
-	insert_after(pool, &pool->slots[free_end(pool)->before], s);
-	pool->free_count++;
+	struct slot *end = free_end(pool);
+
+	s->before = end->before;
+	s->next = end->number;
+	pool->slots[end->before].next = s->number;
+	end->before = s->number;
+	set_slot(pool, s, SLOT_FREE);
 }
 
 static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
 {
-	take_out(pool, s);
-	pool->free_count--;
+	pool->slots[s->before].next = s->next;
+	pool->slots[s->next].before = s->before;
 }
 
 /* The hand comes to it after all others. */
@@ -182,11 +179,8 @@ BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
 	s->peer->slot = NULL;
 	s->peer->hot.ep.sq = &pool->unbound;
-	if (s->is_revoked || s->has_turn) {
-		pool->revoked -= s->is_revoked;
-		pool->turns -= s->has_turn;
-		s->is_revoked = s->has_turn = false;
-	}
+	if (s->state != SLOT_BOUND)
+		set_slot(pool, s, SLOT_BOUND);
 	if (pool->waiters)
 		note_debt(pool, s);
 }
@@ -209,21 +203,17 @@ void forget_slot(struct slot *s)
 	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
-static void evict(struct bsn_dc_pool *pool, struct slot *s)
-{
-	pool->counters.evictions++;
-	leave_slot(pool, s);
-}
-
 /* Binds the slot to this peer, and takes it from the one that had it. */
 BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
 	if (s->peer) {
-		evict(pool, s);
+		pool->counters.evictions++;
+		leave_slot(pool, s);
 	} else {
 		pool->counters.bindings += s->last != peer;
 		remove_free(pool, s);
 		put_bound(pool, s);
+		set_slot(pool, s, SLOT_BOUND);
 	}
 	s->last = s->peer = peer; /* on plain verbs it is asked for meanwhile */
 	peer->slot = s;
@@ -232,12 +222,10 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, st
 
 void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
-	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
-		s->is_revoked = false;
-		pool->revoked--;
-	} else {
+	if (s->peer == peer) /* it lost the right to post, else it would not have asked */
+		set_slot(pool, s, SLOT_BOUND);
+	else
 		hand_over(pool, peer, s);
-	}
 	s->contention = 0;
 	s->of->seen_pi = s->sq->pi;
 	peer->hot.ctrl_bits = s->ctrl_bits;
@@ -254,8 +242,7 @@ void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 	to->contention = 0;
 	to->credit = 0;
 	if (peer->state == PEER_WAITS) {
-		to->is_revoked = true;
-		pool->revoked++;
+		set_slot(pool, to, SLOT_REVOKED);
 		return;
 	}
 	peer->hot.ctrl_bits = to->ctrl_bits;
@@ -265,8 +252,7 @@ void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
 	s->peer->hot.ep.sq = &pool->unbound;
-	s->is_revoked = true;
-	pool->revoked++;
+	set_slot(pool, s, SLOT_REVOKED);
 }
 
 /* -- the slots of an initiator ----------------------------------------------------------------- */
@@ -277,7 +263,7 @@ void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 
 	s->peer = NULL;
 	s->last = NULL;
-	s->is_out = s->has_failed = false;
+	s->has_failed = false;
 	s->end_pi = sq->retired;
 	put_free(pool, s);
 }
@@ -285,16 +271,13 @@ void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 /* Its peer keeps it. */
 void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
 {
-	if (s->is_out)
+	if (s->state == SLOT_OUT)
 		return;
 	if (s->peer)
 		remove_bound(pool, s);
 	else
 		remove_free(pool, s);
-	s->is_out = true;
-	pool->turns -= s->has_turn;
-	pool->revoked -= s->is_revoked;
-	s->has_turn = s->is_revoked = false;
+	set_slot(pool, s, SLOT_OUT);
 }
 
 void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
@@ -329,23 +312,9 @@ static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 	s->of = i;
 	s->sq = i->sq;
 	s->ctrl_bits = bits_of_stream(number % pool->streams);
-	s->is_out = i->is_spare;
+	s->state = SLOT_OUT;
 	s->end_pi = i->sq->pi;
 	s->number = (uint16_t)number;
-}
-
-static void make_end(struct bsn_dc_pool *pool, struct slot *s)
-{
-	const uint16_t number = (uint16_t)(s - pool->slots);
-
-	*s = (struct slot){
-		.of = &pool->initiators[0],
-		.sq = pool->initiators[0].sq,
-		.number = number,
-		.next = number,
-		.before = number,
-		.is_out = true,
-	};
 }
 
 int slots_make(struct bsn_dc_pool *pool)
@@ -360,8 +329,10 @@ int slots_make(struct bsn_dc_pool *pool)
 	if (!pool->slots || !pool->clock || !pool->heard || !pool->given ||
 	    (pool->streams > 1 && !pool->failures))
 		return -ENOMEM;
-	make_end(pool, free_end(pool));
+	free_end(pool)->number = free_end(pool)->next = free_end(pool)->before =
+		(uint16_t)pool->slot_count;
 	pool->contention = 1; /* that of none yet is 0 */
+	pool->in_state[SLOT_OUT] = pool->slot_count;
 	for (uint32_t k = 0; k < pool->slot_count; k++)
 		make_slot(pool, k);
 	enter_all(pool);

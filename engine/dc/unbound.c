@@ -22,7 +22,7 @@ static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *poo
 {
 	if (is_idle(pool, s))
 		return s;
-	if (!s->is_out || holds(pool, s) || !is_done(pool, s))
+	if (s->state != SLOT_OUT || holds(pool, s) || !is_done(pool, s))
 		return NULL;
 	forget_slot(s); /* another stream failed the initiator, but nothing of this peer */
 	return choose_slot(pool, peer);
