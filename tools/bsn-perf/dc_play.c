@@ -48,7 +48,8 @@ struct run {
 	struct histogram waited, took, overtaken; /* ns, ns, requests that were done meanwhile */
 };
 
-static __attribute__((format(printf, 3, 4))) int say(struct run *r, int err, const char *format, ...)
+static __attribute__((format(printf, 3, 4))) int say(struct run *r, int err, const char *format,
+						     ...)
 {
 	va_list args;
 
@@ -75,7 +76,7 @@ static void mark(const struct run *r, enum dc_counted what)
 		r->plan->meter->mark();
 }
 
-/* -- posting ------------------------------------------------------------------------------------- */
+/* -- posting ----------------------------------------------------------------------------------- */
 
 static int post(struct run *r, const struct peer *peer, uint32_t which)
 {
@@ -151,7 +152,7 @@ static int go_on(struct run *r, struct peer *peer)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* -- polling ------------------------------------------------------------------------------------- */
+/* -- polling ----------------------------------------------------------------------------------- */
 
 static int end_one(struct run *r, const struct bsn_completion *c)
 {
@@ -230,12 +231,13 @@ static int play_counted(struct run *r)
 	r->plan->meter->begin();
 	count_nothing(r);
 	err = play(r);
-	r->plan->meter->dump("regions", (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
+	r->plan->meter->dump("regions",
+			     (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
 	r->plan->meter->end();
 	return err;
 }
 
-/* -- what came of it ----------------------------------------------------------------------------- */
+/* -- what came of it --------------------------------------------------------------------------- */
 
 static double fairness_of(const struct run *r)
 {

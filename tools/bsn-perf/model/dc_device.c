@@ -44,7 +44,8 @@ static struct dc_request take_first(struct dc_device *d)
 		uint32_t child = 2 * at + 1;
 		if (child >= d->heap_count)
 			break;
-		if (child + 1 < d->heap_count && d->heap[child + 1].done_ns < d->heap[child].done_ns)
+		if (child + 1 < d->heap_count &&
+		    d->heap[child + 1].done_ns < d->heap[child].done_ns)
 			child++;
 		if (d->heap[child].done_ns >= last.done_ns)
 			break;
@@ -55,7 +56,8 @@ static struct dc_request take_first(struct dc_device *d)
 	return first;
 }
 
-void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, uint32_t target, uint32_t tag)
+void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, uint32_t target,
+		     uint32_t tag)
 {
 	struct dc_initiator *i = &d->initiators[initiator];
 	uint32_t *connected = &i->target[stream];
@@ -88,10 +90,11 @@ bool dc_device_end(struct dc_device *d, struct dc_request *done)
 	return true;
 }
 
-int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct dc_times *times, uint32_t count)
+int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct dc_times *times,
+		   uint32_t count)
 {
 	d->times = *times;
-	d->now_ns = 1; /* a program may take 0 for no time */
+	d->now_ns = 1;                 /* a program may take 0 for no time */
 	d->random = ~plan->crowd.seed; /* not the pattern's own dice */
 	d->count = count;
 	d->heap = calloc((size_t)plan->window + 2 * count, sizeof(*d->heap));

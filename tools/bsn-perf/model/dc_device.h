@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A device of DC initiators that has nothing but time: it counts connections, and says when a request is done.
- * Each stream of an initiator is connected to one target.
+ * A device of DC initiators that has nothing but time: it counts connections, and says when a
+ * request is done. Each stream of an initiator is connected to one target.
  */
 #ifndef DC_DEVICE_H
 #define DC_DEVICE_H
@@ -30,13 +30,17 @@ struct dc_device {
 };
 
 /* Of @count initiators; the requests of @plan may be outstanding, and two more of each. -ENOMEM. */
-int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct dc_times *times, uint32_t count);
+int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct dc_times *times,
+		   uint32_t count);
 void dc_device_free(struct dc_device *d);
 
 /* A request begins, to a target (1 and up). 0: it goes to nobody, so the stream stays connected. */
-void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, uint32_t target, uint32_t tag);
+void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, uint32_t target,
+		     uint32_t tag);
 
-/* At the time of its end: the request that is done first. false: there is none, and time goes by. */
+/*
+ * At the time of its end: the request that is done first. false: there is none, and time goes by.
+ */
 bool dc_device_end(struct dc_device *d, struct dc_request *done);
 
 /*

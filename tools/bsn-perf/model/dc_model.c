@@ -30,7 +30,7 @@ struct pool_model {
 	uint32_t ring_bb;
 };
 
-/* -- what the device does ------------------------------------------------------------------------ */
+/* -- what the device does ---------------------------------------------------------------------- */
 
 static uint32_t target_at(const struct pool_model *m, const struct dci *d, uint16_t index)
 {
@@ -52,8 +52,8 @@ static void read_rings(struct pool_model *m)
 			const struct bsn_posted posted = bsn_sq_posted_at(d->sq, d->seen);
 			const bool is_own = posted.opcode == BSN_OPCODE_NOP;
 
-			dc_device_begin(&m->model.device, i, posted.stream, is_own ? 0 : target_at(m, d, d->seen),
-					d->seen);
+			dc_device_begin(&m->model.device, i, posted.stream,
+					is_own ? 0 : target_at(m, d, d->seen), d->seen);
 			d->seen = (uint16_t)(d->seen + posted.count_bb);
 		}
 	}
@@ -74,11 +74,13 @@ static int complete_one(struct pool_model *m, struct bsn_completion *c)
 	if (bsn_sq_posted_at(sq, (uint16_t)r.tag).opcode == BSN_OPCODE_NOP)
 		return 0;
 	idle_hear(m->pool, &m->pool->initiators[r.initiator]);
-	*c = (struct bsn_completion){ .id = kept[0], .user = (void *)(uintptr_t)kept[1], .qpn = sq->qpn };
+	*c = (struct bsn_completion){ .id = kept[0],
+				      .user = (void *)(uintptr_t)kept[1],
+				      .qpn = sq->qpn };
 	return 1;
 }
 
-/* -- the stage ----------------------------------------------------------------------------------- */
+/* -- the stage --------------------------------------------------------------------------------- */
 
 static int make_peer(void *arg, uint32_t number, void *user)
 {
@@ -134,7 +136,7 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	figures->taken_early = m->model.device.taken_early;
 }
 
-/* -- life ---------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 static int make_dci(struct pool_model *m, uint32_t k)
 {
@@ -174,11 +176,13 @@ static uint32_t ring_for(const struct dc_plan *plan)
 	return ring_bb;
 }
 
-static int make(struct pool_model *m, const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy)
+static int make(struct pool_model *m, const struct dc_plan *plan, const struct dc_times *times,
+		enum dc_policy policy)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
 					       .streams = plan->streams,
-					       .policy = policy == DC_POLICY_hashed ? BSN_DC_HASHED : BSN_DC_LRU };
+					       .policy = policy == DC_POLICY_hashed ? BSN_DC_HASHED
+										    : BSN_DC_LRU };
 	int err;
 
 	m->pool = pool_new(&attr);
@@ -211,8 +215,8 @@ static void free_pool_model(struct dc_model *model)
 	free(m->page);
 }
 
-static int open_pool(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
-		     struct dc_model **model, struct dc_stage *stage)
+static int open_pool(const struct dc_plan *plan, const struct dc_times *times,
+		     enum dc_policy policy, struct dc_model **model, struct dc_stage *stage)
 {
 	struct pool_model *m = calloc(1, sizeof(*m));
 
@@ -235,8 +239,7 @@ static int open_pool(const struct dc_plan *plan, const struct dc_times *times, e
 static bool can_be(const struct dc_plan *plan)
 {
 	return plan->crowd.peers && plan->initiators && plan->streams && plan->operations &&
-	       plan->window && plan->window <= MOST_WINDOW &&
-	       plan->streams <= MOST_DC_STREAMS &&
+	       plan->window && plan->window <= MOST_WINDOW && plan->streams <= MOST_DC_STREAMS &&
 	       (uint64_t)plan->initiators * plan->streams < MOST_SLOTS;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UCX's policies, to compare with (src/uct/ib/mlx5/dc/dc_mlx5.h, enum uct_dc_tx_policy). A peer takes the initiator that
- * was given up last, and gives it up when all its requests are done. By dcs it keeps it as long as it goes on
- * posting; by dcs_quota it waits in line, too, once it has QUOTA requests outstanding and others wait.
- * A stream counts as an initiator.
+ * UCX's policies, to compare with (src/uct/ib/mlx5/dc/dc_mlx5.h, enum uct_dc_tx_policy). A peer
+ * takes the initiator that was given up last, and gives it up when all its requests are done. By
+ * dcs it keeps it as long as it goes on posting; by dcs_quota it waits in line, too, once it has
+ * QUOTA requests outstanding and others wait. A stream counts as an initiator.
  */
 #include "dc_device.h"
 
@@ -41,7 +41,7 @@ struct dcs {
 	struct bsn_dc_counters counters;
 };
 
-/* -- the line ------------------------------------------------------------------------------------ */
+/* -- the line ---------------------------------------------------------------------------------- */
 
 static int wait_in_line(struct dcs *d, uint32_t number)
 {
@@ -73,7 +73,7 @@ static void take_out(struct dcs *d, uint32_t number, uint32_t before)
 	peer->waits = false;
 }
 
-/* -- slots --------------------------------------------------------------------------------------- */
+/* -- slots ------------------------------------------------------------------------------------- */
 
 static void take_slot(struct dcs *d, uint32_t number)
 {
@@ -106,13 +106,14 @@ static int give_turns(struct dcs *d, struct bsn_completion *c, int n)
 		}
 		take_out(d, at, before);
 		take_slot(d, at);
-		c[given++] = (struct bsn_completion){ .user = d->peers[at].user, .opcode = BSN_DC_READY };
+		c[given++] = (struct bsn_completion){ .user = d->peers[at].user,
+						      .opcode = BSN_DC_READY };
 		d->counters.turns++;
 	}
 	return given;
 }
 
-/* -- the stage ----------------------------------------------------------------------------------- */
+/* -- the stage --------------------------------------------------------------------------------- */
 
 static int make_peer(void *arg, uint32_t number, void *user)
 {
@@ -128,7 +129,8 @@ static void begin(struct dcs *d, uint32_t number, uint64_t id)
 	d->ids[tag] = id;
 	d->slot_of_tag[tag] = at;
 	d->slots[at].outstanding++;
-	dc_device_begin(&d->model.device, (uint16_t)(at % d->initiators), at / d->initiators, number + 1, tag);
+	dc_device_begin(&d->model.device, (uint16_t)(at % d->initiators), at / d->initiators,
+			number + 1, tag);
 }
 
 static int post(void *arg, uint32_t number, uint64_t id)
@@ -155,7 +157,8 @@ static int poll_one(void *arg, struct bsn_completion *c, int n)
 	if (!dc_device_end(&d->model.device, &r))
 		return 0;
 	at = d->slot_of_tag[r.tag];
-	*c = (struct bsn_completion){ .id = d->ids[r.tag], .user = d->peers[d->slots[at].peer].user };
+	*c = (struct bsn_completion){ .id = d->ids[r.tag],
+				      .user = d->peers[d->slots[at].peer].user };
 	d->free_tags[d->free_tag_count++] = r.tag;
 	if (!--d->slots[at].outstanding)
 		give_up(d, at);
@@ -170,7 +173,7 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	figures->taken_early = d->model.device.taken_early;
 }
 
-/* -- life ---------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 static void free_dcs(struct dc_model *model)
 {
