@@ -79,10 +79,7 @@ static void note_use(struct initiator *i)
 	const uint16_t done = bsn_sq_done(i->sq);
 
 	if ((int16_t)(done - i->seen_pi) > 0) {
-		const uint64_t bit = 1ull << bsn_sq_posted_at(i->sq, done).stream % MOST_DC_STREAMS;
-
-		i->often |= i->used & bit;
-		i->used |= bit;
+		i->used |= 1ull << bsn_sq_posted_at(i->sq, done).stream % MOST_DC_STREAMS;
 		i->seen_pi = done;
 	}
 }
@@ -110,50 +107,32 @@ static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i
 		       : i->bound;
 }
 
+static struct slot *first_of(const struct initiator *i, uint64_t streams)
+{
+	return &i->slots[__builtin_ctzll(streams)];
+}
+
 /*
- * The streams among @of that were not used, if possible those after the one that was taken
- * last. If all were used, this is forgotten: the clock's one use is left to those that were
- * used often.
+ * Of the next initiators, the first that has an idle stream which was not used. Where all idle
+ * ones were, this is forgotten.
  */
-static uint64_t unused_streams(struct initiator *i, uint64_t of)
-{
-	const uint64_t unused = of & ~i->used, ahead = unused & ~i->passed;
-
-	if (!unused) {
-		i->used = i->often;
-		i->often = i->passed = 0;
-	}
-	return ahead ? ahead : unused;
-}
-
-/* The first of them. */
-static struct slot *take_stream(struct initiator *i, uint64_t bits)
-{
-	i->passed = bits ^ (bits - 1);
-	return &i->slots[__builtin_ctzll(bits)];
-}
-
-/* Of the next initiators, the first that has an idle stream which was not used. */
 static struct slot *find_stream(struct bsn_dc_pool *pool)
 {
-	struct initiator *best = NULL;
-	uint64_t best_idle = 0;
+	struct slot *best = NULL;
 
 	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
 		struct initiator *i = next_in_clock(pool);
 		const uint64_t idle = idle_streams(pool, i);
-		uint64_t unused;
 
 		note_use(i);
+		if (idle & ~i->used)
+			return first_of(i, idle & ~i->used);
 		if (!idle)
 			continue;
-		unused = unused_streams(i, idle);
-		if (unused)
-			return take_stream(i, unused);
-		best = i;
-		best_idle = idle;
+		i->used = 0;
+		best = first_of(i, idle);
 	}
-	return best ? take_stream(best, best_idle) : find_later(pool);
+	return best ? best : find_later(pool);
 }
 
 /* -- least recently used ----------------------------------------------------------------------- */

@@ -173,8 +173,6 @@ struct gate {
  * @owner: is told of its queue's failures
  * @bound: a bit each of its streams that a peer is bound to
  * @used: of these: a look saw that it was used
- * @often: of these: more than one look did
- * @passed: of its streams: up to the one that was taken last
  * @seen_pi: where the request begins that was polled last when a policy looked, or that took a
  *	slot after that
  * @read_pi: its queue's index up to which the ring was read for the streams of requests
@@ -191,7 +189,7 @@ struct initiator {
 	struct bsn_qp *qp;
 	struct bsn_sq *sq;
 	struct slot *slots;
-	uint64_t bound, used, often, passed;
+	uint64_t bound, used;
 	uint32_t read_pi;
 	uint32_t generation;
 	uint32_t failed_streams, held_slots; /* @held_slots: that have something held */
