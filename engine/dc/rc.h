@@ -95,13 +95,11 @@ int rc_target_accept(struct rc_target *target);
 struct rc_queue {
 	struct bsn_sq hot; /* first */
 	struct bsn_qp *qp;
-	const uint32_t *polls; /* that the pool did */
-	uint32_t seen_polls;   /* when it was last looked what is done */
 	uint32_t depth;
 };
 
 /* NULL: no memory. @depth: requests that may be outstanding; the QP takes one more. */
-struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth, const uint32_t *polls);
+struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth);
 void rc_queue_free(struct rc_queue *queue);
 /* Takes over what was polled. */
 void rc_queue_look(struct rc_queue *queue);

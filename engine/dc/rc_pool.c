@@ -61,7 +61,6 @@ struct rc_pool {
 	struct bsn_address address; /* of @talk */
 	uint64_t wait_ns;
 	unsigned most_times;
-	uint32_t polls;
 	uint32_t serial;
 	uint32_t joining; /* connections that are RC_ASKED or RC_ANSWERED */
 	uint32_t parting_count;
@@ -231,7 +230,6 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	const uint32_t talk = bsn_qp_number(pool->rc->talk.qp);
 	int kept = 0;
 
-	pool->rc->polls++;
 	for (int k = 0; k < n; k++) {
 		if (c[k].qpn == talk)
 			hear(pool, &c[k]);
@@ -467,7 +465,7 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 
 	if (err)
 		return err;
-	queue = rc_queue_make(i->qp, depth_of(attr), &pool->rc->polls);
+	queue = rc_queue_make(i->qp, depth_of(attr));
 	if (!queue)
 		return fail(ENOMEM, "no memory");
 	i->sq = &queue->hot;

@@ -68,7 +68,7 @@ static void a_queue_takes_sixteen(struct bench *b)
 	unmake(&r);
 }
 
-/* Many more peers than slots, each in turn, and all is done before the next. */
+/* Many more peers than slots, each in turn, and all is done before the next. A stream may keep its peer. */
 static void a_miss_binds_once_by_each_policy(struct bench *b)
 {
 	static const unsigned initiators[] = { 2, 8 }, streams[] = { 1, 3 };
@@ -86,7 +86,7 @@ static void a_miss_binds_once_by_each_policy(struct bench *b)
 		for (unsigned id = 0; id < 4 * PEERS; id++) {
 			const uint64_t before = counters_of(&r).bindings;
 			write_and_finish(&r, (int)(id % PEERS), id);
-			assert_int_equal(counters_of(&r).bindings, before + 1);
+			assert_in_range(counters_of(&r).bindings, before + (attr.streams == 1), before + 1);
 		}
 		unmake(&r);
 	}
