@@ -17,8 +17,6 @@
 #define MOST_WAIT_NS    1000000000u
 #define FAREWELL_NS     5000000u
 
-enum { DEFAULT_DEPTH = 64 };
-
 enum rc_state {
 	RC_APART,
 	RC_ASKED,
@@ -443,18 +441,13 @@ int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_addre
 	return err;
 }
 
-static uint32_t depth_of(const struct bsn_dc_pool_attr *attr)
-{
-	return attr->send_depth ? attr->send_depth : DEFAULT_DEPTH;
-}
-
 static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t k)
 {
 	const struct bsn_qp_attr qp = { .type = BSN_QP_RC,
 					.cq = pool->cq,
 					.lane = attr->lane,
 					.pd = attr->pd,
-					.send_depth = depth_of(attr) + 1,
+					.send_depth = attr->send_depth + 1,
 					.recv_depth = 1,
 					.max_send_sge = attr->max_send_sge,
 					.max_inline = attr->max_inline,
@@ -465,7 +458,7 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 
 	if (err)
 		return err;
-	queue = rc_queue_make(i->qp, depth_of(attr));
+	queue = rc_queue_make(i->qp, attr->send_depth);
 	if (!queue)
 		return fail(ENOMEM, "no memory");
 	i->sq = &queue->hot;
@@ -500,8 +493,8 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 
 	/* Of each initiator one more, for a marker, and the receive that it has to have. */
 	if (!err)
-		err = pool_bring_cq(pool, attr, pool->count * (depth_of(attr) + 2) + RC_TALK_SLOTS,
-				    0);
+		err = pool_bring_cq(pool, attr,
+				    pool->count * (attr->send_depth + 2) + RC_TALK_SLOTS, 0);
 	if (!err)
 		err = talk_open(&pool->rc->talk, pool->device, attr->pd, pool->cq);
 	if (!err)
