@@ -92,12 +92,15 @@ struct bsn_peer {
  * struct bsn_sq_path - takes the place of the functions that post, ring and cancel, of a queue that
  * has no ring (plain verbs), or whose posts are looked at first (checks); the queue is open
  * @room: requests that would be taken now
+ * @bind: brings the endpoint to another queue, which has room: 0 or a negative errno, with words. NULL: this one
+ *	stands for no other
  */
 struct bsn_sq_path {
 	int (*post)(struct bsn_ep *ep, const struct bsn_request *r);
 	int (*ring)(struct bsn_sq *sq);
 	int (*cancel)(struct bsn_sq *sq);
 	uint32_t (*room)(struct bsn_sq *sq);
+	int (*bind)(struct bsn_ep *ep);
 };
 
 /** enum bsn_recvs - how the receive of a message is completed, if its data are in memory */
@@ -152,6 +155,14 @@ struct bsn_route {
 };
 
 /**
+ * struct bsn_sq_owner - is told of each failure of a queue before the program is
+ * @failed: in a poll of its CQ. Return: whether the program is told, too
+ */
+struct bsn_sq_owner {
+	bool (*failed)(struct bsn_sq_owner *owner, struct bsn_completion *c);
+};
+
+/**
  * struct bsn_sq - hot state of a send queue
  *
  * A poster and a poller may be different threads. The poller release-stores @route.done, and the
@@ -200,6 +211,7 @@ struct bsn_route {
  * @count_doorbells: of 8 bytes
  * @count_rung: bytes of blocks published by those; all others were by BlueFlame
  * @held_ops: opcodes that only its path takes
+ * @owner: NULL: none
  */
 struct bsn_sq {
 	/* the poster's line */
@@ -257,6 +269,7 @@ struct bsn_sq {
 	uint64_t count_doorbells;
 	uint64_t count_rung;
 	uint64_t held_ops;
+	struct bsn_sq_owner *owner;
 };
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */

@@ -4,6 +4,8 @@
 #include "lag.h"
 
 #include <infiniband/mlx5dv.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bsn_cmd.h"
@@ -481,4 +483,22 @@ unsigned provider_lag_ports(struct ibv_context *context)
 int provider_lag_port_set(struct ibv_qp *qp, unsigned port)
 {
 	return provider_error_of_int(mlx5dv_modify_qp_lag_port(qp, (uint8_t)port));
+}
+
+/* -- what a device counts ------------------------------------------------------------------------ */
+
+bool provider_dc_connects(const struct ibv_context *context, struct provider_dc_connects *counted)
+{
+	char path[IBV_SYSFS_PATH_MAX + 16];
+	bool is_told;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/dc_connects", context->device->ibdev_path);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	is_told = fscanf(file, "connect %" SCNu64 " reconnect %" SCNu64, &counted->all,
+			 &counted->again) == 2;
+	fclose(file);
+	return is_told;
 }

@@ -166,6 +166,17 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 			 uint32_t *key);
 void provider_mkey_destroy(void *handle);
 
+/*
+ * Connections of the process's DC initiators, as the device counts them: all, and those of them to a
+ * target that was only idle for too long. false: it does not tell. No public source has such a counter
+ * of a ConnectX: its targets are counted, for a whole port, in hw_counters/rx_dct_connect (Linux
+ * drivers/infiniband/hw/mlx5/counters.c).
+ */
+struct provider_dc_connects {
+	uint64_t all, again;
+};
+bool provider_dc_connects(const struct ibv_context *context, struct provider_dc_connects *counted);
+
 /* The address vector of an AH, BSN_AV_UD_GRH_SIZE bytes, QPN and Q_Key not yet in it. */
 int provider_ah_av(struct ibv_ah *ah, void *av);
 

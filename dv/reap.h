@@ -75,4 +75,10 @@ bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_co
 /* Keeps a queue's first failure. */
 void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c);
 
+/* Tells the owner of a queue, if it has one. Returns whether the program is told, too. */
+static inline bool bsn_sq_tell_owner(const struct bsn_sq *sq, struct bsn_completion *c)
+{
+	return !sq->owner || sq->owner->failed(sq->owner, c);
+}
+
 #endif

@@ -233,7 +233,7 @@ static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
 	if (is_own)
 		c->id = 0;
 	bsn_route_keep_error(route, c);
-	return !is_own;
+	return !is_own && bsn_sq_tell_owner(route->sq, c);
 }
 
 /*

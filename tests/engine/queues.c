@@ -496,8 +496,8 @@ static void several_threads_poll_one_cq(struct bench *b)
 	struct bsn_qp *qp[2];
 
 	ok(bsn_cq_create(b->device, &shared, &p.cq));
-	own_poll = cq_of(p.cq)->unlocked;
-	cq_of(p.cq)->unlocked = &slow;
+	own_poll = cq_of(p.cq)->behind;
+	cq_of(p.cq)->behind = &slow;
 	for (int i = 0; i < POLLERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, poll_with_others, &p), 0);
 	for (uint32_t n = 0; n < POLLED && !p.is_wrong;) {
