@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../explain/explain.h"
+#include "../text/text.h"
 #include "html_fields.h"
 #include "kinds.h"
 #include "print_explain.h"
@@ -58,17 +59,20 @@ static struct {
 	bool is_used[OPCODES];
 } html;
 
+/* Characters that a terminal may obey. */
+#define CONTROLS "\1\2\3\4\5\6\7\b\v\f\r\16\17\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37\177"
+
 /* -- text --------------------------------------------------------------------------------------- */
 
 static void put(const char *text)
 {
 	while (*text) {
-		const size_t plain = strcspn(text, "<>&\"");
+		const size_t plain = strcspn(text, "<>&\"" CONTROLS);
 
 		fwrite(text, 1, plain, stdout);
 		text += plain;
 		if (*text)
-			printf("&#%d;", *text++);
+			printf("&#%d;", text_printable(*text++));
 	}
 }
 
