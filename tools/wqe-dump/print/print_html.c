@@ -59,21 +59,27 @@ static struct {
 	bool is_used[OPCODES];
 } html;
 
-/* Characters that a terminal may obey. */
-#define CONTROLS "\1\2\3\4\5\6\7\b\v\f\r\16\17\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37\177"
-
 /* -- text --------------------------------------------------------------------------------------- */
 
 static void put(const char *text)
 {
 	while (*text) {
-		const size_t plain = strcspn(text, "<>&\"" CONTROLS);
+		const size_t plain = strcspn(text, "<>&\"");
 
 		fwrite(text, 1, plain, stdout);
 		text += plain;
 		if (*text)
-			printf("&#%d;", text_printable(*text++));
+			printf("&#%d;", *text++);
 	}
+}
+
+static void put_name(const char *name)
+{
+	char clean[SUMMARY_BYTES];
+
+	snprintf(clean, sizeof(clean), "%s", name);
+	text_clean(clean);
+	put(clean);
 }
 
 static const char *opcode_name(unsigned opcode)
@@ -390,7 +396,7 @@ static void put_picture(const struct picture *picture)
 	const struct ring *ring = &picture->ring;
 
 	fputs("<section class=\"ring\"><h2>", stdout);
-	put(picture->file ? picture->file : "");
+	put_name(picture->file ? picture->file : "");
 	fputs(": ", stdout);
 	put(ring->name);
 	if (ring->qpn.is_known)
@@ -459,7 +465,7 @@ static void note_unread(struct sink *sink, const char *file, unsigned long line,
 {
 	(void)sink;
 	fputs("<p class=\"wrong\">", stdout);
-	put(file);
+	put_name(file);
 	if (line)
 		printf(":%lu", line);
 	fputs(": not read: ", stdout);
