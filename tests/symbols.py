@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The libraries export what the map names and what the public headers declare. Speaks TAP.
+"""A library exports what its map names and what its public headers declare. Speaks TAP.
 
-usage: symbols.py SHARED STATIC MAP INCLUDE_FLAG... -- HEADER...
+usage: symbols.py SHARED STATIC MAP INCLUDE_FLAG... -- HEADER... [-- HEADER...]
+
+STATIC: the archive whose names that are no interface are local; '-' for none
+HEADER: its own; after another '--' those of another library, which its own include
 """
 
 import fnmatch
@@ -49,15 +52,27 @@ def declared(flags, headers):
     return names
 
 
+def split(rest):
+    """The three lists that are separated by '--'."""
+    lists = [[]]
+    for word in rest:
+        if word == '--':
+            lists.append([])
+        else:
+            lists[-1].append(word)
+    return (lists + [[]])[:3]
+
+
 def main():
     library, archive, path, *rest = sys.argv[1:]
-    flags, headers = rest[:rest.index('--')], rest[rest.index('--') + 1:]
+    flags, headers, others = split(rest)
     symbols, unversioned = exported(library)
-    patterns, names = named(path), declared(flags, headers)
+    patterns, names = named(path), declared(flags, headers) - declared(flags, others)
     checks = {
         'every exported symbol is declared in a public header': symbols - names,
         'what a public header declares is exported': names - symbols,
-        'the static library exports the same': exported_by_archive(archive) ^ symbols,
+        'the static library exports the same':
+            exported_by_archive(archive) ^ symbols if archive != '-' else [],
         'each line of the map names something': {
             pattern for pattern in patterns if not fnmatch.filter(symbols, pattern)},
         'the map is sorted and says nothing twice': {
