@@ -135,7 +135,7 @@ void bsn_cq_kill(struct bsn_cq *cq, int error);
  * Context: the CQ's thread. Poll once more afterwards, before waiting: what came in between raises
  * no event of its own if it came before the arm.
  */
-BSN_API void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
+void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
 
 /* -- one CQE --------------------------------------------------------------------------------- */
 

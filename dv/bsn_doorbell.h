@@ -64,7 +64,7 @@ enum bsn_store {
 #endif
 
 /** bsn_store_name - "8x8", "4x16", …; NULL for a number that is no store */
-BSN_API const char *bsn_store_name(enum bsn_store store);
+const char *bsn_store_name(enum bsn_store store);
 
 /** bsn_store_supported - whether this CPU can; BSN_STORE_AUTO is always supported */
 int bsn_store_supported(enum bsn_store store);

@@ -84,12 +84,20 @@ struct bsn_feature {
 
 #define BSN_FEATURES_MAX 24
 
-/** struct bsn_device_info - what was found out about a device */
+/**
+ * struct bsn_device_info - what was found out about a device
+ * @store_name: of @store: "8x8", "4x16", …
+ * @verbs: libibverbs' context of the device, for what Bunsen does not do
+ * @event_fd: readable when an event waits: bsn_device_get_event()
+ */
 struct bsn_device_info {
 	const char *name;
+	struct ibv_context *verbs;
+	int event_fd;
 	enum bsn_path path;
 	const char *path_why; /* a sentence */
 	enum bsn_store store;
+	const char *store_name;
 	const char *link_layer; /* "InfiniBand", "Ethernet" */
 	const char *port_state;
 	uint8_t port;
@@ -126,9 +134,6 @@ BSN_API int bsn_device_close(struct bsn_device *device);
 /** bsn_device_info - lives as long as the device */
 BSN_API const struct bsn_device_info *bsn_device_info(const struct bsn_device *device);
 
-/** bsn_device_verbs - libibverbs' context of the device, for what Bunsen does not do */
-BSN_API struct ibv_context *bsn_device_verbs(struct bsn_device *device);
-
 /** enum bsn_event_object - what an event is about */
 enum bsn_event_object { BSN_EVENT_DEVICE, BSN_EVENT_PORT, BSN_EVENT_CQ, BSN_EVENT_QP, BSN_EVENT_SRQ };
 
@@ -145,9 +150,6 @@ struct bsn_event {
 	struct bsn_rq *srq;
 	const char *name;
 };
-
-/** bsn_device_event_fd - readable when an event waits */
-BSN_API int bsn_device_event_fd(const struct bsn_device *device);
 
 /**
  * bsn_device_get_event - takes one event; never blocks

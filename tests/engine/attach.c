@@ -119,7 +119,7 @@ static struct app *start_app(struct bench *b, enum ibv_qp_type type, bool signal
 	assert_non_null(a);
 	memset(a, 0, sizeof(*a));
 	a->b = b;
-	a->context = ibv_open_device(bsn_device_verbs(b->device)->device);
+	a->context = ibv_open_device(bsn_device_info(b->device)->verbs->device);
 	assert_non_null(a->context);
 	a->pd = ibv_alloc_pd(a->context);
 	a->mr = ibv_reg_mr(a->pd, a->memory, BYTES, rights);
@@ -946,7 +946,7 @@ static void an_attached_context_keeps_its_files(struct bench *b)
 
 	assert_false(fcntl(a->context->async_fd, F_GETFL) & O_NONBLOCK);
 	assert_int_equal(bsn_device_get_event(a->device, &event), -EAGAIN);
-	assert_int_equal(bsn_device_event_fd(a->device), a->context->async_fd);
+	assert_int_equal(bsn_device_info(a->device)->event_fd, a->context->async_fd);
 	stop_app(a);
 }
 

@@ -103,7 +103,7 @@ static int try_open(struct attempt *a)
 
 static int try_device_attach(struct attempt *a)
 {
-	struct ibv_context *context = bsn_device_verbs(a->b->device);
+	struct ibv_context *context = bsn_device_info(a->b->device)->verbs;
 	const int err = TRY(a, bsn_device_attach(context, NULL, OUT(a, bsn_device)));
 
 	if (!err)
@@ -224,7 +224,7 @@ static int try_ud(struct attempt *a)
 /* Attaches an application's QP. The application gets it back, whether or not attaching succeeds. */
 static int try_attach(struct attempt *a)
 {
-	struct ibv_context *context = bsn_device_verbs(a->b->device);
+	struct ibv_context *context = bsn_device_info(a->b->device)->verbs;
 	const struct bsn_attach_attr attr = { .register_is_ours = true };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 } };
 	struct ibv_pd *pd = ibv_alloc_pd(context);

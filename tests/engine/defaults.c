@@ -99,7 +99,7 @@ static struct bsn_qp *make_connected(struct bsn_device *device, struct bsn_cq *c
 /* libmlx5 gives each of these QPs a register, and keeps the registers for later QPs. */
 static void take_registers(struct bsn_device *device)
 {
-	struct ibv_context *context = bsn_device_verbs(device);
+	struct ibv_context *context = bsn_device_info(device)->verbs;
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
 	struct ibv_qp_init_attr init = {

@@ -9,7 +9,7 @@
 
 static bool is_readable(const struct bench *b)
 {
-	struct pollfd file = { .fd = bsn_device_event_fd(b->device), .events = POLLIN };
+	struct pollfd file = { .fd = bsn_device_info(b->device)->event_fd, .events = POLLIN };
 
 	return poll(&file, 1, 0) == 1;
 }

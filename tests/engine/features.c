@@ -666,7 +666,7 @@ static struct applications make_applications(struct bench *b)
 	};
 	struct applications made;
 
-	made.cq = ibv_create_cq(bsn_device_verbs(b->device), 63, NULL, NULL, 0);
+	made.cq = ibv_create_cq(bsn_device_info(b->device)->verbs, 63, NULL, NULL, 0);
 	assert_non_null(made.cq);
 	init.send_cq = init.recv_cq = made.cq;
 	made.qp = ibv_create_qp(bsn_qp_verbs(b->qp[0])->pd, &init);

@@ -182,7 +182,7 @@ static void a_group_takes_so_many_members(struct bench *b)
 	struct bsn_cq *cq;
 	int most;
 
-	assert_int_equal(ibv_query_device(bsn_device_verbs(b->device), &limits), 0);
+	assert_int_equal(ibv_query_device(bsn_device_info(b->device)->verbs, &limits), 0);
 	most = limits.max_mcast_qp_attach;
 	assert_in_range(most, 1, 255);
 	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 2048 }, &cq));

@@ -173,7 +173,7 @@ static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_rec
 
 static void a_refused_receive_costs_no_room(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_context *context = bsn_device_info(b->device)->verbs;
 	const struct bsn_sge into = bench_sge(b, 1, 0, 64);
 	int (*real)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 	struct bsn_outstanding outstanding;
@@ -201,7 +201,7 @@ static int fail_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static void a_poll_that_fails_is_an_error_for_ever(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_context *context = bsn_device_info(b->device)->verbs;
 	int (*real)(struct ibv_cq *, int, struct ibv_wc *) = context->ops.poll_cq;
 	struct bsn_completion c[2];
 
@@ -254,7 +254,7 @@ static int give_kept(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static void completions_of_an_earlier_life_are_dropped(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_context *context = bsn_device_info(b->device)->verbs;
 	const struct bsn_sge into = bench_sge(b, 0, 0, 64);
 	struct bsn_completion c[2];
 	struct bsn_counters counters;

@@ -285,7 +285,7 @@ static void what_cannot_be_destroyed_stays(struct bench *b)
 					 .recv_cq = bsn_qp_verbs(b->qp[0])->send_cq,
 					 .cap = { 1, 1, 1, 1, 0 },
 					 .qp_type = IBV_QPT_RC };
-	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
 	struct ibv_qp *foreign = ibv_create_qp(pd, &init);
 
 	assert_non_null(foreign);

@@ -180,7 +180,7 @@ static void an_initiator_is_attached(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
-	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
 	struct ibv_mr *mr = ibv_reg_mr(pd, bench_at(b, 0, 0), LENGTH, IBV_ACCESS_LOCAL_WRITE);
 	struct bsn_sge own = local;
 	struct ibv_cq *cq;
