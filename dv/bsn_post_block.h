@@ -235,18 +235,6 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 				  data, remote, imm, id);
 }
 
-/** bsn_post_atomic - a call: an atomic waits for its answer anyway */
-BSN_ALWAYS_INLINE int bsn_post_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-				      const struct bsn_remote *remote, uint64_t swap_add,
-				      uint64_t compare, uint64_t id, uint32_t flags)
-{
-	const uint64_t operand[2] = { swap_add, compare };
-
-	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
-	return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1u), sge, remote, operand, id);
-}
-
 /** bsn_post_any - bsn_post() */
 BSN_ALWAYS_INLINE int bsn_post_any(struct bsn_ep *ep, const struct bsn_wr *wr)
 {

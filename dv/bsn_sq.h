@@ -249,11 +249,6 @@ BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_s
 BSN_API int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 			       const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
-/** bsn_sq_post_atomic - operands: swap or add, compare */
-BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			       const struct bsn_remote *remote, const uint64_t operand[2],
-			       uint64_t id);
-
 /** bsn_sq_post_wr - any request */
 BSN_API int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
 
