@@ -146,7 +146,7 @@ BSN_ALWAYS_INLINE int bsn_post_sges(struct bsn_ep *ep, unsigned opcode, const st
 	unsigned n;
 
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
+		return bsn_post(NULL, NULL); /* refuses it, in words */
 	if (!__builtin_constant_p(count) || count - 1 >= BSN_BLOCK_SGES)
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	sq = ep->sq;
@@ -220,7 +220,7 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 	const uint8_t *const bytes = (const uint8_t *)data;
 
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
+		return bsn_post(NULL, NULL); /* refuses it, in words */
 	if ((is_known ? ds <= BSN_BLOCKS_MAX * BSN_BB_DS
 		      : BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) && /* each queue takes as many */
 	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
@@ -233,12 +233,6 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 	return bsn_sq_post_inline(ep,
 				  BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)),
 				  data, remote, imm, id);
-}
-
-/** bsn_post_any - bsn_post() */
-BSN_ALWAYS_INLINE int bsn_post_any(struct bsn_ep *ep, const struct bsn_wr *wr)
-{
-	return BSN_IS_NULL(ep) ? bsn_sq_no_endpoint() : bsn_sq_post_wr(ep, wr);
 }
 
 /* -- prepared requests ------------------------------------------------------------------------ */
@@ -270,7 +264,7 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 	uint8_t *wqe, *reg;
 
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
+		return bsn_post(NULL, NULL); /* refuses it, in words */
 	if (!bsn_has_room(ep->sq, BSN_BB_DS, flags & ~(uint32_t)BSN_F_INLINE))
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	sq = ep->sq;

@@ -229,9 +229,11 @@ struct bsn_mr_attr {
 /**
  * bsn_mr_register - lets the device reach @length bytes at @addr
  *
- * Other kinds of regions are in bsn_region.h.
+ * @addr NULL and @length SIZE_MAX, on demand and without an IOVA, are all addresses of the process (an
+ * implicit region): nothing is pinned, and a request that meets a page which is not mapped fails. Other
+ * kinds of regions are in bsn_region.h.
  * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped; -EINVAL an IOVA at
- * another place in its page; -EOPNOTSUPP on demand, and the device cannot.
+ * another place in its page; -EOPNOTSUPP on demand, and the device cannot; or no implicit regions.
  */
 BSN_API int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 			    const struct bsn_mr_attr *attr, struct bsn_mr **mr);

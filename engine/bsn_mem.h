@@ -44,24 +44,20 @@ struct bsn_mem_source {
 	void (*release)(void *arg, const struct bsn_mem_block *block);
 };
 
-/** bsn_mem_plain - anonymous pages of the machine's own size */
-BSN_API const struct bsn_mem_source *bsn_mem_plain(void);
-
 /**
- * bsn_mem_thp - anonymous pages, aligned and advised so that the kernel makes huge ones of them
- *
- * Refuses with -EOPNOTSUPP where /sys/kernel/mm/transparent_hugepage/enabled says never. The kernel may
- * still give plain pages: bsn_buf_info() counts.
+ * enum bsn_mem_kind - the sources that the library has
+ * @BSN_MEM_PLAIN: anonymous pages of the machine's own size
+ * @BSN_MEM_THP: anonymous pages, aligned and advised so that the kernel makes huge ones of them.
+ *	-EOPNOTSUPP where /sys/kernel/mm/transparent_hugepage/enabled says never. The kernel may still
+ *	give plain pages: bsn_buf_info() counts
+ * @BSN_MEM_HUGETLB: pages of the kernel's hugepage pools, by mmap() with MAP_HUGETLB. Without a page
+ *	size: the machine's default one, 2 MB on x86-64. -EINVAL a size that the machine does not have;
+ *	-ENOMEM too few of them are free
  */
-BSN_API const struct bsn_mem_source *bsn_mem_thp(void);
+enum bsn_mem_kind { BSN_MEM_PLAIN, BSN_MEM_THP, BSN_MEM_HUGETLB };
 
-/**
- * bsn_mem_hugetlb - pages of the kernel's hugepage pools, by mmap() with MAP_HUGETLB
- *
- * Without a page size: the machine's default one, 2 MB on x86-64. -EINVAL a size that the machine does not
- * have; -ENOMEM too few of them are free.
- */
-BSN_API const struct bsn_mem_source *bsn_mem_hugetlb(void);
+/** bsn_mem_source - one of the library's sources; NULL: no such kind */
+BSN_API const struct bsn_mem_source *bsn_mem_source(enum bsn_mem_kind kind);
 
 /**
  * bsn_error_set - for sources: what bsn_error_text() is to say
@@ -86,10 +82,10 @@ BSN_API int bsn_error_set(int error, const char *text);
  * Tried in turn, until one gives memory that can be registered:
  *
  *	1. the source that is named, with the page size that is named;
- *	2. bsn_mem_hugetlb() with each page size of the machine that is no longer than the buffer, nor
+ *	2. BSN_MEM_HUGETLB with each page size of the machine that is no longer than the buffer, nor
  *	   than @page_bytes if that is given, the largest first;
- *	3. bsn_mem_thp() if a huge page is no longer than the buffer, nor than @page_bytes;
- *	4. bsn_mem_plain().
+ *	3. BSN_MEM_THP if a huge page is no longer than the buffer, nor than @page_bytes;
+ *	4. BSN_MEM_PLAIN.
  */
 struct bsn_mem_attr {
 	const struct bsn_mem_source *source;
@@ -119,9 +115,6 @@ struct bsn_buf_info {
  * Return: 0; -EINVAL memory that bsn_buf_alloc() did not make.
  */
 BSN_API int bsn_buf_info(const struct bsn_mr *buf, struct bsn_buf_info *info);
-
-/** bsn_mem_translations - the same estimate for any memory; 0: not known, or not mapped */
-BSN_API uint64_t bsn_mem_translations(const void *addr, size_t length);
 
 BSN_HEADER_END
 

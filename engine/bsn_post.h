@@ -117,10 +117,6 @@ BSN_POST_API int bsn_send_inval(struct bsn_ep *ep, const struct bsn_sge *local, 
 			   uint64_t id, unsigned flags)
 BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND_INVAL, local, 1, NULL, rkey, id, flags))
 
-/** bsn_post - any request: several SGEs, inline data from several pieces, every opcode */
-BSN_POST_API int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
-BSN_BODY(bsn_post_any(ep, wr))
-
 /** bsn_post_prepared - a request made by bsn_prepare() */
 BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				   unsigned flags)

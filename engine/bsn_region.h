@@ -18,16 +18,6 @@ extern "C" {
 #endif
 
 /**
- * bsn_mr_register_implicit - all addresses of the process, paged on demand
- *
- * Nothing is pinned. A request that meets a page which is not mapped fails.
- * Context: a control call; @attr may have no IOVA.
- * Return: 0; -EOPNOTSUPP the device has no implicit regions; -EINVAL.
- */
-BSN_API int bsn_mr_register_implicit(struct bsn_device *device, const struct bsn_mr_attr *attr,
-				     struct bsn_mr **mr);
-
-/**
  * bsn_mr_register_null - reads bring zeroes, writes go nowhere
  *
  * For local SGEs of any address, as holes of a layout, or to drop part of a message. Peers have no key: @rkey

@@ -104,6 +104,7 @@ struct bsn_device {
 	pthread_mutex_t cq_lock; /* of what queues take of CQs: entries, a lane */
 	pthread_mutex_t lock; /* of the lists below, and of endpoints' numbers */
 	void *keys;           /* of memory: mem/keys.h */
+	void *windows;        /* by rkey: mem/window.c */
 	atomic_uint keys_removed;
 	uint32_t removed[KEYS_REMEMBERED]; /* the last ones */
 	struct bsn_mkey_pool *mkey_pools;

@@ -447,7 +447,7 @@ static void a_peer_may_invalidate(struct bench *b)
 	expect(&r, 0, 0, 3, BSN_OPCODE_SEND_INVAL, IBV_WC_SUCCESS);
 	assert_int_equal(bsn_poll(r.into, r.done, MAX_DONE), 1);
 	assert_int_equal(r.done[0].flags & BSN_C_INVAL ? r.done[0].imm : 0, mkey->rkey);
-	ok(bsn_mkey_invalidated(mkey));
+	ok(bsn_invalidated(b->device, mkey->rkey));
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(keys));
