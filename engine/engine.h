@@ -277,7 +277,7 @@ struct bsn_qp {
 	struct bsn_pd *pd;
 	struct ibv_pd *parent_domain; /* NULL: none */
 	struct lane_object *lane; /* asked for; of the direct path, once made, what its register has */
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info info;
 	bool wants_marker; /* failed, and what went before is not known to be done yet */
 	struct provider_streams streams; /* of a DCI; @log_count 0: it has none */
 	uint32_t psn;
@@ -341,6 +341,9 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 
 /* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
 void hold_qp(struct bsn_qp *qp);
+
+/* The QPN, as soon as there is one. */
+uint32_t qp_number(const struct bsn_qp *qp);
 
 /* state.c; a mask names attributes beside the state */
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);

@@ -87,7 +87,7 @@ static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr
 static int set_lag_port(const struct initiator *i, unsigned port)
 {
 	return i->qp->dci ? handshake_dci_lag_port_set(i->qp->dci, port)
-			  : provider_lag_port_set(bsn_qp_verbs(i->qp), port);
+			  : provider_lag_port_set(bsn_qp_info(i->qp)->verbs, port);
 }
 
 /* The port goes with each change of state. */

@@ -344,7 +344,7 @@ static void map_srq(struct party *p, struct ibv_srq *srq)
 static void map_queues(struct party *p)
 {
 	struct mlx5dv_qp map = { 0 };
-	struct mlx5dv_obj obj = { .qp = { .in = p->verbs ? p->verbs : bsn_qp_verbs(p->qp),
+	struct mlx5dv_obj obj = { .qp = { .in = p->verbs ? p->verbs : bsn_qp_info(p->qp)->verbs,
 					  .out = &map } };
 
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);

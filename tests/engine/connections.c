@@ -10,7 +10,7 @@ static struct ibv_qp_attr query(struct bench *b, int end)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	assert_int_equal(ibv_query_qp(bsn_qp_verbs(b->qp[end]), &attr, mask, &init), 0);
+	assert_int_equal(ibv_query_qp(bsn_qp_info(b->qp[end])->verbs, &attr, mask, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
 	return attr;
 }

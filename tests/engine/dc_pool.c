@@ -544,9 +544,9 @@ static uint8_t lag_port_of(const struct rig *r, uint32_t initiator)
 	struct bsn_qp *qp = r->pool->initiators[initiator].qp;
 	uint8_t configured = 0, active = 0;
 
-	if (!bsn_qp_verbs(qp)) /* made by a command */
-		return cx_qp_find(softcx_hca(), bsn_qp_number(qp))->lag_port;
-	ok(-mlx5dv_query_qp_lag_port(bsn_qp_verbs(qp), &configured, &active));
+	if (!bsn_qp_info(qp)->verbs) /* made by a command */
+		return cx_qp_find(softcx_hca(), bsn_qp_info(qp)->number)->lag_port;
+	ok(-mlx5dv_query_qp_lag_port(bsn_qp_info(qp)->verbs, &configured, &active));
 	assert_int_equal(active, configured);
 	return configured;
 }
@@ -592,7 +592,7 @@ static void the_device_refuses_it_too(struct bench *b)
 	struct rig r;
 
 	make(b, &r, &attr);
-	qp = bsn_qp_verbs(r.pool->initiators[0].qp);
+	qp = bsn_qp_info(r.pool->initiators[0].qp)->verbs;
 	if (qp) {
 		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, LAG_PORTS + 1), 0);
 		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, 0), 0);

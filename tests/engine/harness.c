@@ -237,7 +237,7 @@ static void attach_qp(struct bench *b, int end, const struct bsn_qp_attr *attr)
 	b->app.qp[end] = ibv_create_qp(b->app.pd, &init);
 	assert_non_null(b->app.qp[end]);
 	ok(bsn_qp_attach(b->device, b->app.qp[end], &attach, &b->qp[end]));
-	b->cq[end] = bsn_qp_cq(b->qp[end]);
+	b->cq[end] = bsn_qp_info(b->qp[end])->cq;
 }
 
 void bench_make_qp(struct bench *b, int end)

@@ -168,7 +168,7 @@ static void *post_and_poll(void *arg)
 	for (uint64_t i = 0; i < 40; i++) {
 		ok(bsn_write_inline(bsn_qp_ep(p->qp), "", 0, &(struct bsn_remote){ 0, 0 }, i,
 				    BSN_F_SIGNALED | BSN_F_RING));
-		expect_done(p->bench, bsn_qp_cq(p->qp), i, BSN_OPCODE_RDMA_WRITE);
+		expect_done(p->bench, bsn_qp_info(p->qp)->cq, i, BSN_OPCODE_RDMA_WRITE);
 	}
 	return NULL;
 }
