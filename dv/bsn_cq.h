@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * The completion queue. A poll first looks at one byte of the CQE, op_own (PRM "CQE"), against the
  * owner bit of this lap. What differs, the CQE's kind, has the opcode in bits 7:4, the format in
  * 3:2, and in bit 0 that the CQE is not ours yet.

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lane: a register of the NIC, of one thread, or of several that take a lock. A lane is a thread domain with its UAR register;
- * all queues created on it share that register and the toggle between its two BlueFlame buffers, so
- * both live here and never in a queue. (rdma-core providers/mlx5/verbs.c, thread domains.)
+ * A part of bsn.h, which programs include.
+ *
+ * The lane: a register of the NIC, of one thread, or of several that take a lock. A lane is a thread
+ * domain with its UAR register; all queues created on it share that register and the toggle between
+ * its two BlueFlame buffers, so both live here and never in a queue. (rdma-core providers/mlx5/verbs.c, thread domains.)
  */
 #ifndef BSN_DOORBELL_H
 #define BSN_DOORBELL_H

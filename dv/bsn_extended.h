@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * Atomics, and copies by the NIC: each post is one call. Not every device has atomics under masks, of 4 or
  * 8 bytes, and copies: bsn_device_info() lists which there are.
  *

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * Posts that are compiled into the program: one or two blocks to the one peer of a queue, of a
  * shape that the compiler knows. Three steps: is there room (bsn_has_room), put the words
  * (bsn_put_*), end the post (bsn_end_block). The words stay in registers, from which both the ring

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * The receive queue: a QP's own, a shared one (SRQ), or one on plain verbs. A post stores a WQE and
  * the doorbell record; there is no register.
  *

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * The send queue: slots, credits and publication. bsn_post_block.h builds WQEs of one or two blocks in the
  * program; the functions declared here build all others in the library.
  *

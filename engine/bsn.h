@@ -231,7 +231,7 @@ struct bsn_mr_attr {
  *
  * @addr NULL and @length SIZE_MAX, on demand and without an IOVA, are all addresses of the process (an
  * implicit region): nothing is pinned, and a request that meets a page which is not mapped fails. Other
- * kinds of regions are in bsn_region.h.
+ * kinds of regions are in bsn_mem.h.
  * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped; -EINVAL an IOVA at
  * another place in its page; -EOPNOTSUPP on demand, and the device cannot; or no implicit regions.
  */

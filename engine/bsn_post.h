@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * Posting and polling. Inline code knows the usual shapes to one peer (bsn_post_block.h); all else, as
  * requests to one of many peers, is one call. The same functions are linkable symbols of the library
  * (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.

@@ -187,7 +187,7 @@ struct mr_object {
 	struct ibv_mr *verbs;
 	struct buf *buf; /* of bsn_buf_alloc(), else NULL: mem/buf.c */
 	struct bsn_dm *dm; /* of bsn_mr_register_dm(), else NULL */
-	bool is_special;   /* none of the program's memory: bsn_region.h */
+	bool is_special;   /* none of the program's memory: bsn_mem.h */
 	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: they are the caller's */
 };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "bsn_region.h"
+#include "bsn_mem.h"
 
 static int finish_special(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint64_t length,
 			  int access, struct bsn_mr **out)

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bsn_region.h"
+#include "bsn_mem.h"
 
 enum { PAGE = 4096, LENGTH = 64 };
 
