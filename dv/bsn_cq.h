@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * The completion queue. A poll first looks at one byte of the CQE, op_own (PRM "CQE"), against the
  * owner bit of this lap. What differs, the CQE's kind, has the opcode in bits 7:4, the format in
  * 3:2, and in bit 0 that the CQE is not ours yet.
@@ -135,7 +137,7 @@ void bsn_cq_kill(struct bsn_cq *cq, int error);
  * Context: the CQ's thread. Poll once more afterwards, before waiting: what came in between raises
  * no event of its own if it came before the arm.
  */
-BSN_API void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
+void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
 
 /* -- one CQE --------------------------------------------------------------------------------- */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * The lane: a register of the NIC, of one thread, or of several that take a lock. A lane is a
  * thread domain with its UAR register; all queues created on it share that register and the toggle
  * between its two BlueFlame buffers, so both live here and never in a queue. (rdma-core
@@ -66,7 +68,7 @@ enum bsn_store {
 #endif
 
 /** bsn_store_name - "8x8", "4x16", …; NULL for a number that is no store */
-BSN_API const char *bsn_store_name(enum bsn_store store);
+const char *bsn_store_name(enum bsn_store store);
 
 /** bsn_store_supported - whether this CPU can; BSN_STORE_AUTO is always supported */
 int bsn_store_supported(enum bsn_store store);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that not every device has: atomics under masks, of 4 or 8 bytes, and copies by the
- * NIC. bsn_device_info() lists which there are.
+ * A part of bsn.h, which programs include.
+ *
+ * Atomics, and copies by the NIC: each post is one call. Not every device has atomics under masks,
+ * of 4 or 8 bytes, and copies: bsn_device_info() lists which there are.
  *
  * Parameters that are not named here, order and context are those of bsn_post.h.
  *
@@ -13,6 +15,19 @@
 #include "bsn_sq.h"
 
 BSN_HEADER_BEGIN
+
+/** bsn_fetch_add - adds @add to 8 B of remote memory; the old value goes to @local; RC */
+BSN_API int bsn_fetch_add(struct bsn_ep *ep, const struct bsn_sge *local,
+			  const struct bsn_remote *remote, uint64_t add, uint64_t id,
+			  unsigned flags);
+
+/**
+ * bsn_cmp_swap - @swap into 8 B of remote memory if they equal @compare; the old value to @local;
+ * RC
+ */
+BSN_API int bsn_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *local,
+			 const struct bsn_remote *remote, uint64_t compare, uint64_t swap,
+			 uint64_t id, unsigned flags);
 
 /**
  * bsn_masked_cmp_swap - where the bits of compare_mask are those of @operands->compare, the bits of

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * Barriers, named by purpose, and the three kinds of stores that a device will see. ORDERING.md
  * numbers the rules [O1]..[O8]; every use of a barrier cites the rule it keeps.
  *

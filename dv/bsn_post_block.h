@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * Posts that are compiled into the program: one or two blocks to the one peer of a queue, of a
  * shape that the compiler knows. Three steps: is there room (bsn_has_room), put the words
  * (bsn_put_*), end the post (bsn_end_block). The words stay in registers, from which both the ring
@@ -146,7 +148,7 @@ BSN_ALWAYS_INLINE int bsn_post_sges(struct bsn_ep *ep, unsigned opcode, const st
 	unsigned n;
 
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
+		return bsn_post(NULL, NULL); /* refuses it, in words */
 	if (!__builtin_constant_p(count) || count - 1 >= BSN_BLOCK_SGES)
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	sq = ep->sq;
@@ -220,10 +222,9 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 	const uint8_t *const bytes = (const uint8_t *)data;
 
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
-	if ((is_known
-		     ? ds <= BSN_BLOCKS_MAX * BSN_BB_DS
-		     : BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) && /* each queue takes as many */
+		return bsn_post(NULL, NULL); /* refuses it, in words */
+	if ((is_known ? ds <= BSN_BLOCKS_MAX * BSN_BB_DS
+		      : BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) && /* each queue takes as many */
 	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
 		if (!is_known)
 			return bsn_post_few(ep->sq, opcode, bytes, length, remote, imm, id, flags);
@@ -234,24 +235,6 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 	return bsn_sq_post_inline(ep,
 				  BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)),
 				  data, remote, imm, id);
-}
-
-/** bsn_post_atomic - a call: an atomic waits for its answer anyway */
-BSN_ALWAYS_INLINE int bsn_post_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-				      const struct bsn_remote *remote, uint64_t swap_add,
-				      uint64_t compare, uint64_t id, uint32_t flags)
-{
-	const uint64_t operand[2] = { swap_add, compare };
-
-	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
-	return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1u), sge, remote, operand, id);
-}
-
-/** bsn_post_any - bsn_post() */
-BSN_ALWAYS_INLINE int bsn_post_any(struct bsn_ep *ep, const struct bsn_wr *wr)
-{
-	return BSN_IS_NULL(ep) ? bsn_sq_no_endpoint() : bsn_sq_post_wr(ep, wr);
 }
 
 /* -- prepared requests ------------------------------------------------------------------------ */
@@ -283,7 +266,7 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 	uint8_t *wqe, *reg;
 
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_no_endpoint();
+		return bsn_post(NULL, NULL); /* refuses it, in words */
 	if (!bsn_has_room(ep->sq, BSN_BB_DS, flags & ~(uint32_t)BSN_F_INLINE))
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	sq = ep->sq;

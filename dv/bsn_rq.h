@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * The receive queue: a QP's own, a shared one (SRQ), or one on plain verbs. A post stores a WQE and
  * the doorbell record; there is no register.
  *
@@ -65,9 +67,19 @@ struct bsn_rq {
 BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count,
 			uint64_t id);
 
-/** bsn_rq_post_many - receives of one SGE each, into any kind of queue; see bsn_recv_many() */
-BSN_API int bsn_rq_post_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-			     unsigned count);
+/**
+ * bsn_recv_many - posts memory for @count incoming messages, one SGE each; published together
+ * @sge: one for each message
+ * @ids: one for each
+ *
+ * Cheaper than as many bsn_recv(), also for a shared receive queue.
+ * Order: O7.
+ * Return: how many were posted, in order: fewer where the queue has no more room, or where an SGE is
+ * refused: the next call, with the rest, returns why. None: -EAGAIN the queue is full; -EMSGSIZE an SGE
+ * of 2 GiB or more; on plain verbs also what the provider says.
+ */
+BSN_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			  unsigned count);
 
 #define BSN_RECV_INLINE_SGE 4 /* SGEs that the inline code puts, at the most */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * What send and receive WQEs are made of, as words of eight bytes; wqe/'s tables say where the bits
  * are.
  */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * The send queue: slots, credits and publication. bsn_post_block.h builds WQEs of one or two blocks
  * in the program; the functions declared here build all others in the library.
  *
@@ -92,8 +94,8 @@ struct bsn_peer {
  * struct bsn_sq_path - takes the place of the functions that post, ring and cancel, of a queue that
  * has no ring (plain verbs), or whose posts are looked at first (checks); the queue is open
  * @room: requests that would be taken now
- * @bind: brings the endpoint to another queue, which has room: 0 or a negative errno, with words. NULL: this one
- *	stands for no other
+ * @bind: brings the endpoint to another queue, which has room: 0 or a negative errno, with words.
+ *	NULL: this one stands for no other
  */
 struct bsn_sq_path {
 	int (*post)(struct bsn_ep *ep, const struct bsn_request *r);
@@ -291,8 +293,8 @@ struct bsn_sq {
  * Context: the queue's poster. Does not allocate or block.
  * Return: 0; -EAGAIN no room; -EMSGSIZE too many SGEs or bytes; -EOPNOTSUPP not on this transport,
  * device or path; -EINVAL unknown flags; -ENOTCONN the queue is not connected. Unless 0 nothing
- * counts, and bsn_error_text() says why. @ep is not NULL: inline code and bsn_post() look, and call
- * bsn_sq_no_endpoint().
+ * counts, and bsn_error_text() says why. @ep is not NULL: inline code looks where it can, and
+ * leaves NULL to bsn_post().
  */
 BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
@@ -301,16 +303,12 @@ BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_s
 BSN_API int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 			       const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
-/** bsn_sq_post_atomic - operands: swap or add, compare */
-BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			       const struct bsn_remote *remote, const uint64_t operand[2],
-			       uint64_t id);
-
-/** bsn_sq_post_wr - any request */
-BSN_API int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
-
-/** bsn_sq_no_endpoint - a post to NULL: -EINVAL, with its words */
-BSN_API int bsn_sq_no_endpoint(void);
+/**
+ * bsn_post - any request: several SGEs, inline data from several pieces, a layout, every opcode
+ *
+ * Order, context and return value are those of all posts: bsn_post.h.
+ */
+BSN_API int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr);
 
 /**
  * bsn_prepare - encodes a request, but for what depends on its place in a queue

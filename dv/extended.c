@@ -1,10 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations with an opcode modifier. */
+/* Atomics, and what has an opcode modifier. */
 #include "bsn_extended.h"
 
 #include "bsn_umr.h"
 #include "segments.h"
 #include "sq.h"
+
+/* -- atomics of 8 bytes ----------------------------------------------------------------------------- */
+
+static int post_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *local,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id,
+		       unsigned flags)
+{
+	if (BSN_UNLIKELY(!ep))
+		return bsn_sq_no_endpoint();
+	return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1u), local, remote, operand, id);
+}
+
+int bsn_fetch_add(struct bsn_ep *ep, const struct bsn_sge *local, const struct bsn_remote *remote,
+		  uint64_t add, uint64_t id, unsigned flags)
+{
+	const uint64_t operand[2] = { add, 0 };
+
+	return post_atomic(ep, BSN_OPCODE_ATOMIC_FA, local, remote, operand, id, flags);
+}
+
+int bsn_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *local, const struct bsn_remote *remote,
+		 uint64_t compare, uint64_t swap, uint64_t id, unsigned flags)
+{
+	const uint64_t operand[2] = { swap, compare };
+
+	return post_atomic(ep, BSN_OPCODE_ATOMIC_CS, local, remote, operand, id, flags);
+}
 
 /* A queue that can do it, or why not. */
 static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)

@@ -55,8 +55,7 @@ int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count
 }
 
 /* A receive that is not plain, or finds no room at hand, is posted by itself. */
-int bsn_rq_post_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-		     unsigned count)
+int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
 {
 	unsigned done = 0;
 	int err = 0;

@@ -142,6 +142,11 @@ int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
 	return post_other(ep, wr);
 }
 
+int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	return BSN_LIKELY(ep) ? bsn_sq_post_wr(ep, wr) : bsn_sq_no_endpoint();
+}
+
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	const uint32_t what = r->what;

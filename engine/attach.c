@@ -19,8 +19,8 @@ static void clamp(uint32_t *limit, uint32_t most)
  */
 static void clamp_limits(struct bsn_qp *qp)
 {
-	clamp(&qp->limits.max_inline, transport_most_inline(qp->transport));
-	clamp(&qp->limits.max_send_sge, transport_most_sge(qp->transport));
+	clamp(&qp->info.max_inline, transport_most_inline(qp->transport));
+	clamp(&qp->info.max_send_sge, transport_most_sge(qp->transport));
 }
 
 static int read_limits(struct bsn_qp *qp, struct bsn_attach_attr *attach)
@@ -31,7 +31,7 @@ static int read_limits(struct bsn_qp *qp, struct bsn_attach_attr *attach)
 
 	if (err)
 		return fail(-err, "cannot query the QP: %s", strerror(-err));
-	qp->limits = (struct bsn_qp_limits){ .send_depth = init.cap.max_send_wr,
+	qp->info = (struct bsn_qp_info){ .send_depth = init.cap.max_send_wr,
 					     .recv_depth = init.cap.max_recv_wr,
 					     .max_send_sge = init.cap.max_send_sge,
 					     .max_recv_sge = init.cap.max_recv_sge,
@@ -39,11 +39,11 @@ static int read_limits(struct bsn_qp *qp, struct bsn_attach_attr *attach)
 	attach->signal_all |= init.sq_sig_all;
 	if (provider_is_mlx5(qp->device->context->device))
 		clamp_limits(qp);
-	if (!qp->limits.send_depth)
+	if (!qp->info.send_depth)
 		return fail(EOPNOTSUPP, "the QP has no send queue: create it with max_send_wr 1");
-	if (attach->send_depth > qp->limits.send_depth)
+	if (attach->send_depth > qp->info.send_depth)
 		return fail(EINVAL, "send_depth is %u: the QP was made for %u", attach->send_depth,
-			    qp->limits.send_depth);
+			    qp->info.send_depth);
 	return 0;
 }
 
@@ -157,7 +157,7 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 		return err;
 	}
 	pthread_mutex_lock(&device->cq_lock);
-	charge_qp(qp, qp->sends_bb, qp->limits.recv_depth);
+	charge_qp(qp, qp->sends_bb, qp->info.recv_depth);
 	pthread_mutex_unlock(&device->cq_lock);
 	hold_qp(qp);
 	*out = qp;

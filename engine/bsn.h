@@ -84,12 +84,20 @@ struct bsn_feature {
 
 #define BSN_FEATURES_MAX 24
 
-/** struct bsn_device_info - what was found out about a device */
+/**
+ * struct bsn_device_info - what was found out about a device
+ * @store_name: of @store: "8x8", "4x16", …
+ * @verbs: libibverbs' context of the device, for what Bunsen does not do
+ * @event_fd: readable when an event waits: bsn_device_get_event()
+ */
 struct bsn_device_info {
 	const char *name;
+	struct ibv_context *verbs;
+	int event_fd;
 	enum bsn_path path;
 	const char *path_why; /* a sentence */
 	enum bsn_store store;
+	const char *store_name;
 	const char *link_layer; /* "InfiniBand", "Ethernet" */
 	const char *port_state;
 	uint8_t port;
@@ -126,9 +134,6 @@ BSN_API int bsn_device_close(struct bsn_device *device);
 /** bsn_device_info - lives as long as the device */
 BSN_API const struct bsn_device_info *bsn_device_info(const struct bsn_device *device);
 
-/** bsn_device_verbs - libibverbs' context of the device, for what Bunsen does not do */
-BSN_API struct ibv_context *bsn_device_verbs(struct bsn_device *device);
-
 /** enum bsn_event_object - what an event is about */
 enum bsn_event_object { BSN_EVENT_DEVICE, BSN_EVENT_PORT, BSN_EVENT_CQ, BSN_EVENT_QP, BSN_EVENT_SRQ };
 
@@ -145,9 +150,6 @@ struct bsn_event {
 	struct bsn_rq *srq;
 	const char *name;
 };
-
-/** bsn_device_event_fd - readable when an event waits */
-BSN_API int bsn_device_event_fd(const struct bsn_device *device);
 
 /**
  * bsn_device_get_event - takes one event; never blocks
@@ -227,9 +229,11 @@ struct bsn_mr_attr {
 /**
  * bsn_mr_register - lets the device reach @length bytes at @addr
  *
- * Other kinds of regions are in bsn_region.h.
+ * @addr NULL and @length SIZE_MAX, on demand and without an IOVA, are all addresses of the process (an
+ * implicit region): nothing is pinned, and a request that meets a page which is not mapped fails. Other
+ * kinds of regions are in bsn_mem.h.
  * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped; -EINVAL an IOVA at
- * another place in its page; -EOPNOTSUPP on demand, and the device cannot.
+ * another place in its page; -EOPNOTSUPP on demand, and the device cannot; or no implicit regions.
  */
 BSN_API int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 			    const struct bsn_mr_attr *attr, struct bsn_mr **mr);
@@ -453,13 +457,13 @@ struct bsn_attach_attr {
  * All QPs of a CQ are attached, with the same promise, before the first of them is posted to.
  * Without @register_is_ours, and on providers other than mlx5, the QP runs on the verbs path.
  * On the direct path as many basic blocks (64 B of WQE) as max_send_wr may be outstanding, or one
- * longest request: the CQ was made for that much. bsn_qp_limits() tells how many longest requests that
+ * longest request: the CQ was made for that much. bsn_qp_info() tells how many longest requests that
  * is. If the CQ has room for more, say so by @send_depth, up to max_send_wr.
  *
  * bsn_qp_destroy() detaches, and the verbs objects live on. Take the QP to RESET before it is used
  * by verbs again, so that nothing of ours comes back. On the direct path libmlx5 does not know what was
  * polled of its CQs: they can be destroyed, after the QP, or serve QPs that are attached later. Bunsen
- * frees what it keeps of them with the device, or by bsn_cq_destroy() of bsn_qp_cq().
+ * frees what it keeps of them with the device, or by bsn_cq_destroy() of what bsn_qp_info() says.
  *
  * Return: -EBUSY it was posted to, or is attached, or its CQ has completions or was polled (Bunsen can
  * see posts of mlx5 QPs, and polls on the direct path); -EMLINK the CQ serves a QP that was attached
@@ -480,27 +484,30 @@ BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 BSN_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
 			      struct bsn_device **device);
 
-/** bsn_qp_cq - the CQ of a QP, also to poll that of an attached one */
-BSN_API struct bsn_cq *bsn_qp_cq(struct bsn_qp *qp);
-BSN_API struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp);
 /* Of a QP with many peers (UD, DC, XRC): an endpoint that refuses every request; see bsn_ep_create(). */
 BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp);
 BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
-BSN_API struct ibv_qp *bsn_qp_verbs(struct bsn_qp *qp);
-BSN_API uint32_t bsn_qp_number(const struct bsn_qp *qp);
 
 /**
- * struct bsn_qp_limits - what was granted, which may be more than was asked for
+ * struct bsn_qp_info - what a QP is made of, and what was granted: more than was asked for, maybe
+ * @cq: of its requests, and of its receives unless @recv_cq is another one; also of an attached QP, to be polled
+ * @verbs: libibverbs' QP; NULL: a command of the driver made it (DC with a full handshake)
+ * @number: its QPN
  * @send_depth: requests that may be outstanding, however long
  * @short_sends: the same of requests of one basic block (64 B)
  * @max_inline_recv: bytes of a message that may come in its CQE; 0: none do. @max_inline_resp: of a result
  */
-struct bsn_qp_limits {
+struct bsn_qp_info {
+	struct bsn_cq *cq, *recv_cq;
+	struct ibv_qp *verbs;
+	uint32_t number;
 	uint32_t send_depth, recv_depth, max_send_sge, max_recv_sge, max_inline;
 	uint32_t short_sends;
 	uint32_t max_inline_recv, max_inline_resp;
 };
-BSN_API int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits);
+
+/** bsn_qp_info - lives as long as the QP, and stays as it is; NULL: no QP */
+BSN_API const struct bsn_qp_info *bsn_qp_info(const struct bsn_qp *qp);
 
 /** struct bsn_address - what a peer needs to know; travels as plain bytes */
 struct bsn_address {

@@ -65,7 +65,7 @@ enum bsn_mkey_state {
  *	device translates faster; 0: any layout
  * @takes_any_lkey: memory that was not registered by Bunsen may be used: it cannot be checked
  * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); else the device
- *	refuses that, and both queue pairs fail. After an invalidation call bsn_mkey_invalidated().
+ *	refuses that, and both queue pairs fail. After an invalidation call bsn_invalidated().
  *	Source: mlx5_ifc.h struct mlx5_ifc_mkc_bits, en_rinval
  */
 struct bsn_mkey_pool_attr {
@@ -147,9 +147,6 @@ BSN_API int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layou
 /** bsn_layout_destroy - -EBUSY while it is mapped; an mkey of one's own spans it all the same */
 BSN_API int bsn_layout_destroy(struct bsn_layout *layout);
 
-/** bsn_layout_length - bytes that it spans */
-BSN_API uint64_t bsn_layout_length(const struct bsn_layout *layout);
-
 /** struct bsn_mkey - a key; it spans the bytes 0 to @length - 1 of its layout */
 struct bsn_mkey {
 	uint64_t length; /* bytes; 0: not configured */
@@ -216,15 +213,6 @@ BSN_API int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, struct 
 BSN_API int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id,
 				unsigned flags);
 
-/**
- * bsn_mkey_invalidated - the peer invalidated it (BSN_C_INVAL with its rkey): it spans nothing
- * @mkey: one that was taken, or that of a map: mapping its layout again then gives another one
- *
- * Layouts that nest it are refused from then on, and requests that use them fail.
- * Return: -EINVAL peers may not.
- */
-BSN_API int bsn_mkey_invalidated(const struct bsn_mkey *mkey);
-
 /** bsn_mkey_state - its state, as far as the queue's CQ was polled; the poster's thread */
 BSN_API enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey);
 
@@ -276,8 +264,19 @@ BSN_API int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *window,
 BSN_API int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *window, uint64_t id,
 				  unsigned flags);
 
-/** bsn_window_invalidated - the peer invalidated it (BSN_C_INVAL): it may be bound again */
-BSN_API int bsn_window_invalidated(struct bsn_window *window);
+/**
+ * bsn_invalidated - a peer has invalidated an mkey or a window: BSN_C_INVAL with this rkey
+ * @device: of the queue that the message came to
+ * @rkey: imm of the completion
+ *
+ * An mkey then spans nothing: one that was taken may be configured again, and mapping a layout whose map
+ * had it gives another one. Layouts that nest it are refused, and requests that use them fail. A window may be
+ * bound again.
+ * Context: of an mkey the thread of its pool; of a window that which binds it.
+ * Return: -ENOENT no mkey and no window has that key now; -EINVAL peers may not invalidate mkeys of its
+ * pool.
+ */
+BSN_API int bsn_invalidated(struct bsn_device *device, uint32_t rkey);
 
 BSN_HEADER_END
 

@@ -85,15 +85,22 @@ BSN_API int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cach
  * Context: one thread a view. It makes no call, so a function whose slow path is a tail call needs no
  * frame.
  */
-BSN_POST_API bool bsn_mr_view_is_last(const struct bsn_mr_view *view, const void *addr, uint64_t length)
-/* No memory of a process is so high that the sum of an SGE could overflow. */
-BSN_BODY(__builtin_expect((uintptr_t)addr >= view->last.addr && length <= UINT32_MAX &&
-				  (uintptr_t)addr + length <= view->end &&
-				  __atomic_load_n(view->removals, __ATOMIC_RELAXED) == view->seen,
-			  1))
+BSN_ALWAYS_INLINE bool bsn_mr_view_is_last(const struct bsn_mr_view *view, const void *addr,
+					   uint64_t length)
+{
+	const uint64_t at = (uintptr_t)addr;
 
-BSN_API bool bsn_mr_view_find_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length);
-BSN_API int bsn_mr_view_get_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length);
+	/* No memory of a process is so high that the sum of an SGE could overflow. */
+	return BSN_LIKELY(at >= view->last.addr && length <= UINT32_MAX && at + length <= view->end &&
+			  __atomic_load_n(view->removals, __ATOMIC_RELAXED) == view->seen);
+}
+
+/**
+ * bsn_mr_view_search - bsn_mr_view_get() and bsn_mr_view_find() of another region than the last
+ * @registers: what no region has is registered; else -ENOENT
+ */
+BSN_API int bsn_mr_view_search(struct bsn_mr_view *view, uint64_t addr, uint64_t length,
+			       bool registers);
 
 /**
  * bsn_mr_view_find - whether a region has these bytes; then @view->last is its registration
@@ -104,9 +111,11 @@ BSN_API int bsn_mr_view_get_other(struct bsn_mr_view *view, uint64_t addr, uint6
  * Context: one thread a view. No allocation, no system call; no lock where it is the last region, else it
  *	    waits while another thread inserts or removes a region.
  */
-BSN_POST_API bool bsn_mr_view_find(struct bsn_mr_view *view, const void *addr, uint32_t length)
-BSN_BODY(bsn_mr_view_is_last(view, addr, length) ||
-	 bsn_mr_view_find_other(view, (uintptr_t)addr, length))
+BSN_ALWAYS_INLINE bool bsn_mr_view_find(struct bsn_mr_view *view, const void *addr, uint32_t length)
+{
+	return bsn_mr_view_is_last(view, addr, length) ||
+	       !bsn_mr_view_search(view, (uintptr_t)addr, length, false);
+}
 
 /**
  * bsn_mr_view_get - the same; where no region has the bytes, it registers them: the pages that they
@@ -117,18 +126,18 @@ BSN_BODY(bsn_mr_view_is_last(view, addr, length) ||
  * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN their memory kept changing while it
  * was registered; -ENOSPC the cache is full; as bsn_mr_register().
  */
-BSN_POST_API int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length)
-BSN_BODY(bsn_mr_view_is_last(view, addr, length)
-		 ? 0
-		 : bsn_mr_view_get_other(view, (uintptr_t)addr, length))
+BSN_ALWAYS_INLINE int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length)
+{
+	return bsn_mr_view_is_last(view, addr, length)
+		       ? 0
+		       : bsn_mr_view_search(view, (uintptr_t)addr, length, true);
+}
 
 /** bsn_mr_view_sge - the SGE of these bytes, after they were found */
-static inline __attribute__((always_inline, unused)) struct bsn_sge
-bsn_mr_view_sge(const struct bsn_mr_view *view, const void *addr, uint32_t length)
+BSN_ALWAYS_INLINE struct bsn_sge bsn_mr_view_sge(const struct bsn_mr_view *view, const void *addr,
+						 uint32_t length)
 {
-	const struct bsn_sge sge = { (uintptr_t)addr, length, view->last.lkey };
-
-	return sge;
+	return (struct bsn_sge){ (uintptr_t)addr, length, view->last.lkey };
 }
 
 /**

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * Posting and polling. Inline code knows the usual shapes to one peer (bsn_post_block.h); all else, as
  * requests to one of many peers, is one call. The same functions are linkable symbols of the library
  * (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.
@@ -117,21 +119,6 @@ BSN_POST_API int bsn_send_inval(struct bsn_ep *ep, const struct bsn_sge *local, 
 			   uint64_t id, unsigned flags)
 BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND_INVAL, local, 1, NULL, rkey, id, flags))
 
-/** bsn_fetch_add - adds @add to 8 B of remote memory; the old value goes to @local; RC */
-BSN_POST_API int bsn_fetch_add(struct bsn_ep *ep, const struct bsn_sge *local,
-			  const struct bsn_remote *remote, uint64_t add, uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_atomic(ep, BSN_OPCODE_ATOMIC_FA, local, remote, add, 0, id, flags))
-
-/** bsn_cmp_swap - @swap into 8 B of remote memory if they equal @compare; the old value to @local; RC */
-BSN_POST_API int bsn_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *local,
-			 const struct bsn_remote *remote, uint64_t compare, uint64_t swap,
-			 uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_atomic(ep, BSN_OPCODE_ATOMIC_CS, local, remote, swap, compare, id, flags))
-
-/** bsn_post - any request: several SGEs, inline data from several pieces, every opcode */
-BSN_POST_API int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
-BSN_BODY(bsn_post_any(ep, wr))
-
 /** bsn_post_prepared - a request made by bsn_prepare() */
 BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				   unsigned flags)
@@ -148,21 +135,6 @@ BSN_BODY(bsn_rq_append(rq, sge, 1, id))
 /** bsn_recv_sgl - bsn_recv() of @count pieces of memory; 0 is a receive for messages without data */
 BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 BSN_BODY(bsn_rq_append(rq, sge, count, id))
-
-/**
- * bsn_recv_many - posts memory for @count incoming messages, one SGE each; published together
- * @sge: one for each message
- * @ids: one for each
- *
- * Cheaper than as many bsn_recv(), also for a shared receive queue.
- * Order: O7.
- * Return: how many were posted, in order: fewer where the queue has no more room, or where an SGE is
- * refused: the next call, with the rest, returns why. None: -EAGAIN the queue is full; -EMSGSIZE an SGE
- * of 2 GiB or more; on plain verbs also what the provider says.
- */
-BSN_POST_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-			       unsigned count)
-BSN_BODY(bsn_rq_post_many(rq, sge, ids, count))
 
 /**
  * bsn_poll - reaps up to @n completions
@@ -200,18 +172,6 @@ struct bsn_wait_attr {
 	bool ends_at_event;
 };
 
-/** bsn_wait_longer - bsn_wait() once a poll found nothing */
-BSN_API int bsn_wait_longer(struct bsn_cq *cq, struct bsn_completion *c, int n,
-			    const struct bsn_wait_attr *attr);
-
-BSN_ALWAYS_INLINE int bsn_wait_inline(struct bsn_cq *cq, struct bsn_completion *c, int n,
-				      const struct bsn_wait_attr *attr)
-{
-	const int got = bsn_cq_poll(cq, c, n);
-
-	return BSN_LIKELY(got) ? got : bsn_wait_longer(cq, c, n, attr);
-}
-
 /**
  * bsn_wait - bsn_poll() that waits until there is a completion: awake for a while, then asleep
  * @attr: how; NULL: 20 us awake, then asleep for as long as it takes
@@ -230,9 +190,8 @@ BSN_ALWAYS_INLINE int bsn_wait_inline(struct bsn_cq *cq, struct bsn_completion *
  * no place for completions; -EBUSY the channel has several CQs; -EOPNOTSUPP an attached CQ, whose channel
  * is the application's.
  */
-BSN_POST_API int bsn_wait(struct bsn_cq *cq, struct bsn_completion *c, int n,
-			  const struct bsn_wait_attr *attr)
-BSN_BODY(bsn_wait_inline(cq, c, n, attr))
+BSN_API int bsn_wait(struct bsn_cq *cq, struct bsn_completion *c, int n,
+		     const struct bsn_wait_attr *attr);
 
 BSN_HEADER_END
 

@@ -69,6 +69,7 @@ static int wanted_store(struct bsn_device *device)
 	if (!bsn_store_supported(store))
 		return fail(ENOTSUP, "this CPU has no %s store; use auto", bsn_store_name(store));
 	device->info.store = store == BSN_STORE_AUTO ? bsn_store_choose(target) : store;
+	device->info.store_name = bsn_store_name(device->info.store);
 	return 0;
 }
 
@@ -306,9 +307,4 @@ int bsn_device_close(struct bsn_device *device)
 const struct bsn_device_info *bsn_device_info(const struct bsn_device *device)
 {
 	return device ? &device->info : NULL;
-}
-
-struct ibv_context *bsn_device_verbs(struct bsn_device *device)
-{
-	return device ? device->context : NULL;
 }

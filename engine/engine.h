@@ -104,6 +104,7 @@ struct bsn_device {
 	pthread_mutex_t cq_lock; /* of what queues take of CQs: entries, a lane */
 	pthread_mutex_t lock; /* of the lists below, and of endpoints' numbers */
 	void *keys;           /* of memory: mem/keys.h */
+	void *windows;        /* by rkey: mem/window.c */
 	atomic_uint keys_removed;
 	uint32_t removed[KEYS_REMEMBERED]; /* the last ones */
 	struct bsn_mkey_pool *mkey_pools;
@@ -186,7 +187,7 @@ struct mr_object {
 	struct ibv_mr *verbs;
 	struct buf *buf; /* of bsn_buf_alloc(), else NULL: mem/buf.c */
 	struct bsn_dm *dm; /* of bsn_mr_register_dm(), else NULL */
-	bool is_special;   /* none of the program's memory: bsn_region.h */
+	bool is_special;   /* none of the program's memory: bsn_mem.h */
 	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: they are the caller's */
 };
 
@@ -293,7 +294,7 @@ struct bsn_qp {
 	struct bsn_pd *pd;
 	struct ibv_pd *parent_domain; /* NULL: none */
 	struct lane_object *lane; /* asked for; of the direct path, once made, what its register has */
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info info;
 	bool wants_marker; /* failed, and what went before is not known to be done yet */
 	struct provider_streams streams; /* of a DCI; @log_count 0: it has none */
 	uint32_t psn;
@@ -357,6 +358,9 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 
 /* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
 void hold_qp(struct bsn_qp *qp);
+
+/* The QPN, as soon as there is one. */
+uint32_t qp_number(const struct bsn_qp *qp);
 
 /* state.c; a mask names attributes beside the state */
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);

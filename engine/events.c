@@ -4,11 +4,6 @@
 
 #include <poll.h>
 
-int bsn_device_event_fd(const struct bsn_device *device)
-{
-	return device ? device->context->async_fd : -EINVAL;
-}
-
 static struct bsn_cq *find_cq(struct bsn_device *device, const struct ibv_cq *verbs)
 {
 	struct cq_object *cq = listed_cq(device, verbs);

@@ -279,6 +279,8 @@ int query_device(struct bsn_device *device)
 	int err;
 
 	info->name = ibv_get_device_name(device->context->device);
+	info->verbs = device->context;
+	info->event_fd = device->context->async_fd;
 	err = provider_error_of_int(ibv_query_device(device->context, &device->limits));
 	if (err)
 		return fail(-err, "%s does not tell its limits: %s", info->name, strerror(-err));

@@ -15,7 +15,7 @@
  * @srq_leave: before an SRQ of XRC is destroyed
  * @cq_is_known: whether the state of an idle adopted CQ is still that of its libibverbs CQ
  * @cq_request: asks for an event
- * @qp_sends: completions that a full send queue of qp->limits can give: blocks, or requests
+ * @qp_sends: completions that a full send queue of qp->info can give: blocks, or requests
  * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, the send_depth
  *	that this allows (@wanted, where it is not 0)
  * @qp_clear: after a reset: the hot structures are as after creation

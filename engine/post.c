@@ -8,4 +8,3 @@
 #define BSN_POST_API __attribute__((visibility("default")))
 #include "bsn.h"
 #include "bsn_mkey.h"
-#include "bsn_mr_cache.h"

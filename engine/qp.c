@@ -151,16 +151,16 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
 	qp->lane = attr->lane ? lane_of(attr->lane) : more->uar ? NULL : qp->cq->lane;
 	qp->streams = more->streams;
-	qp->limits.send_depth = or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
-	qp->limits.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
-	qp->limits.max_send_sge = or_default(attr->max_send_sge, 1);
-	qp->limits.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
+	qp->info.send_depth = or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
+	qp->info.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
+	qp->info.max_send_sge = or_default(attr->max_send_sge, 1);
+	qp->info.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
 	/* A block has room for so many after a control segment and an address. */
-	qp->limits.max_inline = or_default(attr->max_inline, 28);
+	qp->info.max_inline = or_default(attr->max_inline, 28);
 	if (attr->max_inline_recv)
-		qp->limits.max_inline_recv = inline_room(&qp->recv_cq->hot);
+		qp->info.max_inline_recv = inline_room(&qp->recv_cq->hot);
 	if (attr->max_inline_resp)
-		qp->limits.max_inline_resp = inline_room(attr->cq);
+		qp->info.max_inline_resp = inline_room(attr->cq);
 	qp->sends_bb = qp->path->qp_sends(qp);
 	choose_psn(qp);
 	return qp;
@@ -174,7 +174,7 @@ static int check_blocks(const struct bsn_qp *qp)
 	return fail(EINVAL,
 		    "%u sends of this length (%u SGEs, %u bytes inline) take %u blocks of 64 bytes: the "
 		    "device has %d",
-		    qp->limits.send_depth, qp->limits.max_send_sge, qp->limits.max_inline,
+		    qp->info.send_depth, qp->info.max_send_sge, qp->info.max_inline,
 		    qp->sends_bb, qp->device->limits.max_qp_wr);
 }
 
@@ -205,7 +205,7 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs)
  */
 static int charge_locked(struct bsn_qp *qp)
 {
-	const uint32_t recvs = !qp->srq          ? qp->limits.recv_depth
+	const uint32_t recvs = !qp->srq          ? qp->info.recv_depth
 			       : find_sharer(qp) ? 0
 						 : qp->srq->depth;
 	const bool is_one = qp->cq == qp->recv_cq;
@@ -251,19 +251,19 @@ static int create_verbs(struct bsn_qp *qp)
 		.recv_cq = qp->recv_cq->verbs,
 		.srq = qp->srq ? qp->srq->verbs : NULL,
 		.qp_type = qp->transport->verbs,
-		.cap = { .max_send_wr = qp->limits.send_depth,
-			 .max_recv_wr = qp->limits.recv_depth,
-			 .max_send_sge = qp->limits.max_send_sge,
-			 .max_recv_sge = qp->limits.max_recv_sge,
-			 .max_inline_data = qp->limits.max_inline },
+		.cap = { .max_send_wr = qp->info.send_depth,
+			 .max_recv_wr = qp->info.recv_depth,
+			 .max_send_sge = qp->info.max_send_sge,
+			 .max_recv_sge = qp->info.max_recv_sge,
+			 .max_inline_data = qp->info.max_inline },
 	};
 	const int err = qp->path->qp_create(qp, &init);
 
 	if (err)
 		return fail(-err, "cannot create a QP of %u sends (%u SGEs, %u bytes inline) and %u "
 				  "receives (%u SGEs): %s%s",
-			    qp->limits.send_depth, qp->limits.max_send_sge, qp->limits.max_inline,
-			    qp->limits.recv_depth, qp->limits.max_recv_sge, strerror(-err),
+			    qp->info.send_depth, qp->info.max_send_sge, qp->info.max_inline,
+			    qp->info.recv_depth, qp->info.max_recv_sge, strerror(-err),
 			    memlock_hint(-err));
 	qp->owns_verbs = true;
 	return 0;
@@ -332,8 +332,18 @@ void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq)
 		bsn_srq_share(srq->rq);
 }
 
+uint32_t qp_number(const struct bsn_qp *qp)
+{
+	return qp->dci ? handshake_dci_number(qp->dci) : qp->verbs->qp_num;
+}
+
 void hold_qp(struct bsn_qp *qp)
 {
+	qp->info.cq = &qp->cq->hot;
+	qp->info.recv_cq = &qp->recv_cq->hot;
+	qp->info.verbs = qp->verbs;
+	qp->info.number = qp_number(qp);
+	qp->info.short_sends = qp->sends_bb;
 	use(&qp->device->uses[OF_QPS]);
 	use(&qp->pd->uses);
 	if (qp->srq) {
@@ -452,40 +462,14 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 
 /* -- what it consists of ------------------------------------------------------------------------ */
 
-struct bsn_cq *bsn_qp_cq(struct bsn_qp *qp)
-{
-	return qp ? &qp->cq->hot : NULL;
-}
-
-struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp)
-{
-	return qp ? &qp->recv_cq->hot : NULL;
-}
-
 struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp)
 {
 	return qp ? qp->rq : NULL;
 }
 
-struct ibv_qp *bsn_qp_verbs(struct bsn_qp *qp)
+const struct bsn_qp_info *bsn_qp_info(const struct bsn_qp *qp)
 {
-	return qp ? qp->verbs : NULL;
-}
-
-uint32_t bsn_qp_number(const struct bsn_qp *qp)
-{
-	if (!qp)
-		return 0;
-	return qp->dci ? handshake_dci_number(qp->dci) : qp->verbs->qp_num;
-}
-
-int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits)
-{
-	if (!qp || !limits)
-		return fail(EINVAL, "no QP, or no place for its limits");
-	*limits = qp->limits;
-	limits->short_sends = qp->sends_bb;
-	return 0;
+	return qp ? &qp->info : NULL;
 }
 
 int bsn_qp_counters(const struct bsn_qp *qp, struct bsn_counters *counters)

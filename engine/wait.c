@@ -245,14 +245,12 @@ static int check(const struct wait *w)
 	return 0;
 }
 
-int bsn_wait_longer(struct bsn_cq *hot, struct bsn_completion *c, int n,
-		    const struct bsn_wait_attr *attr)
+static int wait_longer(struct bsn_cq *hot, struct bsn_completion *c, int n,
+		       const struct bsn_wait_attr *attr)
 {
 	struct wait w = { .cq = cq_of(hot), .c = c, .n = n, .began_ns = now_ns() };
 	int got;
 
-	if (!hot)
-		return fail(EINVAL, "no CQ");
 	if (attr)
 		w.attr = *attr;
 	got = check(&w);
@@ -262,4 +260,14 @@ int bsn_wait_longer(struct bsn_cq *hot, struct bsn_completion *c, int n,
 	if (!got && !w.attr.never_sleeps)
 		got = wait_asleep(&w);
 	return got == -ETIMEDOUT ? 0 : got;
+}
+
+int bsn_wait(struct bsn_cq *hot, struct bsn_completion *c, int n, const struct bsn_wait_attr *attr)
+{
+	int got;
+
+	if (!hot)
+		return fail(EINVAL, "no CQ");
+	got = bsn_cq_poll(hot, c, n);
+	return BSN_LIKELY(got) ? got : wait_longer(hot, c, n, attr);
 }

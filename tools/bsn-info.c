@@ -73,7 +73,7 @@ static void walk_gids(struct bsn_device *device,
 		      void (*each)(const struct ibv_gid_entry *entry, const char *gid, void *arg),
 		      void *arg)
 {
-	struct ibv_context *context = bsn_device_verbs(device);
+	struct ibv_context *context = bsn_device_info(device)->verbs;
 	struct ibv_device_attr attr;
 
 	if (ibv_query_device(context, &attr))
@@ -113,7 +113,7 @@ static void print_text(struct bsn_device *device)
 
 	printf("%s\n  path         %s\n", info->name, info->path_why);
 	if (info->path == BSN_PATH_DIRECT)
-		printf("  store        %s\n", bsn_store_name(info->store));
+		printf("  store        %s\n", info->store_name);
 	printf("  port         %u: %s, %s, LID %u, MTU %u\n", info->port, info->link_layer,
 	       info->port_state, info->lid, info->active_mtu);
 	for (size_t i = 0; i < LIMITS; i++)
@@ -173,7 +173,7 @@ static struct json_object *to_json(struct bsn_device *device)
 	json_object_object_add(object, "direct", json_object_new_boolean(direct));
 	json_object_object_add(object, "why", json_object_new_string(info->path_why));
 	json_object_object_add(object, "store",
-			       string_or_null(direct ? bsn_store_name(info->store) : NULL));
+			       string_or_null(direct ? info->store_name : NULL));
 	add_port(object, info);
 	for (size_t i = 0; i < LIMITS; i++)
 		add_uint(all_limits, limits[i].name, limit_of(info, &limits[i]));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * Big-endian words as the device sees them. Each is a struct of one member, so that a value in the
  * device's order and one in the host's cannot be mixed without a conversion: it does not compile.
  */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * Completion-queue entries. A CQE proper has 64 bytes. Its last dword says who owns it and what
  * happened, and so which view the rest has: that of a request, of a receive, of an error. A CQE of
  * 128 bytes has the CQE proper in its second half; inline data may fill the first.

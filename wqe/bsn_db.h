@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * Doorbells: the records in memory that tell the device how far a queue has come, and the words
  * that are stored into its registers (a UAR page).
  *

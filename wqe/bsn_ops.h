@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * What a send WQE consists of: the segments of each operation, and those that each transport puts
  * before them. All WQEs have their segments in one order, that of BSN_WQE_ORDER; an operation has some
  * of them, by its transport and opcode modifier. ops.c has the table.
@@ -83,16 +85,6 @@ enum bsn_place { BSN_WQE_ORDER(BSN_ENUM_PLACE, BSN_ENUM_PLACE) BSN_PLACE_COUNT }
 
 #define BSN_PLACE(name)      (1ull << BSN_PLACE_##name)
 #define BSN_PLACES_IN_A_HEAD (BSN_PLACE(TRANSLATIONS) - 1)
-
-/** struct bsn_place_info - what is in a place */
-struct bsn_place_info {
-	const struct bsn_seg_desc *desc; /* NULL: no table describes it */
-	const char *doc;
-	uint16_t size_bytes; /* 0: any number */
-};
-
-/** bsn_places - by enum bsn_place */
-extern BSN_API const struct bsn_place_info bsn_places[BSN_PLACE_COUNT];
 
 /** enum bsn_data_use - what an operation does with its data segments */
 enum bsn_data_use {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * The one generator of byte layouts. A segment is described once, by a macro that lists its rows:
  *
  *	#define BSN_TABLE_FOO(F, Q, Z, I)                                                    \

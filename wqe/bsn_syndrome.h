@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * Why a request failed: the two numbers of an error CQE. The syndrome is the class, what verbs
  * reports as a status; the vendor syndrome names the cause. Neither the PRM nor any driver lists
  * the latter, so each meaning says how it is known (enum bsn_source).

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn.h, which programs include.
+ *
  * What a program fills in and reads: local and remote memory, requests with their opcodes and flags, and
  * completions.
  */

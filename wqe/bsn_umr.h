@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * What changes memory keys from a send queue: user-mode registration (UMR) with its translations
  * and signature or encryption, and the protection states (PSV) of signatures.
  *

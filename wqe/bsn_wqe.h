@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * A part of bsn_decode.h, which programs include.
+ *
  * Send and receive work-queue entries: each segment once, as a table (bsn_seg.h says how to read
  * one), and the numbers that go into them. A WQE is a control segment and the segments that its opcode
  * calls for. Its length is counted in units of 16 bytes (DS); it takes basic blocks of 64 bytes (BB).

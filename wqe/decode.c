@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Takes WQEs apart, segment by segment. */
 #include "cursor.h"
+#include "places.h"
 
 /* -- the head ---------------------------------------------------------------------------------- */
 

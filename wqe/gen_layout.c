@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "bsn_decode.h"
+#include "places.h"
 
 static void put_row(FILE *out, const struct bsn_seg_desc *desc, const struct bsn_row *row)
 {

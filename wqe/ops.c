@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Operation and transport: which segments a WQE has, once. */
-#include "bsn_ops.h"
+#include "places.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

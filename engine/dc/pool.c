@@ -264,7 +264,7 @@ static int bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *att
 static int set_lag_port(const struct initiator *i, unsigned port)
 {
 	return i->qp->dci ? handshake_dci_lag_port_set(i->qp->dci, port)
-			  : provider_lag_port_set(bsn_qp_verbs(i->qp), port);
+			  : provider_lag_port_set(bsn_qp_info(i->qp)->verbs, port);
 }
 
 /* The port goes with each change of state. */

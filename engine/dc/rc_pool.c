@@ -225,7 +225,7 @@ static void hear(struct bsn_dc_pool *pool, const struct bsn_completion *c)
 
 int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 {
-	const uint32_t talk = bsn_qp_number(pool->rc->talk.qp);
+	const uint32_t talk = bsn_qp_info(pool->rc->talk.qp)->number;
 	int kept = 0;
 
 	for (int k = 0; k < n; k++) {

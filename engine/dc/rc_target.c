@@ -289,7 +289,7 @@ int rc_target_accept(struct rc_target *t)
 
 uint32_t rc_target_number(const struct rc_target *t)
 {
-	return bsn_qp_number(t->talk.qp);
+	return bsn_qp_info(t->talk.qp)->number;
 }
 
 struct bsn_sq *rc_target_sends(const struct rc_target *t)

@@ -194,7 +194,7 @@ static void await_end(struct initiator *i)
 static int reset_stream(const struct initiator *i, uint16_t stream)
 {
 	return i->qp->dci ? handshake_dci_stream_reset(i->qp->dci, stream)
-			  : provider_stream_reset(bsn_qp_verbs(i->qp), stream);
+			  : provider_stream_reset(bsn_qp_info(i->qp)->verbs, stream);
 }
 
 static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)

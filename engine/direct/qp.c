@@ -9,8 +9,8 @@
 /* Units of the longest WQE that the queue was asked to take. */
 static uint32_t max_ds(const struct bsn_qp *qp)
 {
-	return bsn_wqe_longest_ds(qp->transport->wqe, qp->limits.max_send_sge,
-				  qp->limits.max_inline);
+	return bsn_wqe_longest_ds(qp->transport->wqe, qp->info.max_send_sge,
+				  qp->info.max_inline);
 }
 
 static uint32_t longest_bb(const struct bsn_qp *qp)
@@ -20,7 +20,7 @@ static uint32_t longest_bb(const struct bsn_qp *qp)
 
 static uint32_t qp_sends(const struct bsn_qp *qp)
 {
-	return qp->limits.send_depth * longest_bb(qp);
+	return qp->info.send_depth * longest_bb(qp);
 }
 
 static enum bsn_ce ce_of(const struct bsn_qp_attr *attr)
@@ -45,10 +45,10 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 		.lane = &qp->lane->hot,
 		.count_bb = map->sq_count_bb,
 		.capacity_bb = qp->sends_bb,
-		.max_inline = qp->limits.max_inline,
-		.max_sge = qp->limits.max_send_sge,
+		.max_inline = qp->info.max_inline,
+		.max_sge = qp->info.max_send_sge,
 		.max_ds = max_ds(qp),
-		.qpn = bsn_qp_number(qp),
+		.qpn = qp_number(qp),
 		.transport = qp->transport->wqe,
 		.store = qp->device->info.store,
 		.ce_quiet = ce_of(attr),
@@ -57,7 +57,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 		.has_peers = qp->transport->has_peers,
 		.has_atomics = has_atomics(qp->device),
 		.has_big_endian_results = qp->device->caps.has_big_endian_results,
-		.gives_results = qp->limits.max_inline_resp,
+		.gives_results = qp->info.max_inline_resp,
 	};
 
 	if (qp->sends_bb > map->sq_count_bb)
@@ -66,20 +66,20 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 	qp->sq = bsn_sq_alloc(&init);
 	if (!qp->sq)
 		return fail(ENOMEM, "no memory");
-	qp->limits.max_inline = qp->sq->max_inline;
+	qp->info.max_inline = qp->sq->max_inline;
 	if (qp->transport->is_reliable && qp->type != BSN_QP_XRC)
 		qp->sq->can |= extended_of(&qp->device->caps);
 	qp->sq->max_copy = qp->device->caps.max_copy;
 	qp->sq->route.user = qp->user;
 	qp->sq->route.rq = qp->rq;
 	qp->sq->route.first_error = &qp->first_error;
-	qp->sq->route.gives_data = qp->limits.max_inline_recv;
+	qp->sq->route.gives_data = qp->info.max_inline_recv;
 	return 0;
 }
 
 /* -- creation, adoption ------------------------------------------------------------------------ */
 
-static enum provider_inline in_cqe_of(const struct bsn_qp_limits *limits)
+static enum provider_inline in_cqe_of(const struct bsn_qp_info *limits)
 {
 	return limits->max_inline_resp   ? PROVIDER_INLINE_RECV_RESP
 	       : limits->max_inline_recv ? PROVIDER_INLINE_RECV
@@ -103,7 +103,7 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 	blocks.cap.max_inline_data = 0;
 	err = provider_qp_create(
 		qp->device->context, qp->parent_domain ? qp->parent_domain : qp->pd->verbs, &blocks,
-		transport_send_ops(qp->transport, has_atomics(qp->device)), in_cqe_of(&qp->limits),
+		transport_send_ops(qp->transport, has_atomics(qp->device)), in_cqe_of(&qp->info),
 		qp->streams.log_count ? &qp->streams : NULL, &qp->verbs);
 	if (err && qp->parent_domain)
 		ibv_dealloc_pd(qp->parent_domain);
@@ -116,7 +116,7 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
  */
 static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 {
-	const uint32_t longest = longest_bb(qp), given = qp->limits.send_depth;
+	const uint32_t longest = longest_bb(qp), given = qp->info.send_depth;
 	const struct ibv_cq *cq = qp->verbs->send_cq;
 
 	qp->sends_bb = wanted ? wanted * longest : given > longest ? given : longest;
@@ -126,7 +126,7 @@ static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 			    "send_depth is %u: the CQ has %d entries, and each request may "
 			    "take %u",
 			    wanted, cq->cqe, longest);
-	qp->limits.send_depth = qp->sends_bb / longest;
+	qp->info.send_depth = qp->sends_bb / longest;
 	return 0;
 }
 

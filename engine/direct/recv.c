@@ -8,7 +8,7 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 		.ring = map->rq_ring,
 		.record = map->record + BSN_DBR_RECV_OFFSET / sizeof(*map->record),
 		.count = map->rq_count,
-		.capacity = qp->limits.recv_depth,
+		.capacity = qp->info.recv_depth,
 		.stride_bytes = map->rq_stride_bytes,
 	};
 	/* An application's QP may have no receive queue: then posts find it full. */

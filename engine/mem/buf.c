@@ -37,18 +37,18 @@ static unsigned list_choices(const struct bsn_mem_attr *wish, size_t length,
 
 	if (wish->source || wish->is_strict)
 		choices[n++] = (struct choice){ wish->source                     ? wish->source
-						: wish->page_bytes > page_size() ? bsn_mem_hugetlb()
-										 : bsn_mem_plain(),
+						: wish->page_bytes > page_size() ? bsn_mem_source(BSN_MEM_HUGETLB)
+										 : bsn_mem_source(BSN_MEM_PLAIN),
 						wish->page_bytes };
 	if (wish->is_strict)
 		return n;
 	count = hugetlb_sizes(sizes, SIZES_MAX);
 	for (unsigned i = 0; i < count; i++)
 		if (sizes[i] <= longest)
-			choices[n++] = (struct choice){ bsn_mem_hugetlb(), sizes[i] };
+			choices[n++] = (struct choice){ bsn_mem_source(BSN_MEM_HUGETLB), sizes[i] };
 	if (thp && thp <= longest)
-		choices[n++] = (struct choice){ bsn_mem_thp(), 0 };
-	choices[n++] = (struct choice){ bsn_mem_plain(), 0 };
+		choices[n++] = (struct choice){ bsn_mem_source(BSN_MEM_THP), 0 };
+	choices[n++] = (struct choice){ bsn_mem_source(BSN_MEM_PLAIN), 0 };
 	return n;
 }
 
@@ -205,7 +205,7 @@ int bsn_buf_info(const struct bsn_mr *pub, struct bsn_buf_info *info)
 		.source = mr->buf->source->name,
 		.page_bytes = mr->buf->block.page_bytes,
 		.node = mr->buf->block.node,
-		.translations = bsn_mem_translations((void *)(uintptr_t)pub->addr, pub->length),
+		.translations = mem_translations((void *)(uintptr_t)pub->addr, pub->length),
 		.why = mr->buf->why,
 	};
 	return 0;

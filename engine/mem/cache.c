@@ -280,16 +280,33 @@ static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 	return is_final ? err : 0;
 }
 
-int bsn_mr_view_get_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length)
+/* -- finding ------------------------------------------------------------------------------------ */
+
+static bool find(struct bsn_mr_view *view, uint64_t addr, uint64_t length)
 {
-	struct bsn_mr_cache *cache = view ? view->cache : NULL;
+	struct place place;
+
+	if (!view->cache || !places_find(&view->cache->found, addr, length, &place, &view->seen)) {
+		view->end = 0;
+		return false;
+	}
+	view->end = place.end;
+	view->last =
+		(struct bsn_mr){ (void *)(uintptr_t)place.start, place.start,
+				 place.end - place.start, place.lkey, place.rkey };
+	return true;
+}
+
+static int find_or_register(struct bsn_mr_view *view, uint64_t addr, uint64_t length)
+{
+	struct bsn_mr_cache *cache = view->cache;
 	bool has_reaped = false;
 	int err;
 
 	if (!cache || !length || addr + length < length)
 		return fail(EINVAL, "no view, or no bytes");
 	for (int tries = 0; tries < TRIES; tries++) {
-		if (bsn_mr_view_find_other(view, addr, length))
+		if (find(view, addr, length))
 			return 0;
 		err = reap(cache, cache->attr.quarantine);
 		if (!err)
@@ -304,21 +321,11 @@ int bsn_mr_view_get_other(struct bsn_mr_view *view, uint64_t addr, uint64_t leng
 	return fail(EAGAIN, "the memory kept changing while it was registered");
 }
 
-/* -- finding ------------------------------------------------------------------------------------ */
-
-bool bsn_mr_view_find_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length)
+int bsn_mr_view_search(struct bsn_mr_view *view, uint64_t addr, uint64_t length, bool registers)
 {
-	struct place place;
-
-	if (!view->cache || !places_find(&view->cache->found, addr, length, &place, &view->seen)) {
-		view->end = 0;
-		return false;
-	}
-	view->end = place.end;
-	view->last =
-		(struct bsn_mr){ (void *)(uintptr_t)place.start, place.start,
-				 place.end - place.start, place.lkey, place.rkey };
-	return true;
+	if (registers)
+		return find_or_register(view, addr, length);
+	return find(view, addr, length) ? 0 : -ENOENT;
 }
 
 int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cache)

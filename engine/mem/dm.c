@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "bsn_region.h"
+#include "bsn_mem.h"
 
 struct bsn_dm {
 	struct bsn_device *device;

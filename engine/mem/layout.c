@@ -405,8 +405,3 @@ int bsn_layout_destroy(struct bsn_layout *layout)
 	layout_unuse(layout);
 	return 0;
 }
-
-uint64_t bsn_layout_length(const struct bsn_layout *layout)
-{
-	return layout ? layout->map.length : 0;
-}

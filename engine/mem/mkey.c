@@ -242,12 +242,12 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *pub, uint64_t id, un
 	return 0;
 }
 
-int bsn_mkey_invalidated(const struct bsn_mkey *pub)
+int mkey_invalidated(struct mkey_object *mkey, uint32_t rkey)
 {
-	struct mkey_object *const mkey = mkey_of(pub);
-
-	if (!mkey || !mkey->pool->attr.peers_may_invalidate)
-		return fail(EINVAL, "no mkey, or peers may not invalidate those of its pool");
+	if (mkey->pub.rkey != rkey)
+		return fail(ENOENT, "the mkey has another key by now: 0x%x", mkey->pub.rkey);
+	if (!mkey->pool->attr.peers_may_invalidate)
+		return fail(EINVAL, "peers may not invalidate mkeys of that pool");
 	if (mkey_state_of(mkey) == BSN_MKEY_UNKNOWN)
 		return 0; /* it is made anew in any case */
 	mkey_forget(mkey);

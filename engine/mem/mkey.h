@@ -112,6 +112,9 @@ int mkey_configure(struct mkey_object *mkey, struct bsn_ep *ep, struct bsn_layou
 /* mkey.c: it spans nothing. */
 void mkey_forget(struct mkey_object *mkey);
 
+/* A peer has invalidated it, by this key. */
+int mkey_invalidated(struct mkey_object *mkey, uint32_t rkey);
+
 /* The key that its next UMR gives it. */
 static inline void mkey_set_key(struct mkey_object *mkey, uint32_t key)
 {

@@ -146,7 +146,7 @@ static uint64_t pages_shared(const struct mapping *m, uint64_t start, uint64_t e
 	return (huge + thp - 1) / thp + (to - from - huge + page - 1) / page;
 }
 
-uint64_t bsn_mem_translations(const void *addr, size_t length)
+uint64_t mem_translations(const void *addr, size_t length)
 {
 	const uint64_t start = (uintptr_t)addr, end = start + length;
 	FILE *smaps = fopen("/proc/self/smaps", "re");

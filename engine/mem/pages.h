@@ -30,6 +30,12 @@ void node_prefer(void *addr, size_t length, int node);
 /* Where the page at @addr is; -1: not known. */
 int node_of(void *addr);
 
+/*
+ * An estimate of the entries that a device needs to translate these addresses: their pages, by
+ * /proc/self/smaps; 0: not known, or not mapped.
+ */
+uint64_t mem_translations(const void *addr, size_t length);
+
 /* Makes all pages of a writable mapping be there; -errno where there are too few. */
 int pages_populate(void *addr, size_t length);
 

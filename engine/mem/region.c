@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "bsn_region.h"
+#include "bsn_mem.h"
 
 static int finish_special(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint64_t length,
 			  int access, struct bsn_mr **out)
@@ -17,29 +17,6 @@ static int finish_special(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr
 	mr->is_special = true;
 	*out = &mr->pub;
 	return 0;
-}
-
-int bsn_mr_register_implicit(struct bsn_device *device, const struct bsn_mr_attr *attr,
-			     struct bsn_mr **out)
-{
-	struct bsn_pd *pd;
-	int access, err;
-
-	if (!device || !out || (attr && attr->has_iova))
-		return fail(EINVAL, "no device, no place for the result, or an IOVA: an implicit "
-				    "region has the addresses of the process");
-	if (device->no_implicit)
-		return fail(EOPNOTSUPP, "no implicit regions: %s", device->no_implicit);
-	pd = register_pd(device, attr ? attr->pd : NULL);
-	if (!pd)
-		return -EINVAL;
-	access = register_access(device, attr) | IBV_ACCESS_ON_DEMAND;
-	err = register_check(device, attr, access);
-	if (err)
-		return err;
-	errno = 0;
-	return finish_special(pd, ibv_reg_mr(pd->verbs, NULL, SIZE_MAX, access), 0, SIZE_MAX,
-			      access, out);
 }
 
 int bsn_mr_register_null(struct bsn_device *device, struct bsn_pd *pd, struct bsn_mr **out)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bsn_region.h"
+#include "bsn_mem.h"
 
 #define ACCESS_ALL                                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -104,21 +104,40 @@ int register_check(const struct bsn_device *device, const struct bsn_mr_attr *at
 	return 0;
 }
 
+/* All addresses of the process, as ibv_reg_mr() has them. */
+static bool is_implicit(const void *addr, size_t length)
+{
+	return !addr && length == SIZE_MAX;
+}
+
+static int check_implicit(const struct bsn_device *device, const struct bsn_mr_attr *attr)
+{
+	if (device->no_implicit)
+		return fail(EOPNOTSUPP, "no implicit regions: %s", device->no_implicit);
+	if (!attr || !attr->is_on_demand || attr->has_iova)
+		return fail(EINVAL, "an implicit region is on demand, and has the addresses of the "
+				    "process");
+	return 0;
+}
+
 int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 		    const struct bsn_mr_attr *attr, struct bsn_mr **out)
 {
+	const bool is_all = is_implicit(addr, length);
 	struct mr_object *mr;
 	struct bsn_pd *pd;
 	uint64_t iova;
 	int access, err;
 
-	if (!device || !addr || !length || !out)
+	if (!device || (!addr && !is_all) || !length || !out)
 		return fail(EINVAL, "no device, no memory, or no place for the result");
 	pd = register_pd(device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;
 	access = register_access(device, attr);
 	err = check_iova((uintptr_t)addr, attr);
+	if (!err && is_all)
+		err = check_implicit(device, attr);
 	if (!err)
 		err = register_check(device, attr, access);
 	if (err)
@@ -129,6 +148,7 @@ int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 			      length, access, &mr);
 	if (err)
 		return err;
+	mr->is_special = is_all;
 	mr->pub.data = addr;
 	*out = &mr->pub;
 	return 0;
@@ -144,8 +164,7 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 	if (atomic_load(&mr->windows.count))
 		return fail(EBUSY,
 			    "%u memory window(s) are bound to it: invalidate or destroy them, and "
-			    "tell of "
-			    "what a peer has invalidated (bsn_window_invalidated())",
+			    "tell of what a peer has invalidated (bsn_invalidated())",
 			    atomic_load(&mr->windows.count));
 	keys_remove(mr->device, &mr->key);
 	err = destroyed(mr->device, ibv_dereg_mr(mr->verbs));

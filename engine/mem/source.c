@@ -61,15 +61,6 @@ static int plain_alloc(void *arg, const struct bsn_mem_request *request,
 	return settle(block, request, unmap);
 }
 
-const struct bsn_mem_source *bsn_mem_plain(void)
-{
-	static const struct bsn_mem_source source = { .name = "plain",
-						      .alloc = plain_alloc,
-						      .release = unmap };
-
-	return &source;
-}
-
 /* -- transparent huge pages ---------------------------------------------------------------------- */
 
 /* The mapping is a page longer than the block, which is the aligned part of it. */
@@ -98,15 +89,6 @@ static int thp_alloc(void *arg, const struct bsn_mem_request *request, struct bs
 	block->addr = (void *)whole_pages((uintptr_t)block->handle, page);
 	madvise(block->addr, length, MADV_HUGEPAGE);
 	return settle(block, request, thp_free);
-}
-
-const struct bsn_mem_source *bsn_mem_thp(void)
-{
-	static const struct bsn_mem_source source = { .name = "thp",
-						      .alloc = thp_alloc,
-						      .release = thp_free };
-
-	return &source;
 }
 
 /* -- hugepages of the kernel's pools -------------------------------------------------------------- */
@@ -144,11 +126,13 @@ static int hugetlb_alloc(void *arg, const struct bsn_mem_request *request,
 	return settle(block, request, unmap);
 }
 
-const struct bsn_mem_source *bsn_mem_hugetlb(void)
+const struct bsn_mem_source *bsn_mem_source(enum bsn_mem_kind kind)
 {
-	static const struct bsn_mem_source source = { .name = "hugetlb",
-						      .alloc = hugetlb_alloc,
-						      .release = unmap };
+	static const struct bsn_mem_source sources[] = {
+		[BSN_MEM_PLAIN] = { .name = "plain", .alloc = plain_alloc, .release = unmap },
+		[BSN_MEM_THP] = { .name = "thp", .alloc = thp_alloc, .release = thp_free },
+		[BSN_MEM_HUGETLB] = { .name = "hugetlb", .alloc = hugetlb_alloc, .release = unmap },
+	};
 
-	return &source;
+	return (unsigned)kind < sizeof(sources) / sizeof(sources[0]) ? &sources[kind] : NULL;
 }

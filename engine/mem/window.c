@@ -3,9 +3,10 @@
 #include "../path.h"
 #include "bsn_mkey.h"
 
+#include <search.h>
 #include <stdlib.h>
 
-#include "keys.h"
+#include "mkey.h"
 #include "umr.h"
 
 struct window_object {
@@ -23,6 +24,47 @@ static struct window_object *window_of(struct bsn_window *window)
 {
 	return (struct window_object *)window;
 }
+
+/* -- the windows of a device, by their keys, whose low byte changes ------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	const uint32_t x = keys_base_of(((const struct window_object *)a)->pub.rkey);
+	const uint32_t y = keys_base_of(((const struct window_object *)b)->pub.rkey);
+
+	return x < y ? -1 : x > y;
+}
+
+static int add_window(struct window_object *window)
+{
+	const void *node;
+
+	pthread_mutex_lock(&window->device->lock);
+	node = tsearch(window, &window->device->windows, compare);
+	pthread_mutex_unlock(&window->device->lock);
+	return node ? 0 : fail(ENOMEM, "no memory");
+}
+
+static void remove_window(struct window_object *window)
+{
+	pthread_mutex_lock(&window->device->lock);
+	tdelete(window, &window->device->windows, compare);
+	pthread_mutex_unlock(&window->device->lock);
+}
+
+/* The window that has this very key; NULL: none. */
+static struct window_object *find_window(struct bsn_device *device, uint32_t rkey)
+{
+	const struct window_object wanted = { .pub.rkey = rkey };
+	struct window_object *const *node;
+
+	pthread_mutex_lock(&device->lock);
+	node = tfind(&wanted, &device->windows, compare);
+	pthread_mutex_unlock(&device->lock);
+	return node && (*node)->pub.rkey == rkey ? *node : NULL;
+}
+
+/* -- windows ---------------------------------------------------------------------------------------- */
 
 int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *given,
 		      struct bsn_window **out)
@@ -52,6 +94,12 @@ int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *g
 		return fail(-err, "no memory window: %s", strerror(-err));
 	}
 	window->pub.rkey = window->verbs->rkey;
+	err = add_window(window);
+	if (err) {
+		ibv_dealloc_mw(window->verbs);
+		free(window);
+		return err;
+	}
 	use(&window->pd->uses);
 	use(&device->uses[OF_MEMORY]);
 	*out = &window->pub;
@@ -67,6 +115,12 @@ static void bind_to(struct window_object *window, struct uses *memory)
 	window->bound = memory;
 }
 
+static void unbind(struct window_object *window)
+{
+	bind_to(window, NULL);
+	window->pub.addr = window->pub.length = 0;
+}
+
 int bsn_window_destroy(struct bsn_window *pub)
 {
 	struct window_object *window = window_of(pub);
@@ -77,6 +131,7 @@ int bsn_window_destroy(struct bsn_window *pub)
 	err = destroyed(window->device, ibv_dealloc_mw(window->verbs));
 	if (err)
 		return fail(-err, "cannot destroy the window: %s", strerror(-err));
+	remove_window(window);
 	bind_to(window, NULL);
 	unuse(&window->pd->uses);
 	unuse(&window->device->uses[OF_MEMORY]);
@@ -193,15 +248,22 @@ int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *pub, uint64_t id
 	err = umr_post_invalidate(ep->sq, pub->rkey, true, window->device->caps.fence, id, flags);
 	if (err)
 		return err;
-	bsn_window_invalidated(pub);
+	unbind(window);
 	return 0;
 }
 
-int bsn_window_invalidated(struct bsn_window *window)
+int bsn_invalidated(struct bsn_device *device, uint32_t rkey)
 {
+	struct window_object *window;
+	struct known_key key;
+
+	if (!device)
+		return fail(EINVAL, "no device");
+	if (keys_find(device, keys_base_of(rkey), &key) && key.mkey)
+		return mkey_invalidated(key.mkey, rkey);
+	window = find_window(device, rkey);
 	if (!window)
-		return fail(EINVAL, "no window");
-	bind_to(window_of(window), NULL);
-	window->addr = window->length = 0;
+		return fail(ENOENT, "no mkey and no window has the key 0x%x now", rkey);
+	unbind(window);
 	return 0;
 }

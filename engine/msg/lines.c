@@ -113,10 +113,10 @@ static int check_line(const struct bsn_msg_inbox *inbox, const struct bsn_qp *qp
 			    "bsn_qp_create()");
 	if (qp->pd != inbox->pd)
 		return fail(EINVAL, "the QP and the inbox are in two protection domains");
-	if (qp->limits.max_inline < BSN_MSG_RECORD)
+	if (qp->info.max_inline < BSN_MSG_RECORD)
 		return fail(EINVAL,
 			    "the QP takes %u bytes inline: create it with a max_inline of %d",
-			    qp->limits.max_inline, BSN_MSG_RECORD);
+			    qp->info.max_inline, BSN_MSG_RECORD);
 	return 0;
 }
 

@@ -282,7 +282,7 @@ static int send_longer(struct bsn_msg_line *line, const void *data, uint32_t len
 	uint64_t filled;
 	int err;
 
-	if (length > line->qp->limits.max_inline)
+	if (length > line->qp->info.max_inline)
 		return refuse(EMSGSIZE,
 			      "the message is longer than the QP's max_inline: send it from "
 			      "registered memory, by bsn_msg_send_from()");

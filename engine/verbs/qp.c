@@ -54,13 +54,13 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 
 static uint32_t qp_sends(const struct bsn_qp *qp)
 {
-	return qp->limits.send_depth;
+	return qp->info.send_depth;
 }
 
 static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 {
 	if (wanted)
-		qp->limits.send_depth = wanted;
+		qp->info.send_depth = wanted;
 	qp->sends_bb = qp_sends(qp);
 	return 0;
 }

@@ -163,7 +163,7 @@ int verbs_rq_make(struct bsn_qp *qp)
 		qp->rq = qp->srq->rq;
 		return 0;
 	}
-	rq = alloc_rq(qp->limits.recv_depth, qp->limits.max_recv_sge);
+	rq = alloc_rq(qp->info.recv_depth, qp->info.max_recv_sge);
 	if (!rq)
 		return fail(ENOMEM, "no memory");
 	rq->qp = qp->verbs;

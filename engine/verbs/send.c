@@ -419,7 +419,7 @@ static bool alloc_list(struct send_queue *sq, uint32_t size, uint32_t max_sge)
 
 static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 {
-	const uint32_t size = power_of_two(qp->limits.send_depth);
+	const uint32_t size = power_of_two(qp->info.send_depth);
 	struct send_queue *sq = bsn_hot_alloc(sizeof(*sq));
 
 	if (!sq)
@@ -428,9 +428,9 @@ static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 	/* An application's QP may have been made for some of the operations only. */
 	sq->extended = qp->owns_verbs ? ibv_qp_to_qp_ex(qp->verbs) : NULL;
 	sq->kept = calloc(size, sizeof(*sq->kept));
-	sq->inline_data = calloc(sq->extended ? 1 : size, qp->limits.max_inline + 1);
+	sq->inline_data = calloc(sq->extended ? 1 : size, qp->info.max_inline + 1);
 	if (sq->kept && sq->inline_data &&
-	    (sq->extended || alloc_list(sq, size, qp->limits.max_send_sge)))
+	    (sq->extended || alloc_list(sq, size, qp->info.max_send_sge)))
 		return sq;
 	verbs_sq_free(sq);
 	return NULL;
@@ -469,13 +469,13 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 		return fail(ENOMEM, "no memory");
 	qp->sq = &sq->hot;
 	sq->verbs = qp->verbs;
-	sq->capacity = qp->limits.send_depth;
+	sq->capacity = qp->info.send_depth;
 	sq->life = verbs_next_life();
 	sq->always = attr->signal_all ? BSN_F_SIGNALED : 0;
 	sq->hot.qpn = qp->verbs->qp_num;
 	sq->hot.capacity_bb = sq->capacity;
-	sq->hot.max_inline = qp->limits.max_inline;
-	sq->hot.max_sge = (uint8_t)(qp->limits.max_send_sge < UINT8_MAX ? qp->limits.max_send_sge
+	sq->hot.max_inline = qp->info.max_inline;
+	sq->hot.max_sge = (uint8_t)(qp->info.max_send_sge < UINT8_MAX ? qp->info.max_send_sge
 									: UINT8_MAX);
 	sq->hot.max_ds =
 		UINT8_MAX; /* the provider's own limits are those of SGEs and inline data */

@@ -273,7 +273,7 @@ static int post_and_ring(struct party *p, const struct request *r, unsigned n)
 
 	for (unsigned i = 0; i < n && !err; i++)
 		err = call(p, &r[i], r[i].wr.flags);
-	return err ? err : bsn_ring(bsn_qp_ep(p->qp));
+	return err ? err : bsn_ring(p->ep);
 }
 
 const struct builder builders[] = {

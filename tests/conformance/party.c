@@ -53,7 +53,7 @@ void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum 
 	b->info = bsn_device_info(b->device);
 	if (type == BSN_QP_UD && is_roce(b) != (link == CX_LINK_ROCE))
 		leave_out(b, "of the other link layer");
-	b->verbs = bsn_device_verbs(b->device);
+	b->verbs = bsn_device_info(b->device)->verbs;
 	b->pd = b->device->default_pd.verbs;
 	assert_int_equal(bsn_buf_alloc(b->device, MEMORY_BYTES, NULL, &b->memory), 0);
 }
@@ -344,7 +344,7 @@ static void map_srq(struct party *p, struct ibv_srq *srq)
 static void map_queues(struct party *p)
 {
 	struct mlx5dv_qp map = { 0 };
-	struct mlx5dv_obj obj = { .qp = { .in = p->verbs ? p->verbs : bsn_qp_verbs(p->qp),
+	struct mlx5dv_obj obj = { .qp = { .in = p->verbs ? p->verbs : bsn_qp_info(p->qp)->verbs,
 					  .out = &map } };
 
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);

@@ -222,7 +222,7 @@ static void make_bunsen(struct party *p)
 	else
 		connect_xrc(p);
 	p->bsn_cq[0] = t.cq;
-	map_party(p, bsn_qp_verbs(p->qp));
+	map_party(p, bsn_qp_info(p->qp)->verbs);
 }
 
 static void open_bench(enum cx_link link, enum bsn_qp_type type)

@@ -6,7 +6,7 @@ import re
 
 def functions(text):
     """Functions for callers; an inline function of the shorter name calls each *_layout function."""
-    found = re.findall(r'^(?:BSN_API|BSN_POST_API|static inline)\s[^;{(=]*?(\w+)\s*\(', text, re.MULTILINE)
+    found = re.findall(r'^(?:BSN_API|BSN_POST_API|BSN_ALWAYS_INLINE|static inline)\s[^;{(=]*?(\w+)\s*\(', text, re.MULTILINE)
     return {name for name in found if name.startswith('bsn_') and not name.endswith('_layout')}
 
 

@@ -42,6 +42,8 @@ WQE_DUMP = [(DUMP + room, {**{DUMP + seen: 'all' for seen in (room, *others, 're
 # Longer names come first. What is not listed (tests/) may include everything.
 RULES = [
     *WQE_DUMP,
+    # It builds WQEs place by place.
+    (DUMP + 'build.c', {'tools/': 'all', 'wqe/places.h': 'all', 'wqe/': 'public'}, RDMA),
     ('tools/softcx/os/', {'tools/softcx/os/': 'all'}, NOTHING),
     ('tools/softcx/nic/', {'tools/softcx/nic/': 'all', 'tools/softcx/datasheet.h': 'all',
                            'tools/softcx/os/': 'all', 'wqe/': 'all'}, RDMA),

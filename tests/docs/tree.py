@@ -103,6 +103,45 @@ def check_headers_installed():
             [f'{path}: installed, not public' for path in sorted(installed - public)])
 
 
+MOST_HEADERS = 15 # that a program may name
+
+
+def named_headers():
+    """Those that bunsen(7) says programs include."""
+    page = (ROOT / 'engine/man/bunsen.7').read_text(encoding='utf-8')
+    listed = re.search(r'^\.SH HEADERS\n(.*?)^\.SH', page, re.MULTILINE | re.DOTALL)[1]
+    return re.findall(r'^\.TP\n\\fB(bsn\w*\.h)\\fP$', listed, re.MULTILINE)
+
+
+def included(header, paths):
+    """The public headers that this one brings along, itself too."""
+    found, left = set(), [header]
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left += re.findall(r'^#include "(bsn\w*\.h)"', paths[one].read_text(encoding='utf-8'), re.MULTILINE)
+    return found
+
+
+def check_headers_that_programs_name():
+    """Few; examples, manual pages and documents name no others, and the others are parts of them."""
+    listed = named_headers()
+    paths = {path.name: path for path in files() if re.fullmatch(r'bsn(_\w+)?\.h', path.name)}
+    wrong = [f'bunsen(7) lists {len(listed)} headers'] if not 0 < len(listed) <= MOST_HEADERS else []
+    wrong += [f'{header}: listed, and not there' for header in sorted(set(listed) - set(paths))]
+    for header in sorted(set(paths) - set(listed)):
+        said = re.search(r'^ \* A part of (bsn\w*\.h), which programs include\.$',
+                         paths[header].read_text(encoding='utf-8')[:200], re.MULTILINE)
+        if not said or said[1] not in listed or header not in included(said[1], paths):
+            wrong.append(f'{header}: is in no header of bunsen(7), or does not say in which')
+    for path, text in texts():
+        if re.match(r'tools/examples/|README\.md|engine/doc/|engine/man/|tests/install/', path):
+            wrong += [f'{path}: names {header}' for header in re.findall(r'#include [<"](bsn\w*\.h)[>"]', text)
+                      if header not in listed]
+    return wrong
+
+
 def check_documents():
     """What a document puts in backquotes and looks like a file of the tree is one."""
     wrong = []

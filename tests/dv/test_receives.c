@@ -235,7 +235,7 @@ static void what_is_refused_of_many_ends_them(void **state)
 		assert_int_equal(fake_recv_record(f), 3);
 		fake_destroy(f);
 	}
-	assert_int_equal(bsn_rq_post_many(NULL, sge, ids, 1), -EINVAL);
+	assert_int_equal(bsn_recv_many(NULL, sge, ids, 1), -EINVAL);
 }
 
 int main(void)

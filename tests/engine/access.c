@@ -146,7 +146,7 @@ static void register_by_app(struct bench *b, const struct violation *v, struct r
 	const int access = v->access ? v->access : ALL;
 
 	if (v->fault == DOMAIN)
-		r->app.pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+		r->app.pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
 	r->app.mr = ibv_reg_mr(r->app.pd ? r->app.pd : b->app.pd, r->pages + AT, PAGE, access);
 	assert_non_null(r->app.mr);
 	r->lkey = r->app.mr->lkey;
@@ -349,7 +349,7 @@ static void make_qp_by_app(struct bench *b, struct window *w)
 	struct ibv_qp_init_attr init = { .cap = { .max_send_wr = 4, .max_send_sge = 1 },
 					 .qp_type = IBV_QPT_RC };
 
-	w->app.cq = ibv_create_cq(bsn_device_verbs(b->device), 4, NULL, NULL, 0);
+	w->app.cq = ibv_create_cq(bsn_device_info(b->device)->verbs, 4, NULL, NULL, 0);
 	assert_non_null(w->app.cq);
 	init.send_cq = init.recv_cq = w->app.cq;
 	w->app.qp = ibv_create_qp(b->app.pd, &init);

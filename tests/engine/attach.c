@@ -119,7 +119,7 @@ static struct app *start_app(struct bench *b, enum ibv_qp_type type, bool signal
 	assert_non_null(a);
 	memset(a, 0, sizeof(*a));
 	a->b = b;
-	a->context = ibv_open_device(bsn_device_verbs(b->device)->device);
+	a->context = ibv_open_device(bsn_device_info(b->device)->verbs->device);
 	assert_non_null(a->context);
 	a->pd = ibv_alloc_pd(a->context);
 	a->mr = ibv_reg_mr(a->pd, a->memory, BYTES, rights);
@@ -165,7 +165,7 @@ static void attach(struct app *a)
 
 	ok(bsn_qp_attach(a->device, a->qp, &attr, &a->attached));
 	assert_int_equal(!!bench_sq(a->attached)->ring, a->b->kind == BENCH_DIRECT);
-	assert_ptr_equal(bsn_qp_verbs(a->attached), a->qp);
+	assert_ptr_equal(bsn_qp_info(a->attached)->verbs, a->qp);
 }
 
 static struct app *start_attached(struct bench *b, enum ibv_qp_type type, bool signal_all)
@@ -227,7 +227,7 @@ static struct bsn_remote peers_bytes(struct app *a, size_t offset)
 
 static struct bsn_cq *our_cq(struct app *a)
 {
-	return bsn_qp_cq(a->attached);
+	return bsn_qp_info(a->attached)->cq;
 }
 
 static int post_write(struct app *a, size_t offset, uint32_t length, uint64_t id, unsigned flags)
@@ -482,7 +482,7 @@ static void the_longest_request_fits(struct bench *b)
 					 .recv_cq = a->cq,
 					 .qp_type = IBV_QPT_RC,
 					 .cap = { 1, 0, 16, 0, 200 } };
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	struct bsn_sge sge[16];
 	struct bsn_wr wr = { .sge = sge,
 			     .sge_count = 16,
@@ -495,7 +495,7 @@ static void the_longest_request_fits(struct bench *b)
 	assert_non_null(a->qp);
 	attach(a);
 	connect_both(a);
-	ok(bsn_qp_limits(a->attached, &limits));
+	limits = *bsn_qp_info(a->attached);
 	assert_int_equal(limits.recv_depth, 0);
 	assert_true(post_recv(a, 0, 8, 1) < 0);
 	for (unsigned i = 0; i < 16; i++)
@@ -526,7 +526,7 @@ static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 					 .recv_cq = a->cq,
 					 .qp_type = IBV_QPT_UD,
 					 .cap = { 1, 1, 1, 1, 956 } };
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	struct bsn_ep *ep;
 
 	assert_int_equal(ibv_destroy_qp(a->qp), 0);
@@ -534,7 +534,7 @@ static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 	assert_non_null(a->qp);
 	attach(a);
 	connect_both(a);
-	ok(bsn_qp_limits(a->attached, &limits));
+	limits = *bsn_qp_info(a->attached);
 	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 48 - 4);
 	ep = endpoint_to_itself(a);
 	ok(post_recv(a, 1024, 1024, 1));
@@ -558,13 +558,13 @@ static void no_more_is_granted_beside_an_address(struct bench *b)
 							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 					    .pd = a->pd,
 					    .send_ops_flags = IBV_QP_EX_WITH_SEND };
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 
 	assert_int_equal(ibv_destroy_qp(a->qp), 0);
 	a->qp = ibv_create_qp_ex(a->context, &init);
 	assert_non_null(a->qp);
 	attach(a);
-	ok(bsn_qp_limits(a->attached, &limits));
+	limits = *bsn_qp_info(a->attached);
 	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 16 - 4);
 	stop_app(a);
 }
@@ -572,10 +572,10 @@ static void no_more_is_granted_beside_an_address(struct bench *b)
 /* As many of the longest requests as the limits say, and not one more. */
 static void assert_takes_its_depth(struct app *a, uint32_t depth)
 {
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	struct bsn_ep *ep;
 
-	ok(bsn_qp_limits(a->attached, &limits));
+	limits = *bsn_qp_info(a->attached);
 	assert_int_equal(limits.send_depth, depth);
 	ep = endpoint_to_itself(a);
 	for (uint32_t i = 0; i < depth; i++)
@@ -868,7 +868,7 @@ static void two_qps_may_share_a_cq_on_one_path(struct bench *b)
 		assert_non_null(strstr(bsn_error_text(), "same promise"));
 	}
 	ok(bsn_qp_attach(a->device, verbs, &same, &second));
-	assert_ptr_equal(bsn_qp_cq(second), our_cq(a));
+	assert_ptr_equal(bsn_qp_info(second)->cq, our_cq(a));
 	write_both_ways(a);
 	ok(bsn_qp_destroy(second));
 	write_both_ways(a);
@@ -946,7 +946,7 @@ static void an_attached_context_keeps_its_files(struct bench *b)
 
 	assert_false(fcntl(a->context->async_fd, F_GETFL) & O_NONBLOCK);
 	assert_int_equal(bsn_device_get_event(a->device, &event), -EAGAIN);
-	assert_int_equal(bsn_device_event_fd(a->device), a->context->async_fd);
+	assert_int_equal(bsn_device_info(a->device)->event_fd, a->context->async_fd);
 	stop_app(a);
 }
 

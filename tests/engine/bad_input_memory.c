@@ -103,7 +103,7 @@ static int try_open(struct attempt *a)
 
 static int try_device_attach(struct attempt *a)
 {
-	struct ibv_context *context = bsn_device_verbs(a->b->device);
+	struct ibv_context *context = bsn_device_info(a->b->device)->verbs;
 	const int err = TRY(a, bsn_device_attach(context, NULL, OUT(a, bsn_device)));
 
 	if (!err)
@@ -224,7 +224,7 @@ static int try_ud(struct attempt *a)
 /* Attaches an application's QP. The application gets it back, whether or not attaching succeeds. */
 static int try_attach(struct attempt *a)
 {
-	struct ibv_context *context = bsn_device_verbs(a->b->device);
+	struct ibv_context *context = bsn_device_info(a->b->device)->verbs;
 	const struct bsn_attach_attr attr = { .register_is_ours = true };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 } };
 	struct ibv_pd *pd = ibv_alloc_pd(context);
@@ -237,7 +237,7 @@ static int try_attach(struct attempt *a)
 	assert_non_null(qp);
 	err = TRY(a, bsn_qp_attach(a->b->device, qp, &attr, OUT(a, bsn_qp)));
 	if (!err) {
-		struct bsn_cq *send_cq = bsn_qp_cq(a->result), *recv_cq = bsn_qp_recv_cq(a->result);
+		struct bsn_cq *send_cq = bsn_qp_info(a->result)->cq, *recv_cq = bsn_qp_info(a->result)->recv_cq;
 		ok(bsn_qp_destroy(a->result));
 		ok(bsn_cq_destroy(send_cq)); /* what is kept for QPs that come later */
 		ok(bsn_cq_destroy(recv_cq));

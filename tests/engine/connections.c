@@ -10,7 +10,7 @@ static struct ibv_qp_attr query(struct bench *b, int end)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	assert_int_equal(ibv_query_qp(bsn_qp_verbs(b->qp[end]), &attr, mask, &init), 0);
+	assert_int_equal(ibv_query_qp(bsn_qp_info(b->qp[end])->verbs, &attr, mask, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
 	return attr;
 }
@@ -112,7 +112,7 @@ static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
 
 		ok(bsn_device_open(usual->name, &attr, &device));
 		assert_int_equal(bsn_device_info(device)->gid_index, index);
-		assert_int_equal(ibv_query_gid(bsn_device_verbs(b->device), usual->port, index, &gid), 0);
+		assert_int_equal(ibv_query_gid(bsn_device_info(b->device)->verbs, usual->port, index, &gid), 0);
 		assert_memory_equal(bsn_device_info(device)->gid, gid.raw, sizeof(gid.raw));
 		ok(bsn_cq_create(device, NULL, &qp_attr.cq));
 		ok(bsn_qp_create(device, &qp_attr, &qp));

@@ -18,8 +18,8 @@ static struct bsn_completion expect_message(struct bench *b, int from, uint64_t 
 	const struct bsn_completion c = expect_done(b, b->cq[!from], id, BSN_RECV);
 
 	assert_int_equal(c.byte_len, BSN_GRH_SIZE + length);
-	assert_int_equal(c.src_qpn, bsn_qp_number(b->qp[from]));
-	assert_int_equal(c.qpn, bsn_qp_number(b->qp[!from]));
+	assert_int_equal(c.src_qpn, bsn_qp_info(b->qp[from])->number);
+	assert_int_equal(c.qpn, bsn_qp_info(b->qp[!from])->number);
 	assert_int_equal(!!(c.flags & BSN_C_GRH),
 			 !strcmp(bsn_device_info(b->device)->link_layer, "Ethernet"));
 	assert_memory_equal(bench_at(b, !from, INTO + BSN_GRH_SIZE), bench_at(b, from, 0), length);
@@ -163,10 +163,10 @@ static void a_failed_request_has_its_endpoint_s_user(struct bench *b)
 static void a_full_queue_refuses_until_polled(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, 16);
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	uint64_t id;
 
-	ok(bsn_qp_limits(b->qp[0], &limits));
+	limits = *bsn_qp_info(b->qp[0]);
 	for (unsigned lap = 0; lap < 5; lap++) {
 		struct bsn_completion c;
 		int err = 0;

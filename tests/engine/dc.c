@@ -85,7 +85,7 @@ static void expect_sent(struct bench *b, struct dc *d, int target, uint64_t id, 
 	const struct bsn_completion c = expect_done(b, d->cq, id, opcode);
 
 	assert_ptr_equal(c.user, &d->user[target]);
-	assert_int_equal(c.qpn, bsn_qp_number(d->dci));
+	assert_int_equal(c.qpn, bsn_qp_info(d->dci)->number);
 }
 
 static void messages_go_to_the_peer_they_are_posted_to(struct bench *b)

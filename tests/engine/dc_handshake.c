@@ -52,7 +52,7 @@ static void the_port_counts_them_as_others(struct bench *b)
 	assert_int_equal(port_count("rx_dct_connect") - connects, 6);
 	assert_int_equal(port_count("rx_write_requests") - writes, 6);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(cx_qp_find(softcx_hca(), bsn_qp_number(r.pool->initiators[i].qp))
+		assert_int_equal(cx_qp_find(softcx_hca(), bsn_qp_info(r.pool->initiators[i].qp)->number)
 					 ->run.counter_set,
 				 CX_PORT_COUNTERS);
 	unmake(&r);
@@ -372,8 +372,8 @@ static void an_initiator_is_the_same_as_by_verbs(struct bench *b)
 		attr.full_handshake = i;
 		ok(bsn_dc_pool_create(b->device, &attr, &pools[i]));
 	}
-	expect_same(bsn_qp_number(pools[0]->initiators[0].qp),
-		    bsn_qp_number(pools[1]->initiators[0].qp));
+	expect_same(bsn_qp_info(pools[0]->initiators[0].qp)->number,
+		    bsn_qp_info(pools[1]->initiators[0].qp)->number);
 	for (int i = 0; i < 2; i++)
 		ok(bsn_dc_pool_destroy(pools[i]));
 }

@@ -447,7 +447,7 @@ static void a_peer_may_invalidate(struct bench *b)
 	expect(&r, 0, 0, 3, BSN_OPCODE_SEND_INVAL, IBV_WC_SUCCESS);
 	assert_int_equal(bsn_poll(r.into, r.done, MAX_DONE), 1);
 	assert_int_equal(r.done[0].flags & BSN_C_INVAL ? r.done[0].imm : 0, mkey->rkey);
-	ok(bsn_mkey_invalidated(mkey));
+	ok(bsn_invalidated(b->device, mkey->rkey));
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_layout_destroy(layout));
 	ok(bsn_mkey_pool_destroy(keys));
@@ -544,9 +544,9 @@ static uint8_t lag_port_of(const struct rig *r, uint32_t initiator)
 	struct bsn_qp *qp = r->pool->initiators[initiator].qp;
 	uint8_t configured = 0, active = 0;
 
-	if (!bsn_qp_verbs(qp)) /* made by a command */
-		return cx_qp_find(softcx_hca(), bsn_qp_number(qp))->lag_port;
-	ok(-mlx5dv_query_qp_lag_port(bsn_qp_verbs(qp), &configured, &active));
+	if (!bsn_qp_info(qp)->verbs) /* made by a command */
+		return cx_qp_find(softcx_hca(), bsn_qp_info(qp)->number)->lag_port;
+	ok(-mlx5dv_query_qp_lag_port(bsn_qp_info(qp)->verbs, &configured, &active));
 	assert_int_equal(active, configured);
 	return configured;
 }
@@ -592,7 +592,7 @@ static void the_device_refuses_it_too(struct bench *b)
 	struct rig r;
 
 	make(b, &r, &attr);
-	qp = bsn_qp_verbs(r.pool->initiators[0].qp);
+	qp = bsn_qp_info(r.pool->initiators[0].qp)->verbs;
 	if (qp) {
 		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, LAG_PORTS + 1), 0);
 		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, 0), 0);

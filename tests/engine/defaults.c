@@ -99,7 +99,7 @@ static struct bsn_qp *make_connected(struct bsn_device *device, struct bsn_cq *c
 /* libmlx5 gives each of these QPs a register, and keeps the registers for later QPs. */
 static void take_registers(struct bsn_device *device)
 {
-	struct ibv_context *context = bsn_device_verbs(device);
+	struct ibv_context *context = bsn_device_info(device)->verbs;
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
 	struct ibv_qp_init_attr init = {
@@ -172,7 +172,7 @@ static void the_greatest_depth_can_be_created(struct bench *b)
 {
 	const uint32_t most = bsn_device_info(b->device)->max_send_wr;
 	const struct bsn_cq_attr entries = { .entries = 2 * most };
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	struct bsn_cq *cq;
 	struct bsn_qp *qp;
 
@@ -180,7 +180,7 @@ static void the_greatest_depth_can_be_created(struct bench *b)
 	for (enum bsn_qp_type type = BSN_QP_RC; type <= BSN_QP_UC; type++) {
 		const struct bsn_qp_attr attr = { .type = type, .cq = cq, .send_depth = most };
 		ok(bsn_qp_create(b->device, &attr, &qp));
-		ok(bsn_qp_limits(qp, &limits));
+		limits = *bsn_qp_info(qp);
 		assert_int_equal(limits.send_depth, most);
 		ok(bsn_qp_destroy(qp));
 	}
@@ -215,7 +215,7 @@ static void a_send_ring_has_room_for_its_depth(struct bench *b)
 		attr.cq = cq;
 		attr.send_depth = DEPTH;
 		ok(bsn_qp_create(b->device, &attr, &qp));
-		assert_int_equal(provider_qp_map(bsn_qp_verbs(qp), &map), 0);
+		assert_int_equal(provider_qp_map(bsn_qp_info(qp)->verbs, &map), 0);
 		assert_int_equal(map.sq_count_bb, shapes[i].blocks);
 		ok(bsn_qp_destroy(qp));
 	}

@@ -9,7 +9,7 @@
 
 static bool is_readable(const struct bench *b)
 {
-	struct pollfd file = { .fd = bsn_device_event_fd(b->device), .events = POLLIN };
+	struct pollfd file = { .fd = bsn_device_info(b->device)->event_fd, .events = POLLIN };
 
 	return poll(&file, 1, 0) == 1;
 }
@@ -105,7 +105,7 @@ static void a_device_that_is_gone(struct bench *b)
 /* An object that the application made and did not attach has no name here. */
 static void an_object_of_somebody_elses(struct bench *b)
 {
-	struct ibv_pd *pd = bsn_qp_verbs(b->qp[0])->pd;
+	struct ibv_pd *pd = bsn_qp_info(b->qp[0])->verbs->pd;
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_srq_attr limit = { .srq_limit = 2 };
 	struct ibv_srq *srq = ibv_create_srq(pd, &init);

@@ -116,7 +116,7 @@ static void assert_fails(struct bench *b, const struct cause *cause)
 		ok(post_recv(b, 1, 100, 88));
 	ok(bsn_post(b->ep[0], &wr));
 	c = expect_cause(b, cause);
-	assert_int_equal(c.qpn, bsn_qp_number(b->qp[0]));
+	assert_int_equal(c.qpn, bsn_qp_info(b->qp[0])->number);
 	assert_int_equal(c.syndrome, c.status == cause->status ? cause->syndrome
 							       : bsn_syndrome_of_status(c.status));
 	assert_ptr_equal(c.user, &b->qp[0]);
@@ -258,7 +258,7 @@ static void a_peer_qp_without_the_right(struct bench *b)
 		CAUSE(b, RDMA_READ, REMOTE_INVALID_REQUEST, INVALID_REQUEST_NAK, REM_INV_REQ_ERR);
 	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 
-	ok(-ibv_modify_qp(bsn_qp_verbs(b->qp[1]), &attr, IBV_QP_ACCESS_FLAGS));
+	ok(-ibv_modify_qp(bsn_qp_info(b->qp[1])->verbs, &attr, IBV_QP_ACCESS_FLAGS));
 	assert_fails(b, &cause);
 }
 
@@ -418,9 +418,9 @@ static void fail_brings_everything_back(struct bench *b)
  */
 static void what_fills_a_queue_unrung_comes_back(struct bench *b)
 {
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 
-	ok(bsn_qp_limits(b->qp[0], &limits));
+	limits = *bsn_qp_info(b->qp[0]);
 	for (uint64_t id = 0; id < limits.short_sends; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, limits.short_sends, 0), -EAGAIN);

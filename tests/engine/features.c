@@ -103,7 +103,7 @@ struct victim {
 static void bind_by_verbs(struct bench *b, struct victim *v)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
-	struct ibv_qp *qp = bsn_qp_verbs(b->qp[1]);
+	struct ibv_qp *qp = bsn_qp_info(b->qp[1])->verbs;
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW };
 
 	v->mr = ibv_reg_mr(qp->pd, bench_at(b, 1, 0), 4096, access);
@@ -666,10 +666,10 @@ static struct applications make_applications(struct bench *b)
 	};
 	struct applications made;
 
-	made.cq = ibv_create_cq(bsn_device_verbs(b->device), 63, NULL, NULL, 0);
+	made.cq = ibv_create_cq(bsn_device_info(b->device)->verbs, 63, NULL, NULL, 0);
 	assert_non_null(made.cq);
 	init.send_cq = init.recv_cq = made.cq;
-	made.qp = ibv_create_qp(bsn_qp_verbs(b->qp[0])->pd, &init);
+	made.qp = ibv_create_qp(bsn_qp_info(b->qp[0])->verbs->pd, &init);
 	assert_non_null(made.qp);
 	return made;
 }
@@ -685,7 +685,7 @@ static const char *try_attach(struct bench *b)
 	ok(bsn_qp_address(qp, &address));
 	ok(bsn_qp_connect(qp, &address, NULL));
 	post_write(b, bsn_qp_ep(qp), 1, NOW);
-	expect_done(b, bsn_qp_cq(qp), 1, BSN_OPCODE_RDMA_WRITE);
+	expect_done(b, bsn_qp_info(qp)->cq, 1, BSN_OPCODE_RDMA_WRITE);
 	assert_arrived(b, 0);
 	ok(bsn_qp_destroy(qp));
 	ok(-ibv_destroy_qp(app.qp));

@@ -237,7 +237,7 @@ static void attach_qp(struct bench *b, int end, const struct bsn_qp_attr *attr)
 	b->app.qp[end] = ibv_create_qp(b->app.pd, &init);
 	assert_non_null(b->app.qp[end]);
 	ok(bsn_qp_attach(b->device, b->app.qp[end], &attach, &b->qp[end]));
-	b->cq[end] = bsn_qp_cq(b->qp[end]);
+	b->cq[end] = bsn_qp_info(b->qp[end])->cq;
 }
 
 void bench_make_qp(struct bench *b, int end)
@@ -267,7 +267,7 @@ static void make_cq(struct bench *b, int end)
 		ok(bsn_cq_create(b->device, &attr, &b->cq[end]));
 		return;
 	}
-	b->app.cq[end] = ibv_create_cq(bsn_device_verbs(b->device), 1023, NULL, NULL, 0);
+	b->app.cq[end] = ibv_create_cq(bsn_device_info(b->device)->verbs, 1023, NULL, NULL, 0);
 	assert_non_null(b->app.cq[end]);
 }
 
@@ -332,7 +332,7 @@ static bool is_rxe(struct bsn_device *device)
 	enum { RXE_VENDOR_ID = 0xffffff }; /* drivers/infiniband/sw/rxe/rxe_param.h */
 	struct ibv_device_attr attr;
 
-	assert_int_equal(ibv_query_device(bsn_device_verbs(device), &attr), 0);
+	assert_int_equal(ibv_query_device(bsn_device_info(device)->verbs, &attr), 0);
 	return attr.vendor_id == RXE_VENDOR_ID;
 }
 
@@ -348,7 +348,7 @@ static void open_device(struct bench *b)
 	assert_int_equal(bsn_device_info(b->device)->path, attr.path);
 	if (!is_attached(b))
 		return;
-	b->app.pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	b->app.pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
 	assert_non_null(b->app.pd);
 }
 

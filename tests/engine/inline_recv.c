@@ -32,7 +32,7 @@ static void make_pair(struct pair *p, struct bench *b, uint32_t cqe_size, bool h
 		      const struct bsn_qp_attr *wanted)
 {
 	const struct bsn_cq_attr cq = { .cqe_size = cqe_size };
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 
 	*p = (struct pair){ .b = b, .room = cqe_size / 2 };
 	if (has_srq)
@@ -47,7 +47,7 @@ static void make_pair(struct pair *p, struct bench *b, uint32_t cqe_size, bool h
 		attr.max_recv_sge = 3;
 		ok(bsn_qp_create(b->device, &attr, &p->qp[end]));
 		p->ep[end] = bsn_qp_ep(p->qp[end]);
-		ok(bsn_qp_limits(p->qp[end], &limits));
+		limits = *bsn_qp_info(p->qp[end]);
 		assert_int_equal(limits.max_inline_recv, wanted->max_inline_recv ? p->room : 0);
 		assert_int_equal(limits.max_inline_resp, wanted->max_inline_resp ? p->room : 0);
 	}

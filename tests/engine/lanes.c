@@ -38,7 +38,7 @@ static void connect_to_itself(struct bsn_qp *qp)
 static struct domain make_domain(struct bench *b)
 {
 	const struct bsn_attach_attr promise = { .register_is_ours = true };
-	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_context *context = bsn_device_info(b->device)->verbs;
 	struct ibv_td_init_attr td = { 0 };
 	struct ibv_parent_domain_init_attr parent = { 0 };
 	struct domain d = { .td = ibv_alloc_td(context, &td), .pd = ibv_alloc_pd(context) };
@@ -168,7 +168,7 @@ static void *post_and_poll(void *arg)
 	for (uint64_t i = 0; i < 40; i++) {
 		ok(bsn_write_inline(bsn_qp_ep(p->qp), "", 0, &(struct bsn_remote){ 0, 0 }, i,
 				    BSN_F_SIGNALED | BSN_F_RING));
-		expect_done(p->bench, bsn_qp_cq(p->qp), i, BSN_OPCODE_RDMA_WRITE);
+		expect_done(p->bench, bsn_qp_info(p->qp)->cq, i, BSN_OPCODE_RDMA_WRITE);
 	}
 	return NULL;
 }
@@ -245,7 +245,7 @@ static void an_application_s_context_gives_no_shared_lane(struct bench *b)
 
 	if (b->kind != BENCH_DIRECT)
 		return;
-	ok(bsn_device_attach(bsn_device_verbs(b->device), &attr, &device));
+	ok(bsn_device_attach(bsn_device_info(b->device)->verbs, &attr, &device));
 	while (!err && count < LANES_MAX)
 		err = bsn_lane_create(device, NULL, &lanes[count++]);
 	assert_int_equal(err, -ENOSPC);

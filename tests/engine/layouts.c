@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Layouts that are mapped, mkeys that one keeps, windows. */
+#include "mem/layout.h"
 #include "mkeys.h"
 #include "sq.h"
 
@@ -88,12 +89,11 @@ static void lengths_are_told(struct bench *b)
 	};
 	struct bsn_layout *layout = make_layout(pool, parts, 2, 5);
 
-	assert_int_equal(bsn_layout_length(layout), 5 * ((3ull << 31) + 1));
+	assert_int_equal(layout->map.length, 5 * ((3ull << 31) + 1));
 	ok(bsn_layout_destroy(layout));
 	layout = make_layout(pool, parts, 2, 0);
-	assert_int_equal(bsn_layout_length(layout), (3ull << 31) + 1);
+	assert_int_equal(layout->map.length, (3ull << 31) + 1);
 	ok(bsn_layout_destroy(layout));
-	assert_int_equal(bsn_layout_length(NULL), 0);
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
@@ -134,7 +134,7 @@ static void configure_twice(struct bench *b, struct bsn_mkey_pool *pool, struct 
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, 0));
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
 	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
-	assert_int_equal(mkey->length, bsn_layout_length(layout));
+	assert_int_equal(mkey->length, layout->map.length);
 	ok(bsn_mkey_give(mkey));
 }
 
@@ -340,7 +340,7 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 		write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 		assert_columns(b, 1, 16);
 		send_inval(b, mkey->rkey, IBV_WC_SUCCESS);
-		ok(bsn_mkey_invalidated(mkey));
+		ok(bsn_invalidated(b->device, mkey->rkey));
 		assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 		assert_int_equal(mkey->length, 0);
 	}
@@ -352,7 +352,7 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 	ok(bsn_layout_map(outer, b->ep[0], BSN_MAP_KEY, &nested));
 	complete_all(b);
 	send_inval(b, map->mkey->rkey, IBV_WC_SUCCESS);
-	ok(bsn_mkey_invalidated(map->mkey));
+	ok(bsn_invalidated(b->device, map->mkey->rkey));
 	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &again));
 	assert_ptr_not_equal(map, again);
 	complete_all(b);
@@ -376,9 +376,10 @@ static void a_peer_may_not_invalidate_others(struct bench *b)
 	ok(bsn_mkey_take(pool, &mkey));
 	configure(b, mkey, pool,
 		  (struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
-	assert_int_equal(bsn_mkey_invalidated(mkey), -EINVAL);
+	assert_int_equal(bsn_invalidated(b->device, mkey->rkey), -EINVAL);
+	assert_int_equal(bsn_invalidated(b->device, mkey->rkey + 1), -ENOENT);
 	send_inval(b, mkey->rkey, IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(bsn_mkey_invalidated(NULL), -EINVAL);
+	assert_int_equal(bsn_invalidated(NULL, mkey->rkey), -EINVAL);
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));
 }
@@ -836,7 +837,8 @@ static void windows_open_and_close(struct bench *b)
 		assert_memory_equal((void *)(uintptr_t)sge.addr, bench_at(b, 1, FLAT), 64);
 		if (round == 1) {
 			send_inval(b, window->rkey, IBV_WC_SUCCESS);
-			ok(bsn_window_invalidated(window));
+			assert_int_equal(bsn_invalidated(b->device, window->rkey + 1), -ENOENT);
+			ok(bsn_invalidated(b->device, window->rkey));
 			continue;
 		}
 		ok(bsn_window_invalidate(b->ep[0], window, 6, NOW));

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "bsn_mem.h"
+#include "mem/pages.h"
 
 enum { PAGE = 4096, HUGE = 2 << 20 };
 
@@ -74,7 +75,7 @@ static bool kernel_chooses_pages(void)
 
 static void plain_pages(struct bench *b)
 {
-	const struct bsn_mem_attr plain = { .source = bsn_mem_plain(), .is_strict = true };
+	const struct bsn_mem_attr plain = { .source = bsn_mem_source(BSN_MEM_PLAIN), .is_strict = true };
 	const struct bsn_buf_info info = try(b, 4 * HUGE, &plain);
 
 	assert_string_equal(info.source, "plain");
@@ -90,7 +91,7 @@ static void a_short_buffer_has_plain_pages(struct bench *b)
 
 static void transparent_huge_pages(struct bench *b)
 {
-	const struct bsn_mem_attr thp = { .source = bsn_mem_thp(), .is_strict = true };
+	const struct bsn_mem_attr thp = { .source = bsn_mem_source(BSN_MEM_THP), .is_strict = true };
 	struct bsn_mr *buf;
 	const int err =
 		bsn_buf_alloc(b->device, 2 * HUGE, &(struct bsn_mr_attr){ .mem = &thp }, &buf);
@@ -110,7 +111,7 @@ static void transparent_huge_pages(struct bench *b)
  */
 static void hugepages_and_children(struct bench *b)
 {
-	const struct bsn_mem_attr wish = { .source = bsn_mem_hugetlb(), .is_strict = true };
+	const struct bsn_mem_attr wish = { .source = bsn_mem_source(BSN_MEM_HUGETLB), .is_strict = true };
 	struct bsn_mr *buf;
 	const int err = bsn_buf_alloc(b->device, HUGE, &(struct bsn_mr_attr){ .mem = &wish }, &buf);
 
@@ -125,7 +126,7 @@ static void hugepages_and_children(struct bench *b)
 /* If no hugepage is free, the buffer comes from the next source, and remembers why. */
 static void hugepages_or_the_next_best(struct bench *b)
 {
-	const struct bsn_mem_attr wish = { .source = bsn_mem_hugetlb(), .page_bytes = HUGE };
+	const struct bsn_mem_attr wish = { .source = bsn_mem_source(BSN_MEM_HUGETLB), .page_bytes = HUGE };
 	const struct bsn_buf_info info = try(b, 2 * HUGE, &wish);
 
 	if (strcmp(info.source, "hugetlb")) {
@@ -150,15 +151,15 @@ static void refused(struct bench *b, size_t length, struct bsn_mem_attr wish, in
 
 static void a_strict_wish_is_refused_in_words(struct bench *b)
 {
-	refused(b, PAGE, (struct bsn_mem_attr){ .source = bsn_mem_plain(), .page_bytes = HUGE },
+	refused(b, PAGE, (struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN), .page_bytes = HUGE },
 		EINVAL, "plain pages");
 	refused(b, PAGE, (struct bsn_mem_attr){ .page_bytes = 12345 }, EINVAL,
 		"no hugepages of 12345");
 	refused(b, (size_t)1 << 46, (struct bsn_mem_attr){ .page_bytes = HUGE }, ENOMEM,
 		"nr_hugepages");
-	refused(b, (size_t)1 << 60, (struct bsn_mem_attr){ .source = bsn_mem_plain() }, ENOMEM,
+	refused(b, (size_t)1 << 60, (struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN) }, ENOMEM,
 		"no ");
-	refused(b, SIZE_MAX - 2 * PAGE, (struct bsn_mem_attr){ .source = bsn_mem_plain() }, ENOMEM,
+	refused(b, SIZE_MAX - 2 * PAGE, (struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN) }, ENOMEM,
 		"no ");
 }
 
@@ -292,11 +293,11 @@ static void translations_are_counted(struct bench *b)
 
 	(void)b;
 	assert_ptr_not_equal(map, MAP_FAILED);
-	assert_int_equal(bsn_mem_translations(map, 8 * PAGE), 8);
-	assert_int_equal(bsn_mem_translations(map + PAGE, PAGE + 1), 2);
-	assert_int_equal(bsn_mem_translations(map, 0), 0);
+	assert_int_equal(mem_translations(map, 8 * PAGE), 8);
+	assert_int_equal(mem_translations(map + PAGE, PAGE + 1), 2);
+	assert_int_equal(mem_translations(map, 0), 0);
 	munmap(map, 8 * PAGE); /* another thread may map something there at once */
-	assert_int_equal(bsn_mem_translations((void *)(uintptr_t)PAGE, 8 * PAGE), 0);
+	assert_int_equal(mem_translations((void *)(uintptr_t)PAGE, 8 * PAGE), 0);
 }
 
 static const struct bench_case cases[] = {

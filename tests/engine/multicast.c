@@ -41,7 +41,7 @@ static void expect_message(struct bench *b, int end, uint64_t id, const struct b
 
 	assert_int_equal(c.byte_len, BSN_GRH_SIZE + LENGTH);
 	assert_int_equal(c.flags & BSN_C_GRH, BSN_C_GRH);
-	assert_int_equal(c.src_qpn, bsn_qp_number(b->qp[0]));
+	assert_int_equal(c.src_qpn, bsn_qp_info(b->qp[0])->number);
 	if (is_roce(b))
 		assert_memory_equal(bench_at(b, end, INTO + BSN_GRH_SIZE - 4), group->gid + 12, 4);
 	else
@@ -182,7 +182,7 @@ static void a_group_takes_so_many_members(struct bench *b)
 	struct bsn_cq *cq;
 	int most;
 
-	assert_int_equal(ibv_query_device(bsn_device_verbs(b->device), &limits), 0);
+	assert_int_equal(ibv_query_device(bsn_device_info(b->device)->verbs, &limits), 0);
 	most = limits.max_mcast_qp_attach;
 	assert_in_range(most, 1, 255);
 	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 2048 }, &cq));

@@ -131,7 +131,7 @@ static void send_can_invalidate_a_key(struct bench *b)
 	struct bsn_completion c;
 	struct victim victim;
 
-	victim_make(&victim, bsn_qp_verbs(b->qp[1])->pd);
+	victim_make(&victim, bsn_qp_info(b->qp[1])->verbs->pd);
 	post_recv(b, DST, 100, 1);
 	ok(bsn_send_inval(b->ep[0], &local, victim.rkey, 2, BSN_F_SIGNALED | BSN_F_RING));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND_INVAL);
@@ -281,12 +281,12 @@ static void what_no_queue_takes_is_refused(struct bench *b)
 {
 	const struct bsn_sge huge = bench_sge(b, 0, 0, 0x80000000u);
 	struct bsn_sge many[64];
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	struct bsn_wr wr = { .sge = &huge, .sge_count = 1, .remote = bench_remote(b, 1, 0) };
 
 	for (size_t i = 0; i < 64; i++)
 		many[i] = bench_sge(b, 0, 8 * i, 8);
-	ok(bsn_qp_limits(b->qp[0], &limits));
+	limits = *bsn_qp_info(b->qp[0]);
 	assert_refused(b, &wr, BSN_OPCODE_RDMA_WRITE, 0, -EMSGSIZE);
 	assert_int_equal(bsn_write_inline(b->ep[0], bench_at(b, 0, 0), limits.max_inline + 1,
 					  &wr.remote, 1, BSN_F_RING),

@@ -64,7 +64,7 @@ static int take_none(struct ibv_qp_ex *qp)
  */
 static unsigned begin_refusing(struct bench *b)
 {
-	struct ibv_qp *qp = bsn_qp_verbs(b->qp[0]);
+	struct ibv_qp *qp = bsn_qp_info(b->qp[0])->verbs;
 	struct ibv_qp_ex *extended = ibv_qp_to_qp_ex(qp);
 
 	takes = 2;
@@ -79,7 +79,7 @@ static unsigned begin_refusing(struct bench *b)
 
 static void end_refusing(struct bench *b)
 {
-	struct ibv_qp *qp = bsn_qp_verbs(b->qp[0]);
+	struct ibv_qp *qp = bsn_qp_info(b->qp[0])->verbs;
 	struct ibv_qp_ex *extended = ibv_qp_to_qp_ex(qp);
 
 	qp->context->ops.post_send = real_post_send;
@@ -132,10 +132,10 @@ static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 /* A post that finds the queue full also reports that the provider took nothing. */
 static void a_full_queue_says_that_it_was_refused(struct bench *b)
 {
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	unsigned taken;
 
-	ok(bsn_qp_limits(b->qp[0], &limits));
+	limits = *bsn_qp_info(b->qp[0]);
 	for (uint64_t id = 0; id < limits.send_depth; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, 0, BSN_F_SIGNALED), -EAGAIN);
@@ -173,7 +173,7 @@ static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_rec
 
 static void a_refused_receive_costs_no_room(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_context *context = bsn_device_info(b->device)->verbs;
 	const struct bsn_sge into = bench_sge(b, 1, 0, 64);
 	int (*real)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 	struct bsn_outstanding outstanding;
@@ -201,7 +201,7 @@ static int fail_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static void a_poll_that_fails_is_an_error_for_ever(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_context *context = bsn_device_info(b->device)->verbs;
 	int (*real)(struct ibv_cq *, int, struct ibv_wc *) = context->ops.poll_cq;
 	struct bsn_completion c[2];
 
@@ -230,7 +230,7 @@ static void a_poll_that_does_not_start_is_an_error_for_ever(struct bench *b)
 
 	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .timestamps = BSN_TIMESTAMPS_RAW }, &cq));
 	ok(bsn_qp_create(b->device, &(struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = cq }, &qp));
-	ex = (struct ibv_cq_ex *)(void *)bsn_qp_verbs(qp)->send_cq;
+	ex = (struct ibv_cq_ex *)(void *)bsn_qp_info(qp)->verbs->send_cq;
 	assert_int_equal(bsn_poll(cq, c, 1), 0);
 	ex->start_poll = fail_start_poll;
 	assert_int_equal(bsn_poll(cq, c, 1), -EIO);
@@ -254,7 +254,7 @@ static int give_kept(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static void completions_of_an_earlier_life_are_dropped(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_context *context = bsn_device_info(b->device)->verbs;
 	const struct bsn_sge into = bench_sge(b, 0, 0, 64);
 	struct bsn_completion c[2];
 	struct bsn_counters counters;
@@ -264,7 +264,7 @@ static void completions_of_an_earlier_life_are_dropped(struct bench *b)
 	ok(bsn_send_inline(b->ep[1], "x", 1, 3, BSN_F_RING));
 	bench_settle(b);
 	real_poll = context->ops.poll_cq;
-	kept_count = real_poll(bsn_qp_verbs(b->qp[0])->send_cq, 4, kept);
+	kept_count = real_poll(bsn_qp_info(b->qp[0])->verbs->send_cq, 4, kept);
 	assert_int_equal(kept_count, 2);
 	for (int end = 0; end < 2; end++)
 		ok(bsn_qp_reset(b->qp[end]));

@@ -38,9 +38,9 @@ static uint32_t outstanding_sends(struct bench *b)
 /* Of requests that take one block. */
 static uint32_t send_depth(struct bench *b)
 {
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 
-	ok(bsn_qp_limits(b->qp[0], &limits));
+	limits = *bsn_qp_info(b->qp[0]);
 	return limits.short_sends;
 }
 
@@ -235,11 +235,11 @@ static void all_of_a_full_queue_may_be_signaled(struct bench *b)
 static void receives_have_credits_too(struct bench *b)
 {
 	const struct bsn_sge into = bench_sge(b, 1, 0, 64), from = bench_sge(b, 0, 0, 8);
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	struct bsn_outstanding outstanding;
 	uint32_t id;
 
-	ok(bsn_qp_limits(b->qp[1], &limits));
+	limits = *bsn_qp_info(b->qp[1]);
 	for (id = 0; id < limits.recv_depth; id++)
 		ok(bsn_recv(b->rq[1], &into, id));
 	assert_int_equal(bsn_recv(b->rq[1], &into, id), -EAGAIN);
@@ -277,7 +277,7 @@ static void a_completion_says_whose_it_is(struct bench *b)
 				memset(c, 0xa5, sizeof(c));
 				assert_int_equal(bench_reap(b, b->cq[end], c, helping), helping);
 				for (int i = 0; i < helping; i++)
-					assert_int_equal(c[i].qpn, bsn_qp_number(b->qp[end]));
+					assert_int_equal(c[i].qpn, bsn_qp_info(b->qp[end])->number);
 			}
 	}
 }

@@ -73,7 +73,7 @@ struct end {
 	struct message messages[MESSAGES];
 	unsigned first_message, message_count; /* not seen by the peer yet */
 	struct received *recvs; /* RECVS; those of an SRQ are the same for both ends */
-	struct bsn_qp_limits limits;
+	struct bsn_qp_info limits;
 	bool has_failed; /* a send came back without success */
 	bool is_reset;   /* and not connected again */
 	bool has_error;  /* @error is the first completion without success */
@@ -281,7 +281,7 @@ static void choose_victim(struct world *w, int e, struct sent *s)
 	if (s->wr.opcode != BSN_OPCODE_SEND || !has_victims(w) || w->victim_count == VICTIMS ||
 	    !one_in(8))
 		return;
-	victim_make(victim, bsn_qp_verbs(w->b->qp[!e])->pd);
+	victim_make(victim, bsn_qp_info(w->b->qp[!e])->verbs->pd);
 	w->victim_count++;
 	s->wr.opcode = BSN_OPCODE_SEND_INVAL;
 	s->wr.imm = victim->rkey;
@@ -343,7 +343,7 @@ static void choose_atomic(const struct world *w, struct sent *s)
 /* Of one piece, mostly; and often as long as may be. */
 static void choose_data(struct world *w, int e, struct sent *s)
 {
-	const struct bsn_qp_limits *limits = &w->end[e].limits;
+	const struct bsn_qp_info *limits = &w->end[e].limits;
 	const unsigned most = limits->max_send_sge < MAX_PIECES ? limits->max_send_sge : MAX_PIECES;
 	const unsigned count = one_in(2) ? 1 : one_in(20) ? 0 : one_in(5) ? most : 1 + below(most);
 	uint32_t longest = MAX_BYTES;
@@ -840,7 +840,7 @@ static void take(struct world *w, int e, const struct bsn_completion *c, int cou
 {
 	demand(w, count >= 0, "end %d: poll: %s", e, strerror(-count));
 	for (; count-- > 0; c++) {
-		demand(w, c->qpn == bsn_qp_number(w->b->qp[e]), "end %d: QPN %#x", e, c->qpn);
+		demand(w, c->qpn == bsn_qp_info(w->b->qp[e])->number, "end %d: QPN %#x", e, c->qpn);
 		demand(w, !w->end[e].is_reset, "end %d: %#llx after a reset", e,
 		       (unsigned long long)c->id);
 		if (c->opcode & 0x80)
@@ -1067,7 +1067,7 @@ static void make_trouble(struct world *w, int e)
 	case BROKEN:
 		w->trouble = how;
 		w->was_killed = true;
-		ok(-ibv_modify_qp(bsn_qp_verbs(w->b->qp[e]), &error, IBV_QP_STATE));
+		ok(-ibv_modify_qp(bsn_qp_info(w->b->qp[e])->verbs, &error, IBV_QP_STATE));
 		break;
 	default:
 		if (w->b->srq)
@@ -1150,7 +1150,7 @@ static void promises_hold(struct bench *b)
 	w->b = b;
 	for (int e = 0; e < 2; e++) {
 		w->end[e].recvs = w->recvs[b->srq ? 0 : e];
-		ok(bsn_qp_limits(b->qp[e], &w->end[e].limits));
+		w->end[e].limits = *bsn_qp_info(b->qp[e]);
 		if (b->srq)
 			w->end[e].limits.max_recv_sge = b->test->qp.max_recv_sge;
 	}

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bsn_region.h"
+#include "bsn_mem.h"
 
 enum { PAGE = 4096, LENGTH = 64 };
 
@@ -250,7 +250,8 @@ static void all_memory(struct bench *b)
 	const char *why = why_not(b, "implicit");
 	char *pages = map_pages(1);
 	struct bsn_mr *mr;
-	int err = bsn_mr_register_implicit(b->device, NULL, &mr);
+	const struct bsn_mr_attr on_demand = { .is_on_demand = true };
+	int err = bsn_mr_register(b->device, NULL, SIZE_MAX, &on_demand, &mr);
 
 	assert_int_equal(err, why ? -EOPNOTSUPP : 0);
 	if (!why) {
@@ -349,6 +350,7 @@ static void memory_of_nothing(struct bench *b)
 static void memory_by_its_physical_address(struct bench *b)
 {
 	const struct bsn_mr_attr attr = { .is_physical = true };
+	const struct bsn_mr_attr all = { .is_physical = true, .is_on_demand = true };
 	const char *why = why_not(b, "physical-address");
 	char *pages = map_pages(1);
 	struct bsn_mr *mr = NULL;
@@ -358,7 +360,7 @@ static void memory_by_its_physical_address(struct bench *b)
 	refused(EOPNOTSUPP, why, bsn_mr_register(b->device, pages, PAGE, &attr, &mr));
 	refused(EOPNOTSUPP, why, bsn_buf_alloc(b->device, PAGE, &attr, &mr));
 	if (!why_not(b, "implicit"))
-		refused(EOPNOTSUPP, why, bsn_mr_register_implicit(b->device, &attr, &mr));
+		refused(EOPNOTSUPP, why, bsn_mr_register(b->device, NULL, SIZE_MAX, &all, &mr));
 	if (!why_not(b, "dma-buf"))
 		refused(EOPNOTSUPP, why,
 			bsn_mr_register_dmabuf(b->device, 0, 0, PAGE, &attr, &mr));

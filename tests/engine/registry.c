@@ -117,7 +117,7 @@ static void the_head_says_what_it_is(struct bench *b)
 
 static void a_send_queue(struct bench *b)
 {
-	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]));
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number);
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 	struct bsn_ctrl ctrl;
@@ -149,7 +149,7 @@ static void a_send_queue(struct bench *b)
 /* The lap is a copy of the producer, made now and then; both together give the whole producer. */
 static void a_send_queue_that_goes_round(struct bench *b)
 {
-	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]));
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number);
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 
@@ -167,7 +167,7 @@ static void a_send_queue_that_goes_round(struct bench *b)
 
 static void a_receive_queue(struct bench *b)
 {
-	const struct bsn_registry_queue *q = find(BSN_REGISTRY_RECV, bsn_qp_number(b->qp[1]));
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_RECV, bsn_qp_info(b->qp[1])->number);
 	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
 
 	assert_non_null(q);
@@ -185,7 +185,7 @@ static void a_receive_queue(struct bench *b)
 
 static void a_completion_queue(struct bench *b)
 {
-	const uint32_t cqn = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]))->cqn;
+	const uint32_t cqn = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number)->cqn;
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_COMPLETION, cqn);
 
 	assert_non_null(q);
@@ -222,7 +222,7 @@ static void a_shared_receive_queue(struct bench *b)
 {
 	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
 	const struct bsn_registry_queue *q = at(registry->first);
-	const struct bsn_registry_queue *user = find(BSN_REGISTRY_RECV, bsn_qp_number(b->qp[0]));
+	const struct bsn_registry_queue *user = find(BSN_REGISTRY_RECV, bsn_qp_info(b->qp[0])->number);
 
 	while (q && q->kind != BSN_REGISTRY_SHARED_RECV)
 		q = at(q->next);
@@ -248,7 +248,7 @@ static void a_shared_receive_queue(struct bench *b)
 
 static void a_first_failure(struct bench *b)
 {
-	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]));
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number);
 	const struct bsn_completion *first = (const void *)(uintptr_t)q->first_error;
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	struct bsn_remote remote = bench_remote(b, 1, 0);
@@ -264,7 +264,7 @@ static void a_first_failure(struct bench *b)
 static void what_is_destroyed_is_gone(struct bench *b)
 {
 	const uint64_t generation = registry->generation, count = registry->queue_count;
-	const uint32_t qpn = bsn_qp_number(b->qp[0]);
+	const uint32_t qpn = bsn_qp_info(b->qp[0])->number;
 	struct bsn_qp *another;
 
 	ok(bsn_qp_create(b->device,
@@ -281,11 +281,11 @@ static void what_is_destroyed_is_gone(struct bench *b)
 static void what_cannot_be_destroyed_stays(struct bench *b)
 {
 	const uint64_t count = registry->queue_count;
-	struct ibv_qp_init_attr init = { .send_cq = bsn_qp_verbs(b->qp[0])->send_cq,
-					 .recv_cq = bsn_qp_verbs(b->qp[0])->send_cq,
+	struct ibv_qp_init_attr init = { .send_cq = bsn_qp_info(b->qp[0])->verbs->send_cq,
+					 .recv_cq = bsn_qp_info(b->qp[0])->verbs->send_cq,
 					 .cap = { 1, 1, 1, 1, 0 },
 					 .qp_type = IBV_QPT_RC };
-	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
 	struct ibv_qp *foreign = ibv_create_qp(pd, &init);
 
 	assert_non_null(foreign);

@@ -4,6 +4,7 @@
  * each operation of each transport, by each call that can post it.
  */
 #include "harness.h"
+#include "places.h"
 #include "posts.h"
 
 #include "../wqe/segments.h"

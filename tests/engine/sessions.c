@@ -54,7 +54,7 @@ static void reap(struct loop *l, uint64_t first, unsigned count, bool are_writes
 			assert_int_equal(c[i].opcode, are_writes ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV);
 			if (!are_writes)
 				assert_int_equal(c[i].byte_len, (first + got) % 1000 + 1);
-			assert_int_equal(c[i].qpn, bsn_qp_number(l->qp));
+			assert_int_equal(c[i].qpn, bsn_qp_info(l->qp)->number);
 		}
 	}
 	assert_int_equal(bsn_poll(l->cq, c, 1), 0);

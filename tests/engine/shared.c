@@ -69,7 +69,7 @@ static void several_qps_take_from_one_queue(struct bench *b)
 		assert_ptr_equal(c.user, &p.user[n % QPS]);
 		c = expect_done(b, b->cq[1], n, BSN_RECV);
 		assert_ptr_equal(c.user, &p.user[n % QPS]);
-		assert_int_equal(c.qpn, bsn_qp_number(p.qp[n % QPS][1]));
+		assert_int_equal(c.qpn, bsn_qp_info(p.qp[n % QPS][1])->number);
 		assert_memory_equal(bench_at(b, 1, n * ROOM % BENCH_BYTES), &n, sizeof(n));
 	}
 	destroy_pairs(&p);
@@ -112,8 +112,8 @@ static void expect_datagram(struct bench *b, const struct datagrams *d, uint64_t
 	const struct bsn_completion c = expect_done(b, b->cq[1], n, BSN_RECV);
 
 	assert_ptr_equal(c.user, &d->user);
-	assert_int_equal(c.qpn, bsn_qp_number(d->qp[1]));
-	assert_int_equal(c.src_qpn, bsn_qp_number(d->qp[0]));
+	assert_int_equal(c.qpn, bsn_qp_info(d->qp[1])->number);
+	assert_int_equal(c.src_qpn, bsn_qp_info(d->qp[0])->number);
 	assert_int_equal(c.byte_len, BSN_GRH_SIZE + sizeof(n));
 	assert_memory_equal(bench_at(b, 1, n * ROOM % BENCH_BYTES + BSN_GRH_SIZE), &n, sizeof(n));
 }

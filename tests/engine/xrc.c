@@ -116,7 +116,7 @@ static void expect_sent(struct bench *b, struct xrc *x, int to, uint64_t id, uns
 	const struct bsn_completion c = expect_done(b, x->cq, id, opcode);
 
 	assert_ptr_equal(c.user, &x->sender[to]);
-	assert_int_equal(c.qpn, bsn_qp_number(x->qp));
+	assert_int_equal(c.qpn, bsn_qp_info(x->qp)->number);
 }
 
 /* -- what works --------------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ static void an_initiator_is_attached(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
-	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
 	struct ibv_mr *mr = ibv_reg_mr(pd, bench_at(b, 0, 0), LENGTH, IBV_ACCESS_LOCAL_WRITE);
 	struct bsn_sge own = local;
 	struct ibv_cq *cq;
@@ -205,10 +205,10 @@ static void an_initiator_is_attached(struct bench *b)
 		ok(bsn_xrc_ep_create(qp, bsn_srq_number(x.srq[1]), &x, &ep));
 		post_recv(b, &x, 1, 9);
 		ok(bsn_send(ep, &own, 1, NOW));
-		assert_ptr_equal(expect_done(b, bsn_qp_cq(qp), 1, BSN_OPCODE_SEND).user, &x);
+		assert_ptr_equal(expect_done(b, bsn_qp_info(qp)->cq, 1, BSN_OPCODE_SEND).user, &x);
 		expect_received(b, &x, 1, 9, BSN_RECV);
 		ok(bsn_write(ep, &own, &to, 2, NOW));
-		expect_done(b, bsn_qp_cq(qp), 2, BSN_OPCODE_RDMA_WRITE);
+		expect_done(b, bsn_qp_info(qp)->cq, 2, BSN_OPCODE_RDMA_WRITE);
 		ok(bsn_ep_destroy(ep));
 		ok(bsn_qp_destroy(qp));
 		unmake_receivers(&x);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "hexfile.h"
+#include "places.h"
 #include "segments.h"
 
 static const char *golden_folder;

@@ -119,16 +119,15 @@ static struct bsn_wr wr_of(struct bunsen_queue *q, const struct cost_shape *shap
 /* Posts WRITEs of a block until so much of the ring is left to a request of this shape. */
 static int seek(struct bunsen_queue *q, const struct cost_shape *shape)
 {
-	struct bsn_qp_limits limits;
+	const uint32_t depth_bb = bsn_qp_info(q->qp)->short_sends;
 	uint32_t ring_bb = 1, posts;
-	int err = bsn_qp_limits(q->qp, &limits);
+	int err;
 
-	while (ring_bb < limits.short_sends)
+	while (ring_bb < depth_bb)
 		ring_bb *= 2;
 	posts = (2 * ring_bb - cost_kinds[shape->queues].left_bb - q->posted_bb) % ring_bb;
 	q->posted_bb = (q->posted_bb + posts + cost_bb_of(shape)) % ring_bb;
-	if (!err)
-		err = bunsen_post(q, COST_WRITE, posts);
+	err = bunsen_post(q, COST_WRITE, posts);
 	step();
 	return err ? err : bunsen_drain(q, posts);
 }
@@ -206,14 +205,14 @@ static int make_one(const struct cost_rig *rig, const struct bsn_qp_attr *attr, 
 static int make_apart(const struct cost_rig *rig, const struct bsn_qp_attr *attr,
 		      const struct bsn_qp *first, struct bsn_qp **qp)
 {
-	const uint32_t base = bsn_qp_number(first);
+	const uint32_t base = bsn_qp_info(first)->number;
 	int err = 0;
 
 	for (unsigned tries = 0; tries < 2 * COST_STRIDE && !err; tries++) {
 		err = make_one(rig, attr, qp);
 		if (err)
 			return err;
-		const uint32_t past = (bsn_qp_number(*qp) - base) % COST_STRIDE;
+		const uint32_t past = (bsn_qp_info(*qp)->number - base) % COST_STRIDE;
 		if (!past)
 			return 0;
 		bsn_qp_destroy(*qp);
@@ -333,8 +332,8 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 		err = bsn_qp_attach(rig->device, q->attached->qp, &promise, &q->qp);
 	if (err)
 		return err;
-	q->cq = bsn_qp_cq(q->qp);
-	q->recv_cq = bsn_qp_recv_cq(q->qp);
+	q->cq = bsn_qp_info(q->qp)->cq;
+	q->recv_cq = bsn_qp_info(q->qp)->recv_cq;
 	plain_qp_address(q->attached, &self);
 	return plain_qp_connect(q->attached, &self, NULL);
 }

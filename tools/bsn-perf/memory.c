@@ -298,10 +298,10 @@ static void try_source(struct memory *m, struct source_figures *f)
 static void try_sources(struct memory *m)
 {
 	const struct source_figures all[SOURCES] = {
-		{ .name = "plain", .source = bsn_mem_plain() },
-		{ .name = "thp", .source = bsn_mem_thp() },
-		{ .name = "hugetlb_2m", .source = bsn_mem_hugetlb(), .page_bytes = 2 << 20 },
-		{ .name = "hugetlb_1g", .source = bsn_mem_hugetlb(), .page_bytes = 1 << 30 },
+		{ .name = "plain", .source = bsn_mem_source(BSN_MEM_PLAIN) },
+		{ .name = "thp", .source = bsn_mem_source(BSN_MEM_THP) },
+		{ .name = "hugetlb_2m", .source = bsn_mem_source(BSN_MEM_HUGETLB), .page_bytes = 2 << 20 },
+		{ .name = "hugetlb_1g", .source = bsn_mem_source(BSN_MEM_HUGETLB), .page_bytes = 1 << 30 },
 	};
 
 	memcpy(m->sources, all, sizeof(all));

@@ -198,7 +198,7 @@ int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr,
 
 	memset(q, 0, sizeof(*q));
 	q->info = bsn_device_info(device);
-	q->context = bsn_device_verbs(device);
+	q->context = bsn_device_info(device)->verbs;
 	errno = 0;
 	if (attr->shared)
 		borrow_common(q, attr->shared);
@@ -253,7 +253,7 @@ void plain_qp_destroy(struct plain_qp *q)
 bool plain_qp_has_td(struct bsn_device *device)
 {
 	struct ibv_td_init_attr attr = { .comp_mask = 0 };
-	struct ibv_td *td = ibv_alloc_td(bsn_device_verbs(device), &attr);
+	struct ibv_td *td = ibv_alloc_td(bsn_device_info(device)->verbs, &attr);
 
 	if (td)
 		ibv_dealloc_td(td);

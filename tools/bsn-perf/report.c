@@ -62,7 +62,7 @@ const char *path_name(const struct bsn_device_info *info)
 
 const char *store_name(const struct bsn_device_info *info)
 {
-	return info->path == BSN_PATH_DIRECT ? bsn_store_name(info->store) : "none";
+	return info->path == BSN_PATH_DIRECT ? info->store_name : "none";
 }
 
 const char *cpu_name(void)

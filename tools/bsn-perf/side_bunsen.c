@@ -326,8 +326,8 @@ int side_attached_open(struct bsn_device *device, struct rdma_cm_id *id, const s
 		close_attached(&b->side);
 		return -1;
 	}
-	b->cq = bsn_qp_cq(b->qp[0]);
-	b->recv_cq = bsn_qp_recv_cq(b->qp[0]);
+	b->cq = bsn_qp_info(b->qp[0])->cq;
+	b->recv_cq = bsn_qp_info(b->qp[0])->recv_cq;
 	set_hot(b, b->verbs_mr->lkey, b->verbs_mr->rkey);
 	*side = &b->side;
 	return 0;

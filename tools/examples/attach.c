@@ -128,7 +128,7 @@ static void write_often(struct old_program *p, struct bsn_qp *qp)
 	for (uint64_t id = 0; id < WRITES; id++) {
 		if (bsn_write(ep, &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING))
 			die("write", "refused");
-		while (!(n = bsn_poll(bsn_qp_cq(qp), &done, 1)))
+		while (!(n = bsn_poll(bsn_qp_info(qp)->cq, &done, 1)))
 			;
 		if (n < 0 || done.status || done.id != id)
 			die("write", n < 0 ? strerror(-n)

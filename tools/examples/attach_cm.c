@@ -94,7 +94,7 @@ static void await(struct talk *t, const unsigned *counter)
 	int n;
 
 	while (!*counter) {
-		n = bsn_poll(bsn_qp_cq(t->qp), &done, 1);
+		n = bsn_poll(bsn_qp_info(t->qp)->cq, &done, 1);
 		if (n < 0 || (n && done.status))
 			die(n < 0 ? strerror(-n)
 				  : ibv_wc_status_str((enum ibv_wc_status)done.status));

@@ -57,6 +57,7 @@ uint64_t loop_write(struct loop *loop, struct bsn_layout *layout, uint64_t offse
 	struct bsn_ep *ep = bsn_qp_ep(loop->qp);
 	struct bsn_completion done;
 	const struct bsn_map *map;
+	uint64_t length;
 	int n;
 
 	must(bsn_layout_map(layout, ep, 0, &map));
@@ -69,6 +70,7 @@ uint64_t loop_write(struct loop *loop, struct bsn_layout *layout, uint64_t offse
 			n < 0 ? strerror(-n) : ibv_wc_status_str((enum ibv_wc_status)done.status));
 		exit(1);
 	}
+	length = map->length;
 	bsn_layout_unmap(map);
-	return bsn_layout_length(layout);
+	return length;
 }

@@ -85,7 +85,7 @@ static void attach(struct new_one *p, struct old *old)
 	if (bsn_device_attach(old->context, NULL, &p->dev) ||
 	    bsn_qp_attach(p->dev, old->qp, &attr, &p->qp))
 		die("attach");
-	p->cq = bsn_qp_cq(p->qp);
+	p->cq = bsn_qp_info(p->qp)->cq;
 	p->ep = bsn_qp_ep(p->qp);
 	p->local = (struct bsn_sge){ (uintptr_t)&old->from, BYTES, old->mr->lkey };
 	p->remote = (struct bsn_remote){ (uintptr_t)&old->to, old->mr->rkey };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "places.h"
 #include "record.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
