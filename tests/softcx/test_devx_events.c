@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What event channels of DevX tell, of what, and until when: as Linux's drivers/infiniband/hw/mlx5/devx.c has it. */
-#include "queues.h"
+#include "dc_queues.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -146,14 +146,6 @@ static void post_nop(struct queues *q)
 	softcx_step(0);
 }
 
-static int change_dct(struct dc *d, uint32_t opcode)
-{
-	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE];
-
-	put_head(in, opcode, d->dctn);
-	return mlx5dv_devx_obj_modify(d->dct, in, sizeof(in), out, sizeof(out));
-}
-
 /* A WRITE of the initiator, through a key of no region. */
 static void be_refused_by_target(struct dc *d, uint16_t stream)
 {
@@ -180,33 +172,6 @@ static void be_refused_by_target(struct dc *d, uint16_t stream)
 	d->posted += 2;
 	softcx_step(0);
 	expect_failed(d->q, 0, BSN_SYNDROME_REMOTE_ACCESS);
-}
-
-static int modify_rmp(struct dc *d, unsigned limit, unsigned state, bool names_limit)
-{
-	const struct bsn_rmp_select select = { .rmp_state = state, .rmpn = d->rmpn,
-					       .lwm = names_limit };
-	const struct bsn_rmpc head = { .state = 1 };
-	const struct bsn_cmd_wq wq = { .lwm = limit };
-	uint8_t in[BSN_CREATE_RMP_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE];
-	uint8_t *rmpc = in + BSN_CREATE_RMP_CTX_OFFSET;
-
-	put_head(in, BSN_CMD_MODIFY_RMP, 0);
-	bsn_rmp_select_encode(in + BSN_CMD_OBJECT_OFFSET, &select);
-	bsn_rmpc_encode(rmpc, &head);
-	bsn_cmd_wq_encode(rmpc + BSN_RMPC_WQ_OFFSET, &wq);
-	return mlx5dv_devx_obj_modify(d->rmp, in, sizeof(in), out, sizeof(out));
-}
-
-static unsigned limit_of(struct dc *d)
-{
-	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_QUERY_RMP_OUT_SIZE];
-	struct bsn_cmd_wq wq;
-
-	put_head(in, BSN_CMD_QUERY_RMP, d->rmpn);
-	assert_int_equal(mlx5dv_devx_obj_query(d->rmp, in, sizeof(in), out, sizeof(out)), 0);
-	bsn_cmd_wq_decode(&wq, out + BSN_CREATE_RMP_CTX_OFFSET + BSN_RMPC_WQ_OFFSET);
-	return wq.lwm;
 }
 
 /* -- of which objects --------------------------------------------------------------------------- */
