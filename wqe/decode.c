@@ -109,7 +109,7 @@ static int take_head(struct cursor *at, enum bsn_place place)
 #undef INTO
 }
 
-/* -- data --------------------------------------------------------------------------------------- */
+/* -- data -------------------------------------------------------------------------------------- */
 
 static int take_inline(struct cursor *at, struct bsn_wqe_data *data)
 {
@@ -290,7 +290,7 @@ int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
 	return err;
 }
 
-/* -- a receive WQE ------------------------------------------------------------------------------ */
+/* -- a receive WQE ----------------------------------------------------------------------------- */
 
 /* Takes what a receive WQE begins with. Returns its size, or -EBADMSG. */
 static int take_recv_head(const uint8_t *src, size_t size, struct bsn_recv_wqe *recv,

@@ -128,9 +128,9 @@ static void post_bunsen(struct rig *rig, const struct layout *layout, const stru
 		umr.translations = made->translations;
 		umr.count = made->translation_count;
 	}
-	assert_int_equal(
-		umr_post(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &umr, 1, BSN_F_SIGNALED | BSN_F_RING),
-		0);
+	assert_int_equal(umr_post(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &umr, 1,
+				  BSN_F_SIGNALED | BSN_F_RING),
+			 0);
 	assert_int_equal(bsn_layout_destroy(made), 0);
 }
 

@@ -174,7 +174,7 @@ static void *write_cqes(void *arg)
 	return NULL;
 }
 
-/* Each CQE is whole when its owner bit is seen; ThreadSanitizer asserts that this byte is loaded as one. */
+/* A CQE whose owner bit is seen is whole; ThreadSanitizer asserts that it is loaded as one byte. */
 static void a_device_writes_while_it_is_polled(void **state)
 {
 	struct writer w = { .f = fake_create(NULL) };

@@ -162,7 +162,8 @@ static void inline_data_are_handed_out_where_wanted(void **state)
  */
 static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t length, uint32_t i)
 {
-	const uint32_t format = length > stride / 2 ? BSN_CQE_NO_INLINE : bsn_cqe_inline_format(stride);
+	const uint32_t format =
+		length > stride / 2 ? BSN_CQE_NO_INLINE : bsn_cqe_inline_format(stride);
 	const uint32_t got = opcode == BSN_CQE_RESP_WR_IMM      ? BSN_C_IMM :
 			     opcode == BSN_CQE_RESP_SEND        ? BSN_C_DATA :
 			     opcode == BSN_CQE_RESP_SEND_INV    ? BSN_C_DATA | BSN_C_INVAL :
@@ -223,10 +224,11 @@ static void data_that_a_cqe_cannot_hold_are_fatal(void **state)
 
 			give_inline(f);
 			assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, 1), 0);
-			fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-								.opcode = BSN_CQE_RESP_SEND,
-								.format = bsn_cqe_inline_format(stride),
-								.byte_count = stride / 2 + 1 });
+			fake_cqe_resp(
+				f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
+							  .opcode = BSN_CQE_RESP_SEND,
+							  .format = bsn_cqe_inline_format(stride),
+							  .byte_count = stride / 2 + 1 });
 			assert_int_equal(bsn_poll(f->cq, out, 1), -EPROTO);
 			fake_destroy(f);
 		}
@@ -308,7 +310,9 @@ static void inline_data_go_where_the_read_says(void **state)
 		const struct bsn_av_dc_grh av = { .ext = 1, .dqpn = 5 };
 		uint8_t prefix[BSN_AV_DC_GRH_SIZE];
 		struct fake *f = fake_create(&attr);
-		struct bsn_peer peer = { .ep = { f->sq }, .user = prefix, .ctrl_bits = 0, .prefix_ds = 3 };
+		struct bsn_peer peer = {
+			.ep = { f->sq }, .user = prefix, .ctrl_bits = 0, .prefix_ds = 3
+		};
 
 		bsn_av_dc_grh_encode(prefix, &av);
 		peer.head = bsn_v2_load(prefix);
@@ -360,7 +364,8 @@ static void inline_atomics(bool is_big_endian)
 		fill_inline(f, BSN_CQE_INLINE_32, 8, expected_bytes(i));
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 		value = bsn_load_be64(expected_bytes(i));
-		assert_memory_equal(sink[3], is_big_endian ? expected_bytes(i) : (uint8_t *)&value, 8);
+		assert_memory_equal(sink[3], is_big_endian ? expected_bytes(i) : (uint8_t *)&value,
+				    8);
 		assert_int_equal(sink[3][8], FAKE_POISON);
 	}
 	fake_destroy(f);

@@ -128,7 +128,8 @@ static void the_first_failure_is_one_of_them(void **state)
 	for (unsigned i = 0; i < FAILURES; i++)
 		f->route[i].first_error = &f->first[i];
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, fail_again_and_again, &me[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, fail_again_and_again, &me[i]),
+				 0);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	for (unsigned i = 0; i < FAILURES; i++)
@@ -209,9 +210,10 @@ static void a_marker_is_never_shown(void **state)
 	for (int many = 0; many < 2; many++)
 		for (int fails = 0; fails < 2; fails++)
 			for (int one = 0; one < 2; one++) {
-				const struct fake_attr attr = { .has_peers = many,
-								.transport = many ? BSN_TRANSPORT_DC
-										  : BSN_TRANSPORT_RC };
+				const struct fake_attr attr = {
+					.has_peers = many,
+					.transport = many ? BSN_TRANSPORT_DC : BSN_TRANSPORT_RC
+				};
 				struct bsn_completion first = { 0 };
 				struct fake *f = fake_create(&attr);
 				struct bsn_ctrl ctrl;
@@ -225,11 +227,12 @@ static void a_marker_is_never_shown(void **state)
 					assert_int_equal(ctrl.ce, BSN_CE_ALWAYS);
 					assert_int_equal(bsn_sq_outstanding_bb(f->sq), 1);
 					if (fails)
-						fake_cqe_err(f, (struct bsn_cqe_err){
-									.qpn = FAKE_QPN,
-									.opcode = BSN_CQE_REQ_ERR,
-									.syndrome = BSN_SYNDROME_FLUSHED,
-									.wqe_counter = i });
+						fake_cqe_err(
+							f, (struct bsn_cqe_err){
+								   .qpn = FAKE_QPN,
+								   .opcode = BSN_CQE_REQ_ERR,
+								   .syndrome = BSN_SYNDROME_FLUSHED,
+								   .wqe_counter = i });
 					else
 						fake_done(f, i, BSN_OPCODE_NOP);
 					assert_int_equal(one ? bsn_poll(f->cq, out, 1)
@@ -374,8 +377,9 @@ static void a_dead_queue_gives_what_came_first(void **state)
 /* CQEs of an earlier lap are not polled, of whatever kind they are. */
 static void a_dead_queue_gives_nothing_of_an_earlier_lap(void **state)
 {
-	static const uint32_t kinds[] = { BSN_CQE_REQ, BSN_CQE_RESP_SEND, BSN_CQE_RESP_SEND_IMM,
-					  BSN_CQE_RESP_SEND_INV, BSN_CQE_RESP_WR_IMM, BSN_CQE_REQ_ERR,
+	static const uint32_t kinds[] = { BSN_CQE_REQ,           BSN_CQE_RESP_SEND,
+					  BSN_CQE_RESP_SEND_IMM, BSN_CQE_RESP_SEND_INV,
+					  BSN_CQE_RESP_WR_IMM,   BSN_CQE_REQ_ERR,
 					  BSN_CQE_RESP_ERR };
 
 	(void)state;

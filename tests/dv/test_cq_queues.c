@@ -68,8 +68,8 @@ static uint32_t colliding(uint32_t i)
 	static uint32_t numbers[MANY], found;
 
 	for (uint32_t qpn = 1; found < MANY && qpn < 0xffffff; qpn++)
-		if (qpn != FAKE_QPN &&
-		    bsn_cq_hash(bsn_cq_key(qpn), 32 - 9) == bsn_cq_hash(bsn_cq_key(FAKE_QPN), 32 - 9))
+		if (qpn != FAKE_QPN && bsn_cq_hash(bsn_cq_key(qpn), 32 - 9) ==
+					       bsn_cq_hash(bsn_cq_key(FAKE_QPN), 32 - 9))
 			numbers[found++] = qpn;
 	assert_int_equal(found, MANY);
 	return numbers[i];
@@ -123,7 +123,9 @@ static void numbers_of_any_stride_spread(void **state)
 	enum { MOST = 512 };
 	static const struct {
 		uint32_t count, stride;
-	} shapes[] = { { 512, 1 }, { 256, 16 }, { 512, 16 }, { 256, 256 }, { 128, 4096 }, { 100, 3 } };
+	} shapes[] = {
+		{ 512, 1 }, { 256, 16 }, { 512, 16 }, { 256, 256 }, { 128, 4096 }, { 100, 3 }
+	};
 	static struct bsn_route routes[MOST];
 	static char user[MOST];
 
@@ -135,7 +137,8 @@ static void numbers_of_any_stride_spread(void **state)
 		for (uint32_t i = 0; i < shapes[k].count; i++) {
 			routes[i] = f->sq->route;
 			routes[i].user = &user[i];
-			assert_int_equal(bsn_cq_add(f->cq, 0x1000 + i * shapes[k].stride, &routes[i]), 0);
+			assert_int_equal(
+				bsn_cq_add(f->cq, 0x1000 + i * shapes[k].stride, &routes[i]), 0);
 		}
 		for (uint32_t i = 0; i < shapes[k].count; i++) {
 			const uint32_t qpn = 0x1000 + i * shapes[k].stride;

@@ -109,10 +109,11 @@ static void one_poll_gives_all_kinds_of_completions(void **state)
 		for (unsigned i = 0; i < 4; i++) {
 			const struct bsn_sge sge = { 0x1000, 8, 1 };
 
-			assert_int_equal(opcodes[i] == BSN_OPCODE_SEND
-						 ? bsn_send(&f->ep, &sge, i, BSN_F_SIGNALED)
-						 : bsn_write(&f->ep, &sge, &remote, i, BSN_F_SIGNALED),
-					 0);
+			assert_int_equal(
+				opcodes[i] == BSN_OPCODE_SEND
+					? bsn_send(&f->ep, &sge, i, BSN_F_SIGNALED)
+					: bsn_write(&f->ep, &sge, &remote, i, BSN_F_SIGNALED),
+				0);
 			fake_done(f, 4 * round + i, opcodes[i]);
 			fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
 								.opcode = BSN_CQE_RESP_SEND,
@@ -144,19 +145,21 @@ static void receives_come_in_any_order(void **state)
 		assert_int_equal(bsn_recv(f->rq, &sge, 0), -EAGAIN);
 		for (unsigned i = 0; i < 16; i++)
 			if (i % 5 == 4)
-				fake_cqe_err(f, (struct bsn_cqe_err){
-							.qpn = FAKE_QPN,
-							.opcode = BSN_CQE_RESP_ERR,
-							.syndrome = BSN_SYNDROME_LOCAL_LENGTH,
-							.wqe_counter = (uint16_t)(first + i * 7 % 16) });
+				fake_cqe_err(
+					f, (struct bsn_cqe_err){
+						   .qpn = FAKE_QPN,
+						   .opcode = BSN_CQE_RESP_ERR,
+						   .syndrome = BSN_SYNDROME_LOCAL_LENGTH,
+						   .wqe_counter = (uint16_t)(first + i * 7 % 16) });
 			else
-				fake_cqe_resp(f, (struct bsn_cqe_resp){
-							 .qpn = FAKE_QPN,
-							 .opcode = BSN_CQE_RESP_SEND,
-							 .wqe_counter = (uint16_t)(first + i * 7 % 16) });
+				fake_cqe_resp(
+					f, (struct bsn_cqe_resp){
+						   .qpn = FAKE_QPN,
+						   .opcode = BSN_CQE_RESP_SEND,
+						   .wqe_counter = (uint16_t)(first + i * 7 % 16) });
 		for (unsigned i = 0; i < 16; i++) {
-			assert_int_equal(i % 2 ? bsn_poll(f->cq, out, 1) : bsn_poll(f->cq, out + 1, 1),
-					 1);
+			assert_int_equal(
+				i % 2 ? bsn_poll(f->cq, out, 1) : bsn_poll(f->cq, out + 1, 1), 1);
 			assert_int_equal(out[!(i % 2)].id, 1000 + (uint16_t)(first + i * 7 % 16));
 		}
 	}
@@ -301,7 +304,7 @@ static void a_shared_queue_of_two_pollers_loses_nothing(void **state)
 
 /* -- on-demand page faults of a shared queue --------------------------------------------------- */
 
-/* What a ConnectX does with a shared receive queue: it follows the links, as far as the record says. */
+/* A ConnectX follows the links of a shared receive queue as far as the record says. */
 struct chain {
 	struct fake *f;
 	uint16_t at;

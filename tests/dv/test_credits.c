@@ -90,8 +90,9 @@ static void a_receive_that_nobody_posted_makes_no_room(void **state)
 
 /* -- taken back -------------------------------------------------------------------------------- */
 
-/* Appended requests of these lengths are taken back, at each place of the ring; what comes after is whole. */
-static void cancel_at(uint32_t pi, uint32_t rung, uint32_t appended, uint32_t blocks, int signal_every)
+/* Appended requests are taken back at each place of the ring; what is posted next is whole. */
+static void cancel_at(uint32_t pi, uint32_t rung, uint32_t appended, uint32_t blocks,
+		      int signal_every)
 {
 	const struct fake_attr attr = { .count_bb = 16, .signal_every = signal_every };
 	struct fake *f = fake_create(&attr);
@@ -127,7 +128,8 @@ static void what_was_appended_may_be_taken_back(void **state)
 	for (uint32_t pi = 0; pi < 18; pi++)
 		for (uint32_t rung = 0; rung < 8; rung++)
 			for (uint32_t blocks = 1; blocks <= 3; blocks++)
-				for (uint32_t appended = 0; rung + appended * blocks <= 16; appended++) {
+				for (uint32_t appended = 0; rung + appended * blocks <= 16;
+				     appended++) {
 					cancel_at(pi, rung, appended, blocks, 0);
 					cancel_at(pi, rung, appended, blocks, 2);
 				}
@@ -343,7 +345,9 @@ static void blocks_and_doorbells_are_counted(void **state)
 	(void)state;
 	for (enum bsn_store s = BSN_STORE_8; s < BSN_STORE_COUNT; s++)
 		for (int locked = 0; locked < 2; locked++) {
-			const struct fake_attr attr = { .store = s, .locked = locked, .count_bb = 64 };
+			const struct fake_attr attr = { .store = s,
+							.locked = locked,
+							.count_bb = 64 };
 			const bool rings = s == BSN_STORE_DOORBELL;
 			struct fake *f;
 

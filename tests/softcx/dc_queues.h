@@ -37,7 +37,8 @@ static inline struct rmp_request rmp_request(const struct dc *d)
 	};
 }
 
-static inline struct mlx5dv_devx_obj *create_rmp(struct dc *d, const struct rmp_request *r, uint8_t *out)
+static inline struct mlx5dv_devx_obj *create_rmp(struct dc *d, const struct rmp_request *r,
+						 uint8_t *out)
 {
 	uint8_t in[BSN_CREATE_RMP_IN_SIZE] = { 0 }, *rmpc = in + BSN_CREATE_RMP_CTX_OFFSET;
 
@@ -64,7 +65,8 @@ static inline struct bsn_dctc dct_request(const struct dc *d)
 	};
 }
 
-static inline struct mlx5dv_devx_obj *create_dct(struct dc *d, const struct bsn_dctc *c, uint8_t *out)
+static inline struct mlx5dv_devx_obj *create_dct(struct dc *d, const struct bsn_dctc *c,
+						 uint8_t *out)
 {
 	uint8_t in[BSN_CREATE_DCT_IN_SIZE] = { 0 };
 

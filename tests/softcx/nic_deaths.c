@@ -129,8 +129,8 @@ static bool has_qp(uint32_t qpn)
 }
 
 /*
- * A program may have closed all descriptors, and none is free: then nobody can find out who is alive,
- * and no process is taken for dead.
+ * A program may have closed all descriptors, and none is free: then nobody can find out who is
+ * alive, and no process is taken for dead.
  */
 static void who_cannot_be_asked_is_alive(void **state)
 {
@@ -294,7 +294,7 @@ static void who_gets_the_number_of_a_dead_peer_is_not_written_to(void **state)
 	rig_teardown(&rig);
 }
 
-/* Children will be in a PID namespace of their own, by root's right or in a user namespace; false: they cannot. */
+/* Puts children into a PID namespace, by root's right or in a user namespace; false: it cannot. */
 static bool leave_the_pid_namespace(void)
 {
 	char map[64];

@@ -14,7 +14,7 @@ static void handle_fault(int sig)
 	signal(sig, SIG_DFL);
 }
 
-/* Registered memory that the program has unmapped is an error of the request, not of the process. */
+/* Registered memory that the program has unmapped fails the request, not the process. */
 static void unmapped_memory_fails_the_request(void **state)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

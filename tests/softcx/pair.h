@@ -3,12 +3,7 @@
 #ifndef TESTS_SOFTCX_PAIR_H
 #define TESTS_SOFTCX_PAIR_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "datasheet.h"
 #include "rig.h"
 

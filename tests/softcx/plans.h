@@ -4,15 +4,11 @@
 #define TESTS_SOFTCX_PLANS_H
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "rig.h"
 
 static struct rig rig;

@@ -3,16 +3,12 @@
 #ifndef TESTS_SOFTCX_PROCESSES_H
 #define TESTS_SOFTCX_PROCESSES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "nic/tables.h"
 #include "rig.h"
 

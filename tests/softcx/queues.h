@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queues that a program makes by commands, and drives by hand: two ends that talk, and a target with an initiator. */
+/* Queues that a program makes by commands, and drives by hand: two ends that talk. */
 #ifndef TEST_SOFTCX_QUEUES_H
 #define TEST_SOFTCX_QUEUES_H
 
@@ -129,7 +129,8 @@ static inline struct mlx5dv_devx_obj *create(struct queues *q, const uint8_t *in
 	return mlx5dv_devx_obj_create(q->l->ctx, in, size, out, BSN_CREATED_OUT_SIZE);
 }
 
-static inline struct mlx5dv_devx_obj *create_cq(struct queues *q, const struct cq_request *r, uint8_t *out)
+static inline struct mlx5dv_devx_obj *create_cq(struct queues *q, const struct cq_request *r,
+						uint8_t *out)
 {
 	uint8_t in[BSN_CREATE_CQ_IN_SIZE] = { 0 };
 
@@ -139,7 +140,8 @@ static inline struct mlx5dv_devx_obj *create_cq(struct queues *q, const struct c
 	return create(q, in, sizeof(in), out);
 }
 
-static inline struct mlx5dv_devx_obj *create_qp(struct queues *q, const struct qp_request *r, uint8_t *out)
+static inline struct mlx5dv_devx_obj *create_qp(struct queues *q, const struct qp_request *r,
+						uint8_t *out)
 {
 	uint8_t in[BSN_CREATE_QP_IN_SIZE] = { 0 }, *qpc = in + BSN_CREATE_QP_CTX_OFFSET;
 
@@ -295,7 +297,8 @@ static inline void must_move(struct queues *q, unsigned end, const struct move *
 	assert_int_equal(status, BSN_COMMAND_OK);
 }
 
-static inline void must_refuse(struct queues *q, unsigned end, const struct move *m, uint32_t wanted)
+static inline void must_refuse(struct queues *q, unsigned end, const struct move *m,
+			       uint32_t wanted)
 {
 	uint32_t status;
 

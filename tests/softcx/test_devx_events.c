@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What event channels of DevX tell, of what, and until when: as Linux's drivers/infiniband/hw/mlx5/devx.c has it. */
+/* Event channels of DevX: what they tell, of what, until when; as Linux's hw/mlx5/devx.c has it. */
 #include "dc_queues.h"
 
 #include <fcntl.h>
@@ -107,7 +107,7 @@ static void expect(struct mlx5dv_devx_event_channel *channel, uint64_t cookie, u
 	assert_int_equal(event.eqe.number, number);
 }
 
-/* -- what makes events -------------------------------------------------------------------------- */
+/* -- what makes events ------------------------------------------------------------------------- */
 
 /* End 0 writes through a key of no region; end 1 refuses. */
 static void be_refused(struct queues *q)
@@ -174,7 +174,7 @@ static void be_refused_by_target(struct dc *d, uint16_t stream)
 	expect_failed(d->q, 0, BSN_SYNDROME_REMOTE_ACCESS);
 }
 
-/* -- of which objects --------------------------------------------------------------------------- */
+/* -- of which objects -------------------------------------------------------------------------- */
 
 static void a_target_tells_of_itself(void **state)
 {
@@ -198,7 +198,7 @@ static void a_target_tells_of_itself(void **state)
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
-/* The target serves its other initiators, and tells each time; what fails tells nothing but its CQE. */
+/* The target serves other initiators, and tells each time; a failed request has only its CQE. */
 static void a_target_tells_of_what_it_refuses(void **state)
 {
 	static const uint16_t all[] = { BSN_EVENT_WQ_CATAS_ERROR, BSN_EVENT_WQ_INVAL_REQ_ERROR,
@@ -343,7 +343,7 @@ static int set_up_port(void **state)
 	return set_up_on(state, CX_LINK_IB, "opcode=NOP nth=1 port-down; opcode=NOP nth=1 port-up");
 }
 
-/* -- what is told, and how often ---------------------------------------------------------------- */
+/* -- what is told, and how often --------------------------------------------------------------- */
 
 static void without_data_an_event_waits_once(void **state)
 {
@@ -408,7 +408,7 @@ static void who_reads_too_slowly_hears_so(void **state)
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
-/* -- eventfds ----------------------------------------------------------------------------------- */
+/* -- eventfds ---------------------------------------------------------------------------------- */
 
 static void an_eventfd_counts_instead(void **state)
 {
@@ -447,7 +447,7 @@ static void only_an_eventfd_will_do(void **state)
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
-/* -- until when --------------------------------------------------------------------------------- */
+/* -- until when -------------------------------------------------------------------------------- */
 
 static unsigned count_subscriptions(void)
 {
@@ -507,7 +507,7 @@ static void a_channel_goes_before_its_objects(void **state)
 	}
 }
 
-/* -- what is refused ---------------------------------------------------------------------------- */
+/* -- what is refused --------------------------------------------------------------------------- */
 
 static void the_kernel_refuses_what_is_no_event(void **state)
 {
@@ -520,8 +520,8 @@ static void the_kernel_refuses_what_is_no_event(void **state)
 		many[i] = BSN_EVENT_COMM_EST;
 	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp, sizeof(many), many, 0),
 			 EINVAL);
-	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp, sizeof(many) - sizeof(many[0]),
-							  many, 0),
+	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp,
+							  sizeof(many) - sizeof(many[0]), many, 0),
 			 0);
 	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp, 3, many, 0), EINVAL);
 	assert_int_equal(try_subscribe(channel, qp, BSN_EVENT_PORT_CHANGE, 0), EINVAL);

@@ -368,7 +368,8 @@ static void a_target_and_an_initiator_of_commands(void **state)
 /* As the kernel's lists do: what commands made is the firmware's. */
 static void lists_of_resources_leave_them_out(void **state)
 {
-	static const enum cx_resource_kind kinds[] = { CX_RESOURCE_CQ, CX_RESOURCE_QP, CX_RESOURCE_SRQ };
+	static const enum cx_resource_kind kinds[] = { CX_RESOURCE_CQ, CX_RESOURCE_QP,
+						       CX_RESOURCE_SRQ };
 	struct dc *d = make_dc(*state);
 
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

@@ -68,7 +68,8 @@ static void the_trace_says_why_a_key_refuses(void **state)
 		{ 0xabcd00, (uintptr_t)b->memory, "key 0xabcd00 does not exist" },
 		{ b->mkey[0]->rkey, 0, "is free: never configured, or invalidated" },
 		{ other->rkey, (uintptr_t)b->memory, "is of PD" },
-		{ local->rkey, (uintptr_t)b->memory, "has rights 0x1, of ibv_access_flags, not 0x2" },
+		{ local->rkey, (uintptr_t)b->memory,
+		  "has rights 0x1, of ibv_access_flags, not 0x2" },
 		{ b->mr->rkey, (uintptr_t)b->memory + BYTES - 7, "are not within key" },
 	};
 
@@ -425,7 +426,8 @@ static void a_window_is_bound_to_memory_that_allows_it(void **state)
 		assert_int_equal(bind_window(&other, mw, cases[i].wants, (uintptr_t)b->memory, 64),
 				 cases[i].status);
 		if (cases[i].status) {
-			assert_int_equal(other.vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_RIGHTS);
+			assert_int_equal(other.vendor,
+					 BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_RIGHTS);
 			revive(b);
 		}
 		assert_int_equal(ibv_dealloc_mw(mw), 0);

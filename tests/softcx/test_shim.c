@@ -212,7 +212,8 @@ static void a_cq_has_one_format_of_compressed_cqes(void **state)
 {
 	struct device *device = *state;
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
-	struct mlx5dv_cq_init_attr of_mlx5 = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
+	struct mlx5dv_cq_init_attr of_mlx5 = { .comp_mask =
+						       MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
 	struct ibv_cq_ex *cq;
 
 	of_mlx5.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM;

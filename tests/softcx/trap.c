@@ -9,8 +9,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "shim/access.h"
 #include "shim/trap.h"
 #include "stores.h"
@@ -51,7 +48,9 @@ static void answer(void *context, uint32_t offset, uint8_t *data, uint32_t size)
 
 static int set_up(void **state)
 {
-	const struct trap_listener listener = { .report = on_store, .answer = answer, .context = seen };
+	const struct trap_listener listener = { .report = on_store,
+						.answer = answer,
+						.context = seen };
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(pattern); k++)
@@ -487,7 +486,8 @@ CODE(r_mov8, "ldrb w3, [x1, #3]; strb w3, [x0]; ret");
 CODE(r_movdqu, "ldr q5, [x1, #16]; str q5, [x0]; ret");
 #endif
 
-static void assert_read(void (*run)(void *to, const void *from), const void *page, const char *wanted, size_t size)
+static void assert_read(void (*run)(void *to, const void *from), const void *page,
+			const char *wanted, size_t size)
 {
 	uint8_t to[16];
 
@@ -518,7 +518,8 @@ static void what_cannot_be_read_is_answered(void **state)
 			assert_read(r_mov32, at, "\0\1\2\3", 4);
 			assert_read(r_mov64, at, "\10\11\12\13\14\15\16\17", 8);
 			assert_read(r_mov8, at, "\3", 1);
-			assert_read(r_movdqu, at, "\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37", 16);
+			assert_read(r_movdqu, at,
+				    "\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37", 16);
 #if defined(__x86_64__)
 			if (have("movbe"))
 				assert_read(r_movbe32, at, "\7\6\5\4", 4);

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What wqe-dump finds, and what it says if it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
+"""What wqe-dump finds, and what it says if it finds nothing.
+
+usage: dump.py PROGRAM GOLDEN_FOLDER
+"""
 
 import hashlib
 import itertools
@@ -29,7 +32,8 @@ def test_libmlx5(_bench):
 
 def test_merged_logs(_bench):
     """Two processes fail at once, and their lines alternate."""
-    pairs = zip(libmlx5('Nov 21 18:58:01 node7 app[12]: '), libmlx5('Nov 21 18:58:01 node8 app[34]: '))
+    pairs = zip(libmlx5('Nov 21 18:58:01 node7 app[12]: '),
+                libmlx5('Nov 21 18:58:01 node8 app[34]: '))
     records = dump('\n'.join(line for pair in pairs for line in pair))['records']
     check(len(records) == 2, records)
     is_remote_access(records[0], 1)
@@ -101,7 +105,7 @@ def test_what_bytes_are(_bench):
 
 
 def test_cqes_of_128_bytes(_bench):
-    """CQEs of 128 bytes have empty first halves, which are not taken for unwritten CQEs of 64 bytes."""
+    """The empty first half of a CQE of 128 bytes is not taken for an unwritten CQE of 64 bytes."""
     records = dump((bytes(64) + golden('cqe_req')) * 4)['records']
     check([len(record['raw']) for record in records] == [256] * 4, records)
 
@@ -177,7 +181,8 @@ def test_row_with_a_byte_too_many(_bench):
 
 def test_squeezed_rows(_bench):
     ring = golden('rdma_write').ljust(64 * 8, b'\0')
-    for tool in ['hexdump', '-C'], ['hexdump'], ['od', '-tx1'], ['od', '-Ax', '-tx4'], ['xxd', '-a']:
+    for command in 'hexdump -C', 'hexdump', 'od -tx1', 'od -Ax -tx4', 'xxd -a':
+        tool = command.split()
         if not shutil.which(tool[0]):
             continue
         text = subprocess.run(tool, input=ring, capture_output=True, check=True).stdout

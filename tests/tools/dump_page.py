@@ -96,7 +96,8 @@ def test_page_of_a_log(_bench):
 def send_wqes(count, first=37):
     """So many WQEs of a queue, in order, as a dump that is no whole ring."""
     ring = send_ring(16, first, 0xc7)
-    return SHAPES['dwords'](b''.join(ring[64 * ((first + i) % 16):][:64] for i in range(count))) + '\n'
+    return SHAPES['dwords'](b''.join(ring[64 * ((first + i) % 16):][:64]
+                                     for i in range(count))) + '\n'
 
 
 def test_page_of_a_part(_bench):
@@ -105,12 +106,12 @@ def test_page_of_a_part(_bench):
     check([title.split(':')[0] for title in titles] == ['index 37', 'index 38', 'index 39'], titles)
     page = page_of(send_wqes(1) + 'then\n' + send_wqes(3, 45) + 'then\n' + send_wqes(1))
     check(page.count('<section class="ring">') == 1, page)
-    check([title.split(':')[0] for title, _ in Page(page).titles] == ['index 45', 'index 46', 'index 47'],
-          page)
+    titles = [title.split(':')[0] for title, _ in Page(page).titles]
+    check(titles == ['index 45', 'index 46', 'index 47'], page)
 
 
 def test_page_folds_what_is_empty(_bench):
-    """Of 2048 slots three are used: the page shows the producer, and folds the empty slots after it."""
+    """Of 2048 slots three are used: the empty slots after the producer are folded."""
     ring = bytes(64) + send_ring(16, 1, 0xc7)[64:4 * 64] + bytes((2048 - 4) * 64)
     titles = [title for title, _ in Page(page_of(ring)).titles]
     check(titles[0] == 'slot 0: empty', titles)
@@ -218,7 +219,7 @@ def test_page_in_a_browser(_bench):
 
 
 def test_page_draws_the_fields(_bench):
-    """The page draws the fields of a slot that a link leads to; its own function draws all of them."""
+    """The page draws the fields of the slot that a link leads to; draw() draws all of them."""
     ring = ring_of(0xc7, 37)
     done = browse(page_of(ring), '--dump-dom')
     if not done:

@@ -251,9 +251,9 @@ def test_a_static_library_without_what_is_not_called(_bench):
         program = pathlib.Path(folder) / 'static'
         source = ('#include <stdio.h>\nconst char *bsn_error_text(void);\n'
                   'int main(void) { puts(bsn_error_text()); fflush(stdout); return getchar(); }')
-        subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections', '-s',
-                        LIBRARIES[1], '-libverbs', '-lmlx5', '-lpthread'], input=source.encode(),
-                       check=True)
+        subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections',
+                        '-s', LIBRARIES[1], '-libverbs', '-lmlx5', '-lpthread'],
+                       input=source.encode(), check=True)
         with other(program) as pid:
             complains('uses Bunsen, but lists no queues', '-p', pid)
     return None
@@ -309,7 +309,8 @@ def test_each_way_to_print_it(bench):
     check(len(brief) == count and brief[-1].endswith('  posted'), brief)
     check(sum(line.endswith('  not rung') for line in brief) == 1, brief)
     text = run('-p', program.pid).stdout
-    check(text.count(f'of a send queue of {program.slots} slots') == 6 and 'outstanding' in text, text)
+    check(text.count(f'of a send queue of {program.slots} slots') == 6 and 'outstanding' in text,
+          text)
     page = run('--html', '-p', program.pid).stdout
     for words in (f'send queue 0x{program.qp:x}', 'producer at slot 14', 'shared receive queue'):
         check(words in page, f'{words}: {page}')
@@ -328,7 +329,7 @@ def test_a_core_file_says_the_same(bench):
 
 
 def dumped_by_default(_start, rights, offset, name):
-    """As the kernel's filter 0x33: anonymous memory, what was written to, and headers of ELF files."""
+    """As the kernel's filter 0x33: anonymous memory, what was written, headers of ELF files."""
     if rights[1] == 'w' or not name.startswith('/'):
         return None
     return corefile.PAGE if not offset else 0
@@ -419,7 +420,7 @@ def test_gcore(bench):
 
 
 def test_a_core_file_of_another_program(_bench):
-    """Memory without a file that was not dumped does not mean that Bunsen is missing from the core."""
+    """Anonymous memory that was not dumped does not mean that the core has no Bunsen."""
     with other('sh', '-c', 'echo; read x') as pid, tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'core'
         corefile.write(pid, path, dumped_by_default, -1)

@@ -8,7 +8,8 @@ import sys
 
 from harness import DEADLINE_S, check
 
-DUMP, PROGRAM, SCHEMA, *LIBRARIES = sys.argv[1:]  # libraries with sanitizers need programs with them
+# No libraries are given if they have sanitizers: these need programs with them.
+DUMP, PROGRAM, SCHEMA, *LIBRARIES = sys.argv[1:]
 UNIT, UNITS, SGES = 16, 1024, 3  # as in live_program.c
 
 
@@ -73,7 +74,7 @@ def states(report, queue):
 
 
 def is_write(program, record):
-    """Checks that a WQE has everything that live_program derives from its number; returns the number."""
+    """Checks a WQE by its number, of which live_program derives everything; returns the number."""
     fields = record['fields']
     n = (fields['raddr.raddr'] - program.target) // UNIT
     check(0 <= n < UNITS and record['opcode_name'] == 'RDMA_WRITE', record)

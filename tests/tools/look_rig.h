@@ -6,15 +6,10 @@
 #ifndef TESTS_TOOLS_LOOK_RIG_H
 #define TESTS_TOOLS_LOOK_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "wqe-dump/live/look.h"
 
 enum {

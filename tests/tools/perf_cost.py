@@ -16,11 +16,11 @@ from perf_rig import HAS_VALGRIND, PERF
 # Some of the rows of cost, and all of what is posted to each kind of queue.
 ROWS = ['write_sge', 'write_sge4', 'write_inline', 'write_inline256', 'write_prepared',
         'write_batch16_inline64', 'write_imm_inline', 'read_sge2', 'send', 'send_imm', 'fetch_add',
-        'cmp_swap', 'write_512_qps', 'ud_send_sge', 'ud_send_inline', 'attached_write_sge', 'post_recv',
-        'post_recv_srq', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_imm',
-        'poll_recv_srq', 'poll_ud_send', 'poll_ud_recv', 'poll_512_qps', 'poll_256_qps_apart',
-        'post_recv_16', 'post_recv_srq_16', 'poll_recv_data', 'poll_recv_inline',
-        'xrc_send', 'poll_xrc_recv', 'poll_stamped', 'poll_stamped_recv',
+        'cmp_swap', 'write_512_qps', 'ud_send_sge', 'ud_send_inline', 'attached_write_sge',
+        'post_recv', 'post_recv_srq', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv',
+        'poll_recv_imm', 'poll_recv_srq', 'poll_ud_send', 'poll_ud_recv', 'poll_512_qps',
+        'poll_256_qps_apart', 'post_recv_16', 'post_recv_srq_16', 'poll_recv_data',
+        'poll_recv_inline', 'xrc_send', 'poll_xrc_recv', 'poll_stamped', 'poll_stamped_recv',
         'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_inline64',
         'dc_write_sge', 'dc_limited_read', 'dc_miss_write_sge', 'poll_dc', 'poll_16_sessions']
 COLUMNS = {'bunsen', 'symbol', 'bsn_post', 'verbs', 'ibv_wr', 'ibv', 'floor'}
@@ -66,7 +66,8 @@ def test_cost_json(bench):
     check(set(ROWS) <= set(ops) and len(set(ops)) == len(ops), ops)
     for row in report['rows']:
         columns = columns_of(row['op'])
-        if re.search(r'inline\d+$', row['op']):  # the floor's code knows the length, where it has it
+        # The floor's code knows the length, where it has it.
+        if re.search(r'inline\d+$', row['op']):
             columns = columns - {'floor'} | {'floor'} & set(row)
         check(set(row) == columns | {'op'}, row)
         for column in columns:
@@ -92,13 +93,15 @@ def test_cost_of_a_single_operation(bench):
             break
     else:
         check(False, rows)
-    check('cold_ns' in rows['write_sge_last']['bunsen'] and 'ns' not in rows['write_sge_last']['bunsen'], rows)
+    check('cold_ns' in rows['write_sge_last']['bunsen']
+          and 'ns' not in rows['write_sge_last']['bunsen'], rows)
     return None
 
 
 def test_cost_in_instructions_and_lines(bench):
     report = counted(bench, '--instructions', '--lines', '--op',
-                     'write_sge,write_inline64,ud_send_sge,poll_1,poll_recv_srq,write_sge_last,write_sge_first')
+                     'write_sge,write_inline64,ud_send_sge,poll_1,poll_recv_srq,'
+                      'write_sge_last,write_sge_first')
     if not report:
         return 'SKIP wants valgrind'
     check(report['instructions_store'] not in ('', 'none'), report)
@@ -108,7 +111,8 @@ def test_cost_in_instructions_and_lines(bench):
             figures = row[column]
             check(figures['instructions'] > figures['lines'] >= (column != 'floor'), row)
         check(row['bunsen']['instructions'] < row['ibv']['instructions'], row)
-    first, last = (rows[op]['bunsen']['instructions'] for op in ('write_sge_first', 'write_sge_last'))
+    first, last = (rows[op]['bunsen']['instructions']
+                   for op in ('write_sge_first', 'write_sge_last'))
     check(first != last, 'one of them goes on at the ring\'s begin')
     return None
 
@@ -123,14 +127,16 @@ def test_cost_at_each_depth_in_instructions(bench):
     costs = {}
     for depth in ('16', '64', '1024') if HAS_VALGRIND else ():
         report = counted(bench, '--instructions', '--columns', 'bunsen', '--depth', depth, '--op',
-                         'write_sge,write_sge4,write_prepared,write_inline64,send_inline64,ud_send_sge')
+                         'write_sge,write_sge4,write_prepared,write_inline64,send_inline64,'
+                          'ud_send_sge')
         for row in report['rows']:
             costs.setdefault(row['op'], []).append(row['bunsen']['instructions'])
     check(all(each == sorted(each, reverse=True) for each in costs.values()), costs)
 
 
 def test_cost_without_valgrind(bench):
-    bench.complains('needs valgrind', PERF, 'cost', '--rounds', '1', '--op', 'read', '--lines', PATH='/nonexistent')
+    bench.complains('needs valgrind', PERF, 'cost', '--rounds', '1', '--op', 'read', '--lines',
+                    PATH='/nonexistent')
 
 
 def test_cost_names_the_store(bench):
@@ -251,8 +257,8 @@ def test_layout_needs_mkeys(bench):
 def test_memory_json(bench):
     report = json.loads(bench.run(PERF, 'memory', '--json', '--regions', '200', '--bytes', '4m')[0])
     why_no_ucx = report.pop('no_ucx_rcache', None)
-    check(list(report) == ['device', 'path', 'cpu', 'store', 'regions', 'look_ups', 'registrations_per_s',
-                           'buffer', 'bytes', 'sources'], report)
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'regions', 'look_ups',
+                           'registrations_per_s', 'buffer', 'bytes', 'sources'], report)
     check(list(report['look_ups']) == ['same', 'sequence', 'random'], report)
     for figures in report['look_ups'].values():
         check(all(value > 0 for value in figures.values()), report)
@@ -329,7 +335,8 @@ def test_quickstart_explains_what_it_prints(bench):
     out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--op', rows)
     legend = script[script.index('How to read it'):script.index('Next:')]
     heads = next(line.split() for line in out.split('\n') if 'bunsen/best' in line)
-    missing = [head for head in heads if not re.search(rf'(?<![\w/]){re.escape(head)}(?![\w/])', legend)]
+    missing = [head for head in heads
+               if not re.search(rf'(?<![\w/]){re.escape(head)}(?![\w/])', legend)]
     check(not missing, f'not in the legend: {missing}')
     check(all(f'\n{row} ' in out for row in rows.split(',')), out)
     coming = script[script.index('Next:'):]

@@ -130,20 +130,24 @@ def posted(bench, *args, run=None, **more):
 
 def test_ways_reach_the_queue_pairs(bench):
     """Both ends connect their queue pair with what the letters say: softcx's trace shows it."""
-    for letter, value, name in [('-m', 256, 'mtu'), ('-m', 512, 'mtu'), ('-u', 10, 'timeout'), ('-u', 31, 'timeout'),
-                                ('-S', 3, 'sl'), ('-L', 9, 'hop_limit'), ('--tclass', 96, 'tclass')]:
+    for letter, value, name in [('-m', 256, 'mtu'), ('-m', 512, 'mtu'), ('-u', 10, 'timeout'),
+                                ('-u', 31, 'timeout'), ('-S', 3, 'sl'), ('-L', 9, 'hop_limit'),
+                                ('--tclass', 96, 'tclass')]:
         for path in PATHS:
             with tempfile.NamedTemporaryFile('r') as trace:
-                lat(bench, letter, str(value), '--path', path, SOFTCX_TRACE=trace.name, SOFTCX_LINK='roce')
+                lat(bench, letter, str(value), '--path', path, SOFTCX_TRACE=trace.name,
+                    SOFTCX_LINK='roce')
                 qps = [line for line in trace if ' qp: ' in line]
             found = [int(n) for n in re.findall(rf' {name} (\d+)', ''.join(qps))]
             check(found == [value, value], f'{letter} {value} {path}: {qps}')
     for index in 1, 3:
         for path in PATHS:
             with tempfile.NamedTemporaryFile('r') as trace:
-                lat(bench, '-x', str(index), '--path', path, SOFTCX_TRACE=trace.name, SOFTCX_LINK='roce')
+                lat(bench, '-x', str(index), '--path', path, SOFTCX_TRACE=trace.name,
+                    SOFTCX_LINK='roce')
                 check(trace.read().count(f' sgid_index {index} ') == 2, f'-x {index} {path}')
-    for kind, has_timeout in ('RC', True), ('UC', False):  # nothing acknowledges to an unreliable one
+    # Nothing acknowledges to an unreliable one.
+    for kind, has_timeout in ('RC', True), ('UC', False):
         for path in PATHS:
             with tempfile.NamedTemporaryFile('r') as trace:
                 lat(bench, '-c', kind, '--path', path, SOFTCX_TRACE=trace.name)
@@ -152,7 +156,7 @@ def test_ways_reach_the_queue_pairs(bench):
 
 
 def test_datagrams_tell_their_way(bench):
-    """Each WQE of a datagram has its way, also those of the server; on RoCE, an SL counts twice there."""
+    """Each WQE of a datagram has its way, also those of the server; on RoCE an SL counts twice."""
     way = ['-m', '1024', '-S', '3', '--tclass', '96', '-L', '9', '-x', '1']
     for path in PATHS:
         for wqe in posted(bench, '-c', 'UD', '--op', 'send', '-n', '5', '--path', path, *way,
@@ -166,7 +170,8 @@ def test_inline_size(bench):
     for path in PATHS:
         for size, most in (8, 8), (8, 0), (200, 200), (200, 199), (64, 64), (65, 64):
             wqes = posted(bench, 'bw', '-n', '4', '--path', path, '-s', str(size), '-I', str(most))
-            check(all((' is_inline ' in wqe) == (size <= most) for wqe in wqes), (size, most, wqes[0]))
+            check(all((' is_inline ' in wqe) == (size <= most) for wqe in wqes),
+                  (size, most, wqes[0]))
 
 
 def test_sweep(bench):
@@ -195,7 +200,8 @@ def test_several_queue_pairs(bench):
         for path in PATHS:
             trace = os.path.join(folder, path)
             report = bw(bench, '-q', '5', '--path', path, '-n', '200', SOFTCX_TRACE=trace)
-            check((report['qps'], report['iters'], report['bidirectional']) == (5, 200, False), report)
+            check((report['qps'], report['iters'], report['bidirectional']) == (5, 200, False),
+                  report)
             with open(trace, encoding='ascii') as lines:
                 posted = re.findall(r' wqe: qpn (0x\w+) ', lines.read())
             counts = sorted(posted.count(qp) for qp in set(posted))
@@ -273,7 +279,8 @@ def test_plots(bench):
         for line in drawing.lines:
             check(len(line) >= points and line == sorted(line, key=lambda point: point[0]), line)
             check(all(70 <= x <= 711 and 49 <= y <= 431 for x, y in line), line)
-    bench.complains('--plot /nonexistent/x: No such file', PERF, 'lat', '-n', '5', '--plot', '/nonexistent/x')
+    bench.complains('--plot /nonexistent/x: No such file', PERF, 'lat', '-n', '5', '--plot',
+                    '/nonexistent/x')
 
 
 def test_trace_of_what_goes_well(bench):

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What wqe-dump says about errors: what every number means, and which number a question means. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "wqe-dump/explain/question.h"
 #include "wqe-dump/explain/status.h"
 

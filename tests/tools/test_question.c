@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which question a line asks: numbers, names and places, and what is no question. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../unit.h"
 #include "wqe-dump/explain/question.h"
 #include "wqe-dump/explain/status.h"
 

@@ -6,11 +6,7 @@
  *
  * usage: test_corpus GOLDEN_FOLDER BAD_FOLDER
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "goldens.h"
 #include "hexfile.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How the readers decode well-formed WQEs, and which fault they report first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "bsn_decode.h"
 
 static uint8_t bytes[1024];

@@ -3,14 +3,11 @@
  * Compares the tables with the installed mlx5dv.h, which is independent of them: its setters and
  * structures, over random values. Sizes and numbers are compared too, at compile time.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <endian.h>
 #include <infiniband/mlx5dv.h>
 
+#include "../unit.h"
 #include "bsn_decode.h"
 #include "random.h"
 

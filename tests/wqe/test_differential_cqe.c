@@ -3,14 +3,11 @@
  * Compares the tables of CQEs with the installed mlx5dv.h, which is independent of them: its
  * getters and structures, over random values.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <endian.h>
 #include <infiniband/mlx5dv.h>
 
+#include "../unit.h"
 #include "bsn_decode.h"
 #include "random.h"
 
