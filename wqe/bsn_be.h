@@ -62,8 +62,8 @@ BSN_BE_CONVERSIONS(64)
 /**
  * bsn_byte_to_be32 - a dword below 256
  *
- * Does the same as bsn_to_be32(), by a shift. After a swap, gcc 12 would also widen the result where it
- * becomes a part of a word.
+ * Does the same as bsn_to_be32(), by a shift. After a swap, gcc 12 would also widen the result
+ * where it becomes a part of a word.
  */
 static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(uint32_t v)
 {
@@ -76,8 +76,8 @@ static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(ui
 /**
  * bsn_wide_be32 - a dword of the device's, as 64 bits
  *
- * On x86-64 an instruction that writes 32 bits of a register clears the other 32. After a swap of its
- * own gcc 12 clears them again; after this one it does not.
+ * On x86-64 an instruction that writes 32 bits of a register clears the other 32. After a swap of
+ * its own gcc 12 clears them again; after this one it does not.
  */
 static inline __attribute__((always_inline)) uint64_t bsn_wide_be32(uint32_t raw)
 {
@@ -127,8 +127,8 @@ static inline __attribute__((always_inline)) struct bsn_be64 bsn_pair_to_be64(ui
 }
 
 /** bsn_join_raw_to_be64 - two dwords, as they lie in memory */
-static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_raw_to_be64(uint32_t first_raw,
-										  uint32_t second_raw)
+static inline __attribute__((always_inline)) struct bsn_be64
+bsn_join_raw_to_be64(uint32_t first_raw, uint32_t second_raw)
 {
 	struct bsn_be64 be;
 

@@ -36,11 +36,11 @@ extern "C" {
 /*
  * Where data are that came inside the CQE: mlx5dv.h MLX5_INLINE_SCATTER_*, PRM "CQE format".
  *
- * Inside a CQE the result of an atomic is big-endian, whatever order it has in memory. UCX says so and
- * swaps it (rc_mlx5_common.c, 88a10c820c of 2016; RC takes responses of up to 64 bytes in the CQE by
- * default since then). libfabric, whose QPs signal everything, so that mlx5_ib grants it, gets it
- * big-endian from libmlx5, which copies without a swap (libfabric issue 10911, fi_verbs(7)); a program
- * without sq_sig_all has it in memory, in the host's order.
+ * Inside a CQE the result of an atomic is big-endian, whatever order it has in memory. UCX says so
+ * and swaps it (rc_mlx5_common.c, 88a10c820c of 2016; RC takes responses of up to 64 bytes in the
+ * CQE by default since then). libfabric, whose QPs signal everything, so that mlx5_ib grants it,
+ * gets it big-endian from libmlx5, which copies without a swap (libfabric issue 10911,
+ * fi_verbs(7)); a program without sq_sig_all has it in memory, in the host's order.
  */
 #define BSN_CQE_FORMATS(X)                                                                         \
 	X(NO_INLINE, 0, "the data are in memory")                                                  \
@@ -231,9 +231,9 @@ enum bsn_mini_format { BSN_MINI_FORMATS(BSN_ENUM_MINI) };
 #undef BSN_ENUM_MINI
 
 /*
- * A received packet: the responder's view as a queue of raw packets has it. Nothing in the CQE tells
- * the two apart: only the queue does. Source: device.h struct mlx5_cqe64 and its accessors, mlx5_prm.h
- * struct mlx5_cqe, MLX5_CQE_RX_*.
+ * A received packet: the responder's view as a queue of raw packets has it. Nothing in the CQE
+ * tells the two apart: only the queue does. Source: device.h struct mlx5_cqe64 and its accessors,
+ * mlx5_prm.h struct mlx5_cqe, MLX5_CQE_RX_*.
  */
 #define BSN_CQE_ETH_SIZE BSN_CQE_SIZE
 #define BSN_TABLE_CQE_ETH(F, Q, Z, I)                                                              \
@@ -332,9 +332,9 @@ BSN_SEG_DEFINE(cqe_no_packet, BSN_CQE_NO_PACKET_SIZE, BSN_TABLE_CQE_NO_PACKET)
 	F(actual_ref_tag, 7, 0, 32, "reference tag, or low half of a CRC")                         \
 	F(syndrome, 8, 16, 16, "what differs: bit 13 guard, 12 application tag, 11 reference tag") \
 	I(8, 11, 5)                                                                                \
-	F(sig_type, 8, 8, 3, "0: of a block, 1: of a transaction")                                                  \
+	F(sig_type, 8, 8, 3, "0: of a block, 1: of a transaction")                                 \
 	I(8, 3, 5)                                                                                 \
-	F(domain, 8, 0, 3, "0: wire, 1: memory")                                                       \
+	F(domain, 8, 0, 3, "0: wire, 1: memory")                                                   \
 	F(mkey, 9, 0, 32, "key with the signature")                                                \
 	Q(offset, 10, "of the block, bytes")                                                       \
 	I(12, 0, 32)                                                                               \

@@ -273,7 +273,8 @@ struct bsn_cqe_block {
 
 /**
  * bsn_cqe_block_begin() - takes the title of a block
- * @block: filled; the caller has set format, is_enhanced and is_striding, as the queues were created
+ * @block: filled; the caller has set format, is_enhanced and is_striding, as the queues were
+ * created
  * @title: the CQE proper. Basic layout: the compressed CQE, which takes the first slot of the
  *         block. Enhanced: the last CQE that was not compressed, a completion of its own.
  * @bad: on failure where and why; may be NULL

@@ -3,8 +3,8 @@
  * A part of bsn_decode.h, which programs include.
  *
  * What a send WQE consists of: the segments of each operation, and those that each transport puts
- * before them. All WQEs have their segments in one order, that of BSN_WQE_ORDER; an operation has some
- * of them, by its transport and opcode modifier. ops.c has the table.
+ * before them. All WQEs have their segments in one order, that of BSN_WQE_ORDER; an operation has
+ * some of them, by its transport and opcode modifier. ops.c has the table.
  *
  * Nothing here allocates, blocks or keeps state.
  */

@@ -27,9 +27,9 @@
  *
  * Where the device is the writer, "ignores" means that no reader looks. Tables that share rows
  * share a macro for them. Values wider than their row are truncated by the encoder; bsn_seg_fit()
- * tells. Numbers with names are X lists, X(NAME, value, doc), which give the C enum and, as a struct
- * bsn_enum, the names that a dump prints.
- * With constant arguments all of this folds away: a word costs its shifts and one byte swap.
+ * tells. Numbers with names are X lists, X(NAME, value, doc), which give the C enum and, as a
+ * struct bsn_enum, the names that a dump prints. With constant arguments all of this folds away: a
+ * word costs its shifts and one byte swap.
  */
 #ifndef BSN_SEG_H
 #define BSN_SEG_H

@@ -2,8 +2,8 @@
 /*
  * A part of bsn.h, which programs include.
  *
- * What a program fills in and reads: local and remote memory, requests with their opcodes and flags, and
- * completions.
+ * What a program fills in and reads: local and remote memory, requests with their opcodes and
+ * flags, and completions.
  */
 #ifndef BSN_TYPES_H
 #define BSN_TYPES_H
@@ -32,8 +32,8 @@ struct bsn_remote {
 /**
  * enum bsn_flags - of a post
  *
- * Flags that the device reads are the bits of byte 11 of the control segment, eight bits up. No flag
- * has a bit of enum ibv_send_flags.
+ * Flags that the device reads are the bits of byte 11 of the control segment, eight bits up. No
+ * flag has a bit of enum ibv_send_flags.
  */
 enum bsn_flags {
 	BSN_F_SOLICITED = 1 << 9, /* solicited event at the receiver */
@@ -46,11 +46,12 @@ enum bsn_flags {
 /**
  * enum bsn_wqe_opcode - what a request does; BSN_WQE_OPCODES (bsn_wqe.h) says it in words
  *
- * bsn_post() takes those of messages: SEND* and RDMA_* and ATOMIC_*. The rest is for code that reads or
- * builds WQEs.
+ * bsn_post() takes those of messages: SEND* and RDMA_* and ATOMIC_*. The rest is for code that
+ * reads or builds WQEs.
  *
- * Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes"; 0x18, 0x21 to 0x23, 0x26, 0x27 and 0x2d: device.h;
- * 0x0f, 0x17 and 0x29: mlx5_prm.h; 0x16: libmlx5 of MLNX_OFED 4, which calls it RECV_ENABLE.
+ * Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes"; 0x18, 0x21 to 0x23, 0x26, 0x27 and 0x2d:
+ * device.h; 0x0f, 0x17 and 0x29: mlx5_prm.h; 0x16: libmlx5 of MLNX_OFED 4, which calls it
+ * RECV_ENABLE.
  */
 enum bsn_wqe_opcode {
 	BSN_OPCODE_NOP = 0x00,
@@ -169,8 +170,9 @@ enum bsn_completion_flags {
  * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  * @timestamp: of a CQ with timestamps, when the device wrote the CQE: see enum bsn_timestamps
  *
- * Where @status is success, the fields from @imm on are valid only in some cases: @imm of receives with
- * an immediate or an invalidated key, the fields marked UD of UD receives, @data with BSN_C_DATA.
+ * Where @status is success, the fields from @imm on are valid only in some cases: @imm of receives
+ * with an immediate or an invalidated key, the fields marked UD of UD receives, @data with
+ * BSN_C_DATA.
  */
 struct bsn_completion {
 	uint64_t id;

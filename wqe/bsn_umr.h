@@ -5,11 +5,11 @@
  * What changes memory keys from a send queue: user-mode registration (UMR) with its translations
  * and signature or encryption, and the protection states (PSV) of signatures.
  *
- * A UMR WQE is a control segment (imm: the mkey), umr_ctrl, mkey_ctx; then, where umr_ctrl.is_inline,
- * translations of 16 B each up to a multiple of 64 B (a list of klm, or a repeat block with its
- * entries), and block signature formats (BSF) of 64 B each; else one klm that points at the
- * translations. libmlx5 and the kernel bind windows and invalidate locally by a UMR as well: free
- * set and no translations is an invalidation.
+ * A UMR WQE is a control segment (imm: the mkey), umr_ctrl, mkey_ctx; then, where
+ * umr_ctrl.is_inline, translations of 16 B each up to a multiple of 64 B (a list of klm, or a
+ * repeat block with its entries), and block signature formats (BSF) of 64 B each; else one klm that
+ * points at the translations. libmlx5 and the kernel bind windows and invalidate locally by a UMR
+ * as well: free set and no translations is an invalidation.
  *
  * Sources: wqe.h, mlx5dv.h, qp.c and mlx5_ifc.h are rdma-core's providers/mlx5/; qp.h and device.h
  * are the kernel's include/linux/mlx5/; mlx5_prm.h is DPDK's drivers/common/mlx5/.
@@ -206,8 +206,8 @@ BSN_SEG_DEFINE(klm, BSN_KLM_SIZE, BSN_TABLE_KLM)
 
 /*
  * Repeat block, in a list's place: mlx5dv.h struct mlx5_wqe_umr_repeat_block_seg, qp.h struct
- * mlx5_stride_block_ctrl_seg. The entries follow; the mkey's length is byte_count times repeat_count.
- * The kernel does not clear reserved bits, so they are ignored.
+ * mlx5_stride_block_ctrl_seg. The entries follow; the mkey's length is byte_count times
+ * repeat_count. The kernel does not clear reserved bits, so they are ignored.
  */
 #define BSN_REPEAT_SIZE 16
 #define BSN_TABLE_REPEAT(F, Q, Z, I)                                                               \

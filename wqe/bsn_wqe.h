@@ -3,8 +3,9 @@
  * A part of bsn_decode.h, which programs include.
  *
  * Send and receive work-queue entries: each segment once, as a table (bsn_seg.h says how to read
- * one), and the numbers that go into them. A WQE is a control segment and the segments that its opcode
- * calls for. Its length is counted in units of 16 bytes (DS); it takes basic blocks of 64 bytes (BB).
+ * one), and the numbers that go into them. A WQE is a control segment and the segments that its
+ * opcode calls for. Its length is counted in units of 16 bytes (DS); it takes basic blocks of 64
+ * bytes (BB).
  *
  * Sources: PRM = ConnectX Programmer's Reference Manual, chapter "Work Queues"; mlx5dv.h and wqe.h
  * are rdma-core's providers/mlx5/; qp.h and device.h are the kernel's include/linux/mlx5/;
@@ -137,8 +138,8 @@ BSN_SEG_DEFINE(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL)
 /*
  * Address vector of UD and DC requests, after the control segment: 16 bytes (InfiniBand without a
  * GRH), or 48 where the ext bit is set. Source: PRM "Address Vector", mlx5dv.h struct mlx5_wqe_av;
- * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c). UCX leaves the old
- * value in the second dword of a UD key (ud_mlx5.c) and in the extension's first (ib_mlx5.inl
+ * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c). UCX leaves the
+ * old value in the second dword of a UD key (ud_mlx5.c) and in the extension's first (ib_mlx5.inl
  * uct_ib_mlx5_set_dgram_seg_grh), so both are ignored.
  */
 #define BSN_AV_UD_SIZE     16
@@ -204,8 +205,8 @@ BSN_SEG_DEFINE(av_dc_grh, BSN_AV_DC_GRH_SIZE, BSN_TABLE_AV_DC_GRH)
 BSN_SEG_DEFINE(xrc, BSN_XRC_SIZE, BSN_TABLE_XRC)
 
 /*
- * Remote address segment: PRM "Remote Address Segment"; struct mlx5_wqe_raddr_seg. libmlx5 clears the
- * last dword, UCX (uct_ib_mlx5_ep_set_rdma_seg) leaves its old value: so it is ignored.
+ * Remote address segment: PRM "Remote Address Segment"; struct mlx5_wqe_raddr_seg. libmlx5 clears
+ * the last dword, UCX (uct_ib_mlx5_ep_set_rdma_seg) leaves its old value: so it is ignored.
  */
 #define BSN_RADDR_SIZE 16
 #define BSN_TABLE_RADDR(F, Q, Z, I)                                                                \

@@ -2,9 +2,9 @@
 /* Finds out which byte of a mini CQE goes where, by calls of bsn_cqe_expand(). */
 #include "minis.h"
 
-/* Expands one CQE from a title whose bytes are all @fill, but for its counter where @counter is not 0. */
-static void expand_probe(enum bsn_mini_format format, bool is_request, uint8_t fill, uint16_t counter,
-			 const uint8_t *mini, uint8_t *cqe)
+/* Expands one CQE from a title of bytes @fill, and of counter @counter if that is not 0. */
+static void expand_probe(enum bsn_mini_format format, bool is_request, uint8_t fill,
+			 uint16_t counter, const uint8_t *mini, uint8_t *cqe)
 {
 	struct bsn_cqe_block block = { .format = format };
 	uint8_t title[BSN_CQE_SIZE], array[BSN_CQE_SIZE] = { 0 }, out[1][BSN_CQE_SIZE];
@@ -22,7 +22,8 @@ static void expand_probe(enum bsn_mini_format format, bool is_request, uint8_t f
 		memcpy(title + BSN_CQE_TAIL_OFFSET, tail_bytes, sizeof(tail_bytes));
 	bsn_row_put(bsn_row_find(&bsn_cqe_resp_desc, "byte_count"), title, 1);
 	memcpy(array, mini, BSN_MINI_SIZE);
-	if (bsn_cqe_block_begin(&block, title, NULL) || bsn_cqe_expand(&block, array, out, NULL) != 1)
+	if (bsn_cqe_block_begin(&block, title, NULL) ||
+	    bsn_cqe_expand(&block, array, out, NULL) != 1)
 		memset(out, 0, sizeof(out));
 	memcpy(cqe, out, BSN_CQE_SIZE);
 }
@@ -59,7 +60,8 @@ static void find_counter(struct bsn_mini_map *map, enum bsn_mini_format format, 
 	static const struct {
 		uint16_t counter;
 		uint8_t byte, from;
-	} probes[] = { { 0x00ff, 0xff, BSN_MINI_COUNTER_LOW }, { 0xff00, 0xff, BSN_MINI_COUNTER_HIGH } };
+	} probes[] = { { 0x00ff, 0xff, BSN_MINI_COUNTER_LOW },
+		       { 0xff00, 0xff, BSN_MINI_COUNTER_HIGH } };
 	static const uint8_t zero[BSN_MINI_SIZE];
 	uint8_t cqe[BSN_CQE_SIZE];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Compression by bytes: which byte of a CQE each byte of a mini CQE is. The map comes from
- * bsn_cqe_expand(), so it repeats nothing of its tables. Only for the basic layout and queues that are
- * not striding. Private to the library and to softcx.
+ * bsn_cqe_expand(), so it repeats nothing of its tables. Only for the basic layout and queues that
+ * are not striding. Private to the library and to softcx.
  */
 #ifndef WQE_MINIS_H
 #define WQE_MINIS_H
@@ -10,7 +10,8 @@
 #include "bsn_decode.h"
 
 enum {
-	BSN_MINI_COUNTER_LOW = BSN_MINI_SIZE, /* no byte of the mini CQE: of the counter, which goes up with each CQE */
+	/* No byte of the mini CQE: of the counter, which goes up with each CQE. */
+	BSN_MINI_COUNTER_LOW = BSN_MINI_SIZE,
 	BSN_MINI_COUNTER_HIGH,
 	BSN_MINI_NO_BYTE = 0x80, /* "pshufb" and "tbl" store 0 for it */
 };
@@ -26,7 +27,7 @@ void bsn_mini_map_init(struct bsn_mini_map *map, enum bsn_mini_format format, bo
 /* Takes out of a CQE the bytes that a mini CQE has of it. */
 void bsn_mini_take(const struct bsn_mini_map *map, const uint8_t *cqe, uint8_t *mini);
 
-/* Makes the whole CQE again. @title: a whole CQE; @counter: that of this CQE, used if the map counts. */
+/* Makes the whole CQE again. @title: a whole CQE; @counter: of this CQE, used if the map counts. */
 void bsn_mini_put(const struct bsn_mini_map *map, const uint8_t *title, const uint8_t *mini,
 		  uint16_t counter, uint8_t *cqe);
 

@@ -10,15 +10,10 @@
 #ifndef TESTS_CONFORMANCE_PARTY_H
 #define TESTS_CONFORMANCE_PARTY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "bsn.h"
 #include "bsn_decode.h"
 #include "softcx.h"
@@ -140,7 +135,7 @@ void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, u
 bool party_reap(struct party *p, unsigned which, struct seen *seen);
 bool party_await(struct party *p, unsigned which, struct seen *seen);
 
-/* Whether an awaited event may still happen: the model does all at once, a real device takes time. */
+/* Whether an awaited event may still come: the model does all at once, a device takes time. */
 bool bench_is_working(const struct bench *b, long since_ms);
 /* How many findings the model has. */
 uint64_t bench_lint_count(const struct bench *b);

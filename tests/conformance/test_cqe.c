@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The same CQEs, byte for byte, read by libmlx5 (ibv_cq_ex) and by Bunsen: a device writes them for a queue of
- * libmlx5's, and each is copied into the ring of a queue of Bunsen's in plain memory, to which the same
- * requests were posted.
+ * The same CQEs, byte for byte, read by libmlx5 (ibv_cq_ex) and by Bunsen: a device writes them for
+ * a queue of libmlx5's, and each is copied into the ring of a queue of Bunsen's in plain memory, to
+ * which the same requests were posted.
  */
 #include "../softcx/loopback.h"
 
@@ -24,7 +24,8 @@ struct sides {
 	struct mlx5dv_cq map;
 	struct fake *f;
 	uint32_t count; /* of CQEs so far */
-	uint32_t in_cqes, results; /* messages that came in them, and what READs and atomics brought */
+	uint32_t in_cqes; /* messages that came in them */
+	uint32_t results; /* what READs and atomics brought in them */
 	uint8_t into[4096];
 };
 
@@ -36,7 +37,8 @@ static const struct {
 	bool is_received, has_length, is_atomic;
 } kinds[] = {
 	{ IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE, false, false, false },
-	{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM, true, false, false },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM, true, false,
+	  false },
 	{ IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, BSN_OPCODE_RDMA_READ, false, true, false },
 	{ IBV_WR_SEND, IBV_WC_SEND, BSN_OPCODE_SEND, true, false, false },
 	{ IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, BSN_OPCODE_SEND_IMM, true, false, false },
@@ -53,31 +55,35 @@ enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
 static bool has_results;
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-/* -- both sides ------------------------------------------------------------------------------------------ */
+/* -- both sides -------------------------------------------------------------------------------- */
 
 static struct sides start(struct loopback *l)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = CQES - 1, .wc_flags = read_all };
 	struct ibv_qp_attr atomics = { .qp_state = IBV_QPS_RTS,
-				       .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				       .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+							  IBV_ACCESS_REMOTE_READ |
 							  IBV_ACCESS_REMOTE_ATOMIC };
 	struct mlx5dv_obj obj;
 	struct sides s = { .l = l };
 
 	s.ex = ibv_create_cq_ex(l->ctx, &attr);
 	assert_non_null(s.ex);
-	s.qp = loopback_create_signaling_qp(l->pd, ibv_cq_ex_to_cq(s.ex), NULL, IBV_QPT_RC, has_results);
+	s.qp = loopback_create_signaling_qp(l->pd, ibv_cq_ex_to_cq(s.ex), NULL, IBV_QPT_RC,
+					    has_results);
 	assert_non_null(s.qp);
 	loopback_connect(s.qp);
 	assert_int_equal(ibv_modify_qp(s.qp, &atomics, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
 	s.mr = ibv_reg_mr(l->pd, l->memory, sizeof(l->memory),
-			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				  IBV_ACCESS_REMOTE_ATOMIC);
+			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	assert_non_null(s.mr);
 	obj = (struct mlx5dv_obj){ .cq = { .in = ibv_cq_ex_to_cq(s.ex), .out = &s.map } };
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
-	s.f = fake_create(&(struct fake_attr){ .count_bb = 16, .cqe_count = s.map.cqe_cnt, .spare = 8,
-					   .cqe_stride = s.map.cqe_size });
+	s.f = fake_create(&(struct fake_attr){ .count_bb = 16,
+					       .cqe_count = s.map.cqe_cnt,
+					       .spare = 8,
+					       .cqe_stride = s.map.cqe_size });
 	assert_int_equal(bsn_cq_add(s.f->cq, s.qp->qp_num, &s.f->sq->route), 0);
 	return s;
 }
@@ -101,7 +107,8 @@ static void post_recv(struct sides *s, uint64_t id)
 }
 
 /* Posts a request; with a wrong key it fails. */
-static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool solicited, bool fails)
+static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool solicited,
+		 bool fails)
 {
 	const uint32_t rkey = s->mr->rkey + fails;
 	const uint64_t to = (uintptr_t)s->l->memory + 2048;
@@ -137,7 +144,7 @@ static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool
 	assert_int_equal(bsn_post(&s->f->ep, &ours), 0);
 }
 
-/* -- what both say --------------------------------------------------------------------------------------- */
+/* -- what both say ----------------------------------------------------------------------------- */
 
 static void copy_next(struct sides *s)
 {
@@ -157,7 +164,7 @@ static unsigned kind_of(const struct bsn_completion *c)
 	return 0;
 }
 
-/* libmlx5 leaves an atomic's result in the order of the CQE, where Bunsen gives it the host's (bsn_cqe.h). */
+/* libmlx5 leaves an atomic's result in the CQE's order; Bunsen gives it the host's (bsn_cqe.h). */
 static void compare_result(struct sides *s, const struct bsn_completion *c)
 {
 	uint64_t swapped = bsn_load_be64(s->l->memory);
@@ -175,7 +182,8 @@ static void compare_data(struct sides *s, const struct bsn_completion *c)
 	struct bsn_cqe_tail tail;
 
 	bsn_cqe_tail_decode(&tail, (const uint8_t *)s->map.buf +
-					   ((s->count - 1) % s->map.cqe_cnt + 1) * (size_t)s->map.cqe_size -
+					   ((s->count - 1) % s->map.cqe_cnt + 1) *
+						   (size_t)s->map.cqe_size -
 					   BSN_CQE_SIZE + BSN_CQE_TAIL_OFFSET);
 	if (tail.format != BSN_CQE_INLINE_32 && tail.format != BSN_CQE_INLINE_64)
 		return;
@@ -191,7 +199,8 @@ static void compare_received(struct ibv_cq_ex *ex, const struct bsn_completion *
 {
 	const bool by_write = c->opcode == BSN_RECV_RDMA_WITH_IMM;
 
-	assert_int_equal(ibv_wc_read_opcode(ex), by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_opcode(ex),
+			 by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
 	assert_int_equal(ibv_wc_read_byte_len(ex), c->byte_len);
 	assert_int_equal(!!(ibv_wc_read_wc_flags(ex) & IBV_WC_WITH_IMM), !!(c->flags & BSN_C_IMM));
 	if (c->flags & BSN_C_IMM)
@@ -268,11 +277,13 @@ static void are_read_alike(struct loopback *l)
 		for (unsigned i = 0; i < count; i++) {
 			const uint64_t dice = random_u64();
 			const bool fails_now = fails && i == count / 2;
-			const unsigned kind = fails_now ? with_keys[dice % WITH_KEYS] : (unsigned)(dice % KINDS);
+			const unsigned kind =
+				fails_now ? with_keys[dice % WITH_KEYS] : (unsigned)(dice % KINDS);
 
 			if (kinds[kind].is_received || fails)
 				post_recv(&s, random_u64());
-			post(&s, kind, random_u64(), (uint32_t)(dice >> 32), dice >> 8 & 1, fails_now);
+			post(&s, kind, random_u64(), (uint32_t)(dice >> 32), dice >> 8 & 1,
+			     fails_now);
 		}
 		softcx_step(0);
 		now = compare_all(&s);
@@ -310,8 +321,10 @@ static void cqes_of_128_bytes_are_read_alike(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(cqes_are_read_alike, loopback_set_up, loopback_tear_down),
-		cmocka_unit_test_setup_teardown(results_are_read_alike, loopback_set_up, loopback_tear_down),
+		cmocka_unit_test_setup_teardown(cqes_are_read_alike, loopback_set_up,
+						loopback_tear_down),
+		cmocka_unit_test_setup_teardown(results_are_read_alike, loopback_set_up,
+						loopback_tear_down),
 		cmocka_unit_test_setup_teardown(cqes_of_128_bytes_are_read_alike, loopback_set_up,
 						loopback_tear_down),
 	};

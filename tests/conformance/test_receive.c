@@ -135,7 +135,7 @@ static int compare_list(const struct party *p, const uint8_t *want, const uint8_
 	return bad;
 }
 
-/* The last free WQE of an SRQ has no link until another one is given back; it is not posted before. */
+/* The last free WQE of an SRQ has no link until another comes back; it is not posted before. */
 static bool is_last_free(const uint8_t *wqe)
 {
 	struct bsn_srq_next link;
@@ -263,7 +263,7 @@ static void every_list(void **state)
 	for (unsigned count = 0; count <= setting->max_sge; count++) {
 		for (unsigned i = 0; i < LAPS * RECV_DEPTH; i++)
 			round_of(setting, &slot, count, -1);
-		/* libmlx5 skips empty SGEs in an RQ, not in an SRQ, where they would mean 2^31 bytes. */
+		/* libmlx5 skips empty SGEs in an RQ; in an SRQ they would mean 2^31 bytes. */
 		for (unsigned empty = 0; empty < count && !setting->has_srq; empty++)
 			round_of(setting, &slot, count, (int)empty);
 	}

@@ -126,28 +126,36 @@ static void every_request(const struct setting *setting,
 static void reliable(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_RC, .link = CX_LINK_IB, .store = BSN_STORE_8 },
+	every_request(&(const struct setting){ .type = BSN_QP_RC,
+					       .link = CX_LINK_IB,
+					       .store = BSN_STORE_8 },
 		      every_shape);
 }
 
 static void unreliable(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_UC, .link = CX_LINK_ROCE, .store = BSN_STORE_8 },
+	every_request(&(const struct setting){ .type = BSN_QP_UC,
+					       .link = CX_LINK_ROCE,
+					       .store = BSN_STORE_8 },
 		      every_shape);
 }
 
 static void datagrams_on_infiniband(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_UD, .link = CX_LINK_IB, .store = BSN_STORE_8 },
+	every_request(&(const struct setting){ .type = BSN_QP_UD,
+					       .link = CX_LINK_IB,
+					       .store = BSN_STORE_8 },
 		      every_shape);
 }
 
 static void datagrams_on_ethernet(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_UD, .link = CX_LINK_ROCE, .store = BSN_STORE_8 },
+	every_request(&(const struct setting){ .type = BSN_QP_UD,
+					       .link = CX_LINK_ROCE,
+					       .store = BSN_STORE_8 },
 		      every_shape);
 }
 

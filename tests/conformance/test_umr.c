@@ -3,27 +3,7 @@
  * Requests that change an mkey, and the request after each, at every position of the ring: Bunsen's
  * bytes equal libmlx5's.
  */
-#include <infiniband/mlx5dv.h>
-
-#include "bsn_mkey.h"
-#include "compare.h"
-#include "sq.h"
-#include "umr.h"
-#include "../wqe/random.h"
-
-#undef fail /* cmocka has one */
-#include "mem/layout.h"
-
-enum { PARTIES = 2, LIBMLX5 = 0, BUNSEN = 1, ENTRIES = 52, MOST = 48, NO_KEY = 0x7fff0000 };
-
-struct rig {
-	struct bench bench;
-	struct party party[PARTIES], peer[PARTIES];
-	struct mlx5dv_mkey *mkey;
-	struct ibv_mr *mr; /* what windows are bound to */
-	struct published want, got;
-	struct bsn_mkey_pool *pool; /* that layouts are checked for */
-};
+#include "umr_rig.h"
 
 struct layout {
 	uint32_t count, rounds; /* rounds 0: a list */
@@ -46,52 +26,7 @@ static bool sets_layout(enum way way)
 	return way != ACCESS_ALONE && way != NO_SETTER;
 }
 
-static void rig_start(struct rig *rig)
-{
-	struct mlx5dv_mkey_init_attr attr = { .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
-					      .max_entries = ENTRIES };
-
-	bench_open(&rig->bench, CX_LINK_IB, BSN_QP_RC, BSN_STORE_8);
-	rig->bench.has_mkeys = true;
-	attr.pd = rig->bench.pd;
-	rig->mkey = mlx5dv_create_mkey(&attr);
-	if (!rig->mkey) {
-		print_message("left out: no mkeys: %s\n", strerror(errno));
-		bench_close(&rig->bench);
-		skip();
-	}
-	assert_int_equal(bsn_mkey_pool_create(
-				 rig->bench.device,
-				 &(struct bsn_mkey_pool_attr){ .count = 1, .takes_any_lkey = true },
-				 &rig->pool),
-			 0);
-	for (int i = 0; i < PARTIES; i++) {
-		const struct builder *builder = builders;
-		while (builder->is_bunsen != (i == BUNSEN))
-			builder++;
-		memset(&rig->party[i], 0, sizeof(rig->party[i]));
-		memset(&rig->peer[i], 0, sizeof(rig->peer[i]));
-		party_create(&rig->bench, &rig->party[i], builder);
-		party_create(&rig->bench, &rig->peer[i], builder);
-		party_connect(&rig->party[i], &rig->peer[i]);
-	}
-}
-
-static void rig_stop(struct rig *rig)
-{
-	for (int i = 0; i < PARTIES; i++) {
-		party_destroy(&rig->party[i]);
-		party_destroy(&rig->peer[i]);
-	}
-	assert_int_equal(bsn_mkey_pool_destroy(rig->pool), 0);
-	assert_int_equal(mlx5dv_destroy_mkey(rig->mkey), 0);
-	bench_close(&rig->bench);
-}
-
 /* -- what is posted ---------------------------------------------------------------------------- */
-
-static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-				   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 /* Only the first part is used; the others have keys of nobody's, so that strides may be any. */
 static void make_parts(const struct rig *rig, const struct layout *layout, struct bsn_part *parts)
@@ -193,9 +128,9 @@ static void post_bunsen(struct rig *rig, const struct layout *layout, const stru
 		umr.translations = made->translations;
 		umr.count = made->translation_count;
 	}
-	assert_int_equal(
-		umr_post(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &umr, 1, BSN_F_SIGNALED | BSN_F_RING),
-		0);
+	assert_int_equal(umr_post(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &umr, 1,
+				  BSN_F_SIGNALED | BSN_F_RING),
+			 0);
 	assert_int_equal(bsn_layout_destroy(made), 0);
 }
 
@@ -212,21 +147,6 @@ static void post_use(struct rig *rig, int who)
 	r.sge[0] = (struct bsn_sge){ 0, 1, rig->mkey->lkey };
 	r.wr.sge = r.sge;
 	assert_int_equal(rig->party[who].builder->post(&rig->party[who], &r, 1), 0);
-}
-
-static void reap(struct rig *rig, int who, uint64_t id)
-{
-	struct seen seen;
-
-	assert_true(party_await(&rig->party[who], 0, &seen));
-	assert_int_equal(seen.status, 0);
-	assert_int_equal(seen.id, id);
-}
-
-static void compare(struct rig *rig)
-{
-	assert_int_equal(published_check(&rig->got), 0);
-	assert_int_equal(published_compare(&rig->want, &rig->got, true), 0);
 }
 
 /* -- every position ---------------------------------------------------------------------------- */
@@ -503,218 +423,6 @@ static void configurations_do_not_overrun_the_ring(void **state)
 	rig_stop(&rig);
 }
 
-/* -- windows ----------------------------------------------------------------------------------- */
-
-struct bound {
-	struct ibv_mw *mw;
-	uint32_t key;
-};
-
-static void bind_verbs(struct rig *rig, const struct bound *bound, const struct umr_window *to)
-{
-	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(rig->party[LIBMLX5].verbs);
-	struct ibv_mr mr = { .lkey = to->memory.lkey };
-	const struct ibv_mw_bind_info info = { .mr = &mr,
-					       .addr = to->memory.addr,
-					       .length = to->memory.length,
-					       .mw_access_flags = to->access };
-
-	bound->mw->rkey = to->key;
-	ibv_wr_start(qp);
-	qp->wr_id = 1;
-	qp->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_bind_mw(qp, bound->mw, to->new_key, &info);
-	assert_int_equal(ibv_wr_complete(qp), 0);
-}
-
-static void bind_bunsen(struct rig *rig, const struct umr_window *to)
-{
-	struct umr_window window = *to;
-
-	window.qpn = rig->party[BUNSEN].qpn;
-	assert_int_equal(umr_post_bind(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &window,
-				       BSN_FENCE_INITIATOR_SMALL, 1, BSN_F_SIGNALED | BSN_F_RING),
-			 0);
-}
-
-static void invalidate(struct rig *rig, int who, uint32_t key)
-{
-	struct ibv_qp_ex *qp;
-
-	if (who == BUNSEN) {
-		assert_int_equal(umr_post_invalidate(bsn_qp_ep(rig->party[who].qp)->sq, key, true,
-						     BSN_FENCE_INITIATOR_SMALL, 1,
-						     BSN_F_SIGNALED | BSN_F_RING),
-				 0);
-		return;
-	}
-	qp = ibv_qp_to_qp_ex(rig->party[who].verbs);
-	ibv_wr_start(qp);
-	qp->wr_id = 1;
-	qp->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_local_inv(qp, key);
-	assert_int_equal(ibv_wr_complete(qp), 0);
-}
-
-/*
- * What the mask does not select is ignored, and libmlx5 leaves there whatever the slot's last user
- * had.
- */
-static void put_unselected_aside(uint8_t *ctx, bool is_bound)
-{
-	struct bsn_mkey_ctx all, selected = { 0 };
-
-	bsn_mkey_ctx_decode(&all, ctx);
-	if (is_bound)
-		selected = (struct bsn_mkey_ctx){ .a = all.a,
-						  .rw = all.rw,
-						  .rr = all.rr,
-						  .lw = all.lw,
-						  .start_addr = all.start_addr,
-						  .len = all.len };
-	selected.free = all.free;
-	selected.qpn = all.qpn;
-	selected.mkey_7_0 = all.mkey_7_0;
-	bsn_mkey_ctx_encode(ctx, &selected);
-}
-
-/* Each side has a window of its own, so its key is not compared, just as the QPN is not. */
-static void take_window(struct rig *rig, int who, uint32_t key, bool is_bound,
-			struct published *out)
-{
-	published_take(&rig->party[who], 1, out);
-	assert_int_equal(bsn_load_be32(out->wqe[0] + 12), key);
-	bsn_store_be32(out->wqe[0] + 12, 0);
-	put_unselected_aside(out->wqe[0] + BSN_CTRL_SIZE + BSN_UMR_CTRL_SIZE, is_bound);
-	out->has_stores = false; /* they have the same bytes, and the same differences */
-	reap(rig, who, 1);
-}
-
-/* The QPN that a window is bound to is each queue's own. */
-static void put_qpn_aside(struct rig *rig, int who, struct published *out)
-{
-	uint8_t *at = out->wqe[0] + BSN_CTRL_SIZE + BSN_UMR_CTRL_SIZE + 4;
-	const uint32_t dword = bsn_load_be32(at);
-
-	assert_int_equal(dword >> 8, rig->party[who].qpn);
-	bsn_store_be32(at, dword & 0xff);
-}
-
-static void bind_and_invalidate(struct rig *rig, struct bound *bound)
-{
-	static const unsigned kinds[] = { 0, IBV_ACCESS_ZERO_BASED };
-	const uint64_t seed = random_u64();
-	const unsigned access = ((unsigned)random_u64() & access_all & ~IBV_ACCESS_LOCAL_WRITE) |
-				kinds[random_u64() % 2];
-	const uint32_t first = (uint32_t)(random_u64() % 4096),
-		       next = (uint32_t)random_u64() & 0xff;
-
-	for (int who = 0; who < PARTIES; who++) {
-		struct published *out = who == BUNSEN ? &rig->got : &rig->want;
-		struct umr_window to = {
-			.key = bound[who].key,
-			.new_key = (bound[who].key & ~0xffu) | next,
-			.memory = { rig->bench.memory->addr + first, 4096, rig->mr->lkey },
-			.access = access,
-			.is_type_2 = true,
-		};
-		party_poison(&rig->party[who], seed + (uint64_t)who);
-		published_start();
-		if (who == BUNSEN)
-			bind_bunsen(rig, &to);
-		else
-			bind_verbs(rig, &bound[who], &to);
-		take_window(rig, who, to.key, true, out);
-		put_qpn_aside(rig, who, out);
-		bound[who].key = to.new_key;
-	}
-	compare(rig);
-	for (int who = 0; who < PARTIES; who++) {
-		published_start();
-		invalidate(rig, who, bound[who].key);
-		take_window(rig, who, bound[who].key, false,
-			    who == BUNSEN ? &rig->got : &rig->want);
-	}
-	compare(rig);
-}
-
-static void windows_at_every_position(void **state)
-{
-	static struct rig rig;
-	struct bound bound[PARTIES];
-
-	(void)state;
-	rig_start(&rig);
-	rig.mr = ibv_reg_mr(rig.bench.pd, (void *)(uintptr_t)rig.bench.memory->addr, MEMORY_BYTES,
-			    IBV_ACCESS_MW_BIND | (int)access_all);
-	assert_non_null(rig.mr);
-	for (int who = 0; who < PARTIES; who++) {
-		bound[who].mw = ibv_alloc_mw(rig.bench.pd, IBV_MW_TYPE_2);
-		assert_non_null(bound[who].mw);
-		bound[who].key = bound[who].mw->rkey;
-	}
-	for (unsigned round = 0; round < 4 * RING_BB; round++)
-		bind_and_invalidate(&rig, bound);
-	for (int who = 0; who < PARTIES; who++)
-		assert_int_equal(ibv_dealloc_mw(bound[who].mw), 0);
-	assert_int_equal(ibv_dereg_mr(rig.mr), 0);
-	rig_stop(&rig);
-}
-
-/* -- copies ------------------------------------------------------------------------------------ */
-
-static void copy(struct rig *rig, int who, const struct bsn_sge *to, const struct bsn_sge *from)
-{
-	struct ibv_qp_ex *qp;
-
-	if (who == BUNSEN) {
-		const struct bsn_sge status = { rig->bench.memory->addr, 64,
-						rig->bench.memory->lkey };
-		assert_int_equal(bsn_memcpy(rig->party[who].ep, to, from, &status, 1,
-					    BSN_F_SIGNALED | BSN_F_RING),
-				 0);
-		return;
-	}
-	qp = ibv_qp_to_qp_ex(rig->party[who].verbs);
-	ibv_wr_start(qp);
-	qp->wr_id = 1;
-	qp->wr_flags = IBV_SEND_SIGNALED;
-	mlx5dv_wr_memcpy(mlx5dv_qp_ex_from_ibv_qp_ex(qp), to->lkey, to->addr, from->lkey,
-			 from->addr, to->length);
-	assert_int_equal(ibv_wr_complete(qp), 0);
-}
-
-static void copies_at_every_position(void **state)
-{
-	static struct rig rig;
-
-	(void)state;
-	rig_start(&rig);
-	for (unsigned round = 0; round < 2 * RING_BB; round++) {
-		const struct bsn_mr *mr = rig.bench.memory;
-		const uint32_t bytes = 1 + (uint32_t)(random_u64() % AREA_BYTES);
-		const struct bsn_sge from = { mr->addr + SOURCE, bytes, mr->lkey };
-		const struct bsn_sge to = { mr->addr + TARGET, bytes, mr->lkey };
-		const uint64_t seed = random_u64();
-		for (int who = 0; who < PARTIES; who++) {
-			struct published *out = who == BUNSEN ? &rig.got : &rig.want;
-			party_poison(&rig.party[who], seed + (uint64_t)who);
-			published_start();
-			copy(&rig, who, &to, &from);
-			published_take(&rig.party[who], 1, out);
-			/*
-			 * The address where the NIC leaves its status differs between the sides; a
-			 * copy ignores imm.
-			 */
-			memset(out->wqe[0] + BSN_CTRL_SIZE - 4, 0, 4 + BSN_MMO_SIZE);
-			out->has_stores = false;
-			reap(&rig, who, 1);
-		}
-		compare(&rig);
-	}
-	rig_stop(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -723,8 +431,6 @@ int main(void)
 		cmocka_unit_test(long_lists_have_their_length),
 		cmocka_unit_test(long_strides_are_not_cut),
 		cmocka_unit_test(configurations_do_not_overrun_the_ring),
-		cmocka_unit_test(windows_at_every_position),
-		cmocka_unit_test(copies_at_every_position),
 	};
 
 	random_start();

@@ -52,14 +52,15 @@ RULES = [
                               'wqe/': 'public'}, RDMA),
     ('tools/softcx/', {'tools/softcx/': 'all', 'wqe/': 'all'}, RDMA),
     # The model runs the library's own pool.
-    ('tools/bsn-perf/model/', {'tools/bsn-perf/': 'all', 'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, RDMA),
+    ('tools/bsn-perf/model/',
+     {'tools/bsn-perf/': 'all', 'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, RDMA),
     ('tools/', {'tools/': 'all', 'wqe/': 'public', 'dv/': 'public', 'engine/': 'public'}, RDMA),
     ('engine/', {'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, VERBS),
     ('dv/', {'dv/': 'all', 'wqe/': 'all'}, RDMA),
     ('wqe/', {'wqe/': 'all'}, NOTHING),
 ]
 
-# A path is chosen where a device is opened or a queue pair is attached; else its table says what it does.
+# A path is chosen where a device is opened or a queue pair is attached.
 PATHS = re.compile(r'\b(?:direct|verbs)_path\b')
 CHOOSE_PATHS = re.compile(r'engine/(device\.c|attach\.c|path\.h|direct/|verbs/)')
 
@@ -152,7 +153,7 @@ def uses_of(archive):
 
 
 def circles_of(uses):
-    """The objects that remain after each is removed that uses none of the rest, or that none uses."""
+    """What remains when each is removed that uses none of the rest, or that none uses."""
     while True:
         used = {home for homes in uses.values() for home in homes}
         kept = {user: {home: names for home, names in homes.items() if uses.get(home)}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The manual pages are well formed, their examples compile, and no function or structure is missing. Speaks TAP.
+"""The manual pages are well formed and complete, and their examples compile. Speaks TAP.
 
 usage: man.py HEADER_FLAG... -- PAGE... -- HEADER...
 
@@ -59,12 +59,14 @@ def listings(text):
 
 
 def lacks(text):
-    """What a page of calls lacks: when it gives which errno, each a paragraph with a tag; an example."""
+    """What a page of calls lacks: each errno, in a paragraph with a tag, and an example."""
     errors = section(text, 'ERRORS')
     tags = re.findall(r'^\.TP\n(.*)\n', errors, re.MULTILINE)
     wrong = [] if tags else ['no section ERRORS with a list']
-    wrong += [f'no errno: {tag}' for tag in tags if not re.search(r'\\fB\\-E[A-Z]+|\\fBIBV_WC_', tag)]
-    return wrong + ([] if '.EX' in section(text, 'EXAMPLES') else ['no section EXAMPLES with a listing'])
+    wrong += [f'no errno: {tag}' for tag in tags
+              if not re.search(r'\\fB\\-E[A-Z]+|\\fBIBV_WC_', tag)]
+    has_example = '.EX' in section(text, 'EXAMPLES')
+    return wrong + ([] if has_example else ['no section EXAMPLES with a listing'])
 
 
 def shown(text):
@@ -75,7 +77,8 @@ def shown(text):
 def differs(page, header):
     """The structures whose members in a page differ from those in the header."""
     return [f'{name}: {mine} is {theirs} in the header' for name in page
-            for mine, theirs in itertools.zip_longest(page[name], header.get(name, ['unknown']), fillvalue='nothing')
+            for mine, theirs in itertools.zip_longest(page[name], header.get(name, ['unknown']),
+                                                      fillvalue='nothing')
             if mine != theirs]
 
 
@@ -114,7 +117,8 @@ def texts(paths):
 def main():
     flags, pages, headers = ' '.join(sys.argv[1:]).split(' -- ')
     flags, pages, headers = flags.split(), pages.split(), headers.split()
-    header = layouts(texts(path for flag in flags for path in pathlib.Path(flag[2:]).glob('bsn*.h')))
+    header = layouts(texts(path for flag in flags
+                           for path in pathlib.Path(flag[2:]).glob('bsn*.h')))
     declared = texts(headers)
     results, described, laid_out = [], set(), set()
     for page in pages:
@@ -127,14 +131,17 @@ def main():
             codes = listings(section(text, 'EXAMPLES'))
             wrong = ''.join(compile_example(code, flags) for code in codes)
             wrong = wrong if codes else 'no example'
-            results.append((f'{name} has examples that compile as C and C++', [wrong] if wrong else []))
+            results.append((f'{name} has examples that compile as C and C++',
+                            [wrong] if wrong else []))
         if name.endswith('.3'):
             results.append((f'{name} says what fails, and shows an example', lacks(text)))
-            results.append((f'{name} lays structures out as the headers do', differs(shown(text), header)))
+            results.append((f'{name} lays structures out as the headers do',
+                            differs(shown(text), header)))
             laid_out |= set(shown(text))
         described |= set(names(text))
     structures = {name for name in layouts(declared) if name.startswith('struct ')} - PRIVATE
-    results.append(('each function of the headers has a page', sorted(functions(declared) - described)))
+    results.append(('each function of the headers has a page',
+                    sorted(functions(declared) - described)))
     results.append(('each structure of the headers is laid out', sorted(structures - laid_out)))
     return tap.report(results)
 

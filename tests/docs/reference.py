@@ -32,7 +32,7 @@ def described(folder):
 
 
 def lost(members, text):
-    """Members that the text does not mention, by the last name of each declaration; without those of a macro."""
+    """Members that the text does not mention, by their last names; without those of a macro."""
     names = [re.search(r'\(\*(\w+)\)', member) or re.search(r'(\w+)(?:\[.*\]| : \d+)?$', member)
              for member in members if '(*' in member or '(' not in member]
     return [name[1] for name in names if name and not re.search(rf'\b{name[1]}\b', text)]
@@ -43,12 +43,14 @@ def main():
     headers, command = headers.split(), command.split()
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work, 'reference')
-        ran = subprocess.run([*command, folder, *headers], capture_output=True, text=True, check=False)
+        ran = subprocess.run([*command, folder, *headers], capture_output=True, text=True,
+                             check=False)
         text = described(folder) if folder.exists() else {}
     declared = '\n'.join(pathlib.Path(header).read_text(encoding='utf-8') for header in headers)
     bodies = layouts(declared)
     return tap.report([
-        ('written without a warning', [ran.stdout + ran.stderr] if ran.returncode or ran.stderr else []),
+        ('written without a warning',
+         [ran.stdout + ran.stderr] if ran.returncode or ran.stderr else []),
         ('has each function', sorted(functions(declared) - set(text))),
         ('has each structure and enumeration, with its members',
          [f'{name}: {member}' for name in bodies

@@ -17,8 +17,8 @@ import tap
 
 MESON, ROOT = sys.argv[1:]
 # What the build can do without: as pkg-config names it, and as the summary does.
-LIBRARIES = {'popt': 'popt', 'json-c': 'json-c', 'libelf': 'libelf', 'librdmacm': 'librdmacm', 'libdpdk': 'libdpdk',
-             'cmocka': 'cmocka'}
+LIBRARIES = {'popt': 'popt', 'json-c': 'json-c', 'libelf': 'libelf', 'librdmacm': 'librdmacm',
+             'libdpdk': 'libdpdk', 'cmocka': 'cmocka'}
 WANTED = {
     'libbunsen, libbunsen-checked': 'yes',
     'libbunsen-eal': 'no, for want of libdpdk',
@@ -34,8 +34,8 @@ WANTED = {
 
 def set_up_without_any(folder):
     """The summary, as {NAME: ANSWER}, of a build that finds none of what it can do without."""
-    found = subprocess.run(['pkg-config', '--variable', 'pc_path', 'pkg-config'], check=True, capture_output=True,
-                           text=True).stdout.strip().split(':')
+    found = subprocess.run(['pkg-config', '--variable', 'pc_path', 'pkg-config'], check=True,
+                           capture_output=True, text=True).stdout.strip().split(':')
     kept = folder / 'pkgconfig'
     kept.mkdir()
     for path in (path for directory in found for path in pathlib.Path(directory).glob('*.pc')):
@@ -46,13 +46,14 @@ def set_up_without_any(folder):
     env = {**os.environ, 'PKG_CONFIG_LIBDIR': str(kept)}
     env.pop('PKG_CONFIG_PATH', None)
     env.pop('CXX', None)
-    run = subprocess.run([MESON, 'setup', '--native-file', native, '-Ducm=disabled', '-Dreference=disabled',
-                          folder / 'build', ROOT],
+    run = subprocess.run([MESON, 'setup', '--native-file', native, '-Ducm=disabled',
+                          '-Dreference=disabled', folder / 'build', ROOT],
                          env=env, capture_output=True, text=True, check=False)
     if run.returncode:
         return {'meson setup': run.stdout[-2000:] + run.stderr}
     summary = run.stdout[run.stdout.index('What is built'):].partition('User defined options')[0]
-    return {name.strip(): answer.strip() for name, answer in re.findall(r'^ +(.+?) *: (.*)$', summary, re.MULTILINE)}
+    rows = re.findall(r'^ +(.+?) *: (.*)$', summary, re.MULTILINE)
+    return {name.strip(): answer.strip() for name, answer in rows}
 
 
 def main():
@@ -60,7 +61,8 @@ def main():
         got = set_up_without_any(pathlib.Path(folder))
     return tap.report([
         ('what is not built is named, and for want of what',
-         [f'{name}: {got.get(name)}, not {WANTED.get(name)}' for name in sorted(WANTED.keys() | got.keys())
+         [f'{name}: {got.get(name)}, not {WANTED.get(name)}'
+          for name in sorted(WANTED.keys() | got.keys())
           if got.get(name) != WANTED.get(name)])])
 
 

@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import tap
+import tracked
 
 ROOT = pathlib.Path(sys.argv[1])
 BUILD = pathlib.Path(sys.argv[2])
@@ -23,20 +24,12 @@ LAYERS = ['wqe', 'dv', 'engine', 'tools', 'tests']
 
 # Files whose form has no room for the line; LICENSE covers them.
 WITHOUT_SPDX = re.compile(r'\.(md|json|txt|hex|bin|map|plan)$|^(LICENSE|\.gitignore|\.clang-format'
-                          r'|\.editorconfig|meson_options\.txt)$|^tests/(golden|bad|fuzz)/|^debian/')
+                          r'|\.editorconfig|meson_options\.txt)$'
+                          r'|^tests/(golden|bad|fuzz)/|^debian/')
 
 
 def files():
-    """The files under version control, or without git (a tarball) all but builds."""
-    try:
-        # Git refuses to work as root in another user's checkout, unless it is told to.
-        out = subprocess.run(['git', '-c', f'safe.directory={ROOT}', '-C', ROOT, 'ls-files', '-z'],
-                             check=True, capture_output=True, text=True).stdout
-        found = [ROOT / name for name in out.split('\0') if name]
-    except (OSError, subprocess.CalledProcessError):
-        found = [path for path in ROOT.rglob('*')
-                 if not re.match(r'(build|\.git\b)', str(path.relative_to(ROOT)))]
-    return [path for path in found if path.is_file()]
+    return tracked.files(ROOT)
 
 
 def name(path):
@@ -59,8 +52,9 @@ def check_spdx():
 
 def check_what_packages_are_built_with():
     """debian/control and tools/setup name the same."""
-    setup = subprocess.run([ROOT / 'tools/setup', '--list'], check=True, capture_output=True, text=True)
-    # A compiler and dpkg-dev are always there where packages are built, and a provider is for running.
+    setup = subprocess.run([ROOT / 'tools/setup', '--list'], check=True, capture_output=True,
+                           text=True)
+    # Where packages are built there are a compiler and dpkg-dev; a provider is for running.
     wanted = set(setup.stdout.split()) - {'gcc', 'libc6-dev', 'dpkg-dev', 'ibverbs-providers'}
     control = (ROOT / 'debian/control').read_text(encoding='utf-8')
     depends = re.search(r'^Build-Depends:(.*(?:\n .*)*)', control, re.MULTILINE)[1]
@@ -166,7 +160,7 @@ def check_documents():
 def check_links():
     """The links of documents lead to files that exist."""
     return [f'{document}: {link} leads nowhere' for document in DOCUMENTS
-            for link in re.findall(r'\]\(([^)#:]+)\)', (ROOT / document).read_text(encoding='utf-8'))
+            for link in re.findall(r'\]\(([^)#:]+)\)', (ROOT / document).read_text('utf-8'))
             if not ((ROOT / document).parent / link).exists()]
 
 

@@ -12,7 +12,7 @@
 
 enum { REQUESTS = -1, MOST = 64 };
 
-/* A queue that is always full of posted requests, or of receives, of which the device completes some. */
+/* A queue that is always full of requests, or of receives; the device completes some of them. */
 struct bed {
 	struct fake *f;
 	struct bsn_mini_map map;
@@ -42,10 +42,15 @@ static inline void post_all(struct bed *b)
 
 static inline struct bed make_bed(int format, uint32_t cqe_count, uint32_t stride, uint32_t spare)
 {
-	const struct fake_attr attr = { .count_bb = MOST, .recv_count = 16 * MOST, .recv_stride = 16,
-					.cqe_count = cqe_count, .cqe_stride = stride, .spare = spare };
+	const struct fake_attr attr = { .count_bb = MOST,
+					.recv_count = 16 * MOST,
+					.recv_stride = 16,
+					.cqe_count = cqe_count,
+					.cqe_stride = stride,
+					.spare = spare };
 	struct bed b = { .is_request = format == REQUESTS,
-			 .format = format == REQUESTS ? BSN_MINI_HASH : (enum bsn_mini_format)format };
+			 .format = format == REQUESTS ? BSN_MINI_HASH
+						      : (enum bsn_mini_format)format };
 
 	b.f = fake_create(&attr);
 	bsn_mini_map_init(&b.map, b.format, b.is_request);
@@ -53,7 +58,7 @@ static inline struct bed make_bed(int format, uint32_t cqe_count, uint32_t strid
 	return b;
 }
 
-/* -- what the device writes ------------------------------------------------------------------------- */
+/* -- what the device writes -------------------------------------------------------------------- */
 
 static inline uint32_t bytes_of(uint32_t number)
 {
@@ -68,13 +73,15 @@ static inline void encode(const struct bed *b, uint32_t number, uint8_t *cqe)
 					 .qpn = FAKE_QPN,
 					 .wqe_counter = (uint16_t)number,
 					 .opcode = BSN_CQE_REQ };
-	const struct bsn_cqe_resp resp = { .byte_count = bytes_of(number),
-					   .qpn = FAKE_QPN,
-					   .rss_hash = b->format == BSN_MINI_HASH ? number * 77 : 0,
-					   .checksum = b->format == BSN_MINI_HASH ? 0 : number * 31 & 0xffff,
-					   .wqe_counter = (uint16_t)number,
-					   .imm_inval_pkey = b->imm,
-					   .opcode = b->imm ? BSN_CQE_RESP_SEND_IMM : BSN_CQE_RESP_SEND };
+	const struct bsn_cqe_resp resp = {
+		.byte_count = bytes_of(number),
+		.qpn = FAKE_QPN,
+		.rss_hash = b->format == BSN_MINI_HASH ? number * 77 : 0,
+		.checksum = b->format == BSN_MINI_HASH ? 0 : number * 31 & 0xffff,
+		.wqe_counter = (uint16_t)number,
+		.imm_inval_pkey = b->imm,
+		.opcode = b->imm ? BSN_CQE_RESP_SEND_IMM : BSN_CQE_RESP_SEND
+	};
 
 	memset(cqe, 0, BSN_CQE_SIZE);
 	if (b->is_request)
@@ -119,7 +126,7 @@ static inline void complete_error(struct bed *b)
 	b->f->cq_pi++;
 }
 
-/* Slot 0 has the title, 1, 8, 16, … have eight mini CQEs each. The other slots are of another lap. */
+/* Slot 0 has the title; 1, 8, 16, … have eight mini CQEs each. The others are of another lap. */
 static inline void complete_session(struct bed *b, uint32_t count)
 {
 	uint8_t title[BSN_CQE_SIZE], cqe[BSN_CQE_SIZE], arrays[MOST / 8][BSN_CQE_SIZE];
@@ -149,7 +156,7 @@ static inline void complete_session(struct bed *b, uint32_t count)
 	b->sessions++;
 }
 
-/* -- what the poller makes of it ---------------------------------------------------------------------- */
+/* -- what the poller makes of it --------------------------------------------------------------- */
 
 static inline bool failed(const struct bed *b, uint32_t number)
 {
@@ -166,10 +173,11 @@ static inline void check_one(struct bed *b, const struct bsn_completion *c)
 	if (c->id != number || c->qpn != FAKE_QPN || c->user != b->f->sq->route.user ||
 	    c->opcode != (b->is_request ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV) ||
 	    c->status != (failed(b, number) ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS) ||
-	    (c->status == IBV_WC_SUCCESS && (c->byte_len != bytes_of(number) ||
-					     c->flags != (b->imm ? BSN_C_IMM : 0) || (b->imm && c->imm != b->imm))))
-		fail_msg("number %u: id %u status %u opcode %#x bytes %#x, wanted %#x", number, (unsigned)c->id,
-			 c->status, c->opcode, c->byte_len, bytes_of(number));
+	    (c->status == IBV_WC_SUCCESS &&
+	     (c->byte_len != bytes_of(number) || c->flags != (b->imm ? BSN_C_IMM : 0) ||
+	      (b->imm && c->imm != b->imm))))
+		fail_msg("number %u: id %u status %u opcode %#x bytes %#x, wanted %#x", number,
+			 (unsigned)c->id, c->status, c->opcode, c->byte_len, bytes_of(number));
 }
 
 static inline void poll_all(struct bed *b, int at_once)

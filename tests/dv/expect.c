@@ -142,7 +142,9 @@ void assert_posted(const struct fake *f, const struct bsn_wr *wr, const struct b
 		assert_register(f, buffer, bytes, wqe.ctrl.ds);
 		assert_ptr_equal(f->lane.reg, fake_buffer(f, !buffer));
 	} else {
-		assert_int_equal(f->sq->last, (uint32_t)(uintptr_t)(f->sq_ring + (pi & f->sq->bb_mask) * BSN_BB_SIZE));
+		assert_int_equal(
+			f->sq->last,
+			(uint32_t)(uintptr_t)(f->sq_ring + (pi & f->sq->bb_mask) * BSN_BB_SIZE));
 		assert_int_equal(fake_send_record(f), (uint16_t)pi);
 		assert_poison(f->page, FAKE_PAGE);
 		assert_ptr_equal(f->lane.reg, fake_buffer(f, buffer));
@@ -153,10 +155,12 @@ void assert_posted(const struct fake *f, const struct bsn_wr *wr, const struct b
 void assert_order(const struct fake *f, const struct bsn_wr *wr, uint32_t pi)
 {
 	const unsigned bytes = (uint16_t)(f->sq->pi - pi) * BSN_BB_SIZE;
-	const bool blueflame = f->sq->store != BSN_STORE_DOORBELL && bytes <= f->lane.blueflame_bytes;
+	const bool blueflame =
+		f->sq->store != BSN_STORE_DOORBELL && bytes <= f->lane.blueflame_bytes;
 
 	if (wr->flags & BSN_F_RING)
-		trace_assert_published(f, pi, blueflame ? bytes : 0, trace_bytes_at_a_time(f->sq->store));
+		trace_assert_published(f, pi, blueflame ? bytes : 0,
+				       trace_bytes_at_a_time(f->sq->store));
 	else
 		assert_string_equal(trace_word("W"), "W");
 }

@@ -7,13 +7,10 @@
 #define TESTS_DV_FAKE_H
 
 #include <pthread.h>
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
+#include "../unit.h"
 #include "bsn_post.h"
 #include "init.h"
 #include "refuse.h"

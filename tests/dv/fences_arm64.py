@@ -56,8 +56,8 @@ STORES = {'bsn_store_wqe': 'wqe', 'bsn_store_wqe_v2': 'wqe', 'bsn_store_index': 
           'bsn_store_record': 'cq record', 'bsn_store_mmio': 'register',
           'bsn_store_mmio_v2': 'register', 'bsn_route_done': 'done'}
 LOADS = {'bsn_cq_op_own': 'owner', 'bsn_cqe_tail_decode': 'owner',
-         **dict.fromkeys(['bsn_cq_raw_who', 'bsn_cq_byte_count', 'bsn_cq_wqe_index', 'bsn_load_be16',
-                          'bsn_load_be32', 'bsn_load_be64'], 'cqe')}
+         **dict.fromkeys(['bsn_cq_raw_who', 'bsn_cq_byte_count', 'bsn_cq_wqe_index',
+                          'bsn_load_be16', 'bsn_load_be32', 'bsn_load_be64'], 'cqe')}
 BARRIERS = {'dmb\toshst': ('wqe',), 'dmb\toshld': ('owner', 'cqe'),
             'dsb\tst': ('wqe', 'record', 'register')}
 

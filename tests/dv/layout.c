@@ -55,7 +55,8 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_rq, stride) F(bsn_rq, head) F(bsn_rq, max_sge) \
 	F(bsn_rq, ids) F(bsn_rq, mask) F(bsn_rq, tail) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
-	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, dead) F(bsn_cq, path) F(bsn_cq_path, poll) \
+	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, dead) \
+	F(bsn_cq, path) F(bsn_cq_path, poll) \
 	F(bsn_cq_slot, key) F(bsn_cq_slot, route) \
 	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
 	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \

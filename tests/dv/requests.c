@@ -35,8 +35,10 @@ static void add_inline(uint32_t bytes, uint32_t pieces)
 int requests_set_up(void **state)
 {
 	static const uint32_t pointers[] = { 0, 1, 2, 3, 4, 7, 12, 13, MAX_SGE };
-	static const uint32_t lengths[] = { 0,  1,  3,  4,  7,  8,  11, 12, 13,  15,
-					    16, 17, 28, 29, 44, 45, 60, 61, 76, 77, 92, 93, 188, MAX_INLINE };
+	static const uint32_t lengths[] = {
+		0,  1,  3,  4,  7,  8,  11, 12, 13, 15, 16,  17,
+		28, 29, 44, 45, 60, 61, 76, 77, 92, 93, 188, MAX_INLINE
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(payload); i++)
@@ -58,7 +60,7 @@ bool is_atomic(uint32_t opcode)
 	return opcode == BSN_OPCODE_ATOMIC_CS || opcode == BSN_OPCODE_ATOMIC_FA;
 }
 
-/* -- posting them ---------------------------------------------------------------------------------- */
+/* -- posting them ------------------------------------------------------------------------------ */
 
 const uint32_t opcodes[OPCODES] = {
 	BSN_OPCODE_SEND,       BSN_OPCODE_SEND_IMM,       BSN_OPCODE_SEND_INVAL,
@@ -153,7 +155,7 @@ unsigned post_everything(struct fake *f, const struct bsn_peer *peer, uint32_t o
 	return posted;
 }
 
-/* -- queues ----------------------------------------------------------------------------------------- */
+/* -- queues ------------------------------------------------------------------------------------ */
 
 struct fake *fake_of_mode(unsigned mode, struct fake_attr attr)
 {
@@ -170,7 +172,7 @@ bool has_op(enum bsn_transport transport, uint32_t opcode)
 	return bsn_wqe_op_find(opcode)->transports & 1u << transport;
 }
 
-/* -- many peers -------------------------------------------------------------------------------------- */
+/* -- many peers -------------------------------------------------------------------------------- */
 
 struct bsn_peer peers[PEERS];
 static uint8_t peer_avs[2][BSN_AV_UD_GRH_SIZE];
@@ -213,15 +215,18 @@ struct fake_attr many_peers(enum bsn_transport transport)
 void each_to_one_of_many(struct fake *f, void (*each)(struct fake *f, const struct bsn_peer *peer,
 						      const struct bsn_wr *wr))
 {
-	static const unsigned common[] = { 0, BSN_F_SIGNALED, BSN_F_RING, BSN_F_RING | BSN_F_SIGNALED };
+	static const unsigned common[] = { 0, BSN_F_SIGNALED, BSN_F_RING,
+					   BSN_F_RING | BSN_F_SIGNALED };
 
 	make_peers(f);
 	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
 		for (unsigned m = 0; m < mix_count; m++)
 			for (unsigned k = 0; k < 4 * PEERS; k++) {
-				const struct bsn_wr wr = request(opcodes[i], &mixes[m], common[k % 4]);
+				const struct bsn_wr wr =
+					request(opcodes[i], &mixes[m], common[k % 4]);
 
-				if (has_op(BSN_TRANSPORT_DC, opcodes[i]) && opcodes[i] != BSN_OPCODE_NOP &&
+				if (has_op(BSN_TRANSPORT_DC, opcodes[i]) &&
+				    opcodes[i] != BSN_OPCODE_NOP &&
 				    goes_with(bsn_wqe_op_find(opcodes[i]), &mixes[m]))
 					each(f, &peers[k / 4], &wr);
 			}

@@ -82,7 +82,7 @@ void make_peers(struct fake *f);
 void each_to_one_of_many(struct fake *f, void (*each)(struct fake *f, const struct bsn_peer *peer,
 						      const struct bsn_wr *wr));
 
-/* -- ways.c ---------------------------------------------------------------------------------------- */
+/* -- ways.c ------------------------------------------------------------------------------------ */
 
 #define NOT_THIS_WAY 1000
 
@@ -99,7 +99,7 @@ int post_known(struct bsn_ep *ep, const struct bsn_wr *wr);
 int post_prepared(struct bsn_ep *ep, const struct bsn_wr *wr);
 int post_prepared_long(struct bsn_ep *ep, const struct bsn_wr *wr);
 
-/* -- expect.c -------------------------------------------------------------------------------------- */
+/* -- expect.c ---------------------------------------------------------------------------------- */
 
 void poison(struct fake *f);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions of compressed CQEs: polled, they give what the same CQEs give that were never compressed. */
+/* Sessions of compressed CQEs: polls of them give what polls of the same CQEs, whole, give. */
 #include "../share.h"
 #include "bed.h"
 
@@ -8,7 +8,7 @@ static const int polls[] = { 64, 1, 3, 16 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-/* A session from each slot of the ring, with an error at each place of it: there it ends, and a second begins. */
+/* A session begins at each slot. An error at each of its places ends it, and a second begins. */
 static void each_error_in_each_session(int format, uint32_t stride, uint32_t spare)
 {
 	struct bed b = make_bed(format, 64, stride, spare);
@@ -63,7 +63,8 @@ static void compose(struct bed *b, uint32_t cuts)
 
 static void every_composition_of_16(void **state)
 {
-	const uint32_t rounds = getenv("BSN_ROUNDS") ? (uint32_t)strtoul(getenv("BSN_ROUNDS"), NULL, 0) : 1;
+	const uint32_t rounds =
+		getenv("BSN_ROUNDS") ? (uint32_t)strtoul(getenv("BSN_ROUNDS"), NULL, 0) : 1;
 
 	(void)state;
 	for (size_t i = 0; i < FORMATS; i++)
@@ -143,7 +144,7 @@ static void in_the_ring_they_are_what_the_codec_makes_of_them(void **state)
 	}
 }
 
-/* -- what cannot be ------------------------------------------------------------------------------------- */
+/* -- what cannot be ---------------------------------------------------------------------------- */
 
 static void title_of(struct bed *b, uint32_t count, uint32_t opcode)
 {
@@ -179,7 +180,8 @@ static void what_is_no_session_ends_the_cq(void **state)
 			post_all(&b);
 			title_of(&b, bad[i].count, bad[i].opcode);
 			memcpy(before, b.f->cq_ring, sizeof(before));
-			assert_int_equal(n == 1 ? bsn_poll(b.f->cq, c, 1) : bsn_poll(b.f->cq, c, n), -EPROTO);
+			assert_int_equal(n == 1 ? bsn_poll(b.f->cq, c, 1) : bsn_poll(b.f->cq, c, n),
+					 -EPROTO);
 			assert_memory_equal(before, b.f->cq_ring, sizeof(before));
 			fake_destroy(b.f);
 		}

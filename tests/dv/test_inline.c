@@ -7,8 +7,8 @@
 /* Inline data of every length, by the short way and the long, wherever it stands and wraps. */
 static void inline_data_of_every_length(void **state)
 {
-	static const uint32_t with[] = { BSN_OPCODE_SEND, BSN_OPCODE_SEND_IMM, BSN_OPCODE_RDMA_WRITE,
-					 BSN_OPCODE_RDMA_WRITE_IMM };
+	static const uint32_t with[] = { BSN_OPCODE_SEND, BSN_OPCODE_SEND_IMM,
+					 BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM };
 
 	(void)state;
 	for (unsigned mode = 0; mode < MODES; mode++) {
@@ -32,12 +32,15 @@ static void inline_data_of_every_length(void **state)
 	}
 }
 
-/* Lengths that the compiler knows, in registers and beyond them: the bytes are those of lengths that it does not know. */
-#define KNOWN_LENGTHS(X) X(13) X(15) X(28) X(29) X(45) X(76) X(124) X(140) X(141) X(172) X(173) X(188) X(189) X(200) X(236)
+/* A length that the compiler knows, in registers or not, gives the bytes of an unknown one. */
+#define KNOWN_LENGTHS(X)                                                                           \
+	X(13) X(15) X(28) X(29) X(45) X(76) X(124) X(140)                                          \
+	X(141) X(172) X(173) X(188) X(189) X(200) X(236)
 static void lengths_that_the_compiler_knows(void **state)
 {
 	const struct bsn_remote there = { 0x1122334455667788, 0x99aabbcc };
-	struct fake *f = fake_create(&(struct fake_attr){ .count_bb = RING_BB, .max_inline = FAR_INLINE, .max_ds = 32 });
+	struct fake *f = fake_create(
+		&(struct fake_attr){ .count_bb = RING_BB, .max_inline = FAR_INLINE, .max_ds = 32 });
 	volatile uint32_t hidden;
 	uint8_t known[512];
 
@@ -56,8 +59,9 @@ static void lengths_that_the_compiler_knows(void **state)
 	fake_destroy(f);
 }
 
-/* Of lengths that the compiler does not know, and of some that it does, with the flags that have functions of their own. */
-static void post_at_the_edge(struct fake *f, struct bsn_ep *ep, const uint8_t *data, uint32_t length)
+/* Known and unknown lengths, with the flags that have functions of their own. */
+static void post_at_the_edge(struct fake *f, struct bsn_ep *ep, const uint8_t *data,
+			     uint32_t length)
 {
 #define POST_OF(length, flags)                                                                     \
 	fake_seek(f, 0);                                                                           \
@@ -81,9 +85,12 @@ static void inline_data_are_not_read_beyond(void **state)
 {
 	uint8_t *pages = mmap(NULL, 3 * FAKE_PAGE, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct fake *one = fake_create(&(struct fake_attr){ .max_inline = FAR_INLINE, .max_ds = 32 });
-	struct fake *many = fake_create(&(struct fake_attr){
-		.transport = BSN_TRANSPORT_DC, .has_peers = true, .max_inline = FAR_INLINE, .max_ds = 32 });
+	struct fake *one =
+		fake_create(&(struct fake_attr){ .max_inline = FAR_INLINE, .max_ds = 32 });
+	struct fake *many = fake_create(&(struct fake_attr){ .transport = BSN_TRANSPORT_DC,
+							     .has_peers = true,
+							     .max_inline = FAR_INLINE,
+							     .max_ds = 32 });
 
 	(void)state;
 	make_peers(many);
@@ -97,7 +104,8 @@ static void inline_data_are_not_read_beyond(void **state)
 			memcpy(data, payload, length);
 			post_at_the_edge(one, &one->ep, data, length);
 			for (unsigned i = 0; i < PEERS; i++)
-				post_at_the_edge(many, (struct bsn_ep *)(uintptr_t)&peers[i].ep, data, length);
+				post_at_the_edge(many, (struct bsn_ep *)(uintptr_t)&peers[i].ep,
+						 data, length);
 		}
 	munmap(pages, 3 * FAKE_PAGE);
 	fake_destroy(many);
@@ -107,9 +115,10 @@ static void inline_data_are_not_read_beyond(void **state)
 /* Lengths whose high bit, or those of what a unit leaves, could be taken for a sign. */
 static void huge_inline_data_are_refused(void **state)
 {
-	static const uint32_t lengths[] = { 0x7fffffff, 0x80000000, 0x8000000c, 0x8000000d, 0x80000010, 0xfffffff8, 0xffffffff };
-	static const unsigned posted[] = { BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM, BSN_OPCODE_SEND,
-					    BSN_OPCODE_SEND_IMM };
+	static const uint32_t lengths[] = { 0x7fffffff, 0x80000000, 0x8000000c, 0x8000000d,
+					    0x80000010, 0xfffffff8, 0xffffffff };
+	static const unsigned posted[] = { BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM,
+					   BSN_OPCODE_SEND, BSN_OPCODE_SEND_IMM };
 	struct fake *one = fake_create(&(struct fake_attr){ 0 });
 	const struct fake_attr attr = many_peers(BSN_TRANSPORT_DC);
 	struct fake *many = fake_create(&attr);
@@ -118,14 +127,17 @@ static void huge_inline_data_are_refused(void **state)
 	make_peers(many);
 	for (size_t i = 0; i < 4 * sizeof(lengths) / sizeof(lengths[0]); i++) {
 		struct bsn_sge sge = { (uintptr_t)payload, lengths[i / 4], 0 };
-		const struct bsn_wr wr = { .opcode = posted[i % 4], .remote = remote, .sge = &sge, .sge_count = 1 };
+		const struct bsn_wr wr = {
+			.opcode = posted[i % 4], .remote = remote, .sge = &sge, .sge_count = 1
+		};
 
 		for (unsigned flags = 0; flags < 2; flags++) {
 			const unsigned rung = flags ? BSN_F_SIGNALED | BSN_F_RING : 0;
 
 			assert_int_equal(post_short_inline(&one->ep, &wr, rung), -EMSGSIZE);
 			for (unsigned k = 0; k < PEERS; k++)
-				assert_int_equal(post_short_inline(&peers[k].ep, &wr, rung), -EMSGSIZE);
+				assert_int_equal(post_short_inline(&peers[k].ep, &wr, rung),
+						 -EMSGSIZE);
 		}
 	}
 	assert_poison(one->page, FAKE_PAGE);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rules of dv/ORDERING.md, by what a call did (trace.h). Loads do not report themselves: for O4 and
- * O5 the device changes its CQEs at the very moment of a barrier or of a store, as a machine that
- * reorders would make it seem. O1 to O3 of every request at every position: test_ring.c.
+ * The rules of dv/ORDERING.md, by what a call did (trace.h). Loads do not report themselves: for O4
+ * and O5 the device changes its CQEs at the very moment of a barrier or of a store, as a machine
+ * that reorders would make it seem. O1 to O3 of every request at every position: test_ring.c.
  */
 #include "trace.h"
 
-/* -- send queues: O1, O2, O3 ----------------------------------------------------------------------- */
+/* -- send queues: O1, O2, O3 ------------------------------------------------------------------- */
 
 static const struct bsn_remote remote = { 0x1000, 2 };
 static const struct bsn_sge three[] = { { 0x1000, 64, 3 }, { 0x2000, 64, 3 }, { 0x3000, 64, 3 } };
@@ -168,12 +168,13 @@ static void the_toggle_is_the_lanes(void **state)
 	fake_destroy(g);
 }
 
-/* -- several send queues ------------------------------------------------------------------------------ */
+/* -- several send queues ----------------------------------------------------------------------- */
 
 enum { QUEUES = 40 };
 
 /* What is published of the first @count of them, of which each has its @word; they share @lanes. */
-static void assert_published_together(struct fake *const f[], unsigned count, unsigned lanes, const char *word)
+static void assert_published_together(struct fake *const f[], unsigned count, unsigned lanes,
+				      const char *word)
 {
 	struct bsn_ep *eps[QUEUES];
 
@@ -194,7 +195,7 @@ static void assert_published_together(struct fake *const f[], unsigned count, un
 	assert_int_equal(strspn(trace_word(""), "d"), trace_count);
 }
 
-/* By the doorbell alone, so that each store is one event. Two go to the buffers of a lane before it is flushed. */
+/* By the doorbell alone each store is one event. Two reach a lane's buffers before its flush. */
 static void several_queues_share_barriers(void **state)
 {
 	const struct fake_attr attr = { .store = BSN_STORE_DOORBELL };
@@ -209,9 +210,10 @@ static void several_queues_share_barriers(void **state)
 	assert_published_together(f, 5, 1, "dRRRRRsMMxMMxMx");
 	assert_published_together(f, 5, 2, "dRRRRRsMMMMxMx");
 	assert_published_together(f, 7, 7, "dRRRRRRRsMMMMMMMx");
-	assert_published_together(f, 40, 40,
-				  "dRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRsMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMx"
-				  "dRRRRRRRRsMMMMMMMMx");
+	assert_published_together(
+		f, 40, 40,
+		"dRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRsMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMx"
+		"dRRRRRRRRsMMMMMMMMx");
 	f[0]->lane.toggle = 0; /* a register with one buffer */
 	assert_published_together(f, 3, 1, "dRRRsMxMxMx");
 	for (unsigned i = 0; i < QUEUES; i++)
@@ -244,7 +246,7 @@ static void several_queues_of_any_kind(void **state)
 	}
 }
 
-/* -- completion queues: O4, O5, O8 ------------------------------------------------------------------ */
+/* -- completion queues: O4, O5, O8 ------------------------------------------------------------- */
 
 static struct fake *device;
 static bool wrote_rest;
@@ -398,7 +400,7 @@ static void o8_arming(void **state)
 	fake_destroy(f);
 }
 
-/* -- receive queues: O7 ----------------------------------------------------------------------------- */
+/* -- receive queues: O7 ------------------------------------------------------------------------ */
 
 static void o7_receives(void **state)
 {

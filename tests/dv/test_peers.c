@@ -28,7 +28,8 @@ static void every_request_to_one_of_many(void **state)
 	assert_true(posted > 100000 / tests_share());
 }
 
-static void post_here_and_there(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+static void post_here_and_there(struct fake *f, const struct bsn_peer *peer,
+				const struct bsn_wr *wr)
 {
 	for (uint32_t pos = 0; pos < RING_BB; pos += 5)
 		post_at(f, peer, wr, pos);
@@ -47,7 +48,7 @@ static void common_flags_to_one_of_many(void **state)
 	}
 }
 
-/* The library signals the one whose turn it is, and counts each other one once, whoever posts it. */
+/* The library signals the request whose turn it is, and counts each other one once. */
 static void post_in_turn(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
 {
 	const bool is_signaled = wr->flags & BSN_F_SIGNALED;
@@ -66,8 +67,10 @@ static void post_in_turn(struct fake *f, const struct bsn_peer *peer, const stru
 			assert_int_equal(err, 0);
 			bsn_ctrl_decode(&ctrl, f->sq_ring);
 			if ((ctrl.ce == BSN_CE_ALWAYS) != (is_signaled || quiet == 1))
-				fail_msg("%s: opcode %u, %u SGEs, first of %u, flags %x, prefix %u, %u", ways[w].name, wr->opcode,
-					 wr->sge_count, wr->sge->length, wr->flags, peer->prefix_ds, quiet);
+				fail_msg("%s: opcode %u, %u SGEs, first of %u, flags %x, prefix "
+					 "%u, %u",
+					 ways[w].name, wr->opcode, wr->sge_count, wr->sge->length,
+					 wr->flags, peer->prefix_ds, quiet);
 			assert_int_equal(f->sq->hidden[0] != 0, !is_signaled && quiet == 1);
 			assert_int_equal(f->sq->quiet, is_signaled  ? quiet :
 						       quiet == 1 ? f->sq->signal_every :
@@ -112,7 +115,8 @@ static void post_in_vain(struct fake *f, const struct bsn_peer *peer, const stru
 	}
 }
 
-static void post_into_one_block(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+static void post_into_one_block(struct fake *f, const struct bsn_peer *peer,
+				const struct bsn_wr *wr)
 {
 	f->sq->capacity_bb = 1;
 	for (size_t w = 0; w < WAYS; w++) {
@@ -161,7 +165,8 @@ static void inline_data_of_every_length_to_one_of_many(void **state)
 			const struct mix m = { true, 1, { { (uintptr_t)payload, length, 0 } } };
 			const struct bsn_wr wr = request(BSN_OPCODE_SEND, &m, BSN_F_RING);
 
-			for (uint32_t pos = length % tests_share(); pos < RING_BB; pos += tests_share())
+			for (uint32_t pos = length % tests_share(); pos < RING_BB;
+			     pos += tests_share())
 				post_at(f, &peers[(pos + length) / RING_BB % 2], &wr, pos);
 		}
 		fake_destroy(f);
@@ -171,15 +176,18 @@ static void inline_data_of_every_length_to_one_of_many(void **state)
 /* Then one of the rows of the queue's functions looks, and builds it. */
 static void what_saw_no_room_is_as_any_other(void **state)
 {
-	struct fake *f = fake_create(&(struct fake_attr){
-		.transport = BSN_TRANSPORT_DC, .has_peers = true, .max_ds = 20, .count_bb = RING_BB });
+	struct fake *f = fake_create(&(struct fake_attr){ .transport = BSN_TRANSPORT_DC,
+							  .has_peers = true,
+							  .max_ds = 20,
+							  .count_bb = RING_BB });
 
 	(void)state;
 	make_peers(f);
 	sees_no_room = true;
 	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
 		for (unsigned p = 0; p < PEERS && has_op(BSN_TRANSPORT_DC, opcodes[i]); p++)
-			post_everything(f, &peers[p], opcodes[i], 0, 3); /* no flags, BSN_F_SIGNALED | BSN_F_RING, and others */
+			/* no flags, BSN_F_SIGNALED | BSN_F_RING, and others */
+			post_everything(f, &peers[p], opcodes[i], 0, 3);
 	sees_no_room = false;
 	fake_destroy(f);
 }

@@ -138,7 +138,7 @@ static void a_shared_queue_follows_its_links(void **state)
 	fake_destroy(f);
 }
 
-/* -- many receives at once ------------------------------------------------------------------------ */
+/* -- many receives at once --------------------------------------------------------------------- */
 
 enum { MANY_SLOTS = 16 };
 
@@ -150,7 +150,8 @@ static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, 
 		const unsigned which = i * step % *held;
 		const uint16_t slot = posted[which];
 
-		assert_int_equal(bsn_rq_give_back(f[0]->rq, slot), bsn_rq_give_back(f[1]->rq, slot));
+		assert_int_equal(bsn_rq_give_back(f[0]->rq, slot),
+				 bsn_rq_give_back(f[1]->rq, slot));
 		memmove(&posted[which], &posted[which + 1], (*held - which - 1) * sizeof(*posted));
 		--*held;
 	}
@@ -173,12 +174,15 @@ static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 
 		for (unsigned i = 0; i < many; i++) {
 			id++;
-			/* One in seven is empty; every other time all are plain, so that eight in a row are, too. */
-			sge[i] = (struct bsn_sge){ 0x1000 * id, (uint32_t)(round % 2 ? id : id % 7 * 10), (uint32_t)id };
+			/* One in seven is empty; every other time all are plain: eight in a row. */
+			sge[i] = (struct bsn_sge){ 0x1000 * id,
+						   (uint32_t)(round % 2 ? id : id % 7 * 10),
+						   (uint32_t)id };
 			ids[i] = id << 32 | 5;
 		}
 		for (unsigned i = 0; i < many; i++) {
-			const uint16_t slot = attr->is_srq ? bsn_srq_of(f[0]->rq)->next : f[0]->rq->head;
+			const uint16_t slot =
+				attr->is_srq ? bsn_srq_of(f[0]->rq)->next : f[0]->rq->head;
 			const int err = bsn_rq_post(f[0]->rq, &sge[i], 1, ids[i]);
 
 			if (err && !one)
@@ -210,7 +214,8 @@ static void many_receives_are_as_one_by_one(void **state)
 				const struct fake_attr attr = { .is_srq = kind,
 								.is_on_demand = kind == 2,
 								.recv_count = MANY_SLOTS,
-								.recv_stride = kind ? 2 * stride : stride };
+								.recv_stride = kind ? 2 * stride
+										    : stride };
 				many_by(&attr, many, 0);
 				if (kind)
 					many_by(&attr, many, 5);

@@ -77,8 +77,8 @@ static void append_one_to(struct fake *f, struct bsn_ep *ep, uint8_t quiet, int 
 static unsigned known_refused;
 
 /*
- * A request that the compiler knows is taken or refused as by the long way. Where it is refused, the
- * ring is as the long way leaves it, and nothing else changes.
+ * A request that the compiler knows is taken or refused as by the long way. Where it is refused,
+ * the ring is as the long way leaves it, and nothing else changes.
  */
 static void assert_as_the_long_way(struct fake *f, const struct bsn_peer *peer,
 				   const struct bsn_wr *wr, int closed, int expected)
@@ -104,9 +104,10 @@ static void assert_as_the_long_way(struct fake *f, const struct bsn_peer *peer,
 		if (err == NOT_THIS_WAY)
 			return;
 		if (err != expected)
-			fail_msg("opcode %u, flags %#x, %u SGEs, first of %u, prefix %u: %d in place of %d",
-				 wr->opcode, wr->flags, wr->sge_count, wr->sge->length, peer->prefix_ds,
-				 err, expected);
+			fail_msg("opcode %u, flags %#x, %u SGEs, first of %u, prefix %u: %d in "
+				 "place of %d",
+				 wr->opcode, wr->flags, wr->sge_count, wr->sge->length,
+				 peer->prefix_ds, err, expected);
 		if (!err)
 			continue;
 		known_refused++;
@@ -253,11 +254,14 @@ static void reads_of_several_sges_are_refused(void **state)
 {
 	struct fake *few = fake_create(&(struct fake_attr){ .max_sge = 2 });
 	struct fake *none = fake_create(&(struct fake_attr){ .transport = BSN_TRANSPORT_UC });
-	const struct bsn_sge sges[] = { { 0x1000, 1, 7 }, { 0x2000, 1, 7 }, { 0x3000, 1, 7 }, { 0x4000, 1, 7 } };
+	const struct bsn_sge sges[] = {
+		{ 0x1000, 1, 7 }, { 0x2000, 1, 7 }, { 0x3000, 1, 7 }, { 0x4000, 1, 7 }
+	};
 
 	(void)state;
 	for (uint32_t count = 2; count <= 4; count++) {
-		struct bsn_wr wr = request(BSN_OPCODE_RDMA_READ, &mixes[1], BSN_F_SIGNALED | BSN_F_RING);
+		struct bsn_wr wr =
+			request(BSN_OPCODE_RDMA_READ, &mixes[1], BSN_F_SIGNALED | BSN_F_RING);
 
 		wr.sge = sges;
 		wr.sge_count = count;
@@ -411,7 +415,8 @@ static void a_full_queue_refuses_and_keeps_everything(void **state)
 	for (uint32_t pos = 0; pos < RING_BB; pos++)
 		for (uint32_t used = 11; used <= 14; used++)
 			for (unsigned m = 0; m < mix_count; m++) {
-				const struct bsn_wr wr = request(BSN_OPCODE_RDMA_WRITE, &mixes[m], 0);
+				const struct bsn_wr wr =
+					request(BSN_OPCODE_RDMA_WRITE, &mixes[m], 0);
 				uint32_t blocks;
 
 				fake_seek(f, pos);
@@ -445,7 +450,8 @@ static void a_full_queue_asked_to_ring_rings(void **state)
 		for (uint32_t pos = 0; pos < RING_BB; pos++)
 			for (int many = 0; many < 2; many++) {
 				struct fake *f = fake_create(many ? &ud : NULL);
-				const struct bsn_wr wr = request(BSN_OPCODE_SEND, &mixes[1], BSN_F_RING);
+				const struct bsn_wr wr =
+					request(BSN_OPCODE_SEND, &mixes[1], BSN_F_RING);
 				struct bsn_wr nop = request(BSN_OPCODE_NOP, &mixes[0], 0);
 				struct bsn_ep *ep = many ? &peers[0].ep : &f->ep;
 

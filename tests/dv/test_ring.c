@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What is in the ring, the record and the register after a post: every operation with every mix of
- * data and flags at every position of the ring, by each way that leads there. Built with BSN_ORDER_TRACE,
- * also in which order it gets there: O1 to O3 of dv/ORDERING.md.
+ * data and flags at every position of the ring, by each way that leads there. Built with
+ * BSN_ORDER_TRACE, also in which order it gets there: O1 to O3 of dv/ORDERING.md.
  */
 #include "../share.h"
 #include "requests.h"
@@ -53,8 +53,8 @@ static void every_mode_publishes_the_same(void **state)
 }
 
 /*
- * The library's turn: what was posted as unsignaled is in the ring and in the register as a signaled request, by each way
- * and in each mode, and its completion is hidden.
+ * The library's turn: what was posted as unsignaled is in the ring and in the register as a
+ * signaled request, by each way and in each mode, and its completion is hidden.
  */
 static void post_in_turn_at(struct fake *f, const struct bsn_wr *wr, uint32_t pi)
 {
@@ -87,21 +87,26 @@ static void post_in_turn_at(struct fake *f, const struct bsn_wr *wr, uint32_t pi
 
 static void the_librarys_turn_in_every_mode(void **state)
 {
-	static const unsigned unsignaled[] = { 0, BSN_F_RING, BSN_F_RING | BSN_F_SOLICITED | BSN_F_FENCE };
+	static const unsigned unsignaled[] = { 0, BSN_F_RING,
+					       BSN_F_RING | BSN_F_SOLICITED | BSN_F_FENCE };
 
 	(void)state;
 	for (unsigned mode = 0; mode < 2 * MODES; mode++) {
-		struct fake *f = fake_of_mode(mode / 2, (struct fake_attr){ .count_bb = RING_BB,
-									    .signal_every = 1,
-									    .max_inline = FAR_INLINE,
-									    .max_ds = 32,
-									    .ce_quiet = mode % 2 ? BSN_CE_ON_FIRST_ERROR
-												 : BSN_CE_ON_ERROR });
+		struct fake *f = fake_of_mode(
+			mode / 2, (struct fake_attr){ .count_bb = RING_BB,
+						      .signal_every = 1,
+						      .max_inline = FAR_INLINE,
+						      .max_ds = 32,
+						      .ce_quiet = mode % 2 ? BSN_CE_ON_FIRST_ERROR
+									   : BSN_CE_ON_ERROR });
 
 		for (size_t i = 0; f && i < sizeof(opcodes) / sizeof(*opcodes); i++)
 			for (unsigned m = 0; m < mix_count; m++)
-				for (unsigned k = 0; k < 3 && goes_with(bsn_wqe_op_find(opcodes[i]), &mixes[m]); k++) {
-					const struct bsn_wr wr = request(opcodes[i], &mixes[m], unsignaled[k]);
+				for (unsigned k = 0;
+				     k < 3 && goes_with(bsn_wqe_op_find(opcodes[i]), &mixes[m]);
+				     k++) {
+					const struct bsn_wr wr =
+						request(opcodes[i], &mixes[m], unsignaled[k]);
 
 					for (uint32_t pos = (m + k) % 3; pos < RING_BB; pos += 3)
 						post_in_turn_at(f, &wr, pos);
@@ -118,7 +123,7 @@ static void the_librarys_turn_in_every_mode(void **state)
 	}
 }
 
-/* -- lists of WQEs -------------------------------------------------------------------------------- */
+/* -- lists of WQEs ----------------------------------------------------------------------------- */
 
 static void append(struct fake *f, const struct bsn_wr *wr)
 {

@@ -3,13 +3,9 @@
  * The table of routes as a poller sees it after each single store of the thread that adds: the
  * stores of route.c call look_up_all(). So the test needs neither a second thread nor luck.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "init.h"
 
 static void look_up_all(void);

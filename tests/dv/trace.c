@@ -103,12 +103,14 @@ static bool is_in_ring(const struct fake *f, const uint8_t *at)
 }
 
 /*
- * Every store into the ring lies in the blocks from @pi to @end, and the record is the SQ's. Near the ring's end a WQE
- * may be built elsewhere: it is copied, or turns out to be shorter, as a list with empty pieces is.
+ * Every store into the ring lies in the blocks from @pi to @end, and the record is the SQ's. Near
+ * the ring's end a WQE may be built elsewhere: it is copied, or turns out to be shorter, as a list
+ * with empty pieces is.
  */
 static void assert_targets(const struct fake *f, uint32_t pi, uint32_t end)
 {
-	const bool may_wrap = (pi & f->sq->bb_mask) + bsn_bb_of_ds(f->sq->max_ds) > f->sq->bb_mask + 1;
+	const bool may_wrap =
+		(pi & f->sq->bb_mask) + bsn_bb_of_ds(f->sq->max_ds) > f->sq->bb_mask + 1;
 
 	for (unsigned i = 0; i < trace_count; i++) {
 		if (trace_events[i].kind == BSN_ORDER_RECORD)

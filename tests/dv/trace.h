@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dv/ built with BSN_ORDER_TRACE: stores and barriers report themselves. The events of a call become a
- * word, a letter each, which is compared with what dv/ORDERING.md asks for.
+ * dv/ built with BSN_ORDER_TRACE: stores and barriers report themselves. The events of a call
+ * become a word, a letter each, which is compared with what dv/ORDERING.md asks for.
  */
 #ifndef TESTS_DV_TRACE_H
 #define TESTS_DV_TRACE_H
@@ -27,8 +27,8 @@ void trace_start(void);
 
 /*
  * What happened since then: W stores into a ring, R into a record, M into a register; barriers d
- * (to_device), f (from_device), s (wc_start), x (wc_flush); ( and ) a lock. Neighbours of one kind are one
- * letter where @folded says so.
+ * (to_device), f (from_device), s (wc_start), x (wc_flush); ( and ) a lock. Neighbours of one kind
+ * are one letter where @folded says so.
  */
 const char *trace_word(const char *folded);
 

@@ -140,12 +140,16 @@ BSN_ALWAYS_INLINE int post_known_of(struct bsn_ep *ep, const struct bsn_wr *wr, 
 	 wr->opcode == BSN_OPCODE_SEND      ? bsn_send_sgl(ep, wr->sge, count, wr->id, flags) :    \
 					      NOT_THIS_WAY)
 	if (wr->sge_count > 1)
-		return wr->sge_count == 2 ? KNOWN_LIST(2) : wr->sge_count == 3 ? KNOWN_LIST(3) : KNOWN_LIST(4);
+		return wr->sge_count == 2   ? KNOWN_LIST(2)
+		       : wr->sge_count == 3 ? KNOWN_LIST(3)
+					    : KNOWN_LIST(4);
 	switch (wr->opcode) {
-	case BSN_OPCODE_RDMA_WRITE_IMM: return bsn_write_imm(ep, wr->sge, r, wr->imm, wr->id, flags);
+	case BSN_OPCODE_RDMA_WRITE_IMM:
+		return bsn_write_imm(ep, wr->sge, r, wr->imm, wr->id, flags);
 	case BSN_OPCODE_SEND_IMM: return bsn_send_imm(ep, wr->sge, wr->imm, wr->id, flags);
 	case BSN_OPCODE_SEND_INVAL: return bsn_send_inval(ep, wr->sge, wr->imm, wr->id, flags);
-	case BSN_OPCODE_ATOMIC_FA: return bsn_fetch_add(ep, wr->sge, r, wr->swap_add, wr->id, flags);
+	case BSN_OPCODE_ATOMIC_FA:
+		return bsn_fetch_add(ep, wr->sge, r, wr->swap_add, wr->id, flags);
 	case BSN_OPCODE_ATOMIC_CS:
 		return bsn_cmp_swap(ep, wr->sge, r, wr->compare, wr->swap_add, wr->id, flags);
 	default: return KNOWN_LIST(1);

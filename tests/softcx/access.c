@@ -4,13 +4,10 @@
  * trap.c tests what the encodings mean, by running them.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "shim/access.h"
 
 static uint8_t xmm[16][16], ymm_high[16][16], zmm_high[16][32], zmm_upper[16][64], v[32][16];
@@ -49,7 +46,8 @@ static const struct {
 	{ "mov %rax,-1(%edi)", { 0x67, 0x48, 0x89, 0x47, 0xff }, 5, 8, 0x7fff },
 	{ "vmovups %ymm1,(%r8)", { 0xc4, 0xc1, 0x7c, 0x11, 0x08 }, 5, 32, 0x9000 },
 	{ "vmovdqu64 %zmm2,0x40(%rdi)", { 0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x57, 1 }, 7, 64, 0x8040 },
-	{ "vmovdqu64 %ymm16,-0x20(%rdi)", { 0x62, 0xe1, 0xfe, 0x28, 0x7f, 0x47, 0xff }, 7, 32, 0x7fe0 },
+	{ "vmovdqu64 %ymm16,-0x20(%rdi)", { 0x62, 0xe1, 0xfe, 0x28, 0x7f, 0x47, 0xff }, 7, 32,
+	  0x7fe0 },
 	{ "movdir64b (%rsi),%rdi", { 0x66, 0x0f, 0x38, 0xf8, 0x3e }, 5, 64, 0x8000 },
 };
 

@@ -6,17 +6,12 @@
 #ifndef TEST_SOFTCX_LOOPBACK_H
 #define TEST_SOFTCX_LOOPBACK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <infiniband/verbs.h>
 
+#include "../unit.h"
 #include "softcx.h"
 
 enum {
@@ -97,8 +92,8 @@ static inline int loopback_modify(struct ibv_qp *qp, enum ibv_qp_state state, in
 }
 
 static inline struct ibv_qp *loopback_create_signaling_qp(struct ibv_pd *pd, struct ibv_cq *cq,
-							  struct ibv_srq *srq, enum ibv_qp_type type,
-							  bool signals_all)
+							  struct ibv_srq *srq,
+							  enum ibv_qp_type type, bool signals_all)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq,

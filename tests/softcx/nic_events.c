@@ -2,9 +2,6 @@
 /* The model alone: what arms a CQ, what disarms it, and which asynchronous events are given. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +10,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "nic/events.h"
 #include "nic/process.h"
 #include "nic/tables.h"

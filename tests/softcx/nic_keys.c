@@ -6,15 +6,11 @@
  * never more spans than bytes.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "bsn_cmd.h"
 #include "bsn_umr.h"
 #include "datasheet.h"

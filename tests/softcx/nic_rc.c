@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model alone: reliable connections, every operation, around the ring. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "bsn_cmd.h"
 #include "bsn_syndrome.h"
 #include "bsn_umr.h"

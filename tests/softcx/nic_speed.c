@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How fast the model is, stepped in one process: WRITEs of 8 bytes and of 64 KB. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "rig.h"
 
 enum { BIG = 65536, BATCH = RIG_SQ_BB };

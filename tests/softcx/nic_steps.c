@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steps of a passive device: a queue at rest is looked into only when its record moves, and no step misses
- * what happens to it meanwhile.
+ * Steps of a passive device: a queue at rest is looked into only when its record moves, and no step
+ * misses what happens to it meanwhile.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "bsn_syndrome.h"
 #include "nic/process.h"
 #include "nic/tables.h"
@@ -221,7 +217,8 @@ static void handle_fault(int sig)
 static void a_record_may_go_away(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	uint32_t *const page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t *const page =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct sigaction action = { .sa_handler = handle_fault };
 	struct cx_qp_attr attr = rig.attr;
 	static struct rig_qp lost;

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a step of a passive device costs more for each queue pair, and for each CQ, that has nothing to do.
- * tests/engine/more.py counts the instructions of each function here.
+ * What a step of a passive device costs more for each queue pair, and for each CQ, that has nothing
+ * to do. tests/engine/more.py counts the instructions of each function here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "rig.h"
 
 enum { MORE = 1024, TIMES = 4 }; /* more.py divides by the product */

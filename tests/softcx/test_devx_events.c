@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What event channels of DevX tell, of what, and until when: as Linux's drivers/infiniband/hw/mlx5/devx.c has it. */
-#include "queues.h"
+/* Event channels of DevX: what they tell, of what, until when; as Linux's hw/mlx5/devx.c has it. */
+#include "dc_queues.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -107,7 +107,7 @@ static void expect(struct mlx5dv_devx_event_channel *channel, uint64_t cookie, u
 	assert_int_equal(event.eqe.number, number);
 }
 
-/* -- what makes events -------------------------------------------------------------------------- */
+/* -- what makes events ------------------------------------------------------------------------- */
 
 /* End 0 writes through a key of no region; end 1 refuses. */
 static void be_refused(struct queues *q)
@@ -146,14 +146,6 @@ static void post_nop(struct queues *q)
 	softcx_step(0);
 }
 
-static int change_dct(struct dc *d, uint32_t opcode)
-{
-	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE];
-
-	put_head(in, opcode, d->dctn);
-	return mlx5dv_devx_obj_modify(d->dct, in, sizeof(in), out, sizeof(out));
-}
-
 /* A WRITE of the initiator, through a key of no region. */
 static void be_refused_by_target(struct dc *d, uint16_t stream)
 {
@@ -182,34 +174,7 @@ static void be_refused_by_target(struct dc *d, uint16_t stream)
 	expect_failed(d->q, 0, BSN_SYNDROME_REMOTE_ACCESS);
 }
 
-static int modify_rmp(struct dc *d, unsigned limit, unsigned state, bool names_limit)
-{
-	const struct bsn_rmp_select select = { .rmp_state = state, .rmpn = d->rmpn,
-					       .lwm = names_limit };
-	const struct bsn_rmpc head = { .state = 1 };
-	const struct bsn_cmd_wq wq = { .lwm = limit };
-	uint8_t in[BSN_CREATE_RMP_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE];
-	uint8_t *rmpc = in + BSN_CREATE_RMP_CTX_OFFSET;
-
-	put_head(in, BSN_CMD_MODIFY_RMP, 0);
-	bsn_rmp_select_encode(in + BSN_CMD_OBJECT_OFFSET, &select);
-	bsn_rmpc_encode(rmpc, &head);
-	bsn_cmd_wq_encode(rmpc + BSN_RMPC_WQ_OFFSET, &wq);
-	return mlx5dv_devx_obj_modify(d->rmp, in, sizeof(in), out, sizeof(out));
-}
-
-static unsigned limit_of(struct dc *d)
-{
-	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_QUERY_RMP_OUT_SIZE];
-	struct bsn_cmd_wq wq;
-
-	put_head(in, BSN_CMD_QUERY_RMP, d->rmpn);
-	assert_int_equal(mlx5dv_devx_obj_query(d->rmp, in, sizeof(in), out, sizeof(out)), 0);
-	bsn_cmd_wq_decode(&wq, out + BSN_CREATE_RMP_CTX_OFFSET + BSN_RMPC_WQ_OFFSET);
-	return wq.lwm;
-}
-
-/* -- of which objects --------------------------------------------------------------------------- */
+/* -- of which objects -------------------------------------------------------------------------- */
 
 static void a_target_tells_of_itself(void **state)
 {
@@ -233,7 +198,7 @@ static void a_target_tells_of_itself(void **state)
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
-/* The target serves its other initiators, and tells each time; what fails tells nothing but its CQE. */
+/* The target serves other initiators, and tells each time; a failed request has only its CQE. */
 static void a_target_tells_of_what_it_refuses(void **state)
 {
 	static const uint16_t all[] = { BSN_EVENT_WQ_CATAS_ERROR, BSN_EVENT_WQ_INVAL_REQ_ERROR,
@@ -378,7 +343,7 @@ static int set_up_port(void **state)
 	return set_up_on(state, CX_LINK_IB, "opcode=NOP nth=1 port-down; opcode=NOP nth=1 port-up");
 }
 
-/* -- what is told, and how often ---------------------------------------------------------------- */
+/* -- what is told, and how often --------------------------------------------------------------- */
 
 static void without_data_an_event_waits_once(void **state)
 {
@@ -443,7 +408,7 @@ static void who_reads_too_slowly_hears_so(void **state)
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
-/* -- eventfds ----------------------------------------------------------------------------------- */
+/* -- eventfds ---------------------------------------------------------------------------------- */
 
 static void an_eventfd_counts_instead(void **state)
 {
@@ -482,7 +447,7 @@ static void only_an_eventfd_will_do(void **state)
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
-/* -- until when --------------------------------------------------------------------------------- */
+/* -- until when -------------------------------------------------------------------------------- */
 
 static unsigned count_subscriptions(void)
 {
@@ -542,7 +507,7 @@ static void a_channel_goes_before_its_objects(void **state)
 	}
 }
 
-/* -- what is refused ---------------------------------------------------------------------------- */
+/* -- what is refused --------------------------------------------------------------------------- */
 
 static void the_kernel_refuses_what_is_no_event(void **state)
 {
@@ -555,8 +520,8 @@ static void the_kernel_refuses_what_is_no_event(void **state)
 		many[i] = BSN_EVENT_COMM_EST;
 	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp, sizeof(many), many, 0),
 			 EINVAL);
-	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp, sizeof(many) - sizeof(many[0]),
-							  many, 0),
+	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp,
+							  sizeof(many) - sizeof(many[0]), many, 0),
 			 0);
 	assert_int_equal(mlx5dv_devx_subscribe_devx_event(channel, qp, 3, many, 0), EINVAL);
 	assert_int_equal(try_subscribe(channel, qp, BSN_EVENT_PORT_CHANGE, 0), EINVAL);

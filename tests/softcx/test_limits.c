@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device has as many objects as it says, and not one more; and a process as many contexts as it wants. */
+/* The device has as many objects as it says; a process has as many contexts as it wants. */
 #include "loopback.h"
 
 #include <errno.h>
@@ -51,8 +51,8 @@ static int end_qp(void *qp)
 }
 
 /* @there: objects of this kind that existed before */
-static void assert_has(const struct device *d, int most, int there, void *(*make)(const struct device *d),
-		       int (*end)(void *object))
+static void assert_has(const struct device *d, int most, int there,
+		       void *(*make)(const struct device *d), int (*end)(void *object))
 {
 	void **objects = calloc((size_t)most + 1, sizeof(*objects));
 	int count = 0;

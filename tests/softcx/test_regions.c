@@ -163,10 +163,10 @@ static void a_send_knows_whose_memory_is_gone(void **state)
 		post_send(l, sender_lost ? page : l->memory, sender_lost ? mr : l->mr);
 		for (int i = 0; i < 2; i++) {
 			wc = next_completion(l);
-			assert_int_equal(wc.status, wc.wr_id == 8 && !sender_lost ? IBV_WC_REM_OP_ERR
-						    : wc.wr_id == 7 && sender_lost
-							    ? IBV_WC_WR_FLUSH_ERR
-							    : IBV_WC_LOC_PROT_ERR);
+			assert_int_equal(wc.status,
+					 wc.wr_id == 8 && !sender_lost  ? IBV_WC_REM_OP_ERR
+					 : wc.wr_id == 7 && sender_lost ? IBV_WC_WR_FLUSH_ERR
+									: IBV_WC_LOC_PROT_ERR);
 		}
 		assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
 		loopback_connect(l->qp);

@@ -151,7 +151,8 @@ static void what_malloc_gives_back_is_stale(void **state)
 {
 	struct loopback *l = *state;
 	struct region region;
-	const size_t bytes = 64 << 20; /* above glibc's highest M_MMAP_THRESHOLD: mapped, and unmapped by free() */
+	/* Above glibc's highest M_MMAP_THRESHOLD: mapped, and unmapped by free(). */
+	const size_t bytes = 64 << 20;
 	char *memory = aligned_alloc(PAGE, bytes), *again;
 	bool was_unmapped;
 
@@ -160,7 +161,8 @@ static void what_malloc_gives_back_is_stale(void **state)
 	region = register_at(l, memory);
 	expect_good(l, &region, 9);
 	free(memory);
-	was_unmapped = msync(region.at, PAGE, MS_ASYNC) && errno == ENOMEM; /* not by every allocator */
+	/* Not every allocator unmaps it. */
+	was_unmapped = msync(region.at, PAGE, MS_ASYNC) && errno == ENOMEM;
 	again = aligned_alloc(PAGE, bytes);
 	if (was_unmapped && again == region.at) {
 		memset(again, 'y', PAGES * PAGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How programs look through the folders of the device: by glob(3), nftw(3), fts(3), from inside, by listing. */
+/* Programs look through the device's folders: by glob(3), nftw(3), fts(3), inside, by listing. */
 #define _GNU_SOURCE 1
 #include "loopback.h"
 

@@ -7,15 +7,9 @@
 #ifndef TEST_SOFTCX_VICTIM_H
 #define TEST_SOFTCX_VICTIM_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <infiniband/mlx5dv.h>
 
+#include "../unit.h"
 #include "bsn_cmd.h"
 #include "bsn_umr.h"
 

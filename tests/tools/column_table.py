@@ -55,7 +55,8 @@ def line_of(figures, title, requests):
 
 def figures(table):
     """By row: instructions, and the figures that must be exactly the same."""
-    rows = [[cell.strip() for cell in line.split('|')[1:-1]] for line in table.split('\n')[2:] if line]
+    rows = [[cell.strip() for cell in line.split('|')[1:-1]]
+            for line in table.split('\n')[2:] if line]
     return {cells[0]: (float(cells[1].replace(',', '')), cells[2:]) for cells in rows}
 
 
@@ -64,7 +65,8 @@ def stale(written, counted):
     was = figures(written)
     return [f'{row}: {was.get(row)} is {now}: ninja column-table'
             for row, now in figures(counted).items()
-            if row not in was or was[row][1] != now[1] or abs(was[row][0] - now[0]) > SLACK * now[0]]
+            if row not in was or was[row][1] != now[1]
+            or abs(was[row][0] - now[0]) > SLACK * now[0]]
 
 
 def main(readme, softcx, perf, check=None):

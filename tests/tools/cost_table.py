@@ -100,7 +100,8 @@ def figures(table):
 def stale(written, counted):
     """Rows whose figures have changed."""
     was = figures(written)
-    return [f'{row}: {was.get(row)} is {now}: ninja cost-table' for row, now in figures(counted).items()
+    return [f'{row}: {was.get(row)} is {now}: ninja cost-table'
+            for row, now in figures(counted).items()
             if row not in was or any(abs(a - b) > SLACK * b for a, b in zip(was[row], now))]
 
 

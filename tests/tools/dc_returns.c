@@ -4,7 +4,7 @@
  * in another process. usage: dc_returns
  *
  *	dc_returns         starts the processes, and posts to their targets
- *	dc_returns serve   has targets: writes their addresses to standard output, and serves them for ever
+ *	dc_returns serve   has targets: writes their addresses to standard output, and serves them
  */
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void must(bool holds, const char *what)
 	exit(1);
 }
 
-/* -- targets ------------------------------------------------------------------------------------ */
+/* -- targets ----------------------------------------------------------------------------------- */
 
 static int serve(void)
 {
@@ -91,7 +91,7 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* -- the pool ----------------------------------------------------------------------------------- */
+/* -- the pool ---------------------------------------------------------------------------------- */
 
 struct peer {
 	struct bsn_ep *ep;

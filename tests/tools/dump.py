@@ -1,57 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What wqe-dump finds, and what it says if it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
+"""What wqe-dump finds, and what it says if it finds nothing.
+
+usage: dump.py PROGRAM GOLDEN_FOLDER
+"""
 
 import hashlib
-import html
-import html.parser
 import itertools
-import json
 import pathlib
 import quopri
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
 
+from dump_rig import (DUMP, REMOTE_ACCESS, SHAPES, dump, error_of, golden, goldens, libmlx5, look,
+                      only, ring_of, rows, run, send_ring, words)
 from harness import check, main, parse_json
-
-DUMP = sys.argv[1]
-GOLDEN = pathlib.Path(sys.argv[2])
-
-REMOTE_ACCESS = ['00000000 00000000 00000000 00000000',
-                 '00000000 00000000 00000000 00000000',
-                 '00000007 00000000 00000000 00000000',
-                 '00000000 00008813 080000c7 012400d1']
-
-
-def run(text, *args):
-    """Runs wqe-dump with a text, or with bytes, on standard input."""
-    data = text if isinstance(text, bytes) else text.encode()
-    return subprocess.run([DUMP, *args], input=data, capture_output=True, timeout=60, check=False)
-
-
-def look(text, *args):
-    return parse_json(run(text, '--json', *args).stdout)
-
-
-def dump(text, *args, status=0):
-    done = run(text, '--json', *args)
-    check(done.returncode == status, f'{done.returncode}: {done.stderr.decode()}')
-    return parse_json(done.stdout)
-
-
-def only(text, *args):
-    report = dump(text, *args)
-    check(len(report['records']) == 1 and not report['unread'], report)
-    return report['records'][0]
-
-
-def libmlx5(prefix=''):
-    return [prefix + line for line in ['mlx5: node7: got completion with error:', *REMOTE_ACCESS]]
 
 
 def is_remote_access(record, line):
@@ -68,7 +34,8 @@ def test_libmlx5(_bench):
 
 def test_merged_logs(_bench):
     """Two processes fail at once, and their lines alternate."""
-    pairs = zip(libmlx5('Nov 21 18:58:01 node7 app[12]: '), libmlx5('Nov 21 18:58:01 node8 app[34]: '))
+    pairs = zip(libmlx5('Nov 21 18:58:01 node7 app[12]: '),
+                libmlx5('Nov 21 18:58:01 node8 app[34]: '))
     records = dump('\n'.join(line for pair in pairs for line in pair))['records']
     check(len(records) == 2, records)
     is_remote_access(records[0], 1)
@@ -122,107 +89,9 @@ def test_dumps_do_not_mix(_bench):
 
 # -- bytes in every shape ----------------------------------------------------------------------
 
-def golden(name):
-    """The bytes of a file of tests/golden/wqe."""
-    lines = (GOLDEN / f'{name}.hex').read_text().splitlines()
-    return bytes.fromhex(''.join(line for line in lines if line[:1].isdigit() or line[:2].strip()
-                                 and all(c in '0123456789abcdef' for c in line[:2])))
-
-
-def rows(data, size=16):
-    return [data[at:at + size] for at in range(0, len(data), size)]
-
-
-def words(row, size, fmt='{}', order='big'):
-    return [fmt.format(f'{int.from_bytes(word, order):0{2 * len(word)}x}')
-            for word in rows(row, size)]
-
-
-def ascii_of(row):
-    return ''.join(chr(byte) if 32 <= byte < 127 else '.' for byte in row)
-
-
-def by_rows(line, size=16):
-    return lambda data: '\n'.join(line(row, at * size) for at, row in enumerate(rows(data, size)))
-
-
-def hexdump_c(row, at):
-    text = ' '.join(words(row[:8], 1)) + '  ' + ' '.join(words(row[8:], 1))
-    return f'{at:08x}  {text:<48}  |{ascii_of(row)}|'
-
-
-def xxd(row, at):
-    return f'{at:08x}: {" ".join(words(row, 2)):<39}  {ascii_of(row)}'
-
-
-def broken(width, shape='dwords'):
-    return lambda data: '\n'.join(rows(SHAPES[shape](data).replace('\n', ' '), width))
-
-
-def quoted_printable(data):
-    text = ' '.join(words(data, 4, '0x{}')).encode()
-    return 'See =3D below=\n' + quopri.encodestring(text).decode()
-
-
-SHAPES = {
-    'dwords': by_rows(lambda row, _: ' '.join(words(row, 4))),
-    'one dword a line': by_rows(lambda row, _: words(row, 4)[0], 4),
-    'dwords, 0x': by_rows(lambda row, _: ' '.join(words(row, 4, '0x{}'))),
-    'dwords, upper case, commas': by_rows(lambda row, _: ', '.join(words(row, 4)).upper() + ','),
-    'dwords of C': by_rows(lambda row, _: '\t' + ', '.join(words(row, 4, '0x{}')) + ','),
-    'eight dwords a line': by_rows(lambda row, _: ' '.join(words(row, 4)), 32),
-    'dwords, offset': by_rows(lambda row, at: f'{at:08x} ' + ' '.join(words(row, 4))),
-    'dwords, offset, colon': by_rows(lambda row, at: f'0x{at:x}: ' + ' '.join(words(row, 4))),
-    'dwords, index': by_rows(lambda row, at: f'[{at // 16}] ' + ' '.join(words(row, 4))),
-    'quadwords': by_rows(lambda row, _: ' '.join(words(row, 8))),
-    'bytes': by_rows(lambda row, _: ' '.join(words(row, 1))),
-    'bytes, 0x, commas': by_rows(lambda row, _: ', '.join(words(row, 1, '0x{}'))),
-    'bytes, offset': by_rows(lambda row, at: f'{at:04x}: ' + ' '.join(words(row, 1))),
-    'bytes, colons': by_rows(lambda row, _: ':'.join(words(row, 1))),
-    'bytes of Python': lambda data: "b'" + ''.join(words(data, 1, '\\x{}')) + "'",
-    'bytes, 32 a line': by_rows(lambda row, _: ' '.join(words(row, 1)), 32),
-    'print_hex_dump': by_rows(lambda row, at: f'[  12.345678] cqe: {at:08x}: ' +
-                              ' '.join(words(row, 1))),
-    'print_hex_dump, ASCII': by_rows(lambda row, at: f'{at:08x}: {" ".join(words(row, 1))}  ' +
-                                     ascii_of(row)),
-    'one string': lambda data: data.hex(),
-    'one string, 0x': lambda data: '0x' + data.hex(),
-    'xxd': by_rows(xxd),
-    'xxd -g4 -c10': by_rows(lambda row, at: f'{at:08x}: {" ".join(words(row, 4)):<23}  ' +
-                            ascii_of(row), 10),
-    'xxd -p': by_rows(lambda row, _: row.hex(), 30),
-    'hexdump -C': by_rows(hexdump_c),
-    'hexdump': by_rows(lambda row, at: f'{at:07x} ' + ' '.join(words(row, 2, order='little'))),
-    'od -tx4': by_rows(lambda row, at: f'{at:07o} ' + ' '.join(words(row, 4, order='little'))),
-    'od -tx1': by_rows(lambda row, at: f'{at:07o} ' + ' '.join(words(row, 1))),
-    'gdb': by_rows(lambda row, at: f'{0x7ffd40 + at:#x}:\t' +
-                   '\t'.join(words(row, 4, '0x{}', 'little'))),
-    'gdb, symbol': by_rows(lambda row, at: f'{0x7ffd40 + at:#x} <ring+{at}>:\t' +
-                           '\t'.join(words(row, 4, '0x{}', 'little'))),
-    'mail that quotes': by_rows(lambda row, _: '> > ' + ' '.join(words(row, 4))),
-    'mail that quotes, one dword a line': by_rows(lambda row, _: '> ' + words(row, 4)[0], 4),
-    'two dwords a line of a log': by_rows(lambda row, at: f'[ 12.{at:03}] ' +
-                                          ' '.join(words(row, 4)), 8),
-    'wrapped at a blank': lambda data: '\n'.join(
-        ' '.join(part) for part in rows(words(data, 4), 3)),
-    'no newline, carriage returns': lambda data: SHAPES['dwords'](data).replace('\n', '\r\n'),
-    'quoted-printable': quoted_printable,
-    **{f'broken after {width}': broken(width) for width in (7, 10, 13, 22, 31)},
-    'offsets, broken after 21': broken(21, 'bytes, offset'),
-}
-
 # CQEs, WQEs of each transport that can be guessed, one with inline data, one longer than a block.
 SAMPLES = ['cqe_err_remote_access', 'cqe_req', 'cqe_resp_send_imm', 'rdma_write', 'rdma_read',
            'rdma_write_inline', 'ud_send_roce', 'dc_write', 'umr_list', 'atomic_cs']
-
-
-def goldens(kind):
-    """Name, and what its kind line says, of those of a kind: "send RC"."""
-    for path in sorted(GOLDEN.glob('*.hex')):
-        words_of = [line.split() for line in path.read_text().splitlines()
-                    if line.split(' ')[0] == kind]
-        if words_of:
-            yield path.stem, words_of[0]
 
 
 def test_what_bytes_are(_bench):
@@ -238,7 +107,7 @@ def test_what_bytes_are(_bench):
 
 
 def test_cqes_of_128_bytes(_bench):
-    """CQEs of 128 bytes have empty first halves, which are not taken for unwritten CQEs of 64 bytes."""
+    """The empty first half of a CQE of 128 bytes is not taken for an unwritten CQE of 64 bytes."""
     records = dump((bytes(64) + golden('cqe_req')) * 4)['records']
     check([len(record['raw']) for record in records] == [256] * 4, records)
 
@@ -279,20 +148,6 @@ def test_receive_wqes(_bench):
     check(len(report['records']) > 1, 'pointers of 16 bytes each')
 
 
-def send_ring(count, first, qpn=0xc7):
-    """WQEs of 1 and 3 basic blocks by turns, up to the end of a ring and round it."""
-    long, short = golden('umr_list'), golden('rdma_write')
-    ring, index = bytearray(64 * count), first
-    while index < first + count - 4:
-        wqe = bytearray(long if index % 4 == 0 else short)
-        wqe[1:3] = (index & 0xffff).to_bytes(2, 'big')
-        wqe[4:7] = qpn.to_bytes(3, 'big')
-        for at, byte in enumerate(wqe):
-            ring[(index * 64 + at) % len(ring)] = byte
-        index += (len(wqe) + 63) // 64
-    return bytes(ring)
-
-
 def test_ring_that_wraps(_bench):
     for first in 0, 5, 13, 65530:
         records = sorted((record['wqe_index'] - first) % 65536
@@ -328,7 +183,8 @@ def test_row_with_a_byte_too_many(_bench):
 
 def test_squeezed_rows(_bench):
     ring = golden('rdma_write').ljust(64 * 8, b'\0')
-    for tool in ['hexdump', '-C'], ['hexdump'], ['od', '-tx1'], ['od', '-Ax', '-tx4'], ['xxd', '-a']:
+    for command in 'hexdump -C', 'hexdump', 'od -tx1', 'od -Ax -tx4', 'xxd -a':
+        tool = command.split()
         if not shutil.which(tool[0]):
             continue
         text = subprocess.run(tool, input=ring, capture_output=True, check=True).stdout
@@ -384,16 +240,6 @@ def test_ring_with_leftovers(_bench):
 
 
 # -- errors and their WQEs -----------------------------------------------------------------------
-
-def error_of(qpn, index):
-    cqe = bytearray(golden('cqe_err_remote_access'))
-    cqe[57:60], cqe[60:62] = qpn.to_bytes(3, 'big'), index.to_bytes(2, 'big')
-    return SHAPES['dwords'](bytes(cqe)) + '\n'
-
-
-def ring_of(qpn, first):
-    return SHAPES['dwords'](send_ring(16, first, qpn)) + '\n'
-
 
 def tied(report):
     """Each error and WQE that has a partner: kind, its own line, its partner's line."""
@@ -526,227 +372,10 @@ def test_all_inline_data_are_in_the_json(_bench):
 
 # -- the page ------------------------------------------------------------------------------------
 
-class Page(html.parser.HTMLParser):
-    """What is wrong with a page, and what is in it."""
-
-    VOID = {'meta', 'br', 'link', 'img', 'input'}
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.ids, self.links, self.slots, self.titles = [], [], [], 0, []
-        self.records, self.cells, self.is_head = [], [], False
-        self.feed(text)
-        self.close()
-        check(not self.open, f'left open: {self.open}')
-        check(len(self.ids) == len(set(self.ids)), 'an id twice')
-        missing = [link for link in self.links if link[1:] not in self.ids]
-        check(not missing, f'lead nowhere: {missing}')
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        self.slots += 'title' in attrs
-        if 'title' in attrs:
-            self.titles.append((attrs['title'], attrs['class'].split()))
-        if 'id' in attrs:
-            self.ids.append(attrs['id'])
-        if 'href' in attrs:
-            self.links.append(attrs['href'])
-        if 'found' in attrs.get('class', '').split() or 'slot' in attrs.get('class', '').split():
-            self.records.append(attrs)
-            self.cells.append([])
-        self.is_head |= tag == 'header'
-        if tag == 'tr' and self.cells and not self.is_head:
-            self.cells[-1].append([])
-        if tag == 'td' and self.cells and not self.is_head:
-            self.cells[-1][-1].append('')
-        check('src' not in attrs and tag not in ('link', 'img'), 'not self-contained')
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] == 'td' and not self.is_head:
-            self.cells[-1][-1][-1] += data
-
-    def handle_endtag(self, tag):
-        check(self.open and self.open.pop() == tag, f'</{tag}> where it does not belong')
-
-
-def page_of(text, *args):
-    done = run(text, '--html', *args)
-    check(done.returncode == 0, done.stderr)
-    return done.stdout.decode()
-
-
-def test_page(_bench):
-    text = ring_of(0xc7, 37) + 'then\n' + error_of(0xc7, 38)
-    page = Page(page_of(text))
-    found = dump(text)['records']
-    check(page.slots == 16, f'{page.slots} slots')
-    check(len(page.ids) == len(found), 'one id for each')
-    bad = [title for title, classes in page.titles if 'bad' in classes]
-    check(bad == ['slot 6: RDMA_WRITE'], bad)
-    check('has the WQE</p>' in page_of(text), 'the error does not say where its WQE is')
-    text = error_of(0xc7, 38) + 'then\n' + ring_of(0xc7, 37)
-    check('has the error</p>' in page_of(text), 'the WQE does not say where its error is')
-    producer = [title for title, classes in page.titles if 'producer' in classes]
-    check(producer == ['slot 3: empty, producer'], producer)
-
-
-def test_page_of_a_log(_bench):
-    """No ring, and names that would be markup."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = pathlib.Path(folder, '<a id="x">&lt;.log')
-        log.write_text('\n'.join(libmlx5()))
-        text = page_of('', str(log))
-    check(Page(text).ids == ['r1'], 'one error')
-    check('<a id' not in text and '<a id="x">&lt;.log' in html.unescape(text), text)
-
-
-def send_wqes(count, first=37):
-    """So many WQEs of a queue, in order, as a dump that is no whole ring."""
-    ring = send_ring(16, first, 0xc7)
-    return SHAPES['dwords'](b''.join(ring[64 * ((first + i) % 16):][:64] for i in range(count))) + '\n'
-
-
-def test_page_of_a_part(_bench):
-    """Three WQEs that follow each other are drawn; a single WQE is not."""
-    titles = [title for title, _ in Page(page_of(send_wqes(3))).titles]
-    check([title.split(':')[0] for title in titles] == ['index 37', 'index 38', 'index 39'], titles)
-    page = page_of(send_wqes(1) + 'then\n' + send_wqes(3, 45) + 'then\n' + send_wqes(1))
-    check(page.count('<section class="ring">') == 1, page)
-    check([title.split(':')[0] for title, _ in Page(page).titles] == ['index 45', 'index 46', 'index 47'],
-          page)
-
-
-def test_page_folds_what_is_empty(_bench):
-    """Of 2048 slots three are used: the page shows the producer, and folds the empty slots after it."""
-    ring = bytes(64) + send_ring(16, 1, 0xc7)[64:4 * 64] + bytes((2048 - 4) * 64)
-    titles = [title for title, _ in Page(page_of(ring)).titles]
-    check(titles[0] == 'slot 0: empty', titles)
-    check([title[:6] for title in titles[1:4]] == ['slot 1', 'slot 2', 'slot 3'], titles)
-    check(titles[4:] == ['slot 4: empty, producer', 'slots 5 to 2047: empty'], titles)
-
-
-def test_page_begins_with_a_summary(_bench):
-    """How often each kind of error came, and a link to the first."""
-    text = page_of(error_of(0xc7, 38) + 'then\n' + error_of(0xc8, 3) + 'then\n' + ring_of(0xc7, 37))
-    head = text[text.index('<header'):]
-    check('2 error_cqe, ' in head and head.count('<tr>') == 2, head[:400])
-    check('<td>2</td>' in head and 'href="#r1"' in head and 'cause' in head, head[:400])
-
-
 def test_meaning_before_fields(_bench):
     """What an error means comes before its fields."""
     text = run(error_of(0xc7, 38)).stdout.decode()
     check(text.index('causes ') < text.index('  cqe_err'), text)
-
-
-def test_page_of_completions(_bench):
-    ring = golden('cqe_req') * 5 + bytes(63) + b'\xf0' + bytes(128)
-    page = Page(page_of(ring))
-    check(page.slots == 8 and len(page.ids) == 5, page.titles)
-    check('producer' in page.titles[5][1], page.titles)
-
-
-def some_of_all():
-    """A log that has each golden WQE and CQE, a responder's error, and a line without bytes."""
-    dumps = [golden(name) for kind in ('send', 'cqe') for name, *_ in goldens(kind)]
-    responder = bytearray(golden('cqe_err_remote_access'))
-    responder[63] = responder[63] & 0xf | 0xe0
-    text = ''.join(SHAPES['dwords'](dump) + '\nbehind it\n' for dump in dumps + [responder])
-    return text + 'NET/IB: Got completion from peer a<b>&c"d with status=10 len=0 (Send)\n'
-
-
-def check_fields(cells, record):
-    """A page shows the same of a record as the JSON has."""
-    fields = record['fields'].copy()
-    for row in cells:
-        if len(row) == 2:  # of a log
-            check(str(fields.pop(row[0])) == row[1], row)
-        elif len(row) == 3:  # bytes without fields
-            check(fields.pop(row[1]) == row[2].replace(' ', ''), f'{row}: {record}')
-        elif row:
-            segment, name, value, meaning, _ = row
-            key = name if segment.startswith('cqe_') else f'{segment}.{name}'
-            symbol = fields.pop(f'{key}_name', None)
-            check(fields.pop(key) == int(value, 16), f'{row}: {record}')
-            check(meaning.startswith(f'{symbol}: ') if symbol else
-                  name != 'wqe_opcode' or ':' not in meaning, f'{row}: {record}')
-    check(not fields, f'not shown: {fields}')
-
-
-def test_page_has_the_bytes(_bench):
-    """A page has the bytes, the places of their segments, and the tables that its script needs."""
-    text = some_of_all()
-    page, found = page_of(text), dump(text)['records']
-    tables = json.loads(page.split('const tables = ')[1].split(';\n')[0])
-    records = Page(page).records
-    check(len(records) == len(found), 'one each')
-    for shown, record in zip(records, found):
-        raw = shown.get('data-raw', '')
-        check(raw == record.get('raw', ''), record)
-        keys = {key.split('.')[0] for key in record['fields'] if '.' in key}
-        parts = [part.split('@') for part in shown.get('data-rows', '').split()]
-        check({name for name, at in parts if '+' not in at and not name.startswith('cqe_')} ==
-              {key.split('[')[0] for key in keys}, f'{shown}: {record}')
-        for name, at in parts:
-            check('+' in at or name in tables, f'{name} has no table')
-            check(sum(map(int, at.split('+'))) <= len(raw) // 2, shown)
-
-
-def browse(page, *args):
-    """What Chromium makes of a page in a file; None if it is not installed."""
-    browser = next((name for name in ('chromium', 'google-chrome') if shutil.which(name)), None)
-    if not browser:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, 'page.html')
-        path.write_text(page)
-        return subprocess.run(
-            [browser, '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic',
-             '--no-first-run', '--disable-background-networking', '--disable-component-update',
-             '--disable-sync', f'--user-data-dir={folder}/profile', '--window-size=1000,700',
-             *args, f'file://{path}#r3'],
-            capture_output=True, timeout=100, check=False)
-
-
-def png_colours(data):
-    """How many colours a picture of 8 bits a channel has, by its scan lines' bytes."""
-    check(data[:8] == b'\x89PNG\r\n\x1a\n', 'no PNG')
-    at, packed = 8, b''
-    while at < len(data):
-        size, kind = struct.unpack('>I4s', data[at:at + 8])
-        packed += data[at + 8:at + 8 + size] if kind == b'IDAT' else b''
-        at += 12 + size
-    return len(set(zlib.decompress(packed)))
-
-
-def test_page_in_a_browser(_bench):
-    with tempfile.TemporaryDirectory() as folder:
-        picture = pathlib.Path(folder, 'ring.png')
-        done = browse(page_of(ring_of(0xc7, 37)), f'--screenshot={picture}')
-        if not done:
-            return 'SKIP Chromium is not installed'
-        check(picture.exists(), done.stderr.decode()[-500:])
-        check(png_colours(picture.read_bytes()) > 32, 'hardly anything is drawn')
-    return None
-
-
-def test_page_draws_the_fields(_bench):
-    """The page draws the fields of a slot that a link leads to; its own function draws all of them."""
-    ring = ring_of(0xc7, 37)
-    done = browse(page_of(ring), '--dump-dom')
-    if not done:
-        return 'SKIP Chromium is not installed'
-    cells = Page(done.stdout.decode()).cells
-    check_fields(cells[2], dump(ring)['records'][2])
-    check(not any(cells[:2] + cells[3:]), 'nobody looks at the others')
-    text = some_of_all()
-    draw_all = "<script>document.querySelectorAll('[data-rows]').forEach(draw)</script></body>"
-    done = browse(page_of(text).replace('</body>', draw_all), '--dump-dom')
-    for cells, record in zip(Page(done.stdout.decode()).cells, dump(text)['records'], strict=True):
-        check_fields(cells, record)
-    return None
 
 
 # -- bad input -----------------------------------------------------------------------------------

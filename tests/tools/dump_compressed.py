@@ -26,7 +26,8 @@ def cqe(opcode, counter, byte_count, **more):
 
 def array_of_requests(minis):
     """(index of the WQE, bytes) each; a whole slot, without anything else."""
-    return b''.join(struct.pack('>HBxI', index, WRITE, size) for index, size in minis).ljust(64, b'\0')
+    packed = b''.join(struct.pack('>HBxI', index, WRITE, size) for index, size in minis)
+    return packed.ljust(64, b'\0')
 
 
 def array_of_hashes(minis):
@@ -108,7 +109,8 @@ def test_receives(_bench):
 
 def test_striding(_bench):
     """A counter of a striding receive queue goes on by the strides that each packet took."""
-    slots = block(SEND, array_of_hashes, [(1, 2 << 16 | 100), (2, 3 << 16 | 150), (3, 1 << 16 | 9)], 8)
+    minis = [(1, 2 << 16 | 100), (2, 3 << 16 | 150), (3, 1 << 16 | 9)]
+    slots = block(SEND, array_of_hashes, minis, 8)
     report = dump(slots, '--format=cqe', '--compressed=striding,hash')
     check(told(report, 'wqe_counter') == [(8,), (10,), (13,)], report)
 
@@ -127,7 +129,8 @@ def test_enhanced(_bench):
     check(told(report, 'wqe_counter', 'byte_count') ==
           [(5, 40)] + [(6 + i, size) for i, (_, size) in enumerate(HASHES)] + [(16, 41)], report)
     report = dump(slots[1:2] + slots[:1], '--format=cqe', '--compressed=enhanced,hash')
-    check('that is their title' in report['unread'][0]['why'] and len(report['records']) == 1, report)
+    check('that is their title' in report['unread'][0]['why'] and len(report['records']) == 1,
+          report)
     report = dump(slots, '--format=cqe')
     check('enhanced' in report['unread'][0]['why'] and len(report['records']) == 2, report)
 

@@ -18,7 +18,8 @@ FAILURES = [
     (0x01, 0x68, 'WQE'), (0x01, 0xd4, 'long'), (0x02, 0x6d, 'transport'), (0x02, 0x71, 'opcode'),
     (0x04, 0x52, 'protection domain'), (0x04, 0x53, 'region'), (0x04, 0x51, ''),
     (0x06, 0x5a, ''), (0x10, 0x8b, ''), (0x11, 0x33, ''), (0x12, 0x8a, 'responder'),
-    (0x13, 0x88, 'rkey'), (0x13, 0x3b, ''), (0x14, 0x89, 'responder'), (0x16, 0x87, 'receive'), (0x22, 0xf2, ''),
+    (0x13, 0x88, 'rkey'), (0x13, 0x3b, ''), (0x14, 0x89, 'responder'), (0x16, 0x87, 'receive'),
+    (0x22, 0xf2, ''),
 ]
 
 
@@ -90,7 +91,7 @@ def test_what_libmlx5_keeps_to_itself(bench):
 
 
 def test_what_is_no_completion(bench):
-    """Failures that are events, about which libmlx5 prints nothing. "CQ error" is too common to be read."""
+    """Failures that are events: libmlx5 prints nothing. "CQ error" is too common to be read."""
     for plan, name in ('nth=3 cq-overrun', None), ('nth=3 remove-device', 'IBV_EVENT_DEVICE_FATAL'):
         err = fail_by(bench, plan)
         events = [record['fields']['event'] for record in look(err)]

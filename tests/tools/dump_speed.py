@@ -4,8 +4,8 @@
 
 usage: dump_speed.py PROGRAM LOGS [MEGABYTES]
 
-1 GB of mixed log is to take less than 10 s and 64 MB. Seconds depend on the machine and on what else
-runs there, instructions do not: where valgrind is installed each kind of log is held to those.
+1 GB of mixed log is to take less than 10 s and 64 MB. Seconds depend on the machine and on what
+else runs there, instructions do not: where valgrind is installed each kind of log is held to those.
 """
 
 import json
@@ -69,7 +69,8 @@ def perftest(_at, status, _syndrome, vendor):
 def verbs(at, status, _syndrome, vendor):
     text = {12: 'transport retry counter exceeded', 10: 'remote access error',
             5: 'Work Request Flushed Error', 4: 'local protection error'}[status]
-    return [f'2026-11-21 18:58:01 worker[{at % 99}]: wr {at} failed: {text}, vendor error 0x{vendor:x}']
+    return [f'2026-11-21 18:58:01 worker[{at % 99}]: wr {at} failed: {text}, '
+            f'vendor error 0x{vendor:x}']
 
 
 def ucx(at, _status, syndrome, vendor):
@@ -87,7 +88,8 @@ def dwords(data):
 
 
 def libmlx5(at, _status, syndrome, vendor):
-    cqe = bytes(54) + bytes([vendor, syndrome]) + struct.pack('>IHBB', 8 << 24 | at % 99, at % 65536,
+    cqe = bytes(54) + bytes([vendor, syndrome]) + struct.pack('>IHBB', 8 << 24 | at % 99,
+                                                              at % 65536,
                                                             0, 0xd3)
     return ['mlx5: node-7: got completion with error:'] + dwords(cqe)
 
@@ -207,11 +209,12 @@ def test_long_log(_bench):
         with tempfile.TemporaryFile() as out:
             used = run_long(args, piece, count, out)
             out.seek(0)
-            # One a line; all of them at once would be in this process's memory, and so in the next's.
+            # One a line: all at once would be in this process's memory, and so in the next's.
             found = sum(line.startswith(b'  {') for line in out) if args == ['--json'] else None
         seconds, gigabytes = used.ru_utime + used.ru_stime, len(piece) * count / 1e9
         print(f'# {"".join(args) or "text"}: {gigabytes:.2f} GB: {seconds:.2f} s of CPU, '
-              f'{seconds / gigabytes:.2f} s/GB, {used.ru_maxrss / 1024:.1f} MB of memory', flush=True)
+              f'{seconds / gigabytes:.2f} s/GB, {used.ru_maxrss / 1024:.1f} MB of memory',
+              flush=True)
         check(found is None or each > 100 and found == each * count,
               f'not {each} * {count} found')
         check(seconds / gigabytes < SECONDS_PER_GB, 'too slow')

@@ -85,7 +85,7 @@ class Bench:
         check(err.count('\n') == 1 and not out, f'{args}: more than one line\n{out}{err}')
 
     def check_trace(self):
-        """The trace has no finding: nothing was posted that a ConnectX takes but nobody should post."""
+        """The trace has no finding, of what a ConnectX takes but nobody should post."""
         with open(self.trace.name, encoding='ascii') as trace:
             findings = [line for line in trace if ' lint: ' in line]
         check(not findings, f'{len(findings)} findings, the first ones:\n' + ''.join(findings[:5]))

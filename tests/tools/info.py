@@ -18,7 +18,8 @@ def device_of(bench, **more):
 
 def test_text(bench):
     out, _ = bench.run(INFO)
-    for text in 'mlx5_0\n', 'libmlx5 drives this device', 'InfiniBand', 'max_qp', 'feature', 'GID 0':
+    for text in ('mlx5_0\n', 'libmlx5 drives this device', 'InfiniBand', 'max_qp', 'feature',
+                 'GID 0'):
         check(text in out, f'{text} is not in\n{out}')
 
 

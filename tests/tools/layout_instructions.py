@@ -18,8 +18,9 @@ COMPILER = sys.argv[2] if len(sys.argv) > 2 else None
 README = pathlib.Path(__file__).resolve().parents[2] / 'README.md'
 SLACK = {'gcc': 1.10, 'clang': 1.15}
 
-IN_ORDER = ['list_1', 'list_4', 'list_5', 'list_8', 'list_31', 'list_32', 'list_33', 'list_48', 'list_32_two_keys',
-            'interleaved_1', 'interleaved_4', 'interleaved_31', 'interleaved_32']
+IN_ORDER = ['list_1', 'list_4', 'list_5', 'list_8', 'list_31', 'list_32', 'list_33', 'list_48',
+            'list_32_two_keys', 'interleaved_1', 'interleaved_4', 'interleaved_31',
+            'interleaved_32']
 IN_DISORDER = ['list_4_shuffled', 'list_32_shuffled', 'interleaved_32_shuffled']
 LAYOUTS = IN_ORDER + IN_DISORDER + ['list_16', 'pages_4', 'pages_32']
 
@@ -28,8 +29,10 @@ CONFIGURED, MAPPED_FIRST, CHECKED, CHECKED_IN_DISORDER = 0.75, 0.9, 2.0, 4.0
 OF_LIBMLX5 = {
     'bunsen': dict.fromkeys(LAYOUTS, CONFIGURED),
     'bunsen_map': dict.fromkeys(IN_ORDER + IN_DISORDER, MAPPED_FIRST),
-    # Of two keys there is twice the memory to look for; a list that fits one request is made as SGEs, too.
-    'create': {**dict.fromkeys(IN_ORDER, CHECKED), **dict.fromkeys(IN_DISORDER, CHECKED_IN_DISORDER),
+    # Of two keys there is twice the memory to look for; a list that fits one request is made as
+    # SGEs, too.
+    'create': {**dict.fromkeys(IN_ORDER, CHECKED),
+               **dict.fromkeys(IN_DISORDER, CHECKED_IN_DISORDER),
                'list_32_two_keys': 2.2, 'list_16': 2.3},
 }
 
@@ -61,7 +64,8 @@ def test_parts_of_libmlx5(bench):
         return
     rows = measure(bench, LAYOUTS)
     check(set(rows) == set(LAYOUTS), rows)
-    check_shares([(rows[op][column]['instructions'] / rows[op]['libmlx5']['instructions'] / limit, f'{op}, {column}')
+    check_shares([(rows[op][column]['instructions'] / rows[op]['libmlx5']['instructions'] / limit,
+                   f'{op}, {column}')
                   for column, limits in OF_LIBMLX5.items() for op, limit in limits.items()])
 
 
@@ -71,11 +75,12 @@ def test_known_layouts(bench):
     rows = measure(bench, [*KNOWN, 'send_new'])
     new = rows['send_new']
     check_shares([(rows[op]['bunsen']['instructions'] / limit, op) for op, limit in KNOWN.items()] +
-                 [(new['bunsen']['instructions'] / new['libmlx5']['instructions'] / SENT_NEW, 'send_new')])
+                 [(new['bunsen']['instructions'] / new['libmlx5']['instructions'] / SENT_NEW,
+                   'send_new')])
 
 
 def test_libmlx5_is_what_it_was(bench):
-    """The peer that all is measured by: as its authors compiled it, so one figure, and a wide margin."""
+    """libmlx5, by which all is measured, as its authors compiled it: a figure, a wide margin."""
     check(300 < measure(bench, ['list_32'])['list_32']['libmlx5']['instructions'] < 1500, 'list_32')
 
 
@@ -84,7 +89,8 @@ def test_readme_says_these_limits(_bench):
     text = README.read_text(encoding='utf-8')
     for pattern, limit in [(r'at most (\d+) % of libmlx5', round(100 * CONFIGURED)),
                            (r'checked once, in at most (\d) times', round(CHECKED)),
-                           (r'in another order than that of memory (\d) times', round(CHECKED_IN_DISORDER))]:
+                           (r'in another order than that of memory (\d) times',
+                            round(CHECKED_IN_DISORDER))]:
         said = re.search(pattern, text)
         check(said and int(said[1]) == limit, f'{pattern}: {limit}')
 

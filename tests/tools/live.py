@@ -19,209 +19,10 @@ import tempfile
 
 import corefile
 from harness import DEADLINE_S, check, main
+from live_rig import (DUMP, LIBRARIES, PROGRAM, SCHEMA, UNITS, Program, complains, look, numbers,
+                      of, run, states)
 
-DUMP, PROGRAM, SCHEMA, *LIBRARIES = sys.argv[1:]  # libraries with sanitizers need programs with them
-UNIT, UNITS, SGES = 16, 1024, 3  # as in live_program.c
 REGISTRY = b'BSNqueue\3\0\0\0'
-
-
-class Program:
-    """A live_program that was started, and does what it is told."""
-
-    def __init__(self, bench, program=PROGRAM, **more):
-        more.setdefault('BSN_REGISTRY', '1')
-        env = {key: value for key, value in os.environ.items()
-               if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
-        self.process = subprocess.Popen([program], env={**env, **more}, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        bench.started.append(self.process)
-        self.pid = self.process.pid
-        said = [int(word) for word in self.process.stdout.readline().split()]
-        check(len(said) == 6, 'live_program does not start')
-        self.qp, self.peer, self.source, self.target, self.ring, self.slots = said
-
-    def begin(self, *words):
-        self.process.stdin.write(' '.join(map(str, words)) + '\n')
-        self.process.stdin.flush()
-
-    def done(self):
-        said = self.process.stdout.readline()
-        check(said == 'done\n', f'live_program said {said!r}')
-
-    def do(self, *lines):
-        for line in lines:
-            self.begin(line)
-            self.done()
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=DEADLINE_S)
-
-
-def run(*args):
-    return subprocess.run([DUMP, *map(str, args)], capture_output=True, text=True, check=False,
-                          timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
-
-
-def look(*args, status=0):
-    """The report."""
-    done = run('--json', *args)
-    check(done.returncode == status, f'{done.returncode}: {done.stderr}{done.stdout}')
-    return json.loads(done.stdout)
-
-
-def complains(text, *args, status=1):
-    done = run('--json', *args)
-    check(done.returncode == status, f'{done.returncode}, not {status}: {done.stderr}')
-    check(text in done.stderr and done.stderr.count('\n') == 1, f'{done.stderr!r}, not {text!r}')
-
-
-def of(report, queue, kind=None):
-    return [record for record in report['records'] if record.get('ring') == queue and
-            kind in (None, record['kind'])]
-
-
-def states(report, queue):
-    return [record['fields']['state'] for record in of(report, queue)]
-
-
-def is_write(program, record):
-    """Checks that a WQE has everything that live_program derives from its number; returns the number."""
-    fields = record['fields']
-    n = (fields['raddr.raddr'] - program.target) // UNIT
-    check(0 <= n < UNITS and record['opcode_name'] == 'RDMA_WRITE', record)
-    count = 1 + n % SGES
-    for i in range(count):
-        at = f'data[{i}]' if i else 'data'
-        check(fields[f'{at}.addr'] == program.source + n * UNIT + i, record)
-        check(fields[f'{at}.byte_count'] == 1 + (n + i) % UNIT, record)
-    check(f'data[{count}].addr' not in fields and fields['ctrl.ds'] == 2 + count, record)
-    check(record['slot'] == record['wqe_index'] % program.slots, record)
-    return n
-
-
-def numbers(program, report):
-    return [is_write(program, record) for record in of(report, 'send queue')]
-
-
-# -- a process that stands still -------------------------------------------------------------------
-
-def test_what_is_outstanding(bench):
-    program = Program(bench)
-    program.do('write 3', 'ring', 'step', 'poll', 'write 2', 'ring', 'write 4')
-    report = look('-p', program.pid)
-    check(numbers(program, report) == list(range(3, 9)), report)
-    check(states(report, 'send queue') == ['outstanding'] * 2 + ['not rung'] * 4, report)
-    check(not report['unread'], report)
-    for record in report['records']:
-        check(record['qpn'] == program.qp and record['transport'] == 'RC', record)
-        check(record['file'] == f'process {program.pid} (live_program)', record)
-        check(record['source'] == 'process', record)
-
-
-def test_a_ring_that_came_round(bench):
-    program = Program(bench)
-    for _ in range(40):
-        program.do('write 7', 'ring', 'step', 'poll')
-    program.do('write 16', 'ring')
-    report = look('-p', program.pid)
-    check(numbers(program, report) == list(range(280, 296)), report)
-
-
-def test_completions_that_nobody_polled(bench):
-    program = Program(bench)
-    program.do('write 5', 'ring', 'step', 'poll', 'write 3', 'ring', 'step')
-    report = look('-p', program.pid)
-    cqes = of(report, 'completion queue', 'cqe')
-    check([record['wqe_index'] for record in cqes] ==
-          [record['wqe_index'] for record in of(report, 'send queue')], report)
-    check([record['slot'] for record in cqes] == [5, 6, 7], report)
-    check(states(report, 'completion queue') == ['not polled'] * 3, report)
-    program.do('poll')
-    complains('nothing in the 7 queues', '-p', program.pid)
-
-
-def test_a_completion_queue_that_came_round(bench):
-    program = Program(bench)
-    for _ in range(52):
-        program.do('write 10', 'ring', 'step', 'poll')
-    program.do('write 4', 'ring', 'step')
-    report = look('-p', program.pid)
-    slots = [record['slot'] for record in of(report, 'completion queue')]
-    check(slots == [520 % 512 + i for i in range(4)], report)
-
-
-def test_receives(bench):
-    program = Program(bench)
-    program.do('recv 3', 'srecv 2')
-    report = look('-p', program.pid)
-    for queue, slots in (('receive queue', [0, 1, 2]), ('shared receive queue', [0, 1])):
-        records = of(report, queue, 'wqe')
-        check([record['slot'] for record in records] == slots, report)
-        for record in records:
-            check(record['fields']['data.addr'] == program.target, record)
-            check(record['fields']['data.byte_count'] == 64, record)
-            check(record['fields']['state'] == 'posted', record)
-
-
-def test_one_qp(bench):
-    program = Program(bench)
-    program.do('write 2', 'ring', 'recv 1', 'srecv 1')
-    report = look('-p', program.pid, '--qp', hex(program.qp))
-    check(numbers(program, report) == [0, 1] and len(report['records']) == 2, report)
-    report = look('-p', program.pid, '--qp', program.peer)
-    check([record['ring'] for record in report['records']] == ['receive queue'], report)
-    complains(f'lists no QP 0xabc, but 0x{program.qp:x}, 0x{program.peer:x}', '-p', program.pid,
-              '--qp', '0xabc')
-
-
-def test_a_qp_with_its_shared_receive_queue(bench):
-    program = Program(bench)
-    program.do('write 2', 'ring', 'recv 1', 'srecv 3', 'share')
-    said = run('-p', program.pid, '--qp', '0xabc').stderr
-    user = int(re.findall(r'0x[0-9a-f]+', said)[-1], 16)
-    check(user not in (program.qp, program.peer), said)
-    report = look('-p', program.pid, '--qp', user)
-    check([record['ring'] for record in report['records']] == ['shared receive queue'] * 3, report)
-
-
-def test_why_a_qp_failed(bench):
-    program = Program(bench)
-    program.do('bad', 'step', 'poll', 'write 1', 'ring', 'step')
-    report = look('-p', program.pid)
-    first = [record for record in report['records'] if record['kind'] == 'status']
-    check(len(first) == 1 and first[0]['qpn'] == program.qp, report)
-    check(first[0]['syndrome'] == 0x13 and first[0]['vendor_syndrome'] == 0x88, report)
-    check(first[0]['wqe_index'] == 0 and first[0]['side'] == 'requester', report)
-    check(first[0]['cause'], report)
-    errors = of(report, 'completion queue', 'error_cqe')
-    check([record['syndrome'] for record in errors] == [5], report)
-
-
-def test_a_qp_that_is_gone(bench):
-    program = Program(bench)
-    program.do('write 2', 'ring', 'recv 1', 'reset')
-    report = look('-p', program.pid)
-    check([record['qpn'] for record in report['records']] == [program.peer], report)
-
-
-def test_a_damaged_wqe_is_no_wqe(bench):
-    program = Program(bench)
-    program.do('write 4', 'ring', 'damage')
-    report = look('-p', program.pid)
-    check(numbers(program, report) == [0, 1, 2], report)
-    check('slot 4 has no WQE of the index 4' in str(report['unread']), report)
-
-
-def test_the_verbs_path(bench):
-    program = Program(bench, BSN_PATH='verbs')
-    program.do('write 2', 'ring')
-    report = look('-p', program.pid, status=1)
-    check(not report['records'] and len(report['unread']) == 2, report)
-    check('on the verbs path' in report['unread'][0]['why'], report)
-    program.do('step', 'poll', 'bad', 'step', 'poll')
-    report = look('-p', program.pid)
-    check([record['kind'] for record in report['records']] == ['status'], report)
 
 
 # -- a process that goes on ------------------------------------------------------------------------
@@ -451,9 +252,9 @@ def test_a_static_library_without_what_is_not_called(_bench):
         program = pathlib.Path(folder) / 'static'
         source = ('#include <stdio.h>\nconst char *bsn_error_text(void);\n'
                   'int main(void) { puts(bsn_error_text()); fflush(stdout); return getchar(); }')
-        subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections', '-s',
-                        LIBRARIES[1], '-libverbs', '-lmlx5', '-lpthread'], input=source.encode(),
-                       check=True)
+        subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections',
+                        '-s', LIBRARIES[1], '-libverbs', '-lmlx5', '-lpthread'],
+                       input=source.encode(), check=True)
         with other(program) as pid:
             complains('uses Bunsen, but lists no queues', '-p', pid)
     return None
@@ -509,7 +310,8 @@ def test_each_way_to_print_it(bench):
     check(len(brief) == count and brief[-1].endswith('  posted'), brief)
     check(sum(line.endswith('  not rung') for line in brief) == 1, brief)
     text = run('-p', program.pid).stdout
-    check(text.count(f'of a send queue of {program.slots} slots') == 6 and 'outstanding' in text, text)
+    check(text.count(f'of a send queue of {program.slots} slots') == 6 and 'outstanding' in text,
+          text)
     page = run('--html', '-p', program.pid).stdout
     for words in (f'send queue 0x{program.qp:x}', 'producer at slot 14', 'shared receive queue'):
         check(words in page, f'{words}: {page}')
@@ -528,7 +330,7 @@ def test_a_core_file_says_the_same(bench):
 
 
 def dumped_by_default(_start, rights, offset, name):
-    """As the kernel's filter 0x33: anonymous memory, what was written to, and headers of ELF files."""
+    """As the kernel's filter 0x33: anonymous memory, what was written, headers of ELF files."""
     if rights[1] == 'w' or not name.startswith('/'):
         return None
     return corefile.PAGE if not offset else 0
@@ -619,7 +421,7 @@ def test_gcore(bench):
 
 
 def test_a_core_file_of_another_program(_bench):
-    """Memory without a file that was not dumped does not mean that Bunsen is missing from the core."""
+    """Anonymous memory that was not dumped does not mean that the core has no Bunsen."""
     with other('sh', '-c', 'echo; read x') as pid, tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'core'
         corefile.write(pid, path, dumped_by_default, -1)

@@ -3,7 +3,7 @@
  * A program that wqe-dump looks at. It has two QPs of a passive software ConnectX, connected to
  * each other. It executes lines of standard input, and answers each with a line.
  *
- *	write N   appends N WRITEs of the first QP; the n-th ever has everything about it derived from n
+ *	write N   appends N WRITEs of the first QP; all about the n-th ever is derived from n
  *	ring      publishes them
  *	step      the device executes what was published
  *	poll      until the CQ is empty
@@ -49,7 +49,7 @@ static void must(int err, const char *what)
 
 #define MUST(call) must(call, #call)
 
-/* -- what it has -------------------------------------------------------------------------------- */
+/* -- what it has ------------------------------------------------------------------------------- */
 
 static void make_qp(int end)
 {
@@ -84,7 +84,7 @@ static void set_up(void)
 		MUST(bsn_qp_connect(my.qp[end], &address[!end], NULL));
 }
 
-/* -- what it does ------------------------------------------------------------------------------- */
+/* -- what it does ------------------------------------------------------------------------------ */
 
 static int write_one(uint32_t rkey)
 {

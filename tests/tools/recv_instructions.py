@@ -16,18 +16,20 @@ PERF = sys.argv[1]
 HAS_LIMITS = sys.argv[2] == 'gcc'
 MANY = (sys.argv[3:] or ['4'])[0]
 
-# Those of tests/engine/limits.py, and a tenth: what a CQE of a session costs more than a whole one, and a receive of many
-# QPs in turn, in batches of 16. The last of the waits is for a number that the compiler does not know.
+# Those of tests/engine/limits.py, and a tenth: what a CQE of a session costs more than a whole one,
+# and a receive of many QPs in turn, in batches of 16. The last of the waits is for a number that
+# the compiler does not know.
 DIFFERENCES = {'expand': 33, 'expand_one': 33, 'wait': 1, 'wait_hidden': 10}
 POSTS_IN_TURN = 26
-# On one QP beside a send and its receive: more by the sums, and less by half of the bus. On a few QPs there are
-# empty rings to look at, too.
+# On one QP beside a send and its receive: more by the sums, and less by half of the bus. On a few
+# QPs there are empty rings to look at, too.
 MESSAGE_MORE, MESSAGE_MORE_OF_MANY = 150, 180
 
 
 def over_limits(size):
     check(set(size['differences']) == set(DIFFERENCES), size)
-    over = [f'{name}: {count}, limit {DIFFERENCES[name]}' for name, count in size['differences'].items()
+    over = [f'{name}: {count}, limit {DIFFERENCES[name]}'
+            for name, count in size['differences'].items()
             if count > DIFFERENCES[name]]
     trips = {by: trip['instructions'] for by, trip in size['trips'].items()}
     limit = MESSAGE_MORE if size['qps'] == 1 else MESSAGE_MORE_OF_MANY
@@ -38,7 +40,8 @@ def over_limits(size):
 
 def test_limits(bench):
     """On one QP, and on many."""
-    out, _ = bench.run(PERF, 'recv', '--rounds', '2', '--instructions', '--json', '--qps', f'1,{MANY}', SOFTCX_TRACE='')
+    out, _ = bench.run(PERF, 'recv', '--rounds', '2', '--instructions', '--json', '--qps',
+                       f'1,{MANY}', SOFTCX_TRACE='')
     lone, many = json.loads(out)['sizes']
     rows = {row['op']: row for row in many['rows']}
     over = [f'{size["qps"]} QPs: {what}' for size in (lone, many) for what in over_limits(size)]
@@ -51,8 +54,9 @@ def test_limits(bench):
 
 
 def test_a_message_asks_less_of_the_bus_than_a_send(bench):
-    """What the device asks of the bus, on one QP and on many; times differ by less than the noise."""
-    out, _ = bench.run(PERF, 'recv', '--rounds', '2', '--json', '--qps', f'1,{MANY}', SOFTCX_TRACE='')
+    """What the device asks of the bus, on one QP and on many; times differ less than the noise."""
+    out, _ = bench.run(PERF, 'recv', '--rounds', '2', '--json', '--qps', f'1,{MANY}',
+                       SOFTCX_TRACE='')
     for size in json.loads(out)['sizes']:
         bus = {by: trip['bus_requests'] for by, trip in size['trips'].items()}
         check(bus['message'] < min(bus['ibv'], bus['send']), f'{size["qps"]} QPs: {bus}')

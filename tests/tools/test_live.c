@@ -65,7 +65,7 @@ static uint64_t address(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-/* -- the process -------------------------------------------------------------------------------- */
+/* -- the process ------------------------------------------------------------------------------- */
 
 static void turn_generation(void)
 {
@@ -196,7 +196,7 @@ static void begin(void (*const *happens)(void))
 	plan.reads = plan.waits = 0;
 }
 
-/* -- in the place of wqe-dump's own, by the linker ---------------------------------------------- */
+/* -- in the place of wqe-dump's own, by the linker --------------------------------------------- */
 
 int __wrap_target_open_process(struct target *target, long pid);
 bool __wrap_target_wait(struct target *target, int ms);
@@ -217,7 +217,7 @@ bool __wrap_target_wait(struct target *target, int ms)
 	return !target->has_ended;
 }
 
-/* -- what is shown ------------------------------------------------------------------------------ */
+/* -- what is shown ----------------------------------------------------------------------------- */
 
 static uint64_t field(const struct record *record, const char *name)
 {
@@ -293,7 +293,7 @@ static void look_at_each_moment(void (*const *happens)(void), void (*check)(void
 			}
 }
 
-/* -- cases -------------------------------------------------------------------------------------- */
+/* -- cases ------------------------------------------------------------------------------------- */
 
 static void one_of_them_is_shown(void)
 {

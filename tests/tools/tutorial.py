@@ -37,16 +37,19 @@ SLACK = 0.05
 
 
 def instructions(step):
-    """What a message costs: to post it, and to poll its completion. Symbols are looked up before."""
+    """What it costs to post a message, and to poll its completion, with symbols looked up."""
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run([SOFTCX, 'run', '--passive', '--fabric', f'tutorial-{os.getpid()}', '--',
                         'valgrind', '--tool=callgrind',
-                        f'--callgrind-out-file={out.name}', '--toggle-collect=step_*', PROGRAM, step],
+                        f'--callgrind-out-file={out.name}', '--toggle-collect=step_*', PROGRAM,
+                        step],
                        env={**os.environ, 'LD_BIND_NOW': '1'},
                        capture_output=True, timeout=100, check=True)
-        listing = subprocess.run(['callgrind_annotate', '--auto=no', '--inclusive=yes', '--threshold=100', out.name],
+        listing = subprocess.run(['callgrind_annotate', '--auto=no', '--inclusive=yes',
+                                  '--threshold=100', out.name],
                                  capture_output=True, text=True, timeout=60, check=True).stdout
-    return [int(re.search(rf'^ *([\d,]+) .*tutorial\.c:step_{what}_', listing, re.MULTILINE)[1].replace(',', ''))
+    return [int(re.search(rf'^ *([\d,]+) .*tutorial\.c:step_{what}_', listing,
+                          re.MULTILINE)[1].replace(',', ''))
             / MESSAGES for what in ('post', 'poll')]
 
 
@@ -72,12 +75,14 @@ def check_figures():
     old, new = ([re.findall(r'[\d.]+(?= \|)', line) for line in text.split('\n')]
                 for text in (TEXT.partition(BEGIN)[2].partition(END)[0], table()))
     return [f'{was} is {now}' for was, now in zip(old, new)
-            if len(was) != len(now) or any(abs(float(a) - float(b)) > SLACK * float(b) for a, b in zip(was, now))
+            if len(was) != len(now)
+            or any(abs(float(a) - float(b)) > SLACK * float(b) for a, b in zip(was, now))
             ] + ([] if len(old) == len(new) else ['rows are missing'])
 
 
 if COMPILER == '--write':
     counted = table()
-    PATH.write_text(re.sub(f'(?s)(?<={BEGIN}).*(?={END})', lambda _: counted, TEXT), encoding='utf-8')
+    PATH.write_text(re.sub(f'(?s)(?<={BEGIN}).*(?={END})', lambda _: counted, TEXT),
+                    encoding='utf-8')
 else:
     sys.exit(tap.report_checks(globals()))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compares the kernel's definitions of segments and CQEs with ours: compiles and runs test_kernel.c with
-the structures of the installed kernel headers. Speaks TAP.
+"""Compares the kernel's definitions of segments and CQEs with ours: compiles and runs test_kernel.c
+with the structures of the installed kernel headers. Speaks TAP.
 
 usage: kernel.py TEST_KERNEL_C LIBRARY FLAG...
 """

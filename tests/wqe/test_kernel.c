@@ -5,14 +5,9 @@
  * kernel's field.
  */
 #include <endian.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "bsn_decode.h"
 #include "kernel_structs.h"
 #include "random.h"
@@ -32,7 +27,7 @@ enum { ROUNDS = 200 };
 
 #define SAME(ours, theirs) assert_true((uint64_t)(ours) == (uint64_t)(theirs))
 
-/* -- segments ----------------------------------------------------------------------------------- */
+/* -- segments ---------------------------------------------------------------------------------- */
 
 static void fast_registration(void **state)
 {
@@ -161,7 +156,7 @@ static void ethernet(void **state)
 	}
 }
 
-/* -- CQEs --------------------------------------------------------------------------------------- */
+/* -- CQEs -------------------------------------------------------------------------------------- */
 
 static void packet(void **state)
 {

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Compares the table of operations with words, with bytes that others built, and with itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "hexfile.h"
 #include "places.h"
 #include "segments.h"
 
 static const char *golden_folder;
 
-/* -- what a WQE has, in words ------------------------------------------------------------------- */
+/* -- what a WQE has, in words ------------------------------------------------------------------ */
 
 #define ON(transport, opcode, modifier, vector, words_)                                            \
 	{                                                                                          \
@@ -109,7 +105,7 @@ static void operations_have_these_segments(void **state)
 	}
 }
 
-/* -- bytes that others built -------------------------------------------------------------------- */
+/* -- bytes that others built ------------------------------------------------------------------- */
 
 static const struct {
 	const char *file, *words;
@@ -173,7 +169,7 @@ static void golden_wqes_have_these_segments(void **state)
 	}
 }
 
-/* -- the decoder -------------------------------------------------------------------------------- */
+/* -- the decoder ------------------------------------------------------------------------------- */
 
 /* A WQE of nothing but its head. */
 static void make_head(uint8_t *bytes, const struct bsn_wqe_op *op, uint32_t opmod, uint32_t ds,
@@ -248,7 +244,7 @@ static void the_decoder_takes_what_the_table_says(void **state)
 	}
 }
 
-/* -- the table ---------------------------------------------------------------------------------- */
+/* -- the table --------------------------------------------------------------------------------- */
 
 static void every_opcode_that_has_a_name_has_a_row(void **state)
 {

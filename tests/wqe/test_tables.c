@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What must hold for every table, whatever it describes. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
+#include "../unit.h"
 #include "bsn_cmd.h"
 #include "bsn_decode.h"
 #include "random.h"
@@ -334,8 +331,8 @@ static const struct {
 	{ &bsn_cmd_vport_desc, { 0 }, { 0x7ff00000, UINT32_MAX } },
 	{ &bsn_vport_state_desc,
 	  { 0 },
-	  { [1] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    0x0fff0000, UINT32_MAX } },
+	  { [1] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+	    UINT32_MAX, 0x0fff0000, UINT32_MAX } },
 	{ &bsn_vport_address_desc,
 	  { 0 },
 	  { [4] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 0x0000f000, 0x00000fff,

@@ -18,13 +18,13 @@ const char *connect_error(void);
 /* connect_fail - sets that text, for functions of the same manner; returns -error */
 int connect_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* connect_listen - a TCP socket that listens on @service, a port number or name, on all addresses */
+/* connect_listen - a TCP socket that listens on @service, a port or its name, on all addresses */
 int connect_listen(const char *service, int *listener);
 
 /* connect_accept - the first peer that comes */
 int connect_accept(int listener, int timeout_ms, int *peer);
 
-/* connect_to - a connection to @host; tries again, until the deadline, while nobody listens there */
+/* connect_to - a connection to @host; tries until the deadline, while nobody listens there */
 int connect_to(const char *host, const char *service, int timeout_ms, int *peer);
 
 /* connect_swap - sends @size bytes and takes as many; both ends call it with the same size */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How two programs connect a queue pair by the RDMA connection manager, with deadlines: it finds the
- * device, its port and the path by IP address, and swaps the queue pairs' numbers. To be lifted with
- * connect.c, whose error text it uses.
+ * How two programs connect a queue pair by the RDMA connection manager, with deadlines: it finds
+ * the device, its port and the path by IP address, and swaps the queue pairs' numbers. To be lifted
+ * with connect.c, whose error text it uses.
  *
  *	server                          client
  *	connect_cm_listen()
@@ -13,8 +13,8 @@
  *	connect_cm_accept()
  *
  * After the last of them on either side the QP is up: bsn_device_attach() and bsn_qp_attach() come
- * right after rdma_create_qp(). All return 0 or -errno; connect_error() has the words. What fails is
- * closed by connect_cm_close(), at any stage.
+ * right after rdma_create_qp(). All return 0 or -errno; connect_error() has the words. What fails
+ * is closed by connect_cm_close(), at any stage.
  */
 #ifndef CONNECT_CM_H
 #define CONNECT_CM_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Many peers through few initiators: each of 64 workers has a counter, and they are all raised by 8
- * initiators. One worker is gone when its turn comes; nobody else notices. All of it is in one process,
- * so the workers are targets of its own. It runs on plain verbs, too, where a worker has to accept whoever
- * connects to it.
+ * initiators. One worker is gone when its turn comes; nobody else notices. All of it is in one
+ * process, so the workers are targets of its own. It runs on plain verbs, too, where a worker has
+ * to accept whoever connects to it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many processes, each of which writes to all: they say their targets' addresses by PMIx under a launcher, as
+ * Many processes, each of which writes to all: they say their targets' addresses by PMIx under a
+ * launcher, as
  *
  *	mpirun -n 8 dc_ranks
  *
- * or are started by "dc_ranks N". Each has a row of numbers, of which every process writes one through a pool of few
- * initiators, and looks at the end that all are there.
+ * or are started by "dc_ranks N". Each has a row of numbers, of which every process writes one
+ * through a pool of few initiators, and looks at the end that all are there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,8 @@ static int write_all(struct rank *r)
 			struct bsn_remote row = r->places[begun].row;
 
 			row.addr += r->ranks.rank * sizeof(uint64_t);
-			err = bsn_write(r->peers[begun], &local, &row, begun, BSN_F_SIGNALED | BSN_F_RING);
+			err = bsn_write(r->peers[begun], &local, &row, begun,
+					BSN_F_SIGNALED | BSN_F_RING);
 			begun += !err;
 		}
 		got = err && err != -EAGAIN ? -1 : poll(r);
@@ -166,7 +168,8 @@ int main(int argc, char **argv)
 	struct rank r = { 0 };
 	int status;
 
-	if (argc > 1 ? ranks_start(&r.ranks, (unsigned)strtoul(argv[1], NULL, 0)) : ranks_join(&r.ranks)) {
+	if (argc > 1 ? ranks_start(&r.ranks, (unsigned)strtoul(argv[1], NULL, 0))
+		     : ranks_join(&r.ranks)) {
 		say("alone", ranks_error());
 		fprintf(stderr, "usage: mpirun -n N dc_ranks, or dc_ranks N\n");
 		return 1;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many peers through few initiators, in two processes: one has 16 workers, each of them a target and a
- * counter; the other raises them all, through 4 initiators.
+ * Many peers through few initiators, in two processes: one has 16 workers, each of them a target
+ * and a counter; the other raises them all, through 4 initiators.
  *
  *	dc_workers PORT         has the workers, until the other one is done
  *	dc_workers PORT HOST    goes to them
  *
- * It is the same on a device that has DC and on plain verbs, where the workers' process has to accept who
- * connects to them. What is swapped goes over TCP: connect.c.
+ * It is the same on a device that has DC and on plain verbs, where the workers' process has to
+ * accept who connects to them. What is swapped goes over TCP: connect.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void must(int err, const char *(*why)(void))
 	}
 }
 
-/* -- the workers -------------------------------------------------------------------------------- */
+/* -- the workers ------------------------------------------------------------------------------- */
 
 static void serve(int peer, struct bsn_dct **dct)
 {
@@ -68,7 +68,7 @@ static void work(struct bsn_device *dev, int peer, struct bsn_mr *mem)
 	printf("%d workers were raised %llu times\n", WORKERS, sum);
 }
 
-/* -- who raises them ---------------------------------------------------------------------------- */
+/* -- who raises them --------------------------------------------------------------------------- */
 
 /* Return: how many requests are done. */
 static unsigned complete(struct bsn_dc_pool *pool)
@@ -89,8 +89,8 @@ static unsigned complete(struct bsn_dc_pool *pool)
 	return requests;
 }
 
-static void raise_all(struct bsn_dc_pool *pool, struct bsn_ep **ep, const struct bsn_remote *counters,
-		      const struct bsn_mr *mem)
+static void raise_all(struct bsn_dc_pool *pool, struct bsn_ep **ep,
+		      const struct bsn_remote *counters, const struct bsn_mr *mem)
 {
 	const struct bsn_sge old = bsn_sge_of(mem, 0, sizeof(uint64_t));
 	unsigned done = 0;

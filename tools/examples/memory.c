@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Three ways to memory that a request may use: a buffer, from the best source there is or from one of the
- * program's own; a slab of small buffers; and whatever malloc() gave, through a cache of registrations.
+ * Three ways to memory that a request may use: a buffer, from the best source there is or from one
+ * of the program's own; a slab of small buffers; and whatever malloc() gave, through a cache of
+ * registrations.
  */
 #include <errno.h>
 #include <stdio.h>

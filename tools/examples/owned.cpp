@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// C++17: objects with owners, refusals as exceptions, and a data path that is the same as in C. One queue
-// pair sends a hundred numbers to another, which adds them up.
+// C++17: objects with owners, refusals as exceptions, and a data path that is the same as in C. One
+// queue pair sends a hundred numbers to another, which adds them up.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -16,7 +16,8 @@ void must(int err)
 		throw std::runtime_error(bsn_error_text());
 }
 
-// What destroys an object says -EBUSY while something still needs it: owners go in the order of need.
+// What destroys an object says -EBUSY while something still needs it: owners go in the order of
+// need.
 template <auto destroy> struct destroyer {
 	template <typename T> void operator()(T *object) const { destroy(object); }
 };

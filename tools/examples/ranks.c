@@ -49,7 +49,7 @@ static __attribute__((format(printf, 2, 3))) int fail(int error, const char *for
 	return -error;
 }
 
-/* -- of one machine ------------------------------------------------------------------------------ */
+/* -- of one machine ---------------------------------------------------------------------------- */
 
 static void end_all(struct ranks *ranks)
 {
@@ -166,7 +166,8 @@ int ranks_start(struct ranks *ranks, unsigned count)
 		if (!pid)
 			return become(ranks, r, starter);
 		if (pid < 0) {
-			const int err = fail(errno, "process %u cannot be started: %s", r, strerror(errno));
+			const int err =
+				fail(errno, "process %u cannot be started: %s", r, strerror(errno));
 
 			end_all(ranks);
 			return err;
@@ -190,7 +191,7 @@ static int end_local(struct ranks *ranks, int status)
 	return status;
 }
 
-/* -- of a launcher ------------------------------------------------------------------------------- */
+/* -- of a launcher ----------------------------------------------------------------------------- */
 
 #ifdef HAVE_PMIX
 
@@ -207,9 +208,11 @@ static int join(struct ranks *ranks)
 	pmix_proc_t job;
 	pmix_status_t status;
 
-	/* Without a server PMIx_Init() looks for one for a while, and then says that there is none. */
+	/* Without a server PMIx_Init() looks for one for a while, then says that there is none. */
 	if (!getenv("PMIX_RANK") || !getenv("PMIX_NAMESPACE"))
-		return fail(ENOTCONN, "no launcher started this: use mpirun, or another one that speaks PMIx");
+		return fail(
+			ENOTCONN,
+			"no launcher started this: use mpirun, or another one that speaks PMIx");
 	status = PMIx_Init(&self, NULL, 0);
 	if (status != PMIX_SUCCESS)
 		return fail_pmix("the launcher does not answer", status);
@@ -318,7 +321,7 @@ static int end_launched(int status)
 
 #endif
 
-/* -- either ------------------------------------------------------------------------------------- */
+/* -- either ------------------------------------------------------------------------------------ */
 
 int ranks_join(struct ranks *ranks)
 {

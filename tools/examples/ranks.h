@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that do one thing together: who of them this one is, and what each tells all others (addresses of
- * targets, keys of memory). They are started here, or by a launcher that speaks PMIx, as mpirun does. Lift ranks.h and
- * ranks.c into your program; they need nothing else, and libpmix where HAVE_PMIX is set.
+ * Processes that do one thing together: who of them this one is, and what each tells all others
+ * (addresses of targets, keys of memory). They are started here, or by a launcher that speaks PMIx,
+ * as mpirun does. Lift ranks.h and ranks.c into your program; they need nothing else, and libpmix
+ * where HAVE_PMIX is set.
  *
  * All functions return 0 or -errno; ranks_error() then says in words what failed.
  */
@@ -37,7 +38,8 @@ int ranks_exchange(struct ranks *ranks, const void *mine, size_t bytes, void *al
 int ranks_wait(struct ranks *ranks);
 
 /*
- * ranks_end - with what this process ends with: rank 0 of those started here waits for the others, which exit
+ * ranks_end - with what this process ends with: rank 0 of those started here waits for the others,
+ * which exit
  * Return: @status, or 1 if another one failed.
  */
 int ranks_end(struct ranks *ranks, int status);

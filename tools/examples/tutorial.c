@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The steps of engine/doc/tutorial.md, from verbs to Bunsen: all of them, or the one that is named.
- * Each writes MESSAGES words and waits for them, in two functions, step_post_* and step_poll_*, of which
- * callgrind counts the instructions.
+ * Each writes MESSAGES words and waits for them, in two functions, step_post_* and step_poll_*, of
+ * which callgrind counts the instructions.
  */
 #include "tutorial.h"
 
@@ -19,7 +19,7 @@ static __attribute__((noreturn)) void die(const char *what)
 	exit(1);
 }
 
-/* -- 1: verbs ------------------------------------------------------------------------------------ */
+/* -- 1: verbs ---------------------------------------------------------------------------------- */
 
 static STEP int step_post_verbs(struct old *p)
 {
@@ -52,7 +52,7 @@ static STEP int step_poll_verbs(struct old *p)
 	return n < 0 ? n : 0;
 }
 
-/* -- 2: the same queue pair, attached; 3: one of Bunsen's own ----------------------------------- */
+/* -- 2: the same queue pair, attached; 3: one of Bunsen's own ---------------------------------- */
 
 static STEP int step_post_each(struct new_one *p)
 {
@@ -115,7 +115,7 @@ static void close_own(struct new_one *p)
 		die("close");
 }
 
-/* -- 4: one completion and one doorbell for 16 ---------------------------------------------------- */
+/* -- 4: one completion and one doorbell for 16 ------------------------------------------------- */
 
 static STEP int step_post_batch(struct new_one *p)
 {
@@ -125,7 +125,8 @@ static STEP int step_post_batch(struct new_one *p)
 		for (unsigned i = 0; !err && i < BATCH - 1; i++)
 			err = bsn_write(p->ep, &p->local, &p->remote, id, 0);
 		if (!err)
-			err = bsn_write(p->ep, &p->local, &p->remote, id, BSN_F_SIGNALED | BSN_F_RING);
+			err = bsn_write(p->ep, &p->local, &p->remote, id,
+					BSN_F_SIGNALED | BSN_F_RING);
 	}
 	return err;
 }
@@ -144,7 +145,7 @@ static STEP int step_poll_batch(struct new_one *p)
 	return n < 0 ? n : 0;
 }
 
-/* -- 5: the data are in the request ---------------------------------------------------------------- */
+/* -- 5: the data are in the request ------------------------------------------------------------ */
 
 static STEP int step_post_inline(struct new_one *p)
 {
@@ -160,7 +161,7 @@ static STEP int step_post_inline(struct new_one *p)
 	return err;
 }
 
-/* -- 6: the request is encoded once ---------------------------------------------------------------- */
+/* -- 6: the request is encoded once ------------------------------------------------------------ */
 
 static void prepare(struct new_one *p)
 {
@@ -183,12 +184,13 @@ static STEP int step_post_prepared(struct new_one *p)
 		for (unsigned i = 0; !err && i < BATCH - 1; i++)
 			err = bsn_post_prepared(p->ep, &p->prepared, id, 0);
 		if (!err)
-			err = bsn_post_prepared(p->ep, &p->prepared, id, BSN_F_SIGNALED | BSN_F_RING);
+			err = bsn_post_prepared(p->ep, &p->prepared, id,
+						BSN_F_SIGNALED | BSN_F_RING);
 	}
 	return err;
 }
 
-/* -- 7: what came is taken at once ----------------------------------------------------------------- */
+/* -- 7: what came is taken at once ------------------------------------------------------------- */
 
 static STEP int step_poll_many(struct new_one *p)
 {
@@ -205,9 +207,9 @@ static STEP int step_poll_many(struct new_one *p)
 	return n < 0 ? n : 0;
 }
 
-/* -- all of them ---------------------------------------------------------------------------------- */
+/* -- all of them ------------------------------------------------------------------------------- */
 
-/* Under `softcx run --passive` the device works only when it is told to, and nothing of that is counted. */
+/* Under `softcx run --passive` the device works only when told to, and that is not counted. */
 unsigned softcx_step(unsigned max_wqes) __attribute__((weak));
 
 static void let_device_work(void)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two connected queue pairs of the model, and what their CQEs must say. */
+#ifndef TESTS_SOFTCX_PAIR_H
+#define TESTS_SOFTCX_PAIR_H
+
+#include "../unit.h"
+#include "datasheet.h"
+#include "rig.h"
+
+static struct rig rig;
+static int allowed_lint;
+
+static inline int setup(void **state)
+{
+	(void)state;
+	allowed_lint = 0;
+	rig_setup(&rig, IBV_QPT_RC);
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(cx_lint_count(rig.hca), allowed_lint);
+	rig_teardown(&rig);
+	return 0;
+}
+
+/* Executes until nothing is left to do or to wait for. */
+static inline void run(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		cx_step(rig.hca, 0);
+}
+
+static inline void expect_error(struct rig_cq *cq, uint8_t opcode, uint16_t index, uint8_t syndrome,
+				uint8_t vendor)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(cq, &cqe));
+	assert_int_equal(cqe.tail.opcode, opcode);
+	assert_int_equal(cqe.as.err.syndrome, syndrome);
+	assert_int_equal(cqe.as.err.vendor_syndrome, vendor);
+	assert_int_equal(cqe.tail.wqe_counter, index);
+}
+
+static inline void expect_nothing(struct rig_cq *cq)
+{
+	struct bsn_cqe cqe;
+
+	assert_false(rig_poll(cq, &cqe));
+}
+
+static inline void expect_good(struct rig_cq *cq)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(cq, &cqe));
+	assert_true(cqe.tail.opcode <= BSN_CQE_RESP_SEND_INV);
+}
+
+static inline void post(uint32_t opcode, uint32_t rkey, uint32_t lkey, uint32_t len)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, opcode, BSN_CE_ALWAYS);
+	if (opcode != BSN_OPCODE_SEND)
+		rig_raddr(&wqe, rig.buf, rkey);
+	rig_data(&wqe, rig.buf, len, lkey);
+	rig_post(&rig.qp[0], &wqe);
+}
+
+#endif

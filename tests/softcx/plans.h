@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two connected queue pairs, a plan of faults, and a trace. */
+#ifndef TESTS_SOFTCX_PLANS_H
+#define TESTS_SOFTCX_PLANS_H
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../unit.h"
+#include "rig.h"
+
+static struct rig rig;
+static char trace_path[] = "/tmp/nic_faults.XXXXXX";
+
+static inline void start_mode(const char *plan, bool passive)
+{
+	struct cx_config config;
+	int fd;
+
+	strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
+	fd = mkstemp(trace_path);
+	assert_true(fd >= 0);
+	close(fd);
+	rig_config(&config);
+	config.passive = passive;
+	config.fault_plan = plan;
+	config.trace_path = trace_path;
+	rig_open(&rig, &config);
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_create(&rig, &rig.qp[i]);
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
+}
+
+static inline void start(const char *plan)
+{
+	start_mode(plan, true);
+}
+
+static inline int stop(void **state)
+{
+	(void)state;
+	rig_teardown(&rig);
+	unlink(trace_path);
+	return 0;
+}
+
+static inline void write_once(void)
+{
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
+	cx_step(rig.hca, 0);
+}
+
+static inline void expect_good(void)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(&rig.cq[0], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ);
+}
+
+static inline void expect_nothing(void)
+{
+	struct bsn_cqe cqe;
+
+	assert_false(rig_poll(&rig.cq[0], &cqe));
+}
+
+static inline const char *read_trace(void)
+{
+	static char all[1 << 16];
+	int fd = open(trace_path, O_RDONLY);
+	ssize_t len = read(fd, all, sizeof(all) - 1);
+
+	close(fd);
+	assert_true(len >= 0);
+	all[len] = 0;
+	return all;
+}
+
+static inline void expect_in_trace(const char *text)
+{
+	const char *all = read_trace();
+
+	if (!strstr(all, text))
+		fail_msg("'%s' is not in:\n%s", text, all);
+}
+
+#endif

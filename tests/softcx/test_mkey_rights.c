@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What memory keys and windows open, and what is refused: each misuse has its own error. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "mkeys.h"
+#include "nic/hca.h"
+#include "bsn_syndrome.h"
+
+/* -- what is posted ---------------------------------------------------------------------------- */
+
+static enum ibv_wc_status invalidate(struct bench *b, uint32_t key)
+{
+	begin(b, 0);
+	ibv_wr_local_inv(b->ex, key);
+	return finish(b);
+}
+
+/* -- what is not modelled ---------------------------------------------------------------------- */
+
+static char trace_path[] = "/tmp/test_mkeys.XXXXXX";
+
+static int set_up_traced(void **state)
+{
+	struct cx_config config = loopback_config(CX_LINK_IB, true);
+	int fd;
+
+	strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
+	fd = mkstemp(trace_path);
+	assert_true(fd >= 0);
+	close(fd);
+	config.trace_path = trace_path;
+	return set_up_config(state, &config);
+}
+
+static int tear_down_traced(void **state)
+{
+	unlink(trace_path);
+	return tear_down(state);
+}
+
+static bool was_traced(const char *text)
+{
+	static char trace[1 << 16];
+	FILE *file = fopen(trace_path, "r");
+	size_t size;
+
+	assert_non_null(file);
+	size = fread(trace, 1, sizeof(trace) - 1, file);
+	trace[size] = 0;
+	fclose(file);
+	return strstr(trace, text);
+}
+
+/* The vendor syndrome has one number for all these causes; the trace tells them apart. */
+static void the_trace_says_why_a_key_refuses(void **state)
+{
+	struct bench *b = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(b->l->ctx);
+	struct ibv_mr *other = ibv_reg_mr(pd, b->memory, BYTES, ACCESS);
+	struct ibv_mr *local = ibv_reg_mr(b->l->pd, b->memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	const struct {
+		uint32_t rkey;
+		uint64_t addr;
+		const char *text;
+	} cases[] = {
+		{ 0xabcd00, (uintptr_t)b->memory, "key 0xabcd00 does not exist" },
+		{ b->mkey[0]->rkey, 0, "is free: never configured, or invalidated" },
+		{ other->rkey, (uintptr_t)b->memory, "is of PD" },
+		{ local->rkey, (uintptr_t)b->memory,
+		  "has rights 0x1, of ibv_access_flags, not 0x2" },
+		{ b->mr->rkey, (uintptr_t)b->memory + BYTES - 7, "are not within key" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_false(was_traced(cases[i].text));
+		begin(b, 0);
+		ibv_wr_rdma_write(b->ex, cases[i].rkey, cases[i].addr);
+		ibv_wr_set_sge(b->ex, b->mr->lkey, (uintptr_t)b->plain, 8);
+		assert_int_equal(finish(b), IBV_WC_REM_ACCESS_ERR);
+		assert_true(was_traced(cases[i].text));
+		revive(b);
+	}
+	assert_int_equal(ibv_dereg_mr(local), 0);
+	assert_int_equal(ibv_dereg_mr(other), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static enum ibv_wc_status set_bsf(struct bench *b, const struct bsn_umr_ctrl *umr,
+				  const struct bsn_mkey_ctx *ctx, uint32_t type)
+{
+	uint8_t wqe[3 * BSN_BB_SIZE] = { 0 };
+	const struct bsn_bsf bsf = { .type = type };
+	const struct bsn_ctrl ctrl = { .opcode = BSN_OPCODE_UMR,
+				       .ds = umr->offset_or_bsf ? 12 : 8,
+				       .ce = BSN_CE_ALWAYS,
+				       .qpn = b->qp->qp_num,
+				       .imm = b->mkey[0]->lkey };
+
+	bsn_ctrl_encode(wqe, &ctrl);
+	bsn_umr_ctrl_encode(wqe + 16, umr);
+	bsn_mkey_ctx_encode(wqe + 64, ctx);
+	bsn_bsf_encode(wqe + 128, &bsf);
+	begin(b, 0);
+	mlx5dv_wr_raw_wqe(b->dv, wqe);
+	return finish(b);
+}
+
+/* They are not modelled, and the trace says so. */
+static void signatures_and_encryption_are_refused_by_name(void **state)
+{
+	static const struct {
+		struct bsn_umr_ctrl umr;
+		struct bsn_mkey_ctx ctx;
+		uint32_t type;
+		const char *text;
+	} cases[] = {
+		{ .umr = { .is_inline = 1, .mkey_mask = BSN_MKEY_BIT(BSF_EN) },
+		  .ctx = { .bsf_en = 1 },
+		  .text = "signatures and encryption are not modelled" },
+		{ .umr = { .is_inline = 1, .offset_or_bsf = 4 },
+		  .type = BSN_BSF_TYPE_SIGNATURE,
+		  .text = "BSF: block signatures are not modelled" },
+		{ .umr = { .is_inline = 1, .offset_or_bsf = 4 },
+		  .type = BSN_BSF_TYPE_CRYPTO,
+		  .text = "BSF: encryption is not modelled" },
+	};
+	struct bench *b = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_false(was_traced(cases[i].text));
+		assert_int_equal(set_bsf(b, &cases[i].umr, &cases[i].ctx, cases[i].type),
+				 IBV_WC_MW_BIND_ERR);
+		assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_UNKNOWN);
+		assert_true(was_traced(cases[i].text));
+		revive(b);
+	}
+}
+
+/* libmlx5 does not fence after a raw WQE. */
+static void using_an_mkey_without_a_fence_is_found(void **state)
+{
+	struct bench *b = *state;
+	const struct bsn_klm klms[4] = { { 64, b->mr->lkey, (uintptr_t)b->memory } };
+	const uint64_t before = cx_lint_count(softcx_hca());
+
+	for (unsigned i = 0; i < 4; i++)
+		bsn_klm_encode(b->plain + (size_t)i * BSN_KLM_SIZE, &klms[i]);
+	begin(b, 0);
+	post_pointer(b, b->plain, 64, 0, 4, 64, BSN_CE_ON_ERROR);
+	b->ex->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+	ibv_wr_rdma_write(b->ex, b->mr->rkey, (uintptr_t)b->plain + 4096);
+	ibv_wr_set_sge(b->ex, b->mkey[0]->lkey, 0, 64);
+	assert_int_equal(finish(b), IBV_WC_SUCCESS);
+	assert_int_equal(cx_lint_count(softcx_hca()), before);
+
+	begin(b, 0);
+	post_pointer(b, b->plain, 64, 0, 4, 64, BSN_CE_ON_ERROR);
+	ibv_wr_rdma_write(b->ex, b->mr->rkey, (uintptr_t)b->plain + 4096);
+	ibv_wr_set_sge(b->ex, b->mkey[0]->lkey, 0, 64);
+	assert_int_equal(finish(b), IBV_WC_SUCCESS);
+	assert_int_equal(cx_lint_count(softcx_hca()), before + 1);
+}
+
+/*
+ * On another queue, only a completion tells that the change is done: its own, or that of a request
+ * after a fence.
+ */
+static void using_an_mkey_elsewhere_before_its_umr_is_done_is_found(void **state)
+{
+	struct bench *b = *state, other = *b;
+	const struct bsn_klm klm = { 64, b->mr->lkey, (uintptr_t)b->memory };
+	const uint64_t before = cx_lint_count(softcx_hca()), to = (uintptr_t)b->plain + 4096;
+
+	other.qp = create_qp(b->l);
+	other.ex = ibv_qp_to_qp_ex(other.qp);
+	memset(b->plain, 0, 64);
+	bsn_klm_encode(b->plain, &klm);
+
+	begin(b, 0);
+	post_pointer(b, b->plain, 64, 0, 4, 64, BSN_CE_ON_ERROR);
+	assert_int_equal(ibv_wr_complete(b->ex), 0);
+	softcx_step(0);
+	assert_int_equal(write_to(&other, b->mkey[0]->lkey, 0, b->mr->rkey, to, 64),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(cx_lint_count(softcx_hca()), before + 1);
+
+	assert_int_equal(set_by_pointer(b, b->plain, 64, 0, 4, 64), IBV_WC_SUCCESS);
+	assert_int_equal(write_to(&other, b->mkey[0]->lkey, 0, b->mr->rkey, to, 64),
+			 IBV_WC_SUCCESS);
+
+	begin(b, 0);
+	post_pointer(b, b->plain, 64, 0, 4, 64, BSN_CE_ON_ERROR);
+	b->ex->wr_flags = IBV_SEND_FENCE;
+	ibv_wr_rdma_write(b->ex, b->mr->rkey, to);
+	ibv_wr_set_sge(b->ex, b->mr->lkey, (uintptr_t)b->memory, 8);
+	assert_int_equal(ibv_wr_complete(b->ex), 0);
+	softcx_step(0);
+	assert_int_equal(write_to(&other, b->mkey[0]->lkey, 0, b->mr->rkey, to, 64),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(cx_lint_count(softcx_hca()), before + 1);
+	assert_int_equal(ibv_destroy_qp(other.qp), 0);
+}
+
+/* -- refusals ---------------------------------------------------------------------------------- */
+
+static void expect_local(struct bench *b, uint32_t lkey, uint64_t from, uint32_t length,
+			 unsigned detail)
+{
+	assert_int_equal(write_to(b, lkey, from, b->mr->rkey, (uintptr_t)b->plain, length),
+			 IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_GATHER + detail);
+	revive(b);
+}
+
+static void beyond_the_mkey_there_is_nothing(void **state)
+{
+	struct bench *b = *state;
+
+	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, b->mr->lkey, (uintptr_t)b->memory, 64),
+			 IBV_WC_SUCCESS);
+	expect_local(b, b->mkey[0]->lkey, 0, 65, BSN_TPT_RIGHTS);
+	expect_local(b, b->mkey[0]->lkey, 64, 1, BSN_TPT_RIGHTS);
+	expect_remote(b, b->mkey[0]->rkey, 60, 8);
+	/* Beneath the mkey: the entry names more than its region has. */
+	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, b->mr->lkey,
+				   (uintptr_t)b->memory + BYTES - 32, 64),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(write_to(b, b->mkey[0]->lkey, 0, b->mr->rkey, (uintptr_t)b->plain, 32),
+			 IBV_WC_SUCCESS);
+	expect_local(b, b->mkey[0]->lkey, 0, 33, BSN_TPT_RIGHTS);
+}
+
+static void a_klm_has_no_more_than_the_device_takes(void **state)
+{
+	struct bench *b = *state;
+	const struct bsn_klm klms[2] = { { 64, b->mr->lkey, (uintptr_t)b->memory },
+					 { (uint32_t)BSN_KLM_MAX_BYTES, b->mr->lkey, 0 } };
+
+	memset(b->plain, 0, 4 * BSN_KLM_SIZE);
+	bsn_klm_encode(b->plain, &klms[0]);
+	bsn_klm_encode(b->plain + BSN_KLM_SIZE, &klms[1]);
+	assert_int_equal(set_by_pointer(b, b->plain, 64, 0, 4, 64), IBV_WC_SUCCESS);
+	b->plain[BSN_KLM_SIZE + 3] = 1; /* one byte more */
+	assert_int_equal(set_by_pointer(b, b->plain, 64, 0, 4, 64), IBV_WC_MW_BIND_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_LENGTH);
+	revive(b);
+	expect_local(b, b->mkey[0]->lkey, 0, 8, BSN_TPT_PD); /* the mkey is free */
+}
+
+static void each_level_has_its_rights(void **state)
+{
+	struct bench *b = *state;
+	struct ibv_mr *read_only = ibv_reg_mr(b->l->pd, b->memory, 4096, IBV_ACCESS_REMOTE_READ);
+	const uint64_t plain = (uintptr_t)b->plain;
+
+	assert_non_null(read_only);
+	assert_int_equal(set_whole(b, b->mkey[0], IBV_ACCESS_REMOTE_READ, b->mr->lkey,
+				   (uintptr_t)b->memory, 64),
+			 IBV_WC_SUCCESS);
+	expect_remote(b, b->mkey[0]->rkey, 0, 8);
+	assert_int_equal(read_from(b, b->mr->rkey, plain, b->mkey[0]->lkey, 0, 8),
+			 IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_DATA + BSN_TPT_RIGHTS);
+	revive(b);
+	/* The mkey has the right, but the memory beneath it has not. */
+	assert_int_equal(
+		set_whole(b, b->mkey[0], ACCESS, read_only->lkey, (uintptr_t)b->memory, 64),
+		IBV_WC_SUCCESS);
+	expect_remote(b, b->mkey[0]->rkey, 0, 8);
+	assert_int_equal(read_from(b, b->mkey[0]->rkey, 0, b->mr->lkey, plain, 8), IBV_WC_SUCCESS);
+	/* A peer's right comes from the outer key. */
+	assert_int_equal(ibv_dereg_mr(read_only), 0);
+	read_only = ibv_reg_mr(b->l->pd, b->memory, 4096, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(
+		set_whole(b, b->mkey[0], ACCESS, read_only->lkey, (uintptr_t)b->memory, 64),
+		IBV_WC_SUCCESS);
+	assert_int_equal(write_to(b, b->mr->lkey, plain, b->mkey[0]->rkey, 0, 8), IBV_WC_SUCCESS);
+	assert_int_equal(ibv_dereg_mr(read_only), 0);
+}
+
+static void another_domains_keys_do_not_open(void **state)
+{
+	struct bench *b = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(b->l->ctx);
+	struct ibv_mr *mr = ibv_reg_mr(pd, b->memory, 4096, ACCESS);
+	struct mlx5dv_mkey *mkey = create_mkey(pd, 0);
+	const struct ibv_sge sge = { (uintptr_t)b->memory, 64, b->mr->lkey };
+
+	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, mr->lkey, (uintptr_t)b->memory, 64),
+			 IBV_WC_SUCCESS);
+	expect_local(b, b->mkey[0]->lkey, 0, 8, BSN_TPT_PD);
+	assert_int_equal(set_list(b, mkey, ACCESS, &sge, 1), IBV_WC_MW_BIND_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_PD);
+	revive(b);
+	assert_int_equal(mlx5dv_destroy_mkey(mkey), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	expect_local(b, b->mkey[0]->lkey, 0, 8, BSN_TPT_PD); /* beneath it nothing is left */
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void an_mkey_is_free_until_configured_and_after_its_invalidation(void **state)
+{
+	struct bench *b = *state;
+
+	expect_local(b, b->mkey[0]->lkey, 0, 8, BSN_TPT_PD);
+	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, b->mr->lkey, (uintptr_t)b->memory, 64),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(write_to(b, b->mkey[0]->lkey, 0, b->mr->rkey, (uintptr_t)b->plain, 8),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(invalidate(b, b->mkey[0]->lkey), IBV_WC_SUCCESS);
+	expect_local(b, b->mkey[0]->lkey, 0, 8, BSN_TPT_PD);
+	expect_remote(b, b->mkey[0]->rkey, 0, 8);
+	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, b->mr->lkey, (uintptr_t)b->memory, 64),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(write_to(b, b->mkey[0]->lkey, 0, b->mr->rkey, (uintptr_t)b->plain, 8),
+			 IBV_WC_SUCCESS);
+}
+
+static void what_is_no_mkey_of_the_programs_is_not_changed(void **state)
+{
+	struct bench *b = *state;
+
+	assert_int_equal(invalidate(b, b->mr->lkey), IBV_WC_MW_BIND_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_INVALIDATE + BSN_TPT_RIGHTS);
+	revive(b);
+	assert_int_equal(invalidate(b, 0xffff00), IBV_WC_MW_BIND_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_INVALIDATE + BSN_TPT_PD);
+	revive(b);
+	assert_int_equal(
+		write_to(b, b->mr->lkey, (uintptr_t)b->memory, b->mr->rkey, (uintptr_t)b->plain, 8),
+		IBV_WC_SUCCESS);
+}
+
+static void keys_nest_as_deep_as_the_device_says(void **state)
+{
+	struct bench *b = *state;
+
+	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, b->mr->lkey, (uintptr_t)b->memory, 64),
+			 IBV_WC_SUCCESS);
+	for (unsigned i = 1; i < LEVELS; i++)
+		assert_int_equal(set_whole(b, b->mkey[i], ACCESS, b->mkey[i - 1]->lkey, 0, 64),
+				 IBV_WC_SUCCESS);
+	assert_int_equal(
+		write_to(b, b->mkey[LEVELS - 2]->lkey, 0, b->mr->rkey, (uintptr_t)b->plain, 64),
+		IBV_WC_SUCCESS);
+	assert_memory_equal(b->plain, b->memory, 64);
+	expect_local(b, b->mkey[LEVELS - 1]->lkey, 0, 64, BSN_TPT_INTERNAL);
+	/* A circle ends the same way. */
+	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, b->mkey[0]->lkey, 0, 64), IBV_WC_SUCCESS);
+	expect_local(b, b->mkey[0]->lkey, 0, 64, BSN_TPT_INTERNAL);
+}
+
+/* -- windows ----------------------------------------------------------------------------------- */
+
+static enum ibv_wc_status bind_window(struct bench *b, struct ibv_mw *mw, unsigned access,
+				      uint64_t addr, uint64_t length)
+{
+	const struct ibv_mw_bind_info info = { b->mr, addr, length, access };
+	const uint32_t rkey = ibv_inc_rkey(mw->rkey);
+	enum ibv_wc_status status;
+
+	begin(b, 0);
+	ibv_wr_bind_mw(b->ex, mw, rkey, &info);
+	status = finish(b);
+	mw->rkey = status ? mw->rkey : rkey;
+	return status;
+}
+
+static void a_window_opens_what_it_is_bound_to(void **state)
+{
+	struct bench *b = *state;
+	struct ibv_mw *mw = ibv_alloc_mw(b->l->pd, IBV_MW_TYPE_2);
+	const uint64_t memory = (uintptr_t)b->memory;
+	uint32_t old;
+
+	assert_non_null(mw);
+	expect_remote(b, mw->rkey, memory, 8);
+	assert_int_equal(bind_window(b, mw, IBV_ACCESS_REMOTE_WRITE, memory + 64, 64),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(write_to(b, b->mr->lkey, (uintptr_t)b->plain, mw->rkey, memory + 64, 64),
+			 IBV_WC_SUCCESS);
+	assert_memory_equal(b->memory + 64, b->plain, 64);
+	expect_remote(b, mw->rkey, memory + 63, 8);
+	expect_remote(b, mw->rkey, memory + 121, 8);
+	assert_int_equal(read_from(b, mw->rkey, memory + 64, b->mr->lkey, (uintptr_t)b->plain, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	revive(b);
+	/* It must be unbound before it is bound again, and gets another key. */
+	assert_int_equal(bind_window(b, mw, IBV_ACCESS_REMOTE_WRITE, memory, 8),
+			 IBV_WC_MW_BIND_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_RIGHTS);
+	revive(b);
+	old = mw->rkey;
+	assert_int_equal(invalidate(b, mw->rkey), IBV_WC_SUCCESS);
+	expect_remote(b, mw->rkey, memory + 64, 8);
+	assert_int_equal(bind_window(b, mw, IBV_ACCESS_REMOTE_WRITE, memory, 8), IBV_WC_SUCCESS);
+	expect_remote(b, old, memory, 8);
+	assert_int_equal(write_to(b, b->mr->lkey, (uintptr_t)b->plain, mw->rkey, memory, 8),
+			 IBV_WC_SUCCESS);
+	old = mw->rkey;
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	expect_remote(b, old, memory, 8);
+}
+
+/* The region has to allow binding, as the specification says. */
+static void a_window_is_bound_to_memory_that_allows_it(void **state)
+{
+	static const struct {
+		int has;
+		unsigned wants;
+		enum ibv_wc_status status;
+	} cases[] = {
+		{ ACCESS, IBV_ACCESS_REMOTE_READ, IBV_WC_MW_BIND_ERR },
+		{ IBV_ACCESS_MW_BIND, IBV_ACCESS_REMOTE_WRITE, IBV_WC_MW_BIND_ERR },
+		{ IBV_ACCESS_MW_BIND, IBV_ACCESS_REMOTE_READ, IBV_WC_SUCCESS },
+	};
+	struct bench *b = *state, other = *b;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ibv_mw *mw = ibv_alloc_mw(b->l->pd, IBV_MW_TYPE_2);
+
+		other.mr = ibv_reg_mr(b->l->pd, b->memory, 4096, cases[i].has);
+		assert_non_null(other.mr);
+		assert_int_equal(bind_window(&other, mw, cases[i].wants, (uintptr_t)b->memory, 64),
+				 cases[i].status);
+		if (cases[i].status) {
+			assert_int_equal(other.vendor,
+					 BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_RIGHTS);
+			revive(b);
+		}
+		assert_int_equal(ibv_dealloc_mw(mw), 0);
+		assert_int_equal(ibv_dereg_mr(other.mr), 0);
+	}
+}
+
+static void connect_pair(struct bench *b, struct ibv_qp *other)
+{
+	struct ibv_qp *pair[2] = { b->qp, other };
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(loopback_modify(pair[i], IBV_QPS_RESET, IBV_QP_STATE), 0);
+		assert_int_equal(loopback_modify(pair[i], IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
+		assert_int_equal(loopback_modify_to(pair[i], pair[!i]->qp_num, IBV_QPS_RTR,
+						    LOOPBACK_RTR_MASK),
+				 0);
+		assert_int_equal(loopback_modify(pair[i], IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
+	}
+}
+
+/*
+ * A window of type 2 belongs to the queue pair on which it was bound; one of type 1 to its whole
+ * domain.
+ */
+static void a_window_belongs_to_its_queue_pair(void **state)
+{
+	struct bench *b = *state;
+	struct ibv_qp *other = create_qp(b->l);
+	struct ibv_mw *two = ibv_alloc_mw(b->l->pd, IBV_MW_TYPE_2);
+	struct ibv_mw *one = ibv_alloc_mw(b->l->pd, IBV_MW_TYPE_1);
+	const uint64_t memory = (uintptr_t)b->memory;
+	struct ibv_mw_bind bind_one = {
+		.wr_id = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { b->mr, memory, 64, IBV_ACCESS_REMOTE_WRITE },
+	};
+
+	assert_int_equal(bind_window(b, two, IBV_ACCESS_REMOTE_WRITE, memory, 64), IBV_WC_SUCCESS);
+	assert_int_equal(ibv_bind_mw(b->qp, one, &bind_one), 0);
+	assert_int_equal(reap(b), IBV_WC_SUCCESS);
+	assert_int_equal(write_to(b, b->mr->lkey, (uintptr_t)b->plain, two->rkey, memory, 8),
+			 IBV_WC_SUCCESS);
+	connect_pair(b, other);
+	assert_int_equal(write_to(b, b->mr->lkey, (uintptr_t)b->plain, one->rkey, memory, 8),
+			 IBV_WC_SUCCESS);
+	assert_int_equal(write_to(b, b->mr->lkey, (uintptr_t)b->plain, two->rkey, memory, 8),
+			 IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dealloc_mw(one), 0);
+	assert_int_equal(ibv_dealloc_mw(two), 0);
+	assert_int_equal(ibv_destroy_qp(other), 0);
+}
+
+static void a_domain_with_windows_is_in_use(void **state)
+{
+	struct bench *b = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(b->l->ctx);
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_trace_says_why_a_key_refuses, set_up_traced,
+						tear_down_traced),
+		cmocka_unit_test_setup_teardown(signatures_and_encryption_are_refused_by_name,
+						set_up_traced, tear_down_traced),
+		TEST(using_an_mkey_without_a_fence_is_found),
+		TEST(using_an_mkey_elsewhere_before_its_umr_is_done_is_found),
+		TEST(beyond_the_mkey_there_is_nothing),
+		TEST(a_klm_has_no_more_than_the_device_takes),
+		TEST(each_level_has_its_rights),
+		TEST(another_domains_keys_do_not_open),
+		TEST(an_mkey_is_free_until_configured_and_after_its_invalidation),
+		TEST(what_is_no_mkey_of_the_programs_is_not_changed),
+		TEST(keys_nest_as_deep_as_the_device_says),
+		TEST(a_window_opens_what_it_is_bound_to),
+		TEST(a_window_is_bound_to_memory_that_allows_it),
+		TEST(a_window_belongs_to_its_queue_pair),
+		TEST(a_domain_with_windows_is_in_use),
+	};
+
+	return cmocka_run_group_tests_name("softcx mkey rights", tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""bsn-perf cost, recv, layout and memory: what they print. No time is asserted.
+
+usage: perf_cost.py PROGRAM [--sanitized] [--pmix]
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+from harness import check, main
+from perf_rig import HAS_VALGRIND, PERF
+
+# Some of the rows of cost, and all of what is posted to each kind of queue.
+ROWS = ['write_sge', 'write_sge4', 'write_inline', 'write_inline256', 'write_prepared',
+        'write_batch16_inline64', 'write_imm_inline', 'read_sge2', 'send', 'send_imm', 'fetch_add',
+        'cmp_swap', 'write_512_qps', 'ud_send_sge', 'ud_send_inline', 'attached_write_sge',
+        'post_recv', 'post_recv_srq', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv',
+        'poll_recv_imm', 'poll_recv_srq', 'poll_ud_send', 'poll_ud_recv', 'poll_512_qps',
+        'poll_256_qps_apart', 'post_recv_16', 'post_recv_srq_16', 'poll_recv_data',
+        'poll_recv_inline', 'xrc_send', 'poll_xrc_recv', 'poll_stamped', 'poll_stamped_recv',
+        'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_inline64',
+        'dc_write_sge', 'dc_limited_read', 'dc_miss_write_sge', 'poll_dc', 'poll_16_sessions']
+COLUMNS = {'bunsen', 'symbol', 'bsn_post', 'verbs', 'ibv_wr', 'ibv', 'floor'}
+
+
+def cost(bench, *args, **more):
+    if '--rounds' not in args:  # popt leaks the first of two values
+        args = ('--rounds', '2', *args)
+    return json.loads(bench.run(PERF, 'cost', '--json', *args, **more)[0])
+
+
+def columns_of(op):
+    """The columns that a row has on the direct path."""
+    columns = COLUMNS.copy()
+    if 'prepared' in op:
+        columns -= {'ibv_wr', 'ibv', 'bsn_post'}
+    if op.endswith(('_length', '_hidden')):
+        columns -= {'symbol', 'bsn_post'}
+    if op.startswith(('post_recv', 'poll', 'attached_poll')):
+        columns.discard('bsn_post')
+    if 'sessions' in op or 'poll_recv_inline' in op:
+        columns.discard('verbs')
+    if 'sessions' in op:
+        columns -= {'ibv_wr', 'ibv', 'floor'}
+    if 'dc' in op:
+        columns -= {'ibv_wr', 'ibv', 'floor', 'verbs'}
+    if op.startswith('post_recv'):
+        columns.discard('ibv_wr')
+    if op == 'write_512_qps':
+        columns.discard('floor')
+    if 'stamped' in op:  # ibv_poll_cq() gives no times
+        columns.discard('ibv')
+    return columns - {'floor'} if 'xrc' in op or 'stamped' in op else columns
+
+
+def test_cost_json(bench):
+    report = cost(bench)
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'depth', 'rounds', 'thread_domain',
+                           'rows'], report)
+    check(report['device'] == 'mlx5_0' and report['path'] == 'direct' and report['cpu'], report)
+    check((report['depth'], report['rounds'], report['thread_domain']) == (256, 2, True), report)
+    ops = [row['op'] for row in report['rows']]
+    check(set(ROWS) <= set(ops) and len(set(ops)) == len(ops), ops)
+    for row in report['rows']:
+        columns = columns_of(row['op'])
+        # The floor's code knows the length, where it has it.
+        if re.search(r'inline\d+$', row['op']):
+            columns = columns - {'floor'} | {'floor'} & set(row)
+        check(set(row) == columns | {'op'}, row)
+        for column in columns:
+            check(set(row[column]) == {'ns', 'ns_p10', 'ns_min'}, row)
+            check(0 <= row[column]['ns_min'] <= row[column]['ns_p10'] <= row[column]['ns'], row)
+
+
+def counted(bench, *args, **more):
+    if HAS_VALGRIND:
+        return cost(bench, *args, SOFTCX_TRACE='', **more)  # it would be traced under valgrind, too
+    return None
+
+
+def test_cost_of_a_single_operation(bench):
+    """What libmlx5 executes takes longer when its code is cold."""
+    if 'clflushopt' not in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii'):
+        return 'SKIP no CLFLUSHOPT here'
+    for _ in range(5):  # another program may disturb a run
+        report = cost(bench, '--cold', '--rounds', '9', '--op', 'write_sge,send,write_sge_last')
+        rows = {row['op']: row for row in report['rows']}
+        found = [rows[op][column] for op in ('write_sge', 'send') for column in ('ibv_wr', 'ibv')]
+        if all(row['cold_ns'] > row['ns'] for row in found):
+            break
+    else:
+        check(False, rows)
+    check('cold_ns' in rows['write_sge_last']['bunsen']
+          and 'ns' not in rows['write_sge_last']['bunsen'], rows)
+    return None
+
+
+def test_cost_in_instructions_and_lines(bench):
+    report = counted(bench, '--instructions', '--lines', '--op',
+                     'write_sge,write_inline64,ud_send_sge,poll_1,poll_recv_srq,'
+                      'write_sge_last,write_sge_first')
+    if not report:
+        return 'SKIP wants valgrind'
+    check(report['instructions_store'] not in ('', 'none'), report)
+    rows = {row['op']: row for row in report['rows']}
+    for op, row in rows.items():
+        for column in set(row) - {'op'}:
+            figures = row[column]
+            check(figures['instructions'] > figures['lines'] >= (column != 'floor'), row)
+        check(row['bunsen']['instructions'] < row['ibv']['instructions'], row)
+    first, last = (rows[op]['bunsen']['instructions']
+                   for op in ('write_sge_first', 'write_sge_last'))
+    check(first != last, 'one of them goes on at the ring\'s begin')
+    return None
+
+
+def test_cost_counts_by_the_store_asked_for(bench):
+    report = counted(bench, '--instructions', '--op', 'write_sge', BSN_STORE='doorbell')
+    check(not report or report['store'] == report['instructions_store'] == 'doorbell', report)
+
+
+def test_cost_at_each_depth_in_instructions(bench):
+    """What happens once a ring is counted for its share: less of it in a longer one."""
+    costs = {}
+    for depth in ('16', '64', '1024') if HAS_VALGRIND else ():
+        report = counted(bench, '--instructions', '--columns', 'bunsen', '--depth', depth, '--op',
+                         'write_sge,write_sge4,write_prepared,write_inline64,send_inline64,'
+                          'ud_send_sge')
+        for row in report['rows']:
+            costs.setdefault(row['op'], []).append(row['bunsen']['instructions'])
+    check(all(each == sorted(each, reverse=True) for each in costs.values()), costs)
+
+
+def test_cost_without_valgrind(bench):
+    bench.complains('needs valgrind', PERF, 'cost', '--rounds', '1', '--op', 'read', '--lines',
+                    PATH='/nonexistent')
+
+
+def test_cost_names_the_store(bench):
+    for store in '8x8', '4x16', 'doorbell':
+        check(cost(bench, '--op', 'write_sge', BSN_STORE=store)['store'] == store, store)
+        check(cost(bench, '--op', 'write_sge', '--store', store)['store'] == store, store)
+
+
+def test_cost_of_some_rows(bench):
+    rows = cost(bench, '--op', 'poll_1,send')['rows']
+    check([row['op'] for row in rows] == ['poll_1', 'send'], rows)
+
+
+def test_cost_of_some_columns(bench):
+    rows = cost(bench, '--op', 'poll_1', '--columns', 'floor,bsn_post,symbol')['rows']
+    check(set(rows[0]) == {'op', 'floor', 'symbol'}, rows)
+
+
+def test_cost_of_each_length(bench):
+    usual = [row['op'] for row in cost(bench, '--rounds', '1')['rows']]
+    swept = [row['op'] for row in cost(bench, '--rounds', '1', '--sweep')['rows']]
+    check(set(usual) < set(swept), swept)
+    check(cost(bench, '--op', 'send_inline61')['rows'][0]['bunsen'], 'a length by name')
+    for op in 'write', 'send':
+        units = {(int(re.search(r'\d+$', row)[0]) + 4 + 15) // 16 for row in swept
+                 if re.fullmatch(op + r'_inline\d+', row)}
+        check(units >= set(range(1, 17)), f'{op}: {units}')
+
+
+def test_cost_at_each_depth(bench):
+    for depth in '16', '17', '1024':
+        report = cost(bench, '--depth', depth, '--op',
+                      'write_sge,write_sge4,write_batch16_inline64,poll_16,post_recv_srq')
+        check(report['depth'] == int(depth) and len(report['rows']) == 5, report)
+
+
+def test_cost_of_many_qps(bench):
+    for more in {}, {'BSN_PATH': 'verbs'}:
+        report = cost(bench, '--qps', '1,3,256', **more)
+        check([size['qps'] for size in report['sizes']] == [1, 3, 256], report)
+        for size in report['sizes']:
+            for direction in 'post', 'poll':
+                check(set(size[direction]) == {'bunsen', 'ibv_wr', 'ibv'}, size)
+                for figures in size[direction].values():
+                    check(0 < figures['ns_p10'] <= figures['ns'], size)
+    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--qps', '16', '--columns', 'bunsen')
+    check('\n   16 post ' in out and '\n   16 poll ' in out, out)
+
+
+def recv(bench, *args, **more):
+    return json.loads(bench.run(PERF, 'recv', '--rounds', '2', '--json', *args, **more)[0])
+
+
+def test_recv_json(bench):
+    report = recv(bench, '--qps', '1,3')
+    check([size['qps'] for size in report['sizes']] == [1, 3], report)
+    for size, posts in zip(report['sizes'], ('post_recv_16', 'post_recv_16_qps')):
+        rows = {row.pop('op'): row for row in size['rows']}
+        check([row for row in rows if row.startswith('post_recv_16')] == [posts], rows)
+        for row in posts, 'post_recv_srq_16', 'poll_recv_inline', 'poll_recv_16':
+            check({'bunsen', 'ibv'} <= set(rows[row]), rows)
+        for row in 'poll_16_sessions', 'poll_1_sessions', 'wait_1', 'wait_1_hidden':
+            check(set(rows[row]) == {'bunsen'}, rows)
+        check(set(size['trips']) == {'message', 'send', 'ibv'}, size)
+        asked = {by: trip['bus_requests'] for by, trip in size['trips'].items()}
+        # No receive, and no completion of it.
+        check(asked['message'] < asked['send'] - 2 and asked['message'] < asked['ibv'] - 1, asked)
+
+
+def test_recv_on_plain_verbs(bench):
+    report = recv(bench, '--qps', '2', BSN_PATH='verbs')
+    rows = {row['op']: row for row in report['sizes'][0]['rows']}
+    check('poll_16_sessions' not in rows and 'bunsen' in rows['post_recv_16_qps'], rows)
+    check(all(trip['ns'] > 0 for trip in report['sizes'][0]['trips'].values()), report)
+
+
+def test_recv_for_people(bench):
+    out, _ = bench.run(PERF, 'recv', '--rounds', '1')
+    check('\n1 QP\n' in out and '\n1024 QPs, which take turns\n' in out, out)
+    check(out.count('\nA message of 32 bytes there and back') == 2 and '\nmessage  ' in out, out)
+    check("libmlx5's polls cannot read sessions" in out, out)
+
+
+def layout(bench, *args, **more):
+    report = json.loads(bench.run(PERF, 'layout', '--rounds', '2', '--json', *args, **more)[0])
+    return report, {row.pop('op'): row for row in report['rows']}
+
+
+def test_layout_json(bench):
+    report, rows = layout(bench)
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'rounds', 'rows'], report)
+    for kind, counts in ('list', (1, 4, 8, 16, 32, 48)), ('interleaved', (1, 4, 32)):
+        for count in counts:
+            row = rows.pop(f'{kind}_{count}')
+            check(set(row) == {'bunsen', 'create', 'bunsen_map', 'libmlx5'}, row)
+            # The same bytes: a control segment, the head, and translations by fours, or a doorbell.
+            asked = [row[side]['bus'] for side in ('bunsen', 'libmlx5')]
+            check(asked[0]['mmio_bytes'] == asked[1]['mmio_bytes'], row)
+            check(asked[0]['wqe_fetch_bytes'] == asked[1]['wqe_fetch_bytes'], row)
+    for op, row in rows.items():
+        for figures in row.values():
+            check(0 <= figures['ns_p10'] <= figures['ns'], (op, row))
+    for count in 4, 32:
+        check(set(rows[f'pages_{count}']) == {'bunsen', 'libmlx5'}, rows)
+    known = rows['send_known']['bunsen']['bus']
+    check((known['payload_read'], known['cqe_write']) == (1024, 1), known)
+    check(rows['send_packed']['bunsen']['bus']['payload_read'] == 1, rows)
+
+
+def test_layout_of_some_rows(bench):
+    check(list(layout(bench, '--op', 'map,list_4')[1]) == ['list_4', 'map'], 'rows')
+
+
+def test_layout_needs_mkeys(bench):
+    bench.complains('no mkeys', PERF, 'layout', BSN_PATH='verbs')
+
+
+def test_memory_json(bench):
+    report = json.loads(bench.run(PERF, 'memory', '--json', '--regions', '200', '--bytes', '4m')[0])
+    why_no_ucx = report.pop('no_ucx_rcache', None)
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'regions', 'look_ups',
+                           'registrations_per_s', 'buffer', 'bytes', 'sources'], report)
+    check(list(report['look_ups']) == ['same', 'sequence', 'random'], report)
+    for figures in report['look_ups'].values():
+        check(all(value > 0 for value in figures.values()), report)
+        check(('ucx_rcache_ns' in figures) != bool(why_no_ucx), report)
+    rates, buffer = report['registrations_per_s'], report['buffer']
+    check(rates['cached'] > 3 * rates['registered'], rates)
+    check(buffer['slab_ns'] < buffer['malloc_register_ns'] / 3, buffer)
+    sources = report['sources']
+    check(sources['plain']['translations'] == 1024, sources)
+    for name in 'thp', 'hugetlb_2m', 'hugetlb_1g':
+        check(sources[name].get('why_not') or sources[name]['translations'] <= 1024, sources)
+
+
+def test_memory_for_people(bench):
+    out = bench.run(PERF, 'memory', '--regions', '50', '--bytes', '1m')[0]
+    for text in 'binary search', 'rcache', 'malloc + register', 'translations of 1048576 bytes':
+        check(text in out, out)
+
+
+def asked(bench, *args, **more):
+    rows = json.loads(bench.run(PERF, 'cost', '--bus', '--json', *args, **more)[0])['bus']
+    return {row['op']: row for row in rows}
+
+
+def test_cost_of_the_bus(bench):
+    """64 B by BlueFlame are not fetched again; a batch rings once, and is fetched."""
+    expected = {  # op: MMIO stores, bytes, WQE fetches, bytes of them, CQEs
+        'write_sge': (8, 64, 0, 0, 1),
+        'write_sge4': (16, 128, 0, 0, 1),
+        'write_batch16_sge': (1 / 16, 0.5, 2 / 16, 64, 1),
+        'send': (8, 64, 0, 0, 2),
+    }
+    names = 'mmio', 'mmio_bytes', 'wqe_fetch', 'wqe_fetch_bytes', 'cqe_write'
+    rows = asked(bench, '--store', '8x8', '--op', 'poll_1,' + ','.join(expected))
+    check(set(rows) == set(expected), rows)
+    for op, figures in expected.items():
+        for column in 'bunsen', 'ibv', 'floor':
+            found = [rows[op][column][name] for name in names]
+            check(all(abs(a - b) < 0.03 for a, b in zip(found, figures)), f'{op} {column} {found}')
+    by_doorbell = asked(bench, '--store', 'doorbell', '--op', 'write_sge')['write_sge']['bunsen']
+    check([by_doorbell[name] for name in names] == [1, 8, 1, 64, 1], by_doorbell)
+
+
+def test_the_bus_is_seen_by_softcx_only(bench):
+    bench.complains('sees no stores in its passive mode', PERF, 'cost', '--bus', '--op', 'read',
+                    SOFTCX_PASSIVE='1')
+    out, _ = bench.run(PERF, 'cost', '--bus', '--op', 'read,write_prepared')
+    check('\nread ' in out and '\nwrite_prepared ' in out and 'MMIO stores' in out, out)
+
+
+def test_cost_on_plain_verbs(bench):
+    report = cost(bench, BSN_PATH='verbs')
+    check(report['path'] == 'verbs', report)
+    check(not any('floor' in row for row in report['rows']), report)
+    lacking = {row['op'] for row in report['rows'] if 'bunsen' not in row}
+    check(lacking == {'poll_recv_inline', 'poll_recv_inline_16'}, lacking)  # of libmlx5 alone
+
+
+def test_cost_on_roce(bench):
+    check(set(ROWS) <= {row['op'] for row in cost(bench, SOFTCX_LINK='roce')['rows']}, 'missing')
+
+
+def test_cost_text(bench):
+    out, _ = bench.run(PERF, 'cost', '--rounds', '2')
+    check(all(f'\n{row} ' in out for row in ROWS), out)
+    check('device mlx5_0: direct' in out and 'bunsen/best' in out, out)
+
+
+def test_quickstart_explains_what_it_prints(bench):
+    """Each name in the legend is in the table, and the next steps are printed."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    script = (root / 'tools/quickstart').read_text(encoding='utf-8')
+    rows = ','.join(re.findall(r'^rows\+?=(?:,)?(\S+)$', script, re.MULTILINE))
+    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--op', rows)
+    legend = script[script.index('How to read it'):script.index('Next:')]
+    heads = next(line.split() for line in out.split('\n') if 'bunsen/best' in line)
+    missing = [head for head in heads
+               if not re.search(rf'(?<![\w/]){re.escape(head)}(?![\w/])', legend)]
+    check(not missing, f'not in the legend: {missing}')
+    check(all(f'\n{row} ' in out for row in rows.split(',')), out)
+    coming = script[script.index('Next:'):]
+    for path in re.findall(r'^  (?:man )?(\S+\.(?:md|7|1))', coming, re.MULTILINE):
+        check((root / path).exists(), path)
+    check('## A whole program' in (root / 'README.md').read_text(encoding='utf-8'), 'the section')
+    example = re.search(r'\$build/tools/(\w+)$', coming, re.MULTILINE)[1]
+    check((root / f'tools/examples/{example}.c').exists(), example)
+
+
+sys.exit(main(globals()))

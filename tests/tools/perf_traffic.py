@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""bsn-perf lat and bw, between two processes and alone. No time is asserted.
+
+usage: perf_traffic.py PROGRAM [--sanitized] [--pmix]
+"""
+
+import html.parser
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+from harness import check, free_port, main
+from perf_rig import OPS, PATHS, PERF, pair
+
+LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
+
+
+def check_lat(report, iters):
+    check(report['samples'] == iters, report)
+    values = [report[key] for key in LATENCIES]
+    check(values == sorted(values) and values[0] > 0, report)
+    check(report['min'] <= report['mean'] <= report['max'], report)
+
+
+def test_lat_alone(bench):
+    for op in OPS:
+        for path in PATHS:
+            report = json.loads(bench.run(PERF, 'lat', '--op', op, '--path', path, '--iters', '300',
+                                          '--json')[0])
+            check((report['test'], report['op'], report['path']) == ('lat', op, path), report)
+            check_lat(report, 300)
+
+
+def test_path_by_default(bench):
+    for env, path in ({}, 'direct'), ({'BSN_PATH': 'verbs'}, 'verbs'):
+        for test in 'lat', 'bw':
+            report = json.loads(bench.run(PERF, test, '--iters', '20', '--json', **env)[0])
+            check(report['path'] == path, report)
+
+
+def test_bw_alone(bench):
+    for op in OPS:
+        for path in PATHS:
+            report = json.loads(bench.run(PERF, 'bw', '--op', op, '--path', path, '--iters', '500',
+                                          '--json')[0])
+            check((report['test'], report['op'], report['path']) == ('bw', op, path), report)
+            check(report['bytes_per_second'] > 0 and report['messages_per_second'] > 0, report)
+
+
+def test_sizes_and_depths(bench):
+    for size in '1', '64', '65', '4k', '1m':
+        for op in 'write', 'send':
+            bench.run(PERF, 'lat', '--op', op, '--size', size, '--iters', '20')
+    for depth in '1', '2', '17':
+        for op in 'write', 'send':
+            bench.run(PERF, 'bw', '--op', op, '--depth', depth, '--iters', '100')
+
+
+def test_perftest_s_letters(bench):
+    """Each of perftest's letters means the same here, or is answered."""
+    theirs = {}
+    for name in 'ib_write_bw', 'ib_send_lat', 'ib_read_lat', 'ib_atomic_bw':
+        if shutil.which(name):
+            help_text = bench.run(name, '--help', status=1)[0]
+            theirs |= dict(re.findall(r'^ +-(\w), (--[-\w]+)', help_text, re.MULTILINE))
+    if not theirs:
+        return 'SKIP perftest is not installed'
+    check({'x', 'c', 'm', 'I', 'S', 'u', 'Q', 'F', 'T'} <= set(theirs), theirs)
+    ours = dict(re.findall(r'^ +-(\w), (--[-\w]+)', bench.run(PERF, 'bw', '--help')[0],
+                           re.MULTILINE))
+    for letter, name in theirs.items():
+        for word in f'-{letter}', name:
+            if letter == 'h':
+                continue
+            _, said = bench.run(PERF, 'bw', word, '8', 'nonsense', status=2)
+            check('unknown option' not in said, f'{word}: {said}')
+            check(letter in ours or letter in 'FN' or "is perftest's: " in said, f'{word}: {said}')
+    check(bench.run(PERF, 'lat', '-h')[0] == bench.run(PERF, 'lat', '--help')[0], '-h')
+    lat(bench, '-F', '--report_gbits', '-d', 'mlx5_0')
+    return None
+
+
+def lat(bench, *args, **more):
+    return json.loads(bench.run(PERF, 'lat', '--json', '-n', '10', *args, **more)[0])
+
+
+def test_connections(bench):
+    for path in PATHS:
+        for kind, op in ('UC', 'write'), ('UC', 'send'), ('UD', 'send'), ('rc', 'read'):
+            report = lat(bench, '-c', kind, '--op', op, '--path', path)
+            check(report['connection'] == kind.upper() and report['samples'] == 10, report)
+            report = bw(bench, '-n', '300', '-c', kind, '--op', op, '--path', path, '-q', '3')
+            check(report['connection'] == kind.upper(), report)
+
+
+def test_datagrams_are_as_long_as_a_packet(bench):
+    bench.complains('a message of UD is one packet', PERF, 'lat', '--op', 'send', '-c', 'UD',
+                    '--size', '8k')
+    report = lat(bench, '--op', 'send', '-c', 'UD', '-a')
+    check(report['sizes'][-1]['size'] == 4096, report)
+    out, _ = pair(bench, 'lat', '--json', '-n', '10', '--op', 'send', '-c', 'UD', '--size', '4096')
+    check(json.loads(out)['connection'] == 'UD', out)
+
+
+def test_ways(bench):
+    """The attributes of a connection; the client's also hold at the server."""
+    way = ['-m', '256', '-S', '3', '--tclass', '96', '-L', '9', '-u', '10', '-I', '0']
+    for path in PATHS:
+        for index in '0', '3':
+            report = lat(bench, *way, '-x', index, '--path', path, SOFTCX_LINK='roce')
+            check((report['gid_index'], report['samples']) == (int(index), 10), report)
+    bench.complains('has no GID of index 9', PERF, 'lat', '-x', '9')
+    bench.complains('mlx5_0 has no port 3', PERF, 'bw', '-i', '3')
+    check(json.loads(pair(bench, 'lat', '--json', '-n', '10', *way)[0])['samples'] == 10, 'a pair')
+
+
+def posted(bench, *args, run=None, **more):
+    """The WQEs in a fabric's trace since the last call."""
+    (run or bench.run)(PERF, *args, **more)
+    with open(bench.trace.name, 'r+', encoding='ascii') as trace:
+        lines = [line for line in trace if ' wqe: ' in line]
+        trace.truncate(0)
+    check(lines, 'no WQE is in the trace')
+    return lines
+
+
+def test_ways_reach_the_queue_pairs(bench):
+    """Both ends connect their queue pair with what the letters say: softcx's trace shows it."""
+    for letter, value, name in [('-m', 256, 'mtu'), ('-m', 512, 'mtu'), ('-u', 10, 'timeout'),
+                                ('-u', 31, 'timeout'), ('-S', 3, 'sl'), ('-L', 9, 'hop_limit'),
+                                ('--tclass', 96, 'tclass')]:
+        for path in PATHS:
+            with tempfile.NamedTemporaryFile('r') as trace:
+                lat(bench, letter, str(value), '--path', path, SOFTCX_TRACE=trace.name,
+                    SOFTCX_LINK='roce')
+                qps = [line for line in trace if ' qp: ' in line]
+            found = [int(n) for n in re.findall(rf' {name} (\d+)', ''.join(qps))]
+            check(found == [value, value], f'{letter} {value} {path}: {qps}')
+    for index in 1, 3:
+        for path in PATHS:
+            with tempfile.NamedTemporaryFile('r') as trace:
+                lat(bench, '-x', str(index), '--path', path, SOFTCX_TRACE=trace.name,
+                    SOFTCX_LINK='roce')
+                check(trace.read().count(f' sgid_index {index} ') == 2, f'-x {index} {path}')
+    # Nothing acknowledges to an unreliable one.
+    for kind, has_timeout in ('RC', True), ('UC', False):
+        for path in PATHS:
+            with tempfile.NamedTemporaryFile('r') as trace:
+                lat(bench, '-c', kind, '--path', path, SOFTCX_TRACE=trace.name)
+                qps = trace.read()
+            check(' mtu ' in qps and (' timeout ' in qps) == has_timeout, f'{kind} {path}: {qps}')
+
+
+def test_datagrams_tell_their_way(bench):
+    """Each WQE of a datagram has its way, also those of the server; on RoCE an SL counts twice."""
+    way = ['-m', '1024', '-S', '3', '--tclass', '96', '-L', '9', '-x', '1']
+    for path in PATHS:
+        for wqe in posted(bench, '-c', 'UD', '--op', 'send', '-n', '5', '--path', path, *way,
+                          run=lambda _, *args, **more: pair(
+                              bench, 'lat', *args, server=('--path', path, '-x', '2'), **more),
+                          SOFTCX_LINK='roce'):
+            check(' sl 0x6 ' in wqe and ' tclass 0x60 hop_limit 0x9 ' in wqe, wqe)
+
+
+def test_inline_size(bench):
+    for path in PATHS:
+        for size, most in (8, 8), (8, 0), (200, 200), (200, 199), (64, 64), (65, 64):
+            wqes = posted(bench, 'bw', '-n', '4', '--path', path, '-s', str(size), '-I', str(most))
+            check(all((' is_inline ' in wqe) == (size <= most) for wqe in wqes),
+                  (size, most, wqes[0]))
+
+
+def test_sweep(bench):
+    """-a: sizes double; inline data and SGEs; receives are as long as the longest."""
+    sizes = [2 ** i for i in range(1, 9)]
+    for op in 'write', 'send', 'read':
+        for path in PATHS:
+            out, _ = bench.run(PERF, 'bw', '-a', '--size', '256', '--op', op, '--path', path,
+                               '--iters', '200', '--depth', '16', '--json')
+            check([row['size'] for row in json.loads(out)['sizes']] == sizes, out)
+    for test, columns in ('bw', 5), ('lat', 7):
+        out, served = pair(bench, test, '-a', '--size', '300', '--op', 'send', '--iters', '50')
+        rows = [line.split() for line in out.split('\n')[2:-1]]
+        check([int(row[0]) for row in rows] == sizes and {len(row) for row in rows} == {columns},
+              out)
+        check('2 to 300 bytes' in served, served)
+
+
+def bw(bench, *args, **more):
+    return json.loads(bench.run(PERF, 'bw', '--json', *args, **more)[0])
+
+
+def test_several_queue_pairs(bench):
+    """-q: each takes its turn; on softcx, whose trace names them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in PATHS:
+            trace = os.path.join(folder, path)
+            report = bw(bench, '-q', '5', '--path', path, '-n', '200', SOFTCX_TRACE=trace)
+            check((report['qps'], report['iters'], report['bidirectional']) == (5, 200, False),
+                  report)
+            with open(trace, encoding='ascii') as lines:
+                posted = re.findall(r' wqe: qpn (0x\w+) ', lines.read())
+            counts = sorted(posted.count(qp) for qp in set(posted))
+            check(len(counts) == 5 and counts[0] > 30, f'{path}: {counts}')
+    for op in OPS:
+        report = bw(bench, '-q', '17', '--op', op, '-t', '4', '-n', '1000')
+        check((report['qps'], report['depth']) == (17, 4), report)
+    out, _ = pair(bench, 'bw', '-q', '3', '--op', 'send', '--iters', '300')
+    check(', 3 queue pairs, path' in out, out)
+
+
+def test_both_directions(bench):
+    """-b: both ends send, as many as the client says, and the rates are added."""
+    for op in OPS:
+        report = bw(bench, '-b', '--op', op, '-n', '300')
+        check(report['bidirectional'] and report['messages_per_second'] > 0, report)
+        out, served = pair(bench, 'bw', '-b', '--op', op, '-q', '2', '--iters', '300')
+        check(all(', 2 queue pairs, both directions, path' in text for text in (out, served)), out)
+    for op in 'write', 'send':
+        counted = both = 0
+        for args in (), ('-b',):
+            with tempfile.NamedTemporaryFile() as trace:
+                bw(bench, *args, '--op', op, '-n', '200', SOFTCX_TRACE=trace.name)
+                counted, both = both, len(re.findall(rb' wqe: qpn ', trace.read()))
+        check(both == 2 * counted > 0, f'{op}: {counted} one way, {both} both ways')
+
+
+def test_duration(bench):
+    """-D: a second, and not one more."""
+    for op in 'write', 'send', 'read':
+        report = bw(bench, '-D', '1', '--op', op)
+        check(1 <= report['seconds'] < 3 and report['iters'] > 100, report)
+        lat = json.loads(bench.run(PERF, 'lat', '-D', '1', '--op', op, '--json')[0])
+        check(lat['samples'] == lat['iters'] > 100, lat)
+    out, served = pair(bench, 'lat', '-D', '1', '--op', 'send')
+    check('for 1 s, path' in out and 'for 1 s, path' in served, served)
+    pair(bench, 'lat', '-D', '1')
+    for args in (), ('-b',):
+        out, _ = pair(bench, 'bw', '-D', '1', '--op', 'send', *args)
+        check('for 1 s' in out, out)
+
+
+class Drawing(html.parser.HTMLParser):
+    """The texts of a picture, and the points of its lines."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.texts, self.lines, self.is_text = [], [], False
+        with open(path, encoding='utf-8') as file:
+            self.feed(file.read())
+
+    def handle_starttag(self, tag, attrs):
+        self.is_text = tag == 'text'
+        if tag == 'path' and not dict(attrs).get('stroke'):
+            self.lines.append([tuple(map(float, point.split()))
+                               for point in dict(attrs)['d'][1:].split('L')])
+
+    def handle_data(self, data):
+        if self.is_text and data.strip():
+            self.texts.append(data)
+
+
+def test_plots(bench):
+    """Lines that go to the right, as many as there are, inside of the picture."""
+    for args, lines, points, texts in [
+            (('lat', '-n', '2000'), 1, 20, ['0 %', '99 %', 'percentiles', 'µs']),
+            (('lat', '-a', '-s', '256', '-n', '100'), 3, 8, ['2 B', '50 %', '99.9 %', 'µs']),
+            (('bw', '-a', '-s', '4k', '-n', '100'), 1, 12, ['2 B', '1 KB', 'Gb/s'])]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'plot.svg')
+            bench.run(PERF, *args, '--plot', path)
+            drawing = Drawing(path)
+        check(len(drawing.lines) == lines, drawing.lines)
+        check(not [text for text in texts if text not in drawing.texts], drawing.texts)
+        for line in drawing.lines:
+            check(len(line) >= points and line == sorted(line, key=lambda point: point[0]), line)
+            check(all(70 <= x <= 711 and 49 <= y <= 431 for x, y in line), line)
+    bench.complains('--plot /nonexistent/x: No such file', PERF, 'lat', '-n', '5', '--plot',
+                    '/nonexistent/x')
+
+
+def test_trace_of_what_goes_well(bench):
+    """The trace has no errors: refusals that libraries provoke on purpose do not count."""
+    for path in PATHS:
+        bench.run(PERF, 'lat', '--path', path, '--iters', '3')
+    with open(bench.trace.name, encoding='ascii') as trace:
+        lines = trace.readlines()
+    errors = [line for line in lines if 'error' in line]
+    check(not errors and any(' wqe: ' in line for line in lines), errors)
+
+
+def test_stepped(bench):
+    for op in OPS:
+        bench.run(PERF, 'lat', '--op', op, '--iters', '50', SOFTCX_PASSIVE='1')
+        bench.run(PERF, 'bw', '--op', op, '--iters', '200', SOFTCX_PASSIVE='1')
+
+
+def test_text(bench):
+    out, _ = bench.run(PERF, 'lat', '--iters', '50')
+    check('half of a round trip' in out and '99.99 %' in out, out)
+    out, _ = bench.run(PERF, 'bw', '--iters', '50')
+    check('MB/s' in out and 'Gb/s' in out and 'Mpps' in out, out)
+
+
+def test_lat_between_two(bench):
+    for op in OPS:
+        out, served = pair(bench, 'lat', '--op', op, '--iters', '200', '--size', '8', '--json')
+        check_lat(json.loads(out), 200)
+        check(served.startswith(f'latency of {op}, 8 bytes, 200 times'), served)
+
+
+def test_bw_between_two(bench):
+    for op in OPS:
+        out, _ = pair(bench, 'bw', '--op', op, '--iters', '1000', '--json')
+        check(json.loads(out)['iters'] == 1000, out)
+
+
+def test_ends_of_different_paths(bench):
+    pair(bench, 'lat', '--path', 'verbs', '--iters', '100', server=('--path', 'direct'))
+    pair(bench, 'lat', '--path', 'ibv', '--iters', '100', server=('--path', 'ibv'))
+
+
+def test_ends_that_do_not_fit(bench):
+    port = free_port()
+    serving = bench.start(PERF, 'lat', '--port', port, 'server')
+    bench.complains('both ends must use it', PERF, 'lat', '--port', port, '--path', 'ibv', 'client',
+                    'localhost')
+    check('both ends must use it' in bench.finish(serving, 1)[1], 'the server did not say it')
+
+
+sys.exit(main(globals()))
