@@ -17,4 +17,7 @@ extern void (*bsn_refusal_log)(const char *why) __attribute__((visibility("hidde
 /* Return: -@error, for the caller to return. */
 int refuse(int error, const char *why) __attribute__((cold));
 
+/* A post to NULL: -EINVAL, with its words. */
+int bsn_sq_no_endpoint(void);
+
 #endif

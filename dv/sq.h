@@ -247,9 +247,6 @@ int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t
 /* bsn_post() to an endpoint that is not NULL. */
 int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
 
-/* A post to NULL: -EINVAL, with its words. */
-int bsn_sq_no_endpoint(void);
-
 /* An atomic of 8 bytes; operands: swap or add, compare. @ep is not NULL. */
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id);

@@ -26,7 +26,7 @@ static int write_by_rc(struct bench *b, uint64_t id)
 
 static bool is_of_rc(const struct bench *b, const struct bsn_completion *c)
 {
-	return c->qpn == bsn_qp_number(b->qp[0]);
+	return c->qpn == bsn_qp_info(b->qp[0])->number;
 }
 
 /* Up to @n, on plain verbs with the targets' part. */

@@ -8,7 +8,6 @@ usage: dump.py PROGRAM GOLDEN_FOLDER
 import hashlib
 import itertools
 import pathlib
-import quopri
 import re
 import shutil
 import subprocess
