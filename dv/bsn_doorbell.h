@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lane: a register of the NIC, of one thread, or of several that take a lock. A lane is a thread domain with its UAR register;
- * all queues created on it share that register and the toggle between its two BlueFlame buffers, so
- * both live here and never in a queue. (rdma-core providers/mlx5/verbs.c, thread domains.)
+ * The lane: a register of the NIC, of one thread, or of several that take a lock. A lane is a
+ * thread domain with its UAR register; all queues created on it share that register and the toggle
+ * between its two BlueFlame buffers, so both live here and never in a queue. (rdma-core
+ * providers/mlx5/verbs.c, thread domains.)
  */
 #ifndef BSN_DOORBELL_H
 #define BSN_DOORBELL_H
@@ -20,7 +21,8 @@ BSN_HEADER_BEGIN
  * @lock: a pthread_spinlock_t, taken around the register's use; NULL on a lane of one thread
  * @owner_thread: the last poster that was looked at; 0: none since a queue was handed over
  * @count_posters: how often it was another thread than before, though no queue was handed over
- * @count_unflushed: stores since the last bsn_wc_flush(), while several queues are published together
+ * @count_unflushed: stores since the last bsn_wc_flush(), while several queues are published
+ *	together
  */
 struct bsn_lane {
 	uint8_t *reg;
@@ -34,7 +36,7 @@ struct bsn_lane {
 
 /** bsn_lane_toggle - turns from @reg to the register's other buffer; after bsn_wc_flush() [O3] */
 static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lane *lane,
-								   const uint8_t *reg)
+								  const uint8_t *reg)
 {
 	lane->reg = (uint8_t *)((uintptr_t)reg ^ lane->toggle);
 }
@@ -42,8 +44,8 @@ static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lan
 /**
  * enum bsn_store - how 64 bytes reach a BlueFlame buffer
  *
- * Which is fastest differs by CPU; bsn_store_choose() measures. All but the doorbell write whole 64 B
- * blocks in ascending order.
+ * Which is fastest differs by CPU; bsn_store_choose() measures. All but the doorbell write whole 64
+ * B blocks in ascending order.
  */
 enum bsn_store {
 	BSN_STORE_AUTO = 0,
@@ -70,7 +72,8 @@ BSN_API const char *bsn_store_name(enum bsn_store store);
 int bsn_store_supported(enum bsn_store store);
 
 /** bsn_store_bb - one block of 64 B from registers into @reg */
-void bsn_store_bb(enum bsn_store store, uint8_t *reg, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
+void bsn_store_bb(enum bsn_store store, uint8_t *reg, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45,
+		  bsn_v2 w67);
 
 /**
  * bsn_store_choose - the fastest store, of those that can be measured against memory (@target)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that not every device has: atomics under masks, of 4 or 8 bytes, and copies by the NIC.
- * bsn_device_info() lists which there are.
+ * Operations that not every device has: atomics under masks, of 4 or 8 bytes, and copies by the
+ * NIC. bsn_device_info() lists which there are.
  *
  * Parameters that are not named here, order and context are those of bsn_post.h.
  *
@@ -33,7 +33,8 @@ BSN_API int bsn_masked_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *result,
  * bsn_masked_fetch_add - adds to fields: no carry goes beyond a bit that is set in field_boundary
  * @bytes: of the operands: 4 or 8
  *
- * Without a boundary this is a fetch and add of 4 or 8 bytes. Results are as those of bsn_masked_cmp_swap().
+ * Without a boundary this is a fetch and add of 4 or 8 bytes. Results are as those of
+ * bsn_masked_cmp_swap().
  */
 BSN_API int bsn_masked_fetch_add(struct bsn_ep *ep, const struct bsn_sge *result,
 				 const struct bsn_remote *remote,
@@ -44,7 +45,8 @@ BSN_API int bsn_masked_fetch_add(struct bsn_ep *ep, const struct bsn_sge *result
  * bsn_memcpy - the NIC copies local memory (MMO)
  * @to: its length is that of the copy: 1 to what the device takes, 2^31 at most
  * @from: as long
- * @status: 64 B of registered memory that the NIC may write to; one for all copies of a queue will do
+ * @status: 64 B of registered memory that the NIC may write to; one for all copies of a queue will
+ *	do
  */
 BSN_API int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge *from,
 		     const struct bsn_sge *status, uint64_t id, unsigned flags);

@@ -36,8 +36,8 @@ BSN_HEADER_BEGIN
 #define BSN_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /*
- * Loads a word that another thread may change. Any load of its size is whole, so the compiler may make
- * it a part of another instruction. It is an atomic load for ThreadSanitizer alone.
+ * Loads a word that another thread may change. Any load of its size is whole, so the compiler may
+ * make it a part of another instruction. It is an atomic load for ThreadSanitizer alone.
  */
 #if defined(__SANITIZE_THREAD__)
 #define BSN_THREADS_ARE_WATCHED 1

@@ -29,8 +29,8 @@ struct bsn_rq_path {
 /**
  * struct bsn_rq - hot state of a receive queue
  *
- * As in struct bsn_sq, a queue that the inline code does not know shows no room: a shared one, or one
- * on plain verbs.
+ * As in struct bsn_sq, a queue that the inline code does not know shows no room: a shared one, or
+ * one on plain verbs.
  */
 struct bsn_rq {
 	/* the poster's line */

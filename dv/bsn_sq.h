@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue: slots, credits and publication. bsn_post_block.h builds WQEs of one or two blocks in the
- * program; the functions declared here build all others in the library.
+ * The send queue: slots, credits and publication. bsn_post_block.h builds WQEs of one or two blocks
+ * in the program; the functions declared here build all others in the library.
  *
- * A post asks one question: is the slot after the limit, the last block that is known to be free? It is, in
- * all rare cases:
+ * A post asks one question: is the slot after the limit, the last block that is known to be free?
+ * It is, in all rare cases:
  *
- *	really full            what the poller saw done is read, and the post goes on or is refused
- *	the ring's end         the slot goes round
- *	closed                 the queue is not connected, or in reset
- *	another path           plain verbs, checks: `path` is set
+ *	really full       what the poller saw done is read, and the post goes on or is refused
+ *	the ring's end    the slot goes round
+ *	closed            the queue is not connected, or in reset
+ *	another path      plain verbs, checks: `path` is set
  *
- * bsn_sq_refill_for() and bsn_sq_post_request() tell these apart. The limit of inline code is also NULL
- * where the queue has many peers, or owes a fence: those posts are calls, which look at @room.
+ * bsn_sq_refill_for() and bsn_sq_post_request() tell these apart. The limit of inline code is also
+ * NULL where the queue has many peers, or owes a fence: those posts are calls, which look at @room.
  *
- * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and are
- * at most the size of the ring (32768 BBs).
+ * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and
+ * are at most the size of the ring (32768 BBs).
  */
 #ifndef BSN_SQ_H
 #define BSN_SQ_H
@@ -30,11 +30,11 @@ BSN_HEADER_BEGIN
 
 /** enum bsn_publish - how a WQE is published while no other one waits for a doorbell */
 enum bsn_publish {
-	BSN_PUBLISH_8,             /* BlueFlame by 8 B stores; by 16 B ones of prepared requests */
-	BSN_PUBLISH_16,            /* BlueFlame by 16 B stores */
-	BSN_PUBLISH_DOORBELL,      /* 8-byte doorbell */
-	BSN_PUBLISH_COLD,          /* another store, a shared register, or a small one: by bsn_ring() */
-	BSN_PUBLISH_APPENDED = 8,  /* a bit: something was appended before and is not published yet */
+	BSN_PUBLISH_8,            /* BlueFlame by 8 B stores; by 16 B ones of prepared requests */
+	BSN_PUBLISH_16,           /* BlueFlame by 16 B stores */
+	BSN_PUBLISH_DOORBELL,     /* 8-byte doorbell */
+	BSN_PUBLISH_COLD,         /* bsn_ring(): another store, a shared or a small register */
+	BSN_PUBLISH_APPENDED = 8, /* a bit: something was appended before and is not published */
 };
 
 /** enum bsn_can - operations that not every queue has */
@@ -89,15 +89,18 @@ struct bsn_peer {
 	 (uint32_t)(count) << BSN_WHAT_COUNT_SHIFT)
 
 /**
- * struct bsn_sq_path - takes the place of the functions that post, ring and cancel, of a queue that has
- * no ring (plain verbs), or whose posts are looked at first (checks); the queue is open
+ * struct bsn_sq_path - takes the place of the functions that post, ring and cancel, of a queue that
+ * has no ring (plain verbs), or whose posts are looked at first (checks); the queue is open
  * @room: requests that would be taken now
+ * @bind: brings the endpoint to another queue, which has room: 0 or a negative errno, with words. NULL: this one
+ *	stands for no other
  */
 struct bsn_sq_path {
 	int (*post)(struct bsn_ep *ep, const struct bsn_request *r);
 	int (*ring)(struct bsn_sq *sq);
 	int (*cancel)(struct bsn_sq *sq);
 	uint32_t (*room)(struct bsn_sq *sq);
+	int (*bind)(struct bsn_ep *ep);
 };
 
 /** enum bsn_recvs - how the receive of a message is completed, if its data are in memory */
@@ -105,7 +108,7 @@ enum bsn_recvs {
 	BSN_RECVS_ANY,     /* anything, as in UD or under a lock */
 	BSN_RECVS_COUNTED, /* of a QP's own queue: their WQEs are counted */
 	BSN_RECVS_LINKED,  /* of an SRQ: their WQEs are linked to the free ones */
-	BSN_RECVS_GIVEN,   /* of a QP's own queue: they are handed out where they are, and counted */
+	BSN_RECVS_GIVEN,   /* of a QP's own queue: handed out where they are, and counted */
 };
 
 /**
@@ -152,72 +155,121 @@ struct bsn_route {
 };
 
 /**
+ * struct bsn_sq_owner - is told of each failure of a queue before the program is
+ * @failed: in a poll of its CQ. Return: whether the program is told, too
+ */
+struct bsn_sq_owner {
+	bool (*failed)(struct bsn_sq_owner *owner, struct bsn_completion *c);
+};
+
+/**
  * struct bsn_sq - hot state of a send queue
  *
- * A poster and a poller may be different threads. The poller release-stores @route.done, and the poster
- * acquire-reads it when its credits run out [O6]: that hands blocks back, with their ids and their bytes in
- * @hidden. The WQE itself has its number of blocks, so nothing records it.
+ * A poster and a poller may be different threads. The poller release-stores @route.done, and the
+ * poster acquire-reads it when its credits run out [O6]: that hands blocks back, with their ids and
+ * their bytes in @hidden. The WQE itself has its number of blocks, so nothing records it.
  *
  * The id of a WQE of up to BSN_NEAR_DS units is in the last 8 bytes of its block, which the device
- * does not read. The id of a longer WQE is in @ids, by the slot of its first block. A queue with many
- * peers has all ids there, and the peer's user pointer beside each.
+ * does not read. The id of a longer WQE is in @ids, by the slot of its first block. A queue with
+ * many peers has all ids there, and the peer's user pointer beside each.
+ *
+ * @ep: of a queue with one peer
+ * @slot: where the next WQE begins; not NULL, without a ring either
+ * @limit: for inline code: the last block that is free, in one piece with the slot
+ * @room: the same for the library's functions; of a queue with many peers, too
+ * @record: send word of the doorbell record
+ * @ctrl_next: word 0 of the next control segment, in host order: the QPN, and @pi
+ * @pi: the next free block
+ * @ctrl_carry: the carry of @pi, at a ring's end; the cold way clears it
+ * @last: of the last WQE that was not published at once: the low half of its address
+ * @quiet: unsignaled posts until the library signals one
+ * @ce_quiet: ce of an unsignaled WQE, as in enum bsn_flags, but eight bits down
+ * @can: enum bsn_can
+ * @publish: enum bsn_publish
+ * @ops: opcodes that it takes, a bit each, but for @held_ops
+ * @ids: see bsn_id_of() and bsn_peer_ids()
+ * @max_inline: bytes; mlx5: BSN_DS_INLINE_MAX or more
+ * @bb_mask: blocks in the ring, less one
+ * @max_ds: of one WQE
+ * @has_peers: its endpoints are struct bsn_peer
+ * @transport: enum bsn_transport
+ * @store: enum bsn_store
+ * @signal_every: 0: never by itself
+ * @has_big_endian_results: of atomics of 8 bytes, in memory
+ * @gives_results: results of READs and atomics are handed out where they are
+ * @hidden: one a slot: enum bsn_hidden of the WQE that begins there
+ * @capacity_bb: blocks that may be outstanding: what the CQ has room for
+ * @path: NULL: posts go straight to the ring
+ * @route: the poller's line
+ * @seen_done: @route.done, when @retired was computed last
+ * @retired: blocks before this one are free
+ * @next_fence: enum bsn_fence that the next WQE owes
+ * @closed: errno of posts to a queue that is not open; 0: it is
+ * @wide_pi: @pi modulo 2^32, brought up to date once a lap at least
+ * @count_full: posts refused for want of room
+ * @max_copy: bytes of one that the NIC makes
+ * @count_doorbells: of 8 bytes
+ * @count_rung: bytes of blocks published by those; all others were by BlueFlame
+ * @held_ops: opcodes that only its path takes
+ * @owner: NULL: none
  */
 struct bsn_sq {
 	/* the poster's line */
-	struct bsn_ep ep;         /* of a queue with one peer */
-	uint8_t *slot;            /* where the next WQE begins; not NULL, without a ring either */
-	uint8_t *limit;           /* for inline code: the last block that is free, in one piece with the slot */
-	uint8_t *room;            /* the same for the library's functions, of a queue with many peers, too */
-	struct bsn_be32 *record;  /* SQ word of the doorbell record */
+	struct bsn_ep ep;
+	uint8_t *slot;
+	uint8_t *limit;
+	uint8_t *room;
+	struct bsn_be32 *record;
 	struct bsn_lane *lane;
 	union {
-		uint64_t ctrl_next; /* word 0 of the next control segment, host order: @pi, the QPN */
+		uint64_t ctrl_next;
 		struct __attribute__((packed)) {
 			uint8_t ctrl_low[5];
-			uint16_t pi; /* next free BB */
-			uint8_t ctrl_carry; /* the carry of @pi, at a ring's end; the cold way clears it */
+			uint16_t pi;
+			uint8_t ctrl_carry;
 		};
 	};
-	uint32_t last;            /* address of the last WQE that was not published at once, its low half */
-	uint8_t quiet;            /* unsignaled posts until the library signals one */
-	uint8_t ce_quiet;         /* ce of an unsignaled WQE, as in enum bsn_flags but eight bits down */
-	uint8_t can;              /* enum bsn_can */
-	uint8_t publish;          /* enum bsn_publish */
+	uint32_t last;
+	uint8_t quiet;
+	uint8_t ce_quiet;
+	uint8_t can;
+	uint8_t publish;
 
 	/* constants of the poster */
-	uint64_t ops __attribute__((aligned(64))); /* opcodes that it takes, a bit each, but for @held_ops */
-	uintptr_t ids;            /* see bsn_id_of() and bsn_peer_ids() */
-	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more */
-	uint32_t bb_mask;         /* BBs in the ring, less one */
+	uint64_t ops __attribute__((aligned(64)));
+	uintptr_t ids;
+	uint32_t max_inline;
+	uint32_t bb_mask;
 	uint8_t max_sge;
-	uint8_t max_ds;           /* of one WQE */
-	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
-	uint8_t transport;        /* enum bsn_transport */
-	uint8_t store;            /* enum bsn_store */
-	uint8_t signal_every;     /* 0: never by itself */
-	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
-	uint8_t gives_results;    /* results of READs and atomics are handed out where they are */
+	uint8_t max_ds;
+	uint8_t has_peers;
+	uint8_t transport;
+	uint8_t store;
+	uint8_t signal_every;
+	uint8_t has_big_endian_results;
+	uint8_t gives_results;
 	uint8_t *ring_end;
 	uint8_t *ring;
-	uint8_t *hidden;          /* one a slot: enum bsn_hidden of the WQE that begins there */
-	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
+	uint8_t *hidden;
+	uint32_t capacity_bb;
 	uint32_t qpn;
-	const struct bsn_sq_path *path; /* NULL: posts go straight to the ring */
+	const struct bsn_sq_path *path;
 
-	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
+	struct bsn_route route __attribute__((aligned(64)));
 
 	/* the poster's, rare */
-	uint16_t seen_done __attribute__((aligned(64))); /* @done, when @retired was last computed */
-	uint16_t retired;         /* BBs before this one are free */
-	uint8_t next_fence;       /* enum bsn_fence owed by the next WQE */
-	uint16_t closed;          /* errno of posts to a queue that is not open; 0: it is */
+	uint16_t seen_done __attribute__((aligned(64)));
+	uint16_t retired;
+	uint8_t next_fence;
+	uint16_t closed;
 	const char *closed_why;
-	uint32_t wide_pi;         /* @pi modulo 2^32, brought up to date once a lap at least */
-	uint32_t count_full;      /* posts refused for want of room */
-	uint32_t max_copy;        /* bytes of one that the NIC makes */
-	uint64_t count_doorbells; /* 8-byte doorbells */
-	uint64_t count_rung;      /* bytes of blocks published by those; all others were by BlueFlame */
-	uint64_t held_ops;        /* opcodes that only its path takes */
+	uint32_t wide_pi;
+	uint32_t count_full;
+	uint32_t max_copy;
+	uint64_t count_doorbells;
+	uint64_t count_rung;
+	uint64_t held_ops;
+	struct bsn_sq_owner *owner;
 };
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */
@@ -229,7 +281,7 @@ struct bsn_sq {
 /* Bytes of inline data that fit wherever a data pointer does. */
 #define BSN_DS_INLINE_MAX (BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
 
-/* -- the functions of the library ---------------------------------------------------------------- */
+/* -- the functions of the library -------------------------------------------------------------- */
 
 /**
  * bsn_sq_post_sgl - any message or RDMA request of SGEs: every count, peer and wrap
@@ -238,8 +290,8 @@ struct bsn_sq {
  *
  * Context: the queue's poster. Does not allocate or block.
  * Return: 0; -EAGAIN no room; -EMSGSIZE too many SGEs or bytes; -EOPNOTSUPP not on this transport,
- * device or path; -EINVAL unknown flags; -ENOTCONN the queue is not connected. Unless 0 nothing counts,
- * and bsn_error_text() says why. @ep is not NULL: inline code and bsn_post() look, and call
+ * device or path; -EINVAL unknown flags; -ENOTCONN the queue is not connected. Unless 0 nothing
+ * counts, and bsn_error_text() says why. @ep is not NULL: inline code and bsn_post() look, and call
  * bsn_sq_no_endpoint().
  */
 BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -275,8 +327,8 @@ BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p
 
 /**
  * bsn_ring - publishes everything that was appended to an endpoint's queue
- * @ep: of a queue of many peers any of its endpoints. One of a DC pool that no initiator is bound to
- *	has nothing to publish.
+ * @ep: of a queue of many peers any of its endpoints. One of a DC pool that no initiator is bound
+ *	to has nothing to publish.
  *
  * Order: O1, O2, O3.
  * Return: 0; -EINVAL no endpoint; on plain verbs what the provider said, as -errno.
@@ -288,8 +340,8 @@ BSN_API int bsn_ring(struct bsn_ep *ep);
  * @eps: one thread posts to all of them; a queue may be named twice
  * @count: how many; 0 does nothing
  *
- * Up to 32 queues cost two barriers that wait for the stores to leave the CPU, and one more for each
- * two of them that share a lane. Alone, each costs two.
+ * Up to 32 queues cost two barriers that wait for the stores to leave the CPU, and one more for
+ * each two of them that share a lane. Alone, each costs two.
  *
  * Order: O1, O2, O3, once for each 32; all records before all doorbells; no order between queues.
  * Return: 0; -EINVAL a NULL among them, and none was rung; on plain verbs the first error of
@@ -314,7 +366,8 @@ BSN_API int bsn_cancel(struct bsn_ep *ep);
 BSN_API uint32_t bsn_room(struct bsn_ep *ep);
 
 /**
- * bsn_sq_publish - publishes the WQE of @bytes, whole blocks, that ends at the slot, and all before it
+ * bsn_sq_publish - publishes the WQE of @bytes, whole blocks, that ends at the slot, and all before
+ * it
  * Order: O1, O2, O3.
  * Return: 0
  */
@@ -330,9 +383,9 @@ BSN_API int bsn_sq_publish(struct bsn_sq *sq, size_t bytes);
 BSN_API int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags);
 
 /*
- * Whether there is no endpoint or queue at all. A look costs two instructions a request, so the inline
- * code looks only where the compiler knows. Code compiled with BSN_CHECK_NULL always looks, and so do
- * the symbols of the library.
+ * Whether there is no endpoint or queue at all. A look costs two instructions a request, so the
+ * inline code looks only where the compiler knows. Code compiled with BSN_CHECK_NULL always looks,
+ * and so do the symbols of the library.
  */
 #ifdef BSN_CHECK_NULL
 #define BSN_IS_NULL(object) BSN_UNLIKELY(!(object))
@@ -340,7 +393,10 @@ BSN_API int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags);
 #define BSN_IS_NULL(object) (__builtin_constant_p(!(object)) && !(object))
 #endif
 
-/* Of each slot of 64 B, 8 are kept: the id. Where the queue has many peers, 16: the user pointer, too. */
+/*
+ * Of each slot of 64 B, 8 are kept: the id. Where the queue has many peers, 16: the user pointer,
+ * too.
+ */
 BSN_ALWAYS_INLINE uintptr_t bsn_ids_at(const uint8_t *slot, bool has_peers)
 {
 	return (uintptr_t)slot >> (has_peers ? 2 : 3);
@@ -358,7 +414,7 @@ BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t 
 	return (uint64_t *)(sq->ids + bsn_ids_at(slot, true));
 }
 
-/* -- credits ------------------------------------------------------------------------------------ */
+/* -- credits ----------------------------------------------------------------------------------- */
 
 /* Sets the last block that is free, in one piece with the slot; one below the slot: none is. */
 BSN_ALWAYS_INLINE void bsn_sq_set_room(struct bsn_sq *sq, uint8_t *last)
@@ -372,7 +428,7 @@ BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
 	return sq->room >= sq->slot ? (uint32_t)(sq->room - sq->slot) / BSN_BB_SIZE + 1 : 0;
 }
 
-/* -- publication -------------------------------------------------------------------------------- */
+/* -- publication ------------------------------------------------------------------------------- */
 
 /* Moves the index on by @bytes of blocks. It lies in the next control segment. */
 BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, size_t bytes)

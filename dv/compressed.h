@@ -9,9 +9,9 @@
 void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format);
 
 /*
- * Expands the session that begins with the title CQE at @title, of the lap @phase: whole CQEs, in their
- * places in the ring, with the owner bits of their laps. All of them are the poller's. Context:
- * after O4 on the title. Return: 0; -EPROTO it is no session, and nothing was written.
+ * Expands the session that begins with the title CQE at @title, of the lap @phase: whole CQEs, in
+ * their places in the ring, with the owner bits of their laps. All of them are the poller's.
+ * Context: after O4 on the title. Return: 0; -EPROTO it is no session, and nothing was written.
  */
 int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase);
 

@@ -255,6 +255,13 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 
 /* -- polling ---------------------------------------------------------------------------------- */
 
+bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		 unsigned kind, struct bsn_completion *c)
+{
+	return kind >> 4 == BSN_CQE_REQ ? bsn_reap_send(cq, route, cqe, kind, c)
+					: bsn_reap_recv(cq, route, cqe, kind, c);
+}
+
 static struct bsn_route *find(const struct bsn_cq *cq, uint32_t qpn)
 {
 	const uint8_t shift = __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);
@@ -392,6 +399,10 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 		}
 		if (next == cq->chunk_end)
 			next = next_chunk(cq, next);
+		if (cq->is_full_poll && at == c) { /* all were dropped: none has to stay */
+			cq->is_full_poll = false;
+			cq->next = next;
+		}
 	} while (!cq->is_full_poll && !bsn_cq_poll_plain(cq, &next, &at, c + n));
 	cq->next = next;
 	return (int)(at - c);

@@ -26,7 +26,7 @@ static uint8_t *put_data(uint8_t *at, const struct bsn_sge *sge, uint32_t bytes)
 	return bsn_put_sge(at, &data);
 }
 
-/* -- atomics under masks -------------------------------------------------------------------------- */
+/* -- atomics under masks ----------------------------------------------------------------------- */
 
 enum { MOST_OPERAND_BYTES = BSN_MASKED_CS_SIZE };
 
@@ -120,7 +120,7 @@ int bsn_masked_fetch_add(struct bsn_ep *ep, const struct bsn_sge *result,
 	return post_masked(ep, &m, BSN_OPCODE_ATOMIC_MASKED_FA, id, flags);
 }
 
-/* -- copies ----------------------------------------------------------------------------------------- */
+/* -- copies ------------------------------------------------------------------------------------ */
 
 struct copy {
 	const struct bsn_sge *to, *from, *status;
@@ -138,7 +138,7 @@ static uint8_t *put_copying(uint8_t *at, const void *arg)
 }
 
 int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge *from,
-	     const struct bsn_sge *status, uint64_t id, unsigned flags)
+	       const struct bsn_sge *status, uint64_t id, unsigned flags)
 {
 	const struct copy copy = { to, from, status };
 	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_MMO, flags, 0),
@@ -147,7 +147,8 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 					  .ds = 4,
 					  .put = put_copying,
 					  .arg = &copy };
-	const int err = check(ep, BSN_CAN_COPY, "the device, transport or path cannot copy memory (MMO)");
+	const int err =
+		check(ep, BSN_CAN_COPY, "the device, transport or path cannot copy memory (MMO)");
 
 	if (err)
 		return err;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ends of dynamically connected transport that connect by a full handshake, which verbs have no way to ask for:
- * they are made by commands to the firmware (DevX). A part of provider.h. Private to the library.
+ * Ends of dynamically connected transport that connect by a full handshake, which verbs have no way
+ * to ask for: they are made by commands to the firmware (DevX). A part of provider.h. Private to
+ * the library.
  *
  * @answer: of a command that was refused: its status, 0 where it did not come to the firmware
  */
@@ -18,8 +19,9 @@ const char *handshake_refusal(const struct bsn_cmd_out *answer);
 uint8_t handshake_atomic_mode(bool has_atomics, bool has_masked);
 
 /*
- * The set in which the port counts what its queues of verbs do (hw_counters), and which objects of DevX must name in
- * order to be counted; 0: none is known. Makes a queue pair of verbs on @pd and asks what it was given.
+ * The set in which the port counts what its queues of verbs do (hw_counters), and which objects of
+ * DevX must name in order to be counted; 0: none is known. Makes a queue pair of verbs on @pd and
+ * asks what it was given.
  */
 uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port);
 
@@ -39,8 +41,8 @@ int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, u
 int handshake_dct_destroy(void *handle);
 
 /*
- * A register, through which initiators are rung. @is_shared: it is one of all that this process has, and does not
- * write-combine.
+ * A register, through which initiators are rung. @is_shared: it is one of all that this process
+ * has, and does not write-combine.
  */
 struct handshake_uar {
 	void *handle;
@@ -66,7 +68,9 @@ struct handshake_dci_attr {
 struct handshake_dci;
 int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake_dci **dci,
 			 struct bsn_cmd_out *answer);
-/* Its memory is there until it is freed, which may be done only then, or when the device is gone. */
+/*
+ * Its memory is there until it is freed, which may be done only then, or when the device is gone.
+ */
 int handshake_dci_destroy(struct handshake_dci *dci);
 void handshake_dci_free(struct handshake_dci *dci);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waits on a cache line. Source: Intel SDM vol. 2 UMONITOR, UMWAIT; AMD APM vol. 3 MONITORX, MWAITX;
- * Arm ARM "Wait for Event mechanism" (the exclusive monitor), Linux Documentation/arm64/elf_hwcaps.
+ * Waits on a cache line. Source: Intel SDM vol. 2 UMONITOR, UMWAIT; AMD APM vol. 3 MONITORX,
+ * MWAITX; Arm ARM "Wait for Event mechanism" (the exclusive monitor), Linux
+ * Documentation/arm64/elf_hwcaps.
  */
 #include "idle.h"
 
@@ -21,11 +22,12 @@ static bool is_quiet(const struct bsn_cq *cq, uint8_t own)
 #if defined(__x86_64__)
 
 enum {
-	REST_TICKS = 8192, /* of the time stamp counter; the kernel's own limit for UMWAIT is 100,000 */
+	REST_TICKS =
+		8192, /* of the time stamp counter; the kernel's own limit for UMWAIT is 100,000 */
 	LEAF_FEATURES = 7,
 	WAITPKG_ECX = 1 << 5,
 	MWAITX_ECX = 1 << 29,
-	UMWAIT_C0_1 = 1,    /* the lighter of two states: it wakes faster */
+	UMWAIT_C0_1 = 1, /* the lighter of two states: it wakes faster */
 	MWAITX_BY_TIMER = 2,
 };
 

@@ -18,10 +18,12 @@ enum bsn_idle {
 enum bsn_idle bsn_idle_choose(void);
 
 /*
- * Rests until the next CQE of the ring comes, or for a while: a few microseconds at most, of WFE what the
- * event stream allows (10 kHz: 100 us). It may return at once. A queue without a ring takes a breath.
+ * Rests until the next CQE of the ring comes, or for a while: a few microseconds at most, of WFE
+ * what the event stream allows (10 kHz: 100 us). It may return at once. A queue without a ring
+ * takes a breath.
  *
- * The line is watched before the owner bit is looked at, so a CQE that comes in between ends the rest.
+ * The line is watched before the owner bit is looked at, so a CQE that comes in between ends the
+ * rest.
  * Context: the poller's.
  */
 void bsn_cq_idle(const struct bsn_cq *cq, enum bsn_idle how);

@@ -4,23 +4,12 @@
 
 #include <stdlib.h>
 
-
-void *bsn_hot_alloc(size_t bytes)
-{
-	const size_t whole = (bytes + 63) / 64 * 64;
-	void *hot = aligned_alloc(64, whole);
-
-	if (hot)
-		memset(hot, 0, whole);
-	return hot;
-}
-
-/* -- send queue --------------------------------------------------------------------------------- */
+/* -- send queue -------------------------------------------------------------------------------- */
 
 /*
  * How many unsignaled posts may pass. A turn may be skipped while little is outstanding
- * (bsn_sq_take_turn()); then the next one must still fit before the queue is full, even if every WQE
- * has the greatest length: every - 2 blocks before the skipped turn, and every + 1 WQEs.
+ * (bsn_sq_take_turn()); then the next one must still fit before the queue is full, even if every
+ * WQE has the greatest length: every - 2 blocks before the skipped turn, and every + 1 WQEs.
  */
 uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wanted)
 {
@@ -104,7 +93,8 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->qpn = init->qpn;
 	sq->bb_mask = init->count_bb - 1;
 	sq->capacity_bb = init->capacity_bb;
-	sq->max_inline = init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
+	sq->max_inline =
+		init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;
@@ -127,9 +117,11 @@ void bsn_sq_free(struct bsn_sq *sq)
 	free(sq);
 }
 
-/* -- completion queue --------------------------------------------------------------------------- */
+/* -- completion queue -------------------------------------------------------------------------- */
 
-/* Owner bits as the device would leave them a lap ago, opcode invalid: "not ours" by one compare. */
+/*
+ * Owner bits as the device would leave them a lap ago, opcode invalid: "not ours" by one compare.
+ */
 static void prefill(const struct bsn_cq *cq, uint8_t *first)
 {
 	const struct bsn_cqe_tail tail = { .opcode = BSN_CQE_INVALID, .owner = 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hot structures in their first state, over memory that the caller has: the provider's queues, or
- * those of a test. Private to the library.
+ * The hot structures in their first state, over memory that the caller has: the provider's queues,
+ * or those of a test. Private to the library.
  */
 #ifndef DV_INIT_H
 #define DV_INIT_H
@@ -45,11 +45,11 @@ struct bsn_sq_init {
 	enum bsn_transport transport;
 	enum bsn_store store;
 	enum bsn_ce ce_quiet; /* of unsignaled work */
-	int signal_every; /* unsignaled posts until the library signals one; 0: chosen; < 0: never */
+	int signal_every; /* unsignaled posts until the library signals; 0: chosen; < 0: never */
 	bool has_peers;   /* its endpoints are struct bsn_peer */
-	bool has_atomics; /* the device can */
+	bool has_atomics;            /* the device can */
 	bool has_big_endian_results; /* those of atomics, in memory */
-	bool gives_results; /* what is read is handed out where it lies */
+	bool gives_results;          /* what is read is handed out where it lies */
 };
 
 /* Unsignaled posts until the library signals one, of what was asked for; 0: it never does. */
@@ -76,14 +76,14 @@ void bsn_sq_open(struct bsn_sq *sq);
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence);
 
 /*
- * Posts and publishes a NOP, whose completion the user is not shown: when it is polled, all before it
- * is done. 0; -EAGAIN the ring is full: the next completion will make room.
+ * Posts and publishes a NOP, whose completion the user is not shown: when it is polled, all before
+ * it is done. 0; -EAGAIN the ring is full: the next completion will make room.
  */
 int bsn_sq_post_marker(struct bsn_sq *sq);
 
 /*
- * Whether the last appended request gives no completion if it succeeds, so that nothing tells when it
- * is done. Looks at all outstanding requests.
+ * Whether the last appended request gives no completion if it succeeds, so that nothing tells when
+ * it is done. Looks at all outstanding requests.
  */
 bool bsn_sq_ends_quietly(struct bsn_sq *sq);
 
@@ -108,8 +108,8 @@ struct bsn_cq_init {
 void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);
 
 /*
- * The route of receives whose number has no route: the XRC SRQ of the CQ, since its CQEs name targets,
- * also of other processes. No queue has this number, which is that of multicast.
+ * The route of receives whose number has no route: the XRC SRQ of the CQ, since its CQEs name
+ * targets, also of other processes. No queue has this number, which is that of multicast.
  */
 #define BSN_CQ_XRC BSN_QPN_MAX
 
@@ -126,15 +126,17 @@ void bsn_sq_show_nothing(struct bsn_sq *sq);
 int bsn_cq_end_poll(const struct bsn_cq *cq);
 
 /*
- * stamped.c: bsn_cq_poll() that also writes each completion's timestamp, as the CQE has it; 0: there is
- * none. One whose data are in its CQE is the last of a poll.
+ * stamped.c: bsn_cq_poll() that also writes each completion's timestamp, as the CQE has it; 0:
+ * there is none. One whose data are in its CQE is the last of a poll.
  */
 int bsn_cq_poll_stamped(struct bsn_cq *cq, struct bsn_completion *c, int n);
 
 /* Makes a queue whose polls all go through the path. */
 void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path);
 
-/* Also fills the ring with CQEs that are the device's. bsn_cq_fini() frees what bsn_cq_add() took. */
+/*
+ * Also fills the ring with CQEs that are the device's. bsn_cq_fini() frees what bsn_cq_add() took.
+ */
 void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init);
 void bsn_cq_fini(struct bsn_cq *cq);
 

@@ -15,6 +15,25 @@ struct place {
 	unsigned ds;
 };
 
+BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bsn_peer *peer,
+					uint32_t what, unsigned data_ds)
+{
+	return (struct place){ ep->sq, peer, ep->sq->slot, head_ds(peer, what) + data_ds };
+}
+
+/* Whether it is free, in one piece. */
+BSN_ALWAYS_INLINE bool has_room(const struct place *p)
+{
+	return BSN_LIKELY(bsn_sq_has_room(p->sq, bsn_bytes_of_ds(p->ds)));
+}
+
+/* Whether the queue has the operation, and not by its path only. @ops, @flags: of this kind */
+BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t ops, uint32_t flags)
+{
+	return BSN_LIKELY((sq->ops & ops) >> (what & 63) & 1) &&
+	       BSN_LIKELY(!(what & BSN_WHAT_FLAGS & ~flags));
+}
+
 /* Adds the fence that is owed, unless the request asked for one: that is as good. */
 BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
 {

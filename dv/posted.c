@@ -46,7 +46,8 @@ static uint32_t flags_of(const struct bsn_sq *sq, uint16_t index, const struct b
 	const bool is_hidden = sq->hidden[index & sq->bb_mask] == BSN_HIDDEN_FAILED;
 
 	return (ctrl->ce == BSN_CE_ALWAYS && !is_hidden ? (uint32_t)BSN_F_SIGNALED : 0) |
-	       (ctrl->solicited ? (uint32_t)BSN_F_SOLICITED : 0) | (ctrl->fence ? (uint32_t)BSN_F_FENCE : 0);
+	       (ctrl->solicited ? (uint32_t)BSN_F_SOLICITED : 0) |
+	       (ctrl->fence ? (uint32_t)BSN_F_FENCE : 0);
 }
 
 int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer)
@@ -67,10 +68,14 @@ int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer
 	return bsn_ep_post_body(&peer->ep, &body, kept[0]);
 }
 
-/* Where its data begin. What has an opmod ends with one data pointer: an atomic's result, a copy's target. */
+/*
+ * Where its data begin. What has an opmod ends with one data pointer: an atomic's result, a copy's
+ * target.
+ */
 static unsigned data_at(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
 {
-	if (ctrl->opmod || ctrl->opcode == BSN_OPCODE_ATOMIC_CS || ctrl->opcode == BSN_OPCODE_ATOMIC_FA)
+	if (ctrl->opmod || ctrl->opcode == BSN_OPCODE_ATOMIC_CS ||
+	    ctrl->opcode == BSN_OPCODE_ATOMIC_FA)
 		return ctrl->ds - 1;
 	return 1 + prefix_at(sq, index) + is_one_of(bsn_wqe_sets.with_raddr, ctrl->opcode);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads the requests in a send ring, done or not, as long as they were not overwritten. So a post need
- * not count anything about them. Private to dv/ and engine/.
+ * Reads the requests in a send ring, done or not, as long as they were not overwritten. So a post
+ * need not count anything about them. Private to dv/ and engine/.
  */
 #ifndef DV_POSTED_H
 #define DV_POSTED_H
@@ -32,9 +32,9 @@ BSN_ALWAYS_INLINE struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, ui
 }
 
 /*
- * Posts the message that begins at @index of another queue of the kind once more, to the same peer, whose part of the
- * WQE is @peer's now, with the id and the user pointer that it had. A request that the library alone had signaled is
- * unsignaled again. Results as of bsn_ep_post_body().
+ * Posts the message that begins at @index of another queue of the kind once more, to the same peer,
+ * whose part of the WQE is @peer's now, with the id and the user pointer that it had. A request
+ * that the library alone had signaled is unsignaled again. Results as of bsn_ep_post_body().
  */
 int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer);
 

@@ -4,6 +4,8 @@
 #include "lag.h"
 
 #include <infiniband/mlx5dv.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bsn_cmd.h"
@@ -31,7 +33,9 @@ int provider_refused(int result)
 {
 	const int err = provider_error_of_int(result);
 
-	return err ? refuse(-err, "libibverbs or the kernel refused it, and gives no more than the errno") : 0;
+	return err ? refuse(-err,
+			    "libibverbs or the kernel refused it, and gives no more than the errno")
+		   : 0;
 }
 
 bool provider_is_mlx5(struct ibv_device *device)
@@ -54,7 +58,8 @@ int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **con
 
 const char *provider_no_blueflame(void)
 {
-	const char *shut_up = getenv("MLX5_SHUT_UP_BF"), *prefer = getenv("MLX5_POST_SEND_PREFER_BF");
+	const char *shut_up = getenv("MLX5_SHUT_UP_BF"),
+		   *prefer = getenv("MLX5_POST_SEND_PREFER_BF");
 
 	if (shut_up && strcmp(shut_up, "0"))
 		return "MLX5_SHUT_UP_BF is set";
@@ -71,8 +76,8 @@ const char *provider_no_scatter(void)
 }
 
 /*
- * CQEs beyond those that may be outstanding: a quarter of the ring, and enough for a poll of 64 to give
- * all that came, since what a poll gave stays in the ring until the next one.
+ * CQEs beyond those that may be outstanding: a quarter of the ring, and enough for a poll of 64 to
+ * give all that came, since what a poll gave stays in the ring until the next one.
  */
 static uint32_t spare_of(uint32_t entries)
 {
@@ -88,9 +93,9 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 		.cqe = attr->entries + spare_of(attr->entries),
 		.cq_context = attr->context,
 		.channel = attr->channel,
-		.wc_flags = attr->has_real_time ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK :
-			    attr->has_stamps	? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP :
-						  0,
+		.wc_flags = attr->has_real_time ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK
+			    : attr->has_stamps  ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP
+						: 0,
 	};
 	struct mlx5dv_cq_init_attr mlx5 = { 0 };
 	struct ibv_cq_ex *created;
@@ -207,16 +212,17 @@ bool provider_cq_was_mapped(struct ibv_cq *cq)
 /* libmlx5 asks for it by itself; for the requester only where all sends are signaled. */
 static uint32_t create_flags_of(enum provider_inline in_cqe)
 {
-	return in_cqe == PROVIDER_INLINE_NONE ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE :
-	       in_cqe == PROVIDER_INLINE_RECV ? 0 :
-						MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
+	return in_cqe == PROVIDER_INLINE_NONE   ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE
+	       : in_cqe == PROVIDER_INLINE_RECV ? 0
+						: MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
 }
 
 bool provider_query_streams(struct ibv_context *context, struct provider_streams *most)
 {
 	struct mlx5dv_context found = { .comp_mask = MLX5DV_CONTEXT_MASK_DCI_STREAMS };
 
-	if (mlx5dv_query_device(context, &found) || !(found.comp_mask & MLX5DV_CONTEXT_MASK_DCI_STREAMS))
+	if (mlx5dv_query_device(context, &found) ||
+	    !(found.comp_mask & MLX5DV_CONTEXT_MASK_DCI_STREAMS))
 		return false;
 	most->log_count = found.dci_streams_caps.max_log_num_concurent;
 	most->log_failed = found.dci_streams_caps.max_log_num_errored;
@@ -345,7 +351,7 @@ int provider_ah_av(struct ibv_ah *ah, void *av)
 	return 0;
 }
 
-/* -- mkeys, by commands to the firmware --------------------------------------------------------------- */
+/* -- mkeys, by commands to the firmware -------------------------------------------------------- */
 
 int provider_error_of_devx(int err)
 {
@@ -367,13 +373,13 @@ static int query_cap(struct ibv_context *context, enum bsn_cap group, uint8_t ou
 }
 
 /*
- * The sizes of both kinds of masked atomics, and the byte order of their results. Where the device has DC, those
- * that QPs and DC both have: UCX src/uct/ib/mlx5/dv/ib_mlx5dv_md.c does so, too.
+ * The sizes of both kinds of masked atomics, and the byte order of their results. Where the device
+ * has DC, those that QPs and DC both have: UCX src/uct/ib/mlx5/dv/ib_mlx5dv_md.c does so, too.
  */
 static void read_atomics(const uint8_t *caps, struct provider_caps *out)
 {
-	const uint32_t both = 1u << BSN_ATOMIC_CAN_MASKED_COMPARE_SWAP |
-			      1u << BSN_ATOMIC_CAN_MASKED_FETCH_ADD;
+	const uint32_t both =
+		1u << BSN_ATOMIC_CAN_MASKED_COMPARE_SWAP | 1u << BSN_ATOMIC_CAN_MASKED_FETCH_ADD;
 	struct bsn_cap_atomics cap;
 
 	bsn_cap_atomics_decode(&cap, caps + BSN_CAP_ATOMICS_OFFSET);
@@ -402,12 +408,12 @@ int provider_query_caps(struct ibv_context *context, struct provider_caps *out)
 		.has_pages = gen_0.fixed_buffer_size,
 		.has_atomics = !gen_1.umr_modify_atomic_disabled,
 		.has_compact_av = gen_1.compact_address_vector,
-		.fence = gen_1.umr_fence == 0 ? BSN_FENCE_STRONG_ORDERING :
-			 gen_1.umr_fence == 1 ? BSN_FENCE_INITIATOR_SMALL :
-						BSN_FENCE_NONE,
-		.max_copy = !gen_0.dma_mmo_sq		? 0 :
-			    gen_0.log_dma_mmo_max_size	? 1u << gen_0.log_dma_mmo_max_size :
-							  BSN_KLM_MAX_BYTES,
+		.fence = gen_1.umr_fence == 0   ? BSN_FENCE_STRONG_ORDERING
+			 : gen_1.umr_fence == 1 ? BSN_FENCE_INITIATOR_SMALL
+						: BSN_FENCE_NONE,
+		.max_copy = !gen_0.dma_mmo_sq            ? 0
+			    : gen_0.log_dma_mmo_max_size ? 1u << gen_0.log_dma_mmo_max_size
+							 : BSN_KLM_MAX_BYTES,
 	};
 	if (gen_1.atomic && !query_cap(context, BSN_CAP_ATOMIC, answer))
 		read_atomics(caps, out);
@@ -462,13 +468,14 @@ void provider_mkey_destroy(void *handle)
 	mlx5dv_devx_obj_destroy(handle);
 }
 
-/* -- bonded devices ------------------------------------------------------------------------------ */
+/* -- bonded devices ---------------------------------------------------------------------------- */
 
 unsigned provider_lag_ports(struct ibv_context *context)
 {
 	struct mlx5dv_context found = { .comp_mask = MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS };
 
-	if (mlx5dv_query_device(context, &found) || !(found.comp_mask & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS))
+	if (mlx5dv_query_device(context, &found) ||
+	    !(found.comp_mask & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS))
 		return 0;
 	return found.num_lag_ports;
 }
@@ -476,4 +483,22 @@ unsigned provider_lag_ports(struct ibv_context *context)
 int provider_lag_port_set(struct ibv_qp *qp, unsigned port)
 {
 	return provider_error_of_int(mlx5dv_modify_qp_lag_port(qp, (uint8_t)port));
+}
+
+/* -- what a device counts ------------------------------------------------------------------------ */
+
+bool provider_dc_connects(const struct ibv_context *context, struct provider_dc_connects *counted)
+{
+	char path[IBV_SYSFS_PATH_MAX + 16];
+	bool is_told;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/dc_connects", context->device->ibdev_path);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	is_told = fscanf(file, "connect %" SCNu64 " reconnect %" SCNu64, &counted->all,
+			 &counted->again) == 2;
+	fclose(file);
+	return is_told;
 }

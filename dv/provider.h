@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The seam to rdma-core's mlx5 provider: every mlx5dv call of the library is in provider.c and
- * provider_handshake.c, and libibverbs' three ways of reporting errors (errno with NULL, positive errno,
- * -1 with errno) become one here: 0 or -errno.
+ * provider_handshake.c, and libibverbs' three ways of reporting errors (errno with NULL, positive
+ * errno, -1 with errno) become one here: 0 or -errno.
  */
 #ifndef DV_PROVIDER_H
 #define DV_PROVIDER_H
@@ -19,7 +19,10 @@ int provider_error_of_int(int result);
 /* The same of a request, which bsn_error_text() then tells of. */
 int provider_refused(int result);
 
-/* The same of an object or a command of DevX: without a DevX context the kernel knows none, -EOPNOTSUPP. */
+/*
+ * The same of an object or a command of DevX: without a DevX context the kernel knows none,
+ * -EOPNOTSUPP.
+ */
 int provider_error_of_devx(int err);
 
 /* The number by which commands name a protection domain. */
@@ -30,8 +33,8 @@ bool provider_is_mlx5(struct ibv_device *device);
 int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **context);
 
 /*
- * Why libmlx5 must not use BlueFlame, or only for inline data; NULL: it may. It reads these variables
- * of the environment when it opens a device.
+ * Why libmlx5 must not use BlueFlame, or only for inline data; NULL: it may. It reads these
+ * variables of the environment when it opens a device.
  */
 const char *provider_no_blueflame(void);
 
@@ -47,7 +50,8 @@ struct provider_cq_attr {
 	uint32_t format; /* of compression, MLX5DV_CQE_RES_FORMAT_*; 0: none */
 	bool is_padded;
 	bool ignores_overrun;
-	bool has_stamps, has_real_time; /* CQEs' timestamps matter; they are of the real-time clock */
+	bool has_stamps,
+		has_real_time; /* CQEs' timestamps matter; they are of the real-time clock */
 	struct ibv_comp_channel *channel;
 	void *context;
 };
@@ -55,8 +59,8 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 		       struct ibv_cq **cq);
 
 /*
- * Whether the device can stamp CQEs by its real-time clock. Such a stamp has seconds in its high half; this
- * makes it nanoseconds.
+ * Whether the device can stamp CQEs by its real-time clock. Such a stamp has seconds in its high
+ * half; this makes it nanoseconds.
  */
 bool provider_has_real_time(struct ibv_context *context);
 static inline uint64_t provider_ns_of_real_time(uint64_t stamp)
@@ -89,8 +93,8 @@ bool provider_cq_was_mapped(struct ibv_cq *cq);
 enum provider_inline { PROVIDER_INLINE_NONE, PROVIDER_INLINE_RECV, PROVIDER_INLINE_RECV_RESP };
 
 /*
- * Streams of a DCI, both log2: how many work at once, and of how many failed ones the last fails the DCI. As
- * the device has them at most; false: it has none, or nobody tells.
+ * Streams of a DCI, both log2: how many work at once, and of how many failed ones the last fails
+ * the DCI. As the device has them at most; false: it has none, or nobody tells.
  */
 struct provider_streams {
 	uint8_t log_count, log_failed;
@@ -143,14 +147,15 @@ struct provider_caps {
 	enum bsn_fence fence;      /* the fence by which the next use on the same queue must wait */
 	uint32_t masked_sizes;     /* of atomics under masks: 4, 8, or both together */
 	bool has_big_endian_results; /* of atomics; else the host's order */
-	bool has_compact_av;       /* address vectors of 16 bytes, where no GRH is wanted */
-	uint32_t max_copy;         /* bytes that the NIC copies at once; 0: it does not */
+	bool has_compact_av;         /* address vectors of 16 bytes, where no GRH is wanted */
+	uint32_t max_copy;           /* bytes that the NIC copies at once; 0: it does not */
 };
 int provider_query_caps(struct ibv_context *context, struct provider_caps *caps);
 
 /*
  * An mkey that spans nothing yet, and that UMR may change. @translations: a multiple of 4;
- * @log_page_bytes: what each of them spans (KSM), 0: each says it (KLM). @peers_may_invalidate: by SEND_INVAL.
+ * @log_page_bytes: what each of them spans (KSM), 0: each says it (KLM). @peers_may_invalidate: by
+ *	SEND_INVAL.
  */
 struct provider_mkey_attr {
 	uint32_t translations;
@@ -160,6 +165,17 @@ struct provider_mkey_attr {
 int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *attr, void **handle,
 			 uint32_t *key);
 void provider_mkey_destroy(void *handle);
+
+/*
+ * Connections of the process's DC initiators, as the device counts them: all, and those of them to a
+ * target that was only idle for too long. false: it does not tell. No public source has such a counter
+ * of a ConnectX: its targets are counted, for a whole port, in hw_counters/rx_dct_connect (Linux
+ * drivers/infiniband/hw/mlx5/counters.c).
+ */
+struct provider_dc_connects {
+	uint64_t all, again;
+};
+bool provider_dc_connects(const struct ibv_context *context, struct provider_dc_connects *counted);
 
 /* The address vector of an AH, BSN_AV_UD_GRH_SIZE bytes, QPN and Q_Key not yet in it. */
 int provider_ah_av(struct ibv_ah *ah, void *av);

@@ -11,8 +11,8 @@
 #include "lag.h"
 
 /*
- * What CQEs of version 1 carry of objects that libmlx5 does not know, so that none of its own is taken for one:
- * the kernel's mlx5_ib.h MLX5_IB_DEFAULT_UIDX
+ * What CQEs of version 1 carry of objects that libmlx5 does not know, so that none of its own is
+ * taken for one: the kernel's mlx5_ib.h MLX5_IB_DEFAULT_UIDX
  */
 enum { NO_USER_INDEX = 0xffffff };
 
@@ -20,8 +20,9 @@ enum { NO_USER_INDEX = 0xffffff };
 enum { ATOMIC_MODE_IBA = 1, ATOMIC_MODE_MASKED = 3 };
 
 /*
- * UCX src/uct/ib/mlx5/dv/ib_mlx5_ifc.h UCT_IB_MLX5_QPC_PM_STATE_MIGRATED, UCT_IB_MLX5_QPC_TS_FORMAT_DEFAULT; qp.h
- * MLX5_ZERO_LEN_RQ of the kernel; UCX's UCT_IB_MLX5_LOG_MAX_MSG_SIZE, without which it takes no DevX
+ * UCX src/uct/ib/mlx5/dv/ib_mlx5_ifc.h UCT_IB_MLX5_QPC_PM_STATE_MIGRATED,
+ * UCT_IB_MLX5_QPC_TS_FORMAT_DEFAULT; qp.h MLX5_ZERO_LEN_RQ of the kernel; UCX's
+ * UCT_IB_MLX5_LOG_MAX_MSG_SIZE, without which it takes no DevX
  */
 enum {
 	PATHS_DO_NOT_MIGRATE = 3,
@@ -63,7 +64,7 @@ static int create(struct ibv_context *context, const uint8_t *in, size_t size, v
 	return 0;
 }
 
-/* -- what the port counts ----------------------------------------------------------------------- */
+/* -- what the port counts ---------------------------------------------------------------------- */
 
 static uint32_t ask_counter_set(struct ibv_qp *qp)
 {
@@ -114,9 +115,12 @@ uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port)
 	return (uint8_t)set;
 }
 
-/* -- targets ------------------------------------------------------------------------------------ */
+/* -- targets ----------------------------------------------------------------------------------- */
 
-/* As the kernel makes them for verbs, hw/mlx5/qp.c mlx5_ib_modify_dct(), and DSCP as UCX's dc_mlx5_devx.c. */
+/*
+ * As the kernel makes them for verbs, hw/mlx5/qp.c mlx5_ib_modify_dct(), and DSCP as UCX's
+ * dc_mlx5_devx.c.
+ */
 static struct bsn_dctc context_of(const struct handshake_dct_attr *attr, uint32_t pdn)
 {
 	const struct ibv_qp_attr *path = attr->path;
@@ -170,12 +174,15 @@ int handshake_dct_destroy(void *handle)
 	return provider_error_of_int(mlx5dv_devx_obj_destroy(handle));
 }
 
-/* -- registers ---------------------------------------------------------------------------------- */
+/* -- registers --------------------------------------------------------------------------------- */
 
 /* UCX src/uct/ib/mlx5/ib_mlx5.h UCT_IB_MLX5_BF_REG_SIZE */
 enum { BLUEFLAME_BYTES = 256 };
 
-/* libmlx5 has one register that does not write-combine for all who ask (verbs.c mlx5_get_singleton_nc_uar()). */
+/*
+ * libmlx5 has one register that does not write-combine for all who ask (verbs.c
+ * mlx5_get_singleton_nc_uar()).
+ */
 int handshake_uar_alloc(struct ibv_context *context, struct handshake_uar *uar)
 {
 	struct mlx5dv_devx_uar *found = mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_BF);
@@ -199,7 +206,7 @@ void handshake_uar_free(struct handshake_uar *uar)
 	uar->handle = NULL;
 }
 
-/* -- initiators --------------------------------------------------------------------------------- */
+/* -- initiators -------------------------------------------------------------------------------- */
 
 /* Its ring, and the doorbell record behind that, are in one umem. */
 struct handshake_dci {
@@ -341,7 +348,7 @@ void handshake_dci_map(const struct handshake_dci *dci, struct provider_qp *map)
 	};
 }
 
-/* -- their states ------------------------------------------------------------------------------- */
+/* -- their states ------------------------------------------------------------------------------ */
 
 struct transition {
 	uint32_t opcode, options;
@@ -377,7 +384,10 @@ static uint32_t log2_of(uint32_t count)
 	return count <= 1 ? 0 : 32u - (uint32_t)__builtin_clz(count - 1);
 }
 
-/* What each transition sets: UCX src/uct/ib/mlx5/dc/dc_mlx5_devx.c uct_dc_mlx5_iface_devx_dci_connect(). */
+/*
+ * What each transition sets: UCX src/uct/ib/mlx5/dc/dc_mlx5_devx.c
+ * uct_dc_mlx5_iface_devx_dci_connect().
+ */
 static struct transition to_init(const struct handshake_dci *dci, const struct ibv_qp_attr *attr)
 {
 	return (struct transition){

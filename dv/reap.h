@@ -48,8 +48,10 @@ static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t 
 /* Copies into the memory that a list of data pointers names. */
 void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries);
 
-/* bsn_cq_reap() of requests. */
+/* bsn_cq_reap() of requests, and of all else. */
 bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		   unsigned kind, struct bsn_completion *c);
+bool bsn_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		   unsigned kind, struct bsn_completion *c);
 
 /* A request succeeded, and the user is not told. False: the user should be. */
@@ -72,5 +74,11 @@ bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_co
 
 /* Keeps a queue's first failure. */
 void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c);
+
+/* Tells the owner of a queue, if it has one. Returns whether the program is told, too. */
+static inline bool bsn_sq_tell_owner(const struct bsn_sq *sq, struct bsn_completion *c)
+{
+	return !sq->owner || sq->owner->failed(sq->owner, c);
+}
 
 #endif

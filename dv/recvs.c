@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions that the inline poll does not know: bsn_cq_reap(), and those of receives. */
+/* Completions of receives that the inline poll does not know. */
 #include "bsn_syndrome.h"
 #include "reap.h"
 #include "srq.h"
@@ -158,13 +158,11 @@ static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 	return true;
 }
 
-bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		 unsigned kind, struct bsn_completion *c)
+bool bsn_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		   unsigned kind, struct bsn_completion *c)
 {
 	const unsigned opcode = kind >> 4;
 
-	if (opcode == BSN_CQE_REQ)
-		return bsn_reap_send(cq, route, cqe, kind, c);
 	if (kind == BSN_CQ_MESSAGE && route->recvs == BSN_RECVS_LINKED) {
 		c->who = bsn_cq_who_received(c->who);
 		c->id = bsn_srq_give_back(route->rq, bsn_cq_wqe_index(cqe));

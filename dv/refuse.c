@@ -12,3 +12,8 @@ int refuse(int error, const char *why)
 		bsn_refusal_log(why);
 	return -error;
 }
+
+int bsn_sq_no_endpoint(void)
+{
+	return refuse(EINVAL, "no endpoint: a QP with many peers has one for each (bsn_ep_create)");
+}

@@ -6,8 +6,8 @@
 #include "bsn_sq.h"
 
 /*
- * Why the last failed call of this thread failed, and what to do; NULL: none failed. bsn_error_text()
- * returns it; it is memory of this thread, or constant.
+ * Why the last failed call of this thread failed, and what to do; NULL: none failed.
+ * bsn_error_text() returns it; it is memory of this thread, or constant.
  */
 extern __thread const char *bsn_refusal __attribute__((visibility("hidden")));
 

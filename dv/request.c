@@ -215,11 +215,6 @@ static int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer, const st
 	return bsn_sq_commit(sq, peer, (unsigned)ds, r->what, r->id);
 }
 
-int bsn_sq_no_endpoint(void)
-{
-	return refuse(EINVAL, "no endpoint: a QP with many peers has one for each (bsn_ep_create)");
-}
-
 /* The queue of @ep, or why it takes nothing at all. */
 static int check_queue(const struct bsn_ep *ep)
 {
@@ -262,6 +257,20 @@ int bsn_sq_refuse_opcode(struct bsn_ep *ep)
 	const int err = check_queue(ep);
 
 	return err ? err : refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
+}
+
+int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list)
+{
+	if (wr->flags & BSN_F_INLINE)
+		return refuse(EINVAL, "a map's data are not copied into the WQE");
+	if (wr->map->length > BSN_DATA_MAX_BYTES)
+		return refuse(EMSGSIZE,
+			      "a message has less than 2^31 bytes: post pieces of the mkey");
+	*as_list = *wr;
+	as_list->map = NULL;
+	as_list->sge = wr->map->sge;
+	as_list->sge_count = wr->map->sge_count;
+	return 0;
 }
 
 /* -- prepared requests ------------------------------------------------------------------------ */

@@ -2,12 +2,12 @@
 /*
  * Finds the queue of a number: a hash table that one thread may add to while another polls.
  *
- * A slot's route is there before its key. A table that has become too small is replaced: first the new
- * one is published, then its size. A poller that sees only one of the two looks in the wrong slot of a
- * table that has the number, finds another key, and goes the cold way, which takes the size from the
- * table itself. The old table stays until the CQ goes, since a poller may be in it; together they are
- * smaller than the last one. A number is removed on the poller's thread, or while nobody polls; a
- * number without a CQE so far, at any time.
+ * A slot's route is there before its key. A table that has become too small is replaced: first the
+ * new one is published, then its size. A poller that sees only one of the two looks in the wrong
+ * slot of a table that has the number, finds another key, and goes the cold way, which takes the
+ * size from the table itself. The old table stays until the CQ goes, since a poller may be in it;
+ * together they are smaller than the last one. A number is removed on the poller's thread, or while
+ * nobody polls; a number without a CQE so far, at any time.
  */
 #include "init.h"
 
@@ -27,7 +27,10 @@ struct table {
 };
 
 /* Of a CQ without queues. */
-#define NO_SLOT { .key = KEY_FREE }
+#define NO_SLOT                                                                                    \
+	{                                                                                          \
+		.key = KEY_FREE                                                                    \
+	}
 static struct {
 	struct table table;
 	struct bsn_cq_slot slots[1 << FIRST_SLOTS_LOG2];
@@ -104,7 +107,7 @@ static void put(const struct view *v, uint32_t at, uint32_t key, struct bsn_rout
 	__atomic_store_n(&v->slots[at].key, key, __ATOMIC_RELEASE);
 }
 
-/* -- growing; with the table locked ---------------------------------------------------------------- */
+/* -- growing; with the table locked ------------------------------------------------------------ */
 
 static void lock_table(struct bsn_cq *cq)
 {
@@ -188,7 +191,7 @@ int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 	return err;
 }
 
-/* -- taking away ----------------------------------------------------------------------------------- */
+/* -- taking away ------------------------------------------------------------------------------- */
 
 /* Whether a key that is at @at, and was looked for from @home on, would be found at @hole, too. */
 static bool may_move(const struct view *v, uint32_t home, uint32_t at, uint32_t hole)
@@ -199,10 +202,12 @@ static bool may_move(const struct view *v, uint32_t home, uint32_t at, uint32_t 
 /* Moves up the slots that follow, so that every search still ends at a free slot. */
 static void close_gap(const struct view *v, uint32_t hole)
 {
-	for (uint32_t at = (hole + 1) & v->mask; v->slots[at].key != KEY_FREE; at = (at + 1) & v->mask) {
+	for (uint32_t at = (hole + 1) & v->mask; v->slots[at].key != KEY_FREE;
+	     at = (at + 1) & v->mask) {
 		const struct bsn_cq_slot slot = v->slots[at];
 
-		if (slot.key == KEY_REMOVED || !may_move(v, bsn_cq_hash(slot.key, v->shift), at, hole))
+		if (slot.key == KEY_REMOVED ||
+		    !may_move(v, bsn_cq_hash(slot.key, v->shift), at, hole))
 			continue;
 		put(v, hole, slot.key, slot.route);
 		hole = at;
@@ -241,7 +246,7 @@ void bsn_cq_abandon(struct bsn_cq *cq, uint32_t qpn)
 	unlock_table(cq);
 }
 
-/* -- beginning and end ------------------------------------------------------------------------------ */
+/* -- beginning and end ------------------------------------------------------------------------- */
 
 void bsn_cq_init_slots(struct bsn_cq *cq)
 {
@@ -259,4 +264,12 @@ void bsn_cq_free_slots(struct bsn_cq *cq)
 		free(table);
 	}
 	bsn_cq_init_slots(cq);
+}
+
+/* -- its first failure ------------------------------------------------------------------------ */
+
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
+{
+	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
+		*route->first_error = *c;
 }

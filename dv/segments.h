@@ -126,8 +126,8 @@ BSN_ALWAYS_INLINE void put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned
 
 /*
  * The header and @n bytes of data, at least one. What is longer than a unit is stored from its end:
- * the last 16 bytes go first (of 13 to 15 the last 8), and all other stores are whole units, which the
- * copy to the device loads as they were stored.
+ * the last 16 bytes go first (of 13 to 15 the last 8), and all other stores are whole units, which
+ * the copy to the device loads as they were stored.
  */
 BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 {

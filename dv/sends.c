@@ -223,12 +223,6 @@ static bool is_silent_after_failure(const struct bsn_route *route)
 	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
 }
 
-void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
-{
-	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
-		*route->first_error = *c;
-}
-
 /* Whether the user is shown a request that failed, or was flushed. */
 static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
 {
@@ -239,7 +233,7 @@ static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
 	if (is_own)
 		c->id = 0;
 	bsn_route_keep_error(route, c);
-	return !is_own;
+	return !is_own && bsn_sq_tell_owner(route->sq, c);
 }
 
 /*

@@ -191,9 +191,8 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 /* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */
 static unsigned add_fence(unsigned owed, unsigned fence)
 {
-	if (fence ==
-	    BSN_FENCE_SMALL_AND_FENCE) /* it was asked for, and may have paid this besides */
-		fence = BSN_FENCE_INITIATOR_SMALL;
+	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* asked for, and may have paid any fence besides */
+		fence = BSN_FENCE_STRONG_ORDERING;
 	if (owed == fence || !fence)
 		return owed;
 	return owed ? BSN_FENCE_STRONG_ORDERING : fence;
@@ -268,7 +267,8 @@ static uint32_t walk_outstanding(struct bsn_sq *sq, struct bsn_ctrl *last)
 	uint32_t count = 0;
 
 	refresh_retired(sq);
-	for (uint16_t at = sq->retired; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(last->ds))) {
+	for (uint16_t at = sq->retired; at != sq->pi;
+	     at = (uint16_t)(at + bsn_bb_of_ds(last->ds))) {
 		bsn_ctrl_decode(last, bsn_sq_slot_of(sq, at));
 		count++;
 	}

@@ -156,10 +156,7 @@ BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
 	};
 }
 
-/* A request whose local memory is a map. */
-int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr);
-
-/* The same request with the map's SGEs; < 0: it cannot be one request, in words. */
+/* A request of a map, with the map's SGEs; < 0: it cannot be one request, in words. */
 int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list);
 
 /*

@@ -13,10 +13,11 @@ static const uint8_t *last_of(const struct bsn_cq *cq)
 }
 
 /*
- * A request that succeeds without a CQE, or fails, has no stamp: the CQE of an error has syndromes in
- * its place.
+ * A request that succeeds without a CQE, or fails, has no stamp: the CQE of an error has syndromes
+ * in its place.
  */
-static uint64_t stamp_of(const struct bsn_cq *cq, const uint8_t *before, const struct bsn_completion *c)
+static uint64_t stamp_of(const struct bsn_cq *cq, const uint8_t *before,
+			 const struct bsn_completion *c)
 {
 	struct bsn_cqe_req cqe;
 

@@ -16,7 +16,8 @@ static void store_8(uint8_t *reg, bsn_v2 a, bsn_v2 b, bsn_v2 c, bsn_v2 d)
 {
 	const uint64_t word[8] = { a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1] };
 
-	BSN_UNROLL for (unsigned i = 0; i < 8; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < 8; i++)
 		bsn_store_mmio(reg + 8 * i, (struct bsn_be64){ word[i] });
 }
 
@@ -136,7 +137,8 @@ int bsn_store_supported(enum bsn_store store)
 	       stores[store].supported();
 }
 
-void bsn_store_bb(enum bsn_store store, uint8_t *reg, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
+void bsn_store_bb(enum bsn_store store, uint8_t *reg, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45,
+		  bsn_v2 w67)
 {
 	stores[store].store(reg, w01, w23, w45, w67);
 }
@@ -163,7 +165,8 @@ static uint64_t time_round(enum bsn_store store, uint8_t *target)
 		uint64_t word = i;
 		__asm__ volatile("" : "+r"(word)); /* not a constant */
 		if (store == BSN_STORE_8) {
-			BSN_UNROLL for (unsigned n = 0; n < 8; n++)
+			BSN_UNROLL
+			for (unsigned n = 0; n < 8; n++)
 				bsn_store_mmio(target + 8 * n, (struct bsn_be64){ word + n });
 		} else {
 			bsn_store_bb(store, target, (bsn_v2){ word, word + 1 },
@@ -188,13 +191,14 @@ static uint64_t measure(enum bsn_store store, uint8_t *target)
 }
 
 /*
- * Stores that cannot be measured on memory are used only by choice: MOVDIR64B writes around the caches
- * (Intel SDM vol. 2), at the price of a memory access, and ST64B may fault on memory (Linux
+ * Stores that cannot be measured on memory are used only by choice: MOVDIR64B writes around the
+ * caches (Intel SDM vol. 2), at the price of a memory access, and ST64B may fault on memory (Linux
  * elf_hwcaps.rst, HWCAP3_LS64).
  */
 static bool is_measurable(enum bsn_store store)
 {
-	return store != BSN_STORE_MOVDIR64B && store != BSN_STORE_ST64B && bsn_store_supported(store);
+	return store != BSN_STORE_MOVDIR64B && store != BSN_STORE_ST64B &&
+	       bsn_store_supported(store);
 }
 
 enum bsn_store bsn_store_choose(void *target)

@@ -167,14 +167,15 @@ BSN_BODY(bsn_rq_post_many(rq, sge, ids, count))
 /**
  * bsn_poll - reaps up to @n completions
  *
+ * It also drives the pools of DC initiators that complete here (bsn_dc.h): BSN_DC_READY is a peer's turn.
  * Gives fewer than @n where no more came. Also where more than 64 are asked for, and as many as can
  * stay in the ring until the next poll were given: so poll until 0 is returned. A request that failed
  * is a completion with a status, not an error. What was reaped by the previous call (pointers into CQEs
  * included) may be overwritten from this one on.
  *
  * Order: O4, O5, O6.
- * Context: the CQ's thread; no allocation, no system call; a lock only where the CQ, or the SRQ of a
- * receive that may meet page faults, is shared.
+ * Context: the CQ's thread; no allocation, and no system call but where a pool on plain verbs connects a
+ * peer; a lock only where the CQ, or the SRQ of a receive that may meet page faults, is shared.
  * Return: how many, 0 if there are none; only when there are none: -EIO the device is gone,
  * -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a compressed one of an
  * attached CQ).

@@ -289,7 +289,7 @@ int cq_has_room(const struct cq_object *cq, uint32_t entries)
 	if (cq->charged + entries <= cq->entries)
 		return cq_is_clean(cq, entries);
 	return fail(ENOSPC,
-		    "the CQ has %u entries, %u are taken, and this QP may need %u: create it with "
+		    "the CQ has %u entries, %u are taken, and %u more may be needed: create it with "
 		    "%u",
 		    cq->entries, cq->charged, entries, cq->charged + entries);
 }

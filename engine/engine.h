@@ -197,10 +197,27 @@ struct bsn_channel {
 	pthread_mutex_t taking; /* an event, by threads that wait */
 };
 
+/**
+ * struct cq_guest - takes part in the polls of a CQ, as a DC pool does
+ * @hear: @n completions came, if any. Takes out those that are not the program's. Return: how many are left
+ * @add: up to @n completions of its own. @may_sleep: none came, so the program may sleep after this poll
+ * @wants_polls: whether it takes part in the next one: else that goes straight to the ring
+ */
+struct cq_guest {
+	int (*hear)(struct cq_guest *guest, struct bsn_completion *c, int n);
+	int (*add)(struct cq_guest *guest, struct bsn_completion *c, int n, bool may_sleep);
+	bool (*wants_polls)(const struct cq_guest *guest);
+	struct cq_guest *next;
+};
+
 struct cq_object {
 	struct bsn_cq hot; /* first */
 	struct bsn_cq *ring; /* what is polled: @hot, or of a direct one with a lock another */
-	const struct bsn_cq_path *unlocked; /* of one with a front: @ring's path */
+	const struct bsn_cq_path *behind; /* of one with a front or guests: @ring's path */
+	const struct bsn_cq_path *alone;  /* of one with guests: @hot's path, while none takes part */
+	struct cq_guest *guests;
+	bool is_asking;  /* guests, in this poll */
+	bool asks_first; /* the last poll had no room for what guests add */
 	pthread_spinlock_t lock;
 	bool is_shared;
 	bool has_front;
@@ -420,6 +437,11 @@ void cq_guard(struct cq_object *cq);
 void cq_unfront(struct cq_object *cq);
 void cq_lock(struct cq_object *cq);
 void cq_unlock(struct cq_object *cq);
+
+/* pollers.c: of the poller's thread. The next poll asks its guests after cq_ask_guests(). */
+void cq_add_guest(struct cq_object *cq, struct cq_guest *guest);
+void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest);
+void cq_ask_guests(struct cq_object *cq);
 
 /* cq.c: zero, on cache lines of its own; NULL: no memory. */
 struct cq_object *new_cq(struct bsn_device *device);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CQs that several threads poll, whose polls are checked, or that have timestamps. The inline poll of
- * the CQ that the user has never finds anything. It goes the cold way, which polls the real CQ; so
+ * CQs that several threads poll, whose polls are checked, or that have timestamps. The inline poll
+ * of the CQ that the user has never finds anything. It goes the cold way, which polls the real CQ; so
  * other CQs pay nothing for this.
+ *
+ * And CQs with guests. While one of them wants to take part, the CQ has a path by which polls come
+ * here; while none does, polls go as without guests. (Checked ones come here anyway.)
  */
 #include "path.h"
 
@@ -28,16 +31,115 @@ static int poll_ring_stamped(const struct cq_object *cq, struct bsn_completion *
 	return got;
 }
 
-static int poll_behind(struct cq_object *cq, struct bsn_completion *c, int n)
+static int poll_queue(struct cq_object *cq, struct bsn_completion *c, int n)
 {
-	if (cq->unlocked)
-		return cq->unlocked->poll(cq->ring, c, n);
+	if (cq->behind)
+		return cq->behind->poll(cq->ring, c, n);
 	return cq->timestamps ? poll_ring_stamped(cq, c, n) : bsn_cq_poll(cq->ring, c, n);
 }
 
+/* -- guests ----------------------------------------------------------------------------------- */
+
+/* All that came may be the guests' own: then there may be more. */
+static int poll_and_hear(struct cq_object *cq, struct bsn_completion *c, int n)
+{
+	int got, left;
+
+	do {
+		got = left = poll_queue(cq, c, n);
+		for (struct cq_guest *guest = cq->guests; guest && got >= 0; guest = guest->next)
+			left = guest->hear(guest, c, left);
+	} while (got > 0 && !left);
+	return left;
+}
+
+static int ask_guests(struct cq_object *cq, struct bsn_completion *c, int n, bool may_sleep)
+{
+	int got = 0;
+
+	for (struct cq_guest *guest = cq->guests; guest; guest = guest->next)
+		got += guest->add(guest, c + got, n - got, may_sleep);
+	return got;
+}
+
+/*
+ * A poll that found no room for what guests add is followed by one that asks them first. Before a
+ * poll returns nothing, they are asked last.
+ */
+static int poll_with_guests(struct cq_object *cq, struct bsn_completion *c, int n)
+{
+	const bool asks_first = cq->asks_first;
+	int got = asks_first ? ask_guests(cq, c, n, false) : 0, polled = 0;
+
+	if (got < n)
+		polled = poll_and_hear(cq, c + got, n - got);
+	if (polled < 0)
+		return got ? got : polled;
+	got += polled;
+	if (!asks_first || !got)
+		got += ask_guests(cq, c + got, n - got, !got);
+	cq->asks_first = !asks_first && got == n;
+	return got;
+}
+
+static bool any_wants_polls(const struct cq_object *cq)
+{
+	for (const struct cq_guest *guest = cq->guests; guest; guest = guest->next)
+		if (guest->wants_polls(guest))
+			return true;
+	return false;
+}
+
+static int poll_by_path(struct bsn_cq *hot, struct bsn_completion *c, int n)
+{
+	struct cq_object *cq = cq_of(hot);
+	int got;
+
+	hot->path = cq->alone;
+	cq->is_asking = true;
+	got = poll_with_guests(cq, c, n);
+	cq->is_asking = false;
+	if (any_wants_polls(cq))
+		cq_ask_guests(cq);
+	return got;
+}
+
+void cq_ask_guests(struct cq_object *cq)
+{
+	static const struct bsn_cq_path guests_path = { .poll = poll_by_path };
+
+	if (!cq->device->is_checked && !cq->is_asking)
+		cq->hot.path = &guests_path;
+}
+
+void cq_add_guest(struct cq_object *cq, struct cq_guest *guest)
+{
+	if (!cq->guests)
+		cq->alone = cq->hot.path;
+	if (!cq->has_front)
+		cq->behind = cq->alone;
+	guest->next = cq->guests;
+	cq->guests = guest;
+	if (guest->wants_polls(guest))
+		cq_ask_guests(cq);
+}
+
+void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest)
+{
+	struct cq_guest **at = &cq->guests;
+
+	while (*at != guest)
+		at = &(*at)->next;
+	*at = guest->next;
+	if (!cq->guests)
+		cq->hot.path = cq->alone;
+}
+
+/* -- fronts ----------------------------------------------------------------------------------- */
+
 static int poll_stamped(struct bsn_cq *hot, struct bsn_completion *c, int n)
 {
-	return poll_behind(cq_of(hot), c, n);
+	return poll_queue(cq_of(hot), c, n);
 }
 
 static int poll_locked(struct bsn_cq *hot, struct bsn_completion *c, int n)
@@ -46,7 +148,7 @@ static int poll_locked(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	int got;
 
 	pthread_spin_lock(&cq->lock);
-	got = poll_behind(cq, c, n);
+	got = poll_queue(cq, c, n);
 	pthread_spin_unlock(&cq->lock);
 	return got;
 }
@@ -59,7 +161,7 @@ static int poll_checked(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	if (got)
 		return got;
 	cq_lock(cq);
-	got = poll_behind(cq, c, n);
+	got = cq->guests ? poll_with_guests(cq, c, n) : poll_queue(cq, c, n);
 	cq_unlock(cq);
 	checks_polled(cq, got);
 	return got;
@@ -89,13 +191,13 @@ int cq_front(struct cq_object *cq, bool is_shared)
 
 void cq_guard(struct cq_object *cq)
 {
-	const struct bsn_cq_path *front = cq->device->is_checked ? &checked_path :
-					  cq->is_shared		 ? &locked_path :
-								   &stamped_path;
+	const struct bsn_cq_path *front = cq->device->is_checked ? &checked_path
+					  : cq->is_shared        ? &locked_path
+								 : &stamped_path;
 
 	if (!cq->has_front)
 		return;
-	cq->unlocked = cq->ring->path;
+	cq->behind = cq->ring->path;
 	if (cq->ring == &cq->hot)
 		cq->hot.path = front;
 	else

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libbunsen-checked: where libbunsen finds this library loaded, it is as if BSN_CHECK=1 were set. */
+/*
+ * libbunsen-checked: where libbunsen finds this library loaded, it is as if BSN_CHECK=1 were set.
+ */
 
 extern const char bsn_checked;
 

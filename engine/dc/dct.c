@@ -12,7 +12,7 @@
 struct bsn_dct {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
-	void *made; /* by DevX, with a full handshake: there is no @verbs */
+	void *made;      /* by DevX, with a full handshake: there is no @verbs */
 	uint32_t number; /* of that */
 	struct cq_object *cq;
 	struct srq_object *srq;
@@ -22,7 +22,7 @@ struct bsn_dct {
 	struct rc_target *rc; /* on plain verbs, where there is no @verbs */
 };
 
-/* -- states ------------------------------------------------------------------------------------- */
+/* -- states ------------------------------------------------------------------------------------ */
 
 static int modify(struct bsn_dct *dct, struct ibv_qp_attr *attr, int mask, const char *to)
 {
@@ -45,7 +45,8 @@ static int to_init(struct bsn_dct *dct)
 }
 
 /* That of its acknowledgements; the initiator names their destination. */
-static int path_of(const struct bsn_dct *dct, const struct bsn_connect_attr *connect, struct ibv_qp_attr *path)
+static int path_of(const struct bsn_dct *dct, const struct bsn_connect_attr *connect,
+		   struct ibv_qp_attr *path)
 {
 	const struct bsn_device_info *info = &dct->device->info;
 
@@ -69,7 +70,7 @@ static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 	return modify(dct, &path, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, "RTR");
 }
 
-/* -- life --------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 static int check(const struct bsn_device *device, const struct bsn_dct_attr *attr)
 {
@@ -85,7 +86,8 @@ static int check(const struct bsn_device *device, const struct bsn_dct_attr *att
 	    ((const struct srq_object *)attr->srq->owner)->device != device)
 		return fail(EINVAL, "the CQ or the SRQ is of another device");
 	if (((const struct srq_object *)attr->srq->owner)->xrcd)
-		return fail(EINVAL, "the SRQ is in an XRC domain: a DCT needs one without a domain");
+		return fail(EINVAL,
+			    "the SRQ is in an XRC domain: a DCT needs one without a domain");
 	if (cq_of(attr->cq)->path != device->path)
 		return fail(EINVAL, "the CQ is attached by way of verbs: create another one");
 	if (attr->pd && attr->pd->device != device)
@@ -117,7 +119,8 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 		.cqn = dct->cq->ring->cqn,
 		.srqn = dct->srq->number,
 		.access_key = dct->access_key,
-		.atomic_mode = handshake_atomic_mode(has_atomics(device), device->caps.masked_sizes),
+		.atomic_mode =
+			handshake_atomic_mode(has_atomics(device), device->caps.masked_sizes),
 		.counter_set = device_counter_set(device, dct->pd->verbs),
 		.path = &path,
 	};
@@ -207,7 +210,8 @@ static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 
 static int destroy_object(struct bsn_dct *dct)
 {
-	return dct->made ? handshake_dct_destroy(dct->made) : provider_error_of_int(ibv_destroy_qp(dct->verbs));
+	return dct->made ? handshake_dct_destroy(dct->made)
+			 : provider_error_of_int(ibv_destroy_qp(dct->verbs));
 }
 
 static int create_by_verbs(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
@@ -230,8 +234,8 @@ static int create_dc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 
 	if (err)
 		return err;
-	err = attr->full_handshake ? create_by_command(dct, &attr->connect) :
-				     create_by_verbs(dct, &attr->connect);
+	err = attr->full_handshake ? create_by_command(dct, &attr->connect)
+				   : create_by_verbs(dct, &attr->connect);
 	if (err)
 		goto discharge;
 	err = add_route(dct);
@@ -303,7 +307,7 @@ int bsn_dct_destroy(struct bsn_dct *dct)
 	return 0;
 }
 
-/* -- what it is called -------------------------------------------------------------------------- */
+/* -- what it is called ------------------------------------------------------------------------- */
 
 int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
 {

@@ -24,7 +24,7 @@ static struct initiator *initiator_of(struct gate *g)
 	return (struct initiator *)(void *)((uint8_t *)g - offsetof(struct initiator, gate));
 }
 
-/* -- what is outstanding --------------------------------------------------------------------- */
+/* -- what is outstanding ----------------------------------------------------------------------- */
 
 static bool is_limited(unsigned opcode)
 {
@@ -81,7 +81,7 @@ static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *
 		      "allows (max_reads): poll the pool");
 }
 
-/* -- the path -------------------------------------------------------------------------------- */
+/* -- the path ---------------------------------------------------------------------------------- */
 
 /* As if there were no gate, until leave(). */
 static struct gate *enter(struct bsn_sq *sq)

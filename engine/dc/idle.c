@@ -20,14 +20,6 @@ void idle_forget(struct bsn_dc_pool *pool)
 	pool->listens = false;
 }
 
-/* That peers are bound to, or have streams of. */
-static uint32_t bound_initiators(const struct bsn_dc_pool *pool)
-{
-	const uint32_t bound = bound_places(pool);
-
-	return bound < pool->count ? bound : pool->count;
-}
-
 /* Where half of them may have idle slots, whoever looks finds one soon. */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 {
@@ -35,18 +27,8 @@ void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 		return;
 	i->is_heard = true;
 	pool->heard[pool->heard_count++] = (uint16_t)(i - pool->initiators);
-	if (pool->heard_count > bound_initiators(pool) / 2)
+	if (pool->heard_count > pool->clock_count / 2)
 		idle_forget(pool);
-}
-
-void idle_listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
-{
-	for (int k = 0; k < n; k++) {
-		const struct slot *s = slot_of_qpn(pool, c[k].qpn);
-
-		if (s)
-			idle_hear(pool, s->of);
-	}
 }
 
 /* One that is bound; of its streams rather one that was not used. NULL: none is idle. */
@@ -104,6 +86,7 @@ struct slot *idle_begin(struct bsn_dc_pool *pool)
 	struct slot *found = NULL;
 
 	pool->listens = true;
+	pool_wake(pool);
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[(first + k) % pool->count];
 		struct slot *s = idle_of(pool, i);
@@ -112,7 +95,7 @@ struct slot *idle_begin(struct bsn_dc_pool *pool)
 			idle_hear(pool, i);
 		found = found ? found : s;
 	}
-	if (pool->heard_count > bound_initiators(pool) / 4)
+	if (pool->heard_count > pool->clock_count / 4)
 		idle_forget(pool);
 	return found;
 }

@@ -8,66 +8,66 @@
 
 #include "sq.h"
 
-/* -- the line -------------------------------------------------------------------------------- */
+/* -- the line ---------------------------------------------------------------------------------- */
 
-static void put_last(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+static void put_last(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	const uint32_t number = number_of(peer);
 
-	peer->ctrl_bits = NO_PEER;
+	peer->next = NO_PEER;
 	if (pool->in_line++)
-		peer_at(pool, pool->last_waiter)->ctrl_bits = number;
+		peer_at(pool, pool->last_waiter)->next = number;
 	else
 		pool->first_waiter = number;
 	pool->last_waiter = number;
 }
 
 /* @before: the number of the one before it in line; NO_PEER: it is the first. */
-static void take_out(struct bsn_dc_pool *pool, struct bsn_peer *peer, uint32_t before)
+static void take_out(struct bsn_dc_pool *pool, struct peer *peer, uint32_t before)
 {
 	if (before == NO_PEER)
-		pool->first_waiter = peer->ctrl_bits;
+		pool->first_waiter = peer->next;
 	else
-		peer_at(pool, before)->ctrl_bits = peer->ctrl_bits;
+		peer_at(pool, before)->next = peer->next;
 	if (pool->last_waiter == number_of(peer))
 		pool->last_waiter = before;
 	pool->in_line--;
-	peer->ctrl_bits = 0;
 }
 
-void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void start_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 {
-	if (state_of(peer) == PEER_WAITS)
+	if (peer->state == PEER_WAITS || peer->state == PEER_CONNECTS)
 		return;
 	if (!pool->waiters++ && !++pool->contention)
 		pool->contention = 1;
-	set_state(peer, PEER_WAITS);
+	pool_wake(pool);
+	peer->state = PEER_WAITS;
 	put_last(pool, peer);
 	pool->counters.waits++;
 }
 
-void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void die_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 {
-	set_state(peer, PEER_GONE);
+	peer->state = PEER_GONE;
 	pool->waiters--;
 }
 
-void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	uint32_t before = NO_PEER, at = pool->first_waiter;
 
-	if (state_of(peer) != PEER_WAITS)
+	if (peer->state != PEER_WAITS)
 		return;
 	while (peer_at(pool, at) != peer) {
 		before = at;
-		at = peer_at(pool, at)->ctrl_bits;
+		at = peer_at(pool, at)->next;
 	}
 	take_out(pool, peer, before);
-	set_state(peer, PEER_FINE);
+	peer->state = PEER_FINE;
 	pool->waiters--;
 }
 
-/* -- making room ----------------------------------------------------------------------------- */
+/* -- making room ------------------------------------------------------------------------------- */
 
 /* So many of @count are looked at, and from @next on, round and round. */
 static uint32_t few_of(uint32_t count)
@@ -83,21 +83,24 @@ static uint32_t take_next(uint32_t *next, uint32_t count)
 	return at;
 }
 
+/* Whether its peer has had its turn. */
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
-	return s->peer && !s->is_revoked && !s->has_turn && !s->is_out &&
-	       pool->policy->is_over(pool, s);
+	if (s->state != SLOT_BOUND)
+		return false;
+	charge_slot(pool, s);
+	return s->credit <= 0;
 }
 
 /*
- * Peers that have had their turn lose the right to post, as many as there are waiters; what
- * they have outstanding goes on. The next few are looked at.
+ * Peers that have had their turn lose the right to post, as many as there are waiters, or all where
+ * a waiter cannot take any slot; what they have outstanding goes on. The next few are looked at.
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
-	if (!pool->policy->is_over)
-		return;
-	for (uint32_t left = few_of(pool->slot_count); left && pool->revoked < pool->waiters;
+	const uint32_t most = pool->is_hashed ? pool->slot_count : pool->waiters;
+
+	for (uint32_t left = few_of(pool->slot_count); left && pool->in_state[SLOT_REVOKED] < most;
 	     left--) {
 		struct slot *s = &pool->slots[take_next(&pool->judged, pool->slot_count)];
 
@@ -150,29 +153,16 @@ void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 		mark_one(pool);
 }
 
-/* Slots of peers whose requests are done are given up. */
-static void leave_done(struct bsn_dc_pool *pool)
-{
-	struct slot *s = slot_after(pool, bound_end(pool)), *next;
-
-	for (; s != bound_end(pool); s = next) {
-		next = slot_after(pool, s);
-		if (!s->has_turn && is_done(pool, s))
-			unbind_slot(pool, s);
-	}
-}
-
-/* -- turns ----------------------------------------------------------------------------------- */
+/* -- turns ------------------------------------------------------------------------------------- */
 
 static void end_turns(struct bsn_dc_pool *pool)
 {
 	while (pool->given_count) {
 		struct slot *s = &pool->slots[pool->given[--pool->given_count]];
 
-		if (!s->has_turn)
+		if (s->state != SLOT_TURN)
 			continue;
-		s->has_turn = false;
-		pool->turns--;
+		set_slot(pool, s, SLOT_BOUND);
 		if (has_posted(pool, s))
 			continue;
 		pool->counters.passed++;
@@ -180,10 +170,10 @@ static void end_turns(struct bsn_dc_pool *pool)
 	}
 }
 
-static void tell_turn(struct bsn_completion *c, const struct bsn_peer *peer, const struct slot *s)
+static void tell_turn(struct bsn_completion *c, const struct peer *peer, const struct slot *s)
 {
 	memset(c, 0, sizeof(*c));
-	c->user = peer->user;
+	c->user = peer->hot.user;
 	c->status = IBV_WC_SUCCESS;
 	c->qpn = s->of->sq->qpn;
 	c->opcode = BSN_DC_READY;
@@ -193,11 +183,11 @@ static void tell_turn(struct bsn_completion *c, const struct bsn_peer *peer, con
  * Pays a turn's worth to a peer that waits. Return: the bytes that it may post; 0: it owes more, so
  * others come first. A peer that waits alone owes nothing.
  */
-static int64_t pay_turn(const struct bsn_dc_pool *pool, struct bsn_peer *peer)
+static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 {
 	const int64_t turn = (int64_t)pool->turn_bytes, part = turn / DEBT_PARTS;
-	struct slot *s = slot_of(pool, peer);
-	uint16_t debt;
+	const uint16_t debt = peer->debt;
+	struct slot *s = peer->slot;
 
 	if (pool->waiters == 1)
 		return turn;
@@ -205,21 +195,19 @@ static int64_t pay_turn(const struct bsn_dc_pool *pool, struct bsn_peer *peer)
 		s->credit += turn;
 		return s->credit > 0 ? s->credit : 0;
 	}
-	debt = peer->reserved[0] & PEER_OWES ? note_of(peer) : 0;
-	set_note(peer, PEER_OWES, debt > DEBT_PARTS ? (uint16_t)(debt - DEBT_PARTS) : 0);
+	peer->debt = debt > DEBT_PARTS ? (uint16_t)(debt - DEBT_PARTS) : 0;
 	return debt < DEBT_PARTS ? turn - debt * part : 0;
 }
 
-void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit,
+void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
 	       struct bsn_completion *c)
 {
-	set_state(peer, PEER_FINE);
+	peer->state = PEER_FINE;
 	bind_slot(pool, peer, s);
 	s->credit = credit;
 	s->counted = bsn_sq_wide_pi(s->of->sq);
 	s->contention = pool->contention;
-	s->has_turn = true;
-	pool->turns++;
+	set_slot(pool, s, SLOT_TURN);
 	pool->given[pool->given_count++] = s->number;
 	pool->counters.turns++;
 	tell_turn(c, peer, s);
@@ -235,20 +223,20 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 	uint32_t before = NO_PEER, at = pool->first_waiter, passed = 0;
 
 	while (pool->waiters && at != NO_PEER && passed <= pool->slot_count && *visits) {
-		struct bsn_peer *peer = peer_at(pool, at);
-		const uint32_t next = peer->ctrl_bits;
+		struct peer *peer = peer_at(pool, at);
+		const uint32_t next = peer->next;
 		struct slot *s;
 		int64_t credit;
 
 		*visits -= 1;
-		if (state_of(peer) == PEER_GONE) {
+		if (peer->state == PEER_GONE) {
 			take_out(pool, peer, before);
 			peer_free(pool, peer);
 			at = next;
 			continue;
 		}
 		s = find_slot(pool, peer);
-		if (!s && !pool->policy->has_places && !slot_of(pool, peer))
+		if (!s && !pool->is_hashed && !peer->slot)
 			return false; /* then no other peer has one either, as far as is known */
 		if (!s) {
 			before = at;
@@ -291,22 +279,12 @@ static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n,
 	return given;
 }
 
-static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bsn_completion *c,
-					     int n, bool may_sleep)
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
 {
+	if (!pool->waiters && !pool->in_state[SLOT_TURN] && !pool->rc_work)
+		return 0;
 	if (pool->rc)
 		rc_look(pool);
 	end_turns(pool);
-	if (pool->policy->leaves_when_done)
-		leave_done(pool);
 	return give_turns(pool, c, n, may_sleep);
-}
-
-int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news)
-{
-	const bool any_leave = has_news && pool->policy->leaves_when_done;
-
-	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work && !any_leave))
-		return 0;
-	return move_on(pool, c, n, !has_news);
 }

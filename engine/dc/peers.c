@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* -- hosts -------------------------------------------------------------------------------------- */
+/* -- hosts ------------------------------------------------------------------------------------- */
 
 /* FNV-1a */
 static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_attr *way)
@@ -97,7 +97,7 @@ static void put_host(struct bsn_dc_pool *pool, struct host *host)
 	free(host);
 }
 
-/* -- memory ------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 static int add_chunk(struct bsn_dc_pool *pool)
 {
@@ -115,30 +115,30 @@ static int add_chunk(struct bsn_dc_pool *pool)
 	chunk->number = pool->chunk_count;
 	chunks[pool->chunk_count++] = chunk;
 	for (uint32_t k = CHUNK_PEERS; k--;) {
-		chunk->peers[k].ctrl_bits = pool->first_free;
+		chunk->peers[k].next = pool->first_free;
 		pool->first_free = chunk->number * CHUNK_PEERS + k;
 	}
 	return 0;
 }
 
-struct bsn_peer *peer_new(struct bsn_dc_pool *pool)
+struct peer *peer_new(struct bsn_dc_pool *pool)
 {
-	struct bsn_peer *peer;
+	struct peer *peer;
 
 	if (pool->first_free == NO_PEER && add_chunk(pool))
 		return NULL;
 	peer = peer_at(pool, pool->first_free);
-	pool->first_free = peer->ctrl_bits;
+	pool->first_free = peer->next;
 	memset(peer, 0, sizeof(*peer));
-	peer->ep.sq = &pool->unbound;
+	peer->hot.ep.sq = &pool->unbound;
 	pool->peer_count++;
 	return peer;
 }
 
-void peer_free(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void peer_free(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	memset(peer, 0, sizeof(*peer));
-	peer->ctrl_bits = pool->first_free;
+	peer->next = pool->first_free;
 	pool->first_free = number_of(peer);
 }
 
@@ -149,10 +149,11 @@ void peers_free(struct bsn_dc_pool *pool)
 	free(pool->chunks);
 }
 
-/* -- life --------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 /* The first 16 bytes are a peer's own: key and number, over what its host says. */
-static void address_peer(struct bsn_peer *peer, const struct host *host, const struct wire_address *wire)
+static void address_peer(struct peer *peer, const struct host *host,
+			 const struct wire_address *wire)
 {
 	struct bsn_av_dc av;
 	uint8_t head[BSN_AV_DC_SIZE];
@@ -161,9 +162,9 @@ static void address_peer(struct bsn_peer *peer, const struct host *host, const s
 	av.dc_key = dc_key_of(wire);
 	av.dqpn = bsn_from_be32(wire->qpn);
 	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->head, head, sizeof(peer->head));
-	peer->more = host->more;
-	peer->prefix_ds = host->prefix_ds;
+	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+	peer->hot.more = host->more;
+	peer->hot.prefix_ds = host->prefix_ds;
 }
 
 int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *address,
@@ -172,7 +173,7 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
 	struct wire_address wire;
 	struct ibv_ah_attr way;
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct host *host = NULL;
 	int err;
 
@@ -194,27 +195,31 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 		put_host(pool, host);
 		return err ? err : fail(ENOMEM, "no memory");
 	}
-	peer->user = user;
+	peer->hot.user = user;
 	address_peer(peer, host, &wire);
-	*out = &peer->ep;
+	*out = &peer->hot.ep;
 	return 0;
 }
 
-/* -- what is peculiar to one ---------------------------------------------------------------------- */
+/* -- what is peculiar to one ------------------------------------------------------------------- */
 
-enum { LEAST_UDP_PORT = 0xc000 }; /* of RoCE v2: rdma-core util/util.h IB_ROCE_UDP_ENCAP_VALID_PORT_MIN */
+/* Of RoCE v2: rdma-core util/util.h IB_ROCE_UDP_ENCAP_VALID_PORT_MIN */
+enum { LEAST_UDP_PORT = 0xc000 };
 
 static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
 {
 	struct ibv_gid_entry entry;
 
 	if (pool->rc)
-		return fail(EOPNOTSUPP, "no UDP source port on plain verbs, where the provider chooses it");
+		return fail(EOPNOTSUPP,
+			    "no UDP source port on plain verbs, where the provider chooses it");
 	if (pool->device->port.link_layer != IBV_LINK_LAYER_ETHERNET)
 		return fail(EOPNOTSUPP, "no UDP source port on InfiniBand, which has no UDP");
-	if (ibv_query_gid_ex(pool->device->context, host->way.port_num, host->way.grh.sgid_index, &entry, 0) ||
+	if (ibv_query_gid_ex(pool->device->context, host->way.port_num, host->way.grh.sgid_index,
+			     &entry, 0) ||
 	    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
-		return fail(EOPNOTSUPP, "no UDP source port: GID %u is of RoCE v1, take one of RoCE v2",
+		return fail(EOPNOTSUPP,
+			    "no UDP source port: GID %u is of RoCE v1, take one of RoCE v2",
 			    host->way.grh.sgid_index);
 	return 0;
 }
@@ -222,63 +227,54 @@ static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
 int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 {
 	uint8_t head[BSN_AV_DC_SIZE];
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct bsn_av_dc av;
 	int err;
 
 	if (!ep)
 		return fail(EINVAL, "no peer");
 	peer = peer_of(ep);
-	err = check_udp(pool_of(peer), (const struct host *)(uintptr_t)peer->more);
+	err = check_udp(pool_of(peer), (const struct host *)(uintptr_t)peer->hot.more);
 	if (err)
 		return err;
 	if (port < LEAST_UDP_PORT)
 		return fail(EINVAL, "the UDP source port is %u: %u at least", port, LEAST_UDP_PORT);
-	memcpy(head, &peer->head, sizeof(head));
+	memcpy(head, &peer->hot.head, sizeof(head));
 	bsn_av_dc_decode(&av, head);
 	av.rlid = port;
 	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->head, head, sizeof(peer->head));
+	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
 	return 0;
 }
 
-int bsn_dc_peer_check(struct bsn_ep *ep, uint64_t id)
-{
-	static const struct bsn_remote nowhere; /* the target looks at no key where nothing is written */
-	const uint32_t what = BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_SIGNALED | BSN_F_RING, 0);
-
-	return ep ? bsn_sq_post_sgl(ep, what, NULL, &nowhere, 0, id) : bsn_sq_no_endpoint();
-}
-
-/* -- the end -------------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 /* Nothing of it may be outstanding. */
-static int leave_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
-	struct slot *s = slot_of(pool, peer);
+	struct slot *s = peer->slot;
 
 	if (!s)
 		return 0;
 	if (pool->rc)
 		rc_queue_look(rc_queue_of(s->of->sq));
 	if (holds(pool, s) || !is_done(pool, s))
-		return fail(EBUSY, "requests to this peer are outstanding: poll until they are done; "
-				   "the last one tells only if it is signaled");
-	if (s->is_out)
+		return fail(EBUSY,
+			    "requests to this peer are outstanding: poll until they are done; "
+			    "the last one tells only if it is signaled");
+	if (s->state == SLOT_OUT)
 		forget_slot(s);
 	else
 		unbind_slot(pool, s);
 	return 0;
 }
 
-/* A peer that is made in its place is another one. */
-static void forget_peer(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s)
+/* A peer that is made in its place is another one. On plain verbs any slot may have had it last. */
+static void forget_peer(struct bsn_dc_pool *pool, const struct peer *peer, struct slot *s)
 {
 	if (s)
 		s->last = NULL;
-	const bool looks = pool->policy->leaves_when_done || pool->rc;
-
-	for (uint32_t k = 0; looks && k < pool->slot_count; k++)
+	for (uint32_t k = 0; pool->rc && k < pool->slot_count; k++)
 		if (pool->slots[k].last == peer)
 			pool->slots[k].last = NULL;
 }
@@ -286,7 +282,7 @@ static void forget_peer(struct bsn_dc_pool *pool, const struct bsn_peer *peer, s
 int bsn_dc_peer_destroy(struct bsn_ep *ep)
 {
 	struct bsn_dc_pool *pool;
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct slot *s;
 	int err;
 
@@ -294,17 +290,17 @@ int bsn_dc_peer_destroy(struct bsn_ep *ep)
 		return 0;
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	s = slot_of(pool, peer);
+	s = peer->slot;
 	err = leave_slot(pool, peer);
 	if (err)
 		return err;
 	forget_peer(pool, peer, s);
-	put_host(pool, (struct host *)(uintptr_t)peer->more);
+	put_host(pool, (struct host *)(uintptr_t)peer->hot.more);
 	pool->peer_count--;
-	if (peer->reserved[0] & PEER_CONNECTS) {
+	if (peer->state == PEER_CONNECTS) {
 		rc_abandon(pool, peer);
 		peer_free(pool, peer);
-	} else if (state_of(peer) == PEER_WAITS) {
+	} else if (peer->state == PEER_WAITS) {
 		die_waiting(pool, peer);
 	} else {
 		peer_free(pool, peer);
@@ -315,21 +311,20 @@ int bsn_dc_peer_destroy(struct bsn_ep *ep)
 int bsn_dc_peer_reset(struct bsn_ep *ep)
 {
 	struct bsn_dc_pool *pool;
-	struct bsn_peer *peer;
+	struct peer *peer;
 	int err;
 
 	if (!ep)
 		return fail(EINVAL, "no peer");
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	if (state_of(peer) != PEER_FAILED)
+	if (peer->state != PEER_FAILED)
 		return 0;
 	err = leave_slot(pool, peer);
 	if (err)
 		return err;
-	set_state(peer, PEER_FINE);
-	if (peer->reserved[0] & PEER_REFUSED)
-		set_note(peer, 0, 0);
+	peer->state = PEER_FINE;
+	peer->refusal = 0;
 	ep->sq = &pool->unbound;
 	return 0;
 }

@@ -2,24 +2,25 @@
 /*
  * A pool of initiators. Private to engine/dc/.
  *
- *	peers.c    the peers, 48 bytes each, and what those of a host share
+ *	peers.c    the peers, 64 bytes each, and what those of a host share
  *	slots.c    which peer has which slot, which slots are idle, and which were used
  *	policy.c   which slot a peer without one takes
  *	idle.c     the same where few slots are idle
  *	line.c     the line of waiting peers, and their turns
- *	turns.c    the posts of peers that have no slot
+ *	unbound.c  the posts of peers that have no slot
  *	gate.c     READs of peers that have one, where READs have a limit
- *	pool.c     its life, polling, and initiators that failed
- *	streams.c  the same of initiators with streams, which fail one by one
- *	connects.c connections as the device counts them
+ *	pool.c     its life, and its part in polls of its CQ
+ *	failures.c initiators that fail, and are repaired
+ *	streams.c  the same of streams, which fail one by one
  *	rc_*.c     all that is different on plain verbs: see rc.h
  *
  * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to a
  * slot, whose queue is then its endpoint's, or to none: then its queue is @unbound, every post
- * to which comes to turns.c. A slot is given to another peer only when nothing of the one
+ * to which comes to unbound.c. A slot is given to another peer only when nothing of the one
  * before is outstanding on it, so the requests of one peer are executed in order.
  *
- * Only peers.c, pool.c, dct.c and streams.c know of devices: the rest looks at send queues alone.
+ * Only peers.c, pool.c, failures.c, dct.c and streams.c know of devices: the rest looks at send
+ * queues alone.
  */
 #ifndef DC_POOL_H
 #define DC_POOL_H
@@ -32,58 +33,40 @@
 #include "posted.h"
 #include "sq.h"
 
-#define NO_PEER UINT32_MAX
+#define NO_PEER    UINT32_MAX
 #define MOST_SLOTS UINT16_MAX /* less than so many */
 
-/* -- peers ----------------------------------------------------------------------------------- */
+/* -- peers ------------------------------------------------------------------------------------- */
 
 enum peer_state {
 	PEER_FINE,
 	PEER_WAITS,
+	PEER_CONNECTS, /* plain verbs: an initiator is being connected to it; it is not in line */
 	PEER_FAILED,
 	PEER_GONE, /* destroyed while it waited: its place in line is the last of it */
 };
 
-/*
- * What a peer's note is: the number of its slot; or its debt, in parts of a turn; or how many
- * evictions there had been when it lost its slot; or why it was not connected.
- */
-enum peer_bits {
-	PEER_STATE = 3,
-	PEER_HAS_SLOT = 4,
-	PEER_OWES = 8,
-	PEER_HAS_STAMP = 16,
-	PEER_CONNECTS = 32, /* whatever its note is */
-	PEER_REFUSED = 64,
-};
+/* Of a turn: a peer's debt is counted in these. */
 enum { DEBT_PARTS = 16 };
 
-_Static_assert(sizeof(struct bsn_peer) == 48, "a peer is 48 bytes");
-
-static inline unsigned state_of(const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_STATE;
-}
-
-static inline void set_state(struct bsn_peer *peer, enum peer_state state)
-{
-	peer->reserved[0] = (uint8_t)((peer->reserved[0] & ~PEER_STATE) | state);
-}
-
-static inline uint16_t note_of(const struct bsn_peer *peer)
-{
-	uint16_t note;
-
-	memcpy(&note, &peer->reserved[1], sizeof(note));
-	return note;
-}
-
-/* @what: PEER_HAS_SLOT, PEER_OWES, PEER_HAS_STAMP, or 0. */
-static inline void set_note(struct bsn_peer *peer, unsigned what, uint16_t note)
-{
-	peer->reserved[0] = (uint8_t)((peer->reserved[0] & PEER_STATE) | what);
-	memcpy(&peer->reserved[1], &note, sizeof(note));
-}
+/**
+ * struct peer
+ * @hot: what posts read
+ * @slot: that has requests of it, or had the last ones; NULL: none
+ * @next: number of the one after it: in line, or among those that nobody has
+ * @debt: that it owes, while it has no slot
+ * @state: enum peer_state
+ * @refusal: why it was not connected, enum rc_reason; 0: it was
+ */
+struct peer {
+	struct bsn_peer hot; /* first */
+	struct slot *slot;
+	uint32_t next;
+	uint16_t debt;
+	uint8_t state;
+	uint8_t refusal;
+};
+_Static_assert(sizeof(struct peer) == 64, "a peer is a cache line");
 
 /* The part of an address vector that peers of a host share. */
 struct host {
@@ -101,15 +84,24 @@ struct host {
  * by it.
  */
 enum { CHUNK_BYTES = 1 << 16, CHUNK_HEAD = 64 };
-enum { CHUNK_PEERS = (CHUNK_BYTES - CHUNK_HEAD) / sizeof(struct bsn_peer) };
+enum { CHUNK_PEERS = (CHUNK_BYTES - CHUNK_HEAD) / sizeof(struct peer) };
 
 struct chunk {
 	struct bsn_dc_pool *pool;
 	uint32_t number;
-	struct bsn_peer peers[] __attribute__((aligned(CHUNK_HEAD)));
+	struct peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
-/* -- slots ----------------------------------------------------------------------------------- */
+/* -- slots ------------------------------------------------------------------------------------- */
+
+enum slot_state {
+	SLOT_FREE,    /* it can be given to a peer, and no peer has it */
+	SLOT_BOUND,   /* a peer has it */
+	SLOT_REVOKED, /* its peer may not post, since others wait; what is outstanding goes on */
+	SLOT_TURN,    /* given to a peer that waited, which has not posted yet */
+	SLOT_OUT,     /* it or its initiator failed, or is a spare */
+	SLOT_STATES
+};
 
 /**
  * struct slot
@@ -121,38 +113,30 @@ struct chunk {
  * @contention: the time of waiting that @credit is of
  * @sq: of its initiator
  * @ctrl_bits: of the peer that has it
- * @uses: of a stream, since SIEVE looked at it last; starts at -1, because the request that
- *	takes the slot is not a use
  * @end_pi: of a stream: where its last request ends
  * @number: among all slots
- * @next, @before: among the free slots; if the policy wants the order, also among those that
- *	are bound, from the last one to the first
- * @is_free: no peer has it, and it can be given to one
- * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
+ * @next, @before: among the free slots
+ * @state: enum slot_state
  * @has_failed: of a stream: a request failed, of which pool->failures has more
- * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
- * @has_turn: given to a peer that waited, which has not posted yet
  */
 struct slot {
-	struct bsn_peer *peer;
+	struct peer *peer;
 	struct bsn_sq *sq;
 	struct initiator *of;
 	int64_t credit;
-	const struct bsn_peer *last;
+	const struct peer *last;
 	uint32_t counted;
 	uint32_t contention;
 	uint32_t ctrl_bits;
-	uint16_t uses, end_pi;
+	uint16_t end_pi;
 	uint16_t number, next, before;
-	bool is_free : 1, is_out : 1, has_failed : 1, is_revoked : 1, has_turn : 1;
+	uint8_t state;
+	bool has_failed;
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
 /* Where the pool looks for something among all, it looks at so many at a time. */
 enum { MOST_LOOKS = 8 };
-
-/* Misses, of each active slot, after which their number is thought over. */
-enum { EPOCH = 16 };
 
 /*
  * Of a stream that failed: the request that did. Of one with requests that were flushed with
@@ -186,10 +170,9 @@ struct gate {
  * struct initiator
  * @gate: before its queue, where READs have a limit
  * @slots: a stream each; one, where there are no streams
+ * @owner: is told of its queue's failures
  * @bound: a bit each of its streams that a peer is bound to
  * @used: of these: a look saw that it was used
- * @often: of these: more than one look did
- * @passed: of its streams: up to the one that was taken last
  * @seen_pi: where the request begins that was polled last when a policy looked, or that took a
  *	slot after that
  * @read_pi: its queue's index up to which the ring was read for the streams of requests
@@ -201,10 +184,12 @@ struct gate {
  * @is_heard: among those of pool->heard
  */
 struct initiator {
+	struct bsn_sq_owner owner; /* first */
+	struct bsn_dc_pool *pool;
 	struct bsn_qp *qp;
 	struct bsn_sq *sq;
 	struct slot *slots;
-	uint64_t bound, used, often, passed;
+	uint64_t bound, used;
 	uint32_t read_pi;
 	uint32_t generation;
 	uint32_t failed_streams, held_slots; /* @held_slots: that have something held */
@@ -213,23 +198,14 @@ struct initiator {
 	struct gate gate;
 };
 
-/*
- * Connections that the device counted: all, and those of them to a target that was only idle
- * for too long.
- */
-struct connects {
-	uint64_t all, again;
-};
-
 enum { HOST_BUCKETS = 1024 };
-
-/* An idle slot among the next ones that are bound; one is there. NULL: none is idle. */
-typedef struct slot *find_bound(struct bsn_dc_pool *pool);
 
 /**
  * struct bsn_dc_pool
+ * @guest: of its CQ
+ * @owns_cq: the CQ was made for it
+ * @charged: entries of the CQ, beside those of its QPs
  * @unbound, @failed: first: queues without rings of peers that have no slot, or failed
- * @find: of its policy
  * @rc: on plain verbs
  * @rc_work: of @rc: peers that are being connected, and targets to be told
  * @failures: one a slot, where there are streams
@@ -238,36 +214,31 @@ typedef struct slot *find_bound(struct bsn_dc_pool *pool);
  * @held_slots: of all initiators
  * @fatal_streams: so many streams that failed are an initiator's failure
  * @count: initiators, spares included
- * @free_count: slots that can be given to a peer, and that no peer has
- * @bound_count: slots that a peer has
- * @sieve: the slot that SIEVE looks at next
- * @clock: initiators with slots that are bound, unless the policy wants the order of slots
+ * @in_state: how many slots are
+ * @is_hashed: which slot a peer can have depends on the peer
+ * @clock: initiators with slots that are bound
  * @hand: the place in @clock that is looked at next
- * @by_qpn: from some bits of a QPN on: the first slot of its initiator; the end of the free slots
- *	ends the search
  * @heard: while the pool listens: initiators that had completions, and may have idle slots
  * @listens: few slots are idle: see idle.c
  * @given: slots that were given in turns at the last poll; some may be gone since
  * @judged, @marked: the slot, and the initiator, that make_room() looks at next
- * @active: slots that the adaptive policy uses
- * @misses, @ghosts: since that was thought over last; the next time is after @epoch misses
  * @max_reads: of an initiator; 0: no limit
  * @lag_port: by which initiators send; 0: the driver chooses
  * @uar: of initiators with a full handshake
- * @revoked, @turns: slots that are: @is_revoked, @has_turn
  * @broken: initiators that failed, and streams of others
  * @contention: how often a line began
- * @waiters: that are there; by number, linked by ctrl_bits
+ * @waiters: that are there, by number
  * @in_line: those that are gone included
  * @before: connections that were counted before there was a pool
  */
 struct bsn_dc_pool {
 	struct bsn_sq unbound, failed;
+	struct cq_guest guest;
 	struct bsn_device *device;
 	struct bsn_cq *cq;
+	bool owns_cq, has_charged;
+	uint32_t charged;
 	struct bsn_connect_attr connect;
-	const struct policy *policy;
-	find_bound *find;
 	struct rc_pool *rc;
 	uint32_t rc_work;
 	struct slot *slots;
@@ -278,30 +249,26 @@ struct bsn_dc_pool {
 	uint32_t fatal_streams;
 	uint32_t count;
 	uint32_t initiators_wanted;
-	uint32_t free_count, bound_count;
-	struct slot *sieve;
+	uint32_t in_state[SLOT_STATES];
+	bool is_hashed;
 	struct initiator **clock;
 	uint32_t clock_count, hand;
-	uint32_t qpn_mask;
-	uint16_t *by_qpn;
 	uint16_t *heard;
 	uint32_t heard_count, heard_turn;
 	bool listens;
 	uint16_t *given;
 	uint32_t given_count;
 	uint32_t judged, marked;
-	uint32_t active, misses, ghosts, epoch;
 	uint64_t turn_bytes;
 	uint32_t max_reads;
 	uint8_t lag_port;
 	struct handshake_uar uar;
-	uint32_t revoked, turns;
 	uint32_t broken;
 	uint32_t contention;
 	uint32_t waiters, first_waiter, last_waiter;
 	uint32_t in_line;
 	struct bsn_dc_counters counters;
-	struct connects before;
+	struct provider_dc_connects before;
 	struct chunk **chunks;
 	uint32_t chunk_count, peer_count, first_free;
 	struct host *hosts[HOST_BUCKETS];
@@ -309,27 +276,27 @@ struct bsn_dc_pool {
 };
 
 /* peers.c */
-static inline struct bsn_peer *peer_of(struct bsn_ep *ep)
+static inline struct peer *peer_of(struct bsn_ep *ep)
 {
-	return (struct bsn_peer *)(void *)ep;
+	return (struct peer *)(void *)ep;
 }
 
-static inline struct chunk *chunk_of(const struct bsn_peer *peer)
+static inline struct chunk *chunk_of(const struct peer *peer)
 {
 	return (struct chunk *)((uintptr_t)peer & ~(uintptr_t)(CHUNK_BYTES - 1));
 }
 
-static inline struct bsn_dc_pool *pool_of(const struct bsn_peer *peer)
+static inline struct bsn_dc_pool *pool_of(const struct peer *peer)
 {
 	return chunk_of(peer)->pool;
 }
 
-static inline struct bsn_peer *peer_at(const struct bsn_dc_pool *pool, uint32_t number)
+static inline struct peer *peer_at(const struct bsn_dc_pool *pool, uint32_t number)
 {
 	return &pool->chunks[number / CHUNK_PEERS]->peers[number % CHUNK_PEERS];
 }
 
-static inline uint32_t number_of(const struct bsn_peer *peer)
+static inline uint32_t number_of(const struct peer *peer)
 {
 	const struct chunk *chunk = chunk_of(peer);
 
@@ -337,15 +304,19 @@ static inline uint32_t number_of(const struct bsn_peer *peer)
 }
 
 /* A peer of nobody yet; NULL: no memory. */
-struct bsn_peer *peer_new(struct bsn_dc_pool *pool);
+struct peer *peer_new(struct bsn_dc_pool *pool);
 /* It has no slot, and is not in line. */
-void peer_free(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void peer_free(struct bsn_dc_pool *pool, struct peer *peer);
 void peers_free(struct bsn_dc_pool *pool);
 
 /* slots.c */
 
 /* Makes the slots of all initiators, whose queues are there; -ENOMEM. */
 int slots_make(struct bsn_dc_pool *pool);
+/* Also those that were made in part. */
+void slots_free(struct bsn_dc_pool *pool);
+
+void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state);
 
 /* Its bit among those of its initiator. */
 static inline uint64_t stream_bit(const struct slot *s)
@@ -353,44 +324,14 @@ static inline uint64_t stream_bit(const struct slot *s)
 	return 1ull << (s - s->of->slots);
 }
 
-/* The slot that has requests of the peer, or had the last ones; NULL: none. */
-static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_HAS_SLOT ? &pool->slots[note_of(peer)] : NULL;
-}
-
-/* The first one of the initiator with this QPN; NULL: it is none of the pool's. */
-struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn);
-
-/* The ends of the lists of those that are free, and bound: nobody ever has these. */
+/* The end of the list of those that are free: nobody ever has it. */
 static inline struct slot *free_end(const struct bsn_dc_pool *pool)
 {
 	return &pool->slots[pool->slot_count];
 }
 
-static inline struct slot *bound_end(const struct bsn_dc_pool *pool)
-{
-	return &pool->slots[pool->slot_count + 1];
-}
-
-static inline struct slot *slot_after(const struct bsn_dc_pool *pool, const struct slot *s)
-{
-	return &pool->slots[s->next];
-}
-
-static inline struct slot *slot_before(const struct bsn_dc_pool *pool, const struct slot *s)
-{
-	return &pool->slots[s->before];
-}
-
-/* The stamp of a peer that is evicted now. */
-static inline uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
-{
-	return (uint16_t)pool->counters.evictions;
-}
-
 /* For a request that is about to be posted, which does not count as a use. */
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
+void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -409,8 +350,8 @@ void slot_leave(struct bsn_dc_pool *pool, struct slot *s);
  * Of queues with streams: requests that were posted since this was last done are read in the
  * ring.
  */
-void read_streams(const struct bsn_dc_pool *pool, struct initiator *i);
-bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
+void read_streams(struct initiator *i);
+bool stream_is_done(const struct slot *s);
 
 /* Of a slot with requests that were flushed with its initiator, and are posted again elsewhere. */
 static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
@@ -422,14 +363,14 @@ static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (BSN_UNLIKELY(pool->streams > 1))
-		return stream_is_done(pool, s);
+		return stream_is_done(s);
 	return bsn_sq_is_done(s->sq, bsn_sq_done(s->sq));
 }
 
 /* It can be given to a peer. */
 BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return !(s->is_out | s->has_turn) && is_done(pool, s);
+	return s->state < SLOT_TURN && is_done(pool, s);
 }
 
 /* Whether a peer that was given the slot in its turn has posted. */
@@ -439,42 +380,15 @@ static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 
 	if (pool->streams == 1)
 		return since;
-	read_streams(pool, s->of);
+	read_streams(s->of);
 	return (uint16_t)(s->end_pi - s->counted - 1) < since;
 }
 
 /* What its peer posted while others wait is taken from its credit. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
-/* policy.c */
-
-/**
- * struct policy
- * @choose: an idle slot for a peer that has none; NULL: the peer has to wait
- * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
- * @leaves_when_done: a peer gives its slot up when all its requests are done
- * @wants_order: slots that are bound are a list, in the order in which they were bound
- * @has_places: which slot a peer can have depends on the peer
- */
-struct policy {
-	const char *name;
-	struct slot *(*choose)(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
-	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
-	bool leaves_when_done;
-	bool wants_order;
-	bool has_places;
-};
-
-/* NULL: there is no such. */
-const struct policy *policy_of(enum bsn_dc_policy policy);
-/* How it finds an idle slot among those that are bound. */
-find_bound *find_of(const struct policy *policy, uint32_t streams);
-
-/* What a hand goes round: slots that are bound, or initiators with such slots. */
-static inline uint32_t bound_places(const struct bsn_dc_pool *pool)
-{
-	return pool->policy->wants_order ? pool->bound_count : pool->clock_count;
-}
+/* policy.c: an idle slot for a peer that has none; NULL: the peer has to wait. It binds nothing. */
+struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer);
 
 /* idle.c */
 
@@ -484,20 +398,18 @@ struct slot *idle_heard(struct bsn_dc_pool *pool);
 struct slot *idle_begin(struct bsn_dc_pool *pool);
 /* From now on it looks for them anew. */
 void idle_forget(struct bsn_dc_pool *pool);
-/* Completions were polled. */
-void idle_listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n);
-/* The initiator may have an idle slot. */
+/* A request of the initiator completed: it may have an idle slot. */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i);
 
 /* line.c */
-void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void start_waiting(struct bsn_dc_pool *pool, struct peer *peer);
 /* If it does. */
-void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer);
 /*
  * One that waits is destroyed: its place in line is still there, and frees it when its turn
  * comes.
  */
-void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void die_waiting(struct bsn_dc_pool *pool, struct peer *peer);
 /*
  * Called where a peer waits: peers that had their turn may not go on, and queues that end with
  * unsignaled requests get a NOP, as mark_end() says: the first of the next few; or all, if the
@@ -511,36 +423,51 @@ void make_room(struct bsn_dc_pool *pool, bool may_sleep);
  */
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i);
 /*
- * What a poll does besides polling: turns that were given at the last one are over; those that
- * can be given now are, a completion each. @has_news: something completed.
+ * What a poll does besides polling: turns that were given at the last one are over; up to @n that
+ * can be given now are, a completion each. @may_sleep: nothing completed, so the program may sleep.
  */
-int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news);
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep);
 
 /* A peer gets a slot, and is told. */
-void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit,
+void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
 	       struct bsn_completion *c);
 
 /* pool.c: without initiators, which are the caller's to make. NULL: no memory. */
 struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr);
+/*
+ * Its CQ: that of @attr, or one of its own. It takes @entries, most of them for QPs that are made
+ * later, and the others at once.
+ */
+int pool_bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t entries,
+		  uint32_t beside_qps);
 /* Its initiators have their queues. 0 or a negative errno, with a text. */
 int pool_begin(struct bsn_dc_pool *pool);
 void pool_free(struct bsn_dc_pool *pool);
+/* Not on plain verbs. */
+int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i);
+/* The next poll of its CQ looks after it; in a model each does. */
+static inline void pool_wake(const struct bsn_dc_pool *pool)
+{
+	if (pool->cq)
+		cq_ask_guests(cq_of(pool->cq));
+}
+
+/* failures.c: from now on it is told of its queue's failures. */
+void own_queue(struct initiator *i);
+/* Of a QP's queue; NULL: it is no initiator's. */
+static inline struct initiator *owner_of(const struct bsn_sq *sq)
+{
+	return (struct initiator *)sq->owner;
+}
+
 /* Posts to a peer are refused from now on. */
-void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void fail_peer(struct bsn_dc_pool *pool, struct peer *peer);
 /* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
-/* Completions were polled, one at least. */
-static inline void pool_heard(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
-{
-	if (BSN_UNLIKELY(pool->listens))
-		idle_listen(pool, c, n);
-}
 /* Whether one takes peers. */
 bool any_works(const struct bsn_dc_pool *pool);
 /* A copy of a request, as the device was given it, also round the ring's end. Returns its bytes. */
 uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe);
-/* A queue without a ring, of endpoints of queues like this one: each post goes to its path. */
-void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like);
 
 /* gate.c: puts a gate before an initiator's queue. */
 void gate_put(struct initiator *i, uint32_t most);
@@ -555,16 +482,13 @@ void repair_streams(struct bsn_dc_pool *pool, struct initiator *i);
 void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s,
 		    struct bsn_dc_error *error);
 
-/* connects.c: those of the process's initiators, of all pools. False: the device does not tell. */
-bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
-
-/* turns.c */
+/* unbound.c */
 extern const struct bsn_sq_path unbound_path;
 
 /*
  * Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own
  * requests.
  */
-struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
+struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer);
 
 #endif

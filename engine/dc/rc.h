@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Targets and pools on plain verbs: RC connections, made when a peer needs one. Private to engine/dc/.
+ * Targets and pools on plain verbs: RC connections, made when a peer needs one. Private to
+ * engine/dc/.
  *
  *	rc_talk.c    the datagrams by which they are made and given up
  *	rc_target.c  a target: an RC QP on its SRQ for each initiator that is connected
  *	rc_pool.c    to whom a pool's initiators are connected
  *	rc_queue.c   what stands for an initiator's send queue
  *
- * A pool asks, and a target answers with a QP of its own that is ready to receive. That is all, since targets
- * send nothing:
+ * A pool asks, and a target answers with a QP of its own that is ready to receive. That is all,
+ * since targets send nothing:
  *
  *	pool                                target
  *	reset, ASK {initiator's address} →  a QP to RTR
@@ -16,19 +17,19 @@
  *	LEAVE                            →  the QP is given up
  *	                                 ←  LEFT
  *
- * Datagrams get lost, so ASK and LEAVE are repeated until there is an answer; both ends know again what was
- * repeated by the serial number of the attempt.
+ * Datagrams get lost, so ASK and LEAVE are repeated until there is an answer; both ends know again
+ * what was repeated by the serial number of the attempt.
  */
 #ifndef DC_RC_H
 #define DC_RC_H
 
 #include "pool.h"
 
-/* -- messages ----------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 enum rc_kind { RC_ASK = 1, RC_YES, RC_NO, RC_LEAVE, RC_LEFT };
 
-/* Why a peer is not connected: a peer keeps it in its note. */
+/* Why a peer is not connected. */
 enum rc_reason {
 	RC_NOBODY = 1,  /* no answer */
 	RC_NO_QP,       /* the target has none left */
@@ -43,63 +44,62 @@ struct rc_message {
 	uint8_t reserved[2];
 	struct bsn_be32 serial;
 	struct bsn_be32 key_high, key_low; /* the access key, of ASK */
-	struct bsn_address from; /* where to answer */
-	struct bsn_address qp;   /* of ASK and YES: the RC QP */
+	struct bsn_address from;           /* where to answer */
+	struct bsn_address qp;             /* of ASK and YES: the RC QP */
 };
+
+/* Datagrams to receive, and to send, at a time. */
+enum { RC_TALK_SLOTS = 32 };
 
 struct rc_talk {
 	struct bsn_qp *qp;
+	struct bsn_cq *sent; /* where sends complete */
 	struct bsn_mr *mem;
-	uint64_t idle; /* slots to send from, a bit each */
+	uint32_t idle; /* slots to send from, a bit each */
 };
 
-/* Completions that its CQ has to have room for. */
-#define RC_TALK_ENTRIES 64
-
-/* A UD QP that listens; it completes on @cq. */
-int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd, struct bsn_cq *cq);
+/* A UD QP that listens; its receives complete on @cq, which has entries for them. */
+int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd,
+	      struct bsn_cq *cq);
 /* No endpoint of it is left. */
 void talk_close(struct rc_talk *talk);
 /* What is lost is repeated: there is no error to speak of. @qpn: of whom @ep leads to. */
 void talk_send(struct rc_talk *talk, struct bsn_ep *ep, uint32_t qpn, const struct rc_message *m);
-/* A completion of its QP. false: it brought no message. */
+/* A receive of its QP. false: it brought no message. */
 bool talk_heard(struct rc_talk *talk, const struct bsn_completion *c, struct rc_message *m);
 /* Everything that was sent has left. */
-static inline bool talk_is_done(const struct rc_talk *talk)
-{
-	return talk->idle == (1ull << RC_TALK_ENTRIES / 2) - 1;
-}
+bool talk_is_done(struct rc_talk *talk);
 
 /* A message without addresses of RC QPs. */
 struct rc_message message_of(enum rc_kind kind, uint32_t serial, const struct bsn_address *from);
 
-/* -- targets ------------------------------------------------------------------------------------ */
+/* -- targets ----------------------------------------------------------------------------------- */
 
 struct rc_target;
 
-int rc_target_make(struct bsn_device *device, const struct bsn_dct_attr *attr, struct rc_target **target);
+int rc_target_make(struct bsn_device *device, const struct bsn_dct_attr *attr,
+		   struct rc_target **target);
 void rc_target_free(struct rc_target *target);
 /* Of one of its QPs, which are all alike: the route of its number wants one. */
 struct bsn_sq *rc_target_sends(const struct rc_target *target);
 uint32_t rc_target_number(const struct rc_target *target);
 int rc_target_accept(struct rc_target *target);
 
-/* -- queues ------------------------------------------------------------------------------------- */
+/* -- queues ------------------------------------------------------------------------------------ */
 
 /*
- * Stands for the send queue of an initiator: peers post to it, it hands on, and keeps a ring in which a block
- * says of each request what it is and how many bytes it moves, so that the pool can read it like that of a device.
+ * Stands for the send queue of an initiator: peers post to it, it hands on, and keeps a ring in
+ * which a block says of each request what it is and how many bytes it moves, so that the pool can
+ * read it like that of a device.
  */
 struct rc_queue {
 	struct bsn_sq hot; /* first */
 	struct bsn_qp *qp;
-	const uint32_t *polls; /* that the pool did */
-	uint32_t seen_polls;   /* when it was last looked what is done */
 	uint32_t depth;
 };
 
 /* NULL: no memory. @depth: requests that may be outstanding; the QP takes one more. */
-struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth, const uint32_t *polls);
+struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth);
 void rc_queue_free(struct rc_queue *queue);
 /* Takes over what was polled. */
 void rc_queue_look(struct rc_queue *queue);
@@ -111,7 +111,7 @@ static inline struct rc_queue *rc_queue_of(struct bsn_sq *sq)
 	return (struct rc_queue *)sq;
 }
 
-/* -- pools -------------------------------------------------------------------------------------- */
+/* -- pools ------------------------------------------------------------------------------------- */
 
 /* Initiators with their queues, and the CQ of all. */
 int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr);
@@ -125,16 +125,16 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
 	    const struct bsn_connect_attr *attr);
 /* Whether the slot's initiator is connected to the peer. */
-bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct bsn_peer *peer);
+bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct peer *peer);
 /* Begins to connect it; the peer is not in line any more. */
-void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit);
+void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit);
 /* The peer that is being connected is destroyed. */
-void rc_abandon(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+void rc_abandon(struct bsn_dc_pool *pool, struct peer *peer);
 /* Peers that were connected meanwhile, or cannot be, a completion each. */
 int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 /* The initiator is to be used again. */
 int rc_repair(struct bsn_dc_pool *pool, struct initiator *i);
 /* Why a peer was not connected. */
-void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error);
+void rc_explain(const struct peer *peer, struct bsn_dc_error *error);
 
 #endif

@@ -17,8 +17,6 @@
 #define MOST_WAIT_NS    1000000000u
 #define FAREWELL_NS     5000000u
 
-enum { DEFAULT_DEPTH = 64 };
-
 enum rc_state {
 	RC_APART,
 	RC_ASKED,
@@ -46,8 +44,8 @@ struct connection {
 	struct whom target;
 	uint64_t key;
 	struct repeated ask;
-	struct bsn_peer *peer; /* that waits for it */
-	int64_t credit;        /* bytes that it may post then */
+	struct peer *peer; /* that waits for it */
+	int64_t credit;    /* bytes that it may post then */
 };
 
 /* A target that does not know yet that an initiator left. */
@@ -61,7 +59,6 @@ struct rc_pool {
 	struct bsn_address address; /* of @talk */
 	uint64_t wait_ns;
 	unsigned most_times;
-	uint32_t polls;
 	uint32_t serial;
 	uint32_t joining; /* connections that are RC_ASKED or RC_ANSWERED */
 	uint32_t parting_count;
@@ -79,13 +76,13 @@ static struct initiator *initiator_of(struct bsn_dc_pool *pool, const struct con
 	return &pool->initiators[at - pool->rc->connections];
 }
 
-/* What bsn_dc_poll() has to look after. */
+/* What polls have to look after. */
 static void count_work(struct bsn_dc_pool *pool)
 {
 	pool->rc_work = pool->rc->joining + pool->rc->parting_count;
 }
 
-/* -- time ------------------------------------------------------------------------------------ */
+/* -- time -------------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -104,7 +101,7 @@ static void set_due(const struct rc_pool *rc, struct repeated *what)
 	what->times++;
 }
 
-/* -- what is said ---------------------------------------------------------------------------- */
+/* -- what is said ------------------------------------------------------------------------------ */
 
 static void tell(struct bsn_dc_pool *pool, const struct whom *target, const struct rc_message *m)
 {
@@ -161,7 +158,7 @@ static void part(struct bsn_dc_pool *pool, struct connection *at)
 	count_work(pool);
 }
 
-/* -- what is heard --------------------------------------------------------------------------- */
+/* -- what is heard ----------------------------------------------------------------------------- */
 
 static void settle(struct connection *at, enum rc_reason reason)
 {
@@ -231,7 +228,6 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	const uint32_t talk = bsn_qp_number(pool->rc->talk.qp);
 	int kept = 0;
 
-	pool->rc->polls++;
 	for (int k = 0; k < n; k++) {
 		if (c[k].qpn == talk)
 			hear(pool, &c[k]);
@@ -241,10 +237,9 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	return kept;
 }
 
-/* -- connecting ------------------------------------------------------------------------------ */
+/* -- connecting -------------------------------------------------------------------------------- */
 
-bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s,
-		     const struct bsn_peer *peer)
+bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct peer *peer)
 {
 	return connection_of(pool, s->of)->state == RC_TOGETHER && s->last == peer;
 }
@@ -259,21 +254,20 @@ static int start_again(struct initiator *i)
 	return err;
 }
 
-static void name_target(struct bsn_dc_pool *pool, struct connection *at,
-			const struct bsn_peer *peer)
+static void name_target(struct bsn_dc_pool *pool, struct connection *at, const struct peer *peer)
 {
 	uint8_t head[BSN_DS_SIZE];
 	struct bsn_av_dc av;
 
-	memcpy(head, &peer->head, sizeof(head));
+	memcpy(head, &peer->hot.head, sizeof(head));
 	bsn_av_dc_decode(&av, head);
-	at->target = (struct whom){ .host = (struct host *)(uintptr_t)peer->more,
+	at->target = (struct whom){ .host = (struct host *)(uintptr_t)peer->hot.more,
 				    .qpn = av.dqpn,
 				    .serial = ++pool->rc->serial };
 	at->key = av.dc_key;
 }
 
-void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit)
+void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit)
 {
 	struct connection *at = connection_of(pool, s->of);
 
@@ -292,8 +286,8 @@ void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s,
 	pool->rc->joining++;
 	count_work(pool);
 	pool->waiters--;
-	peer->reserved[0] |= PEER_CONNECTS;
-	s->of->qp->sq->route.user = peer->user;
+	peer->state = PEER_CONNECTS;
+	s->of->qp->sq->route.user = peer->hot.user;
 	if (start_again(s->of))
 		settle(at, RC_NO_WAY_BACK);
 	else
@@ -307,7 +301,7 @@ static void let_go(struct bsn_dc_pool *pool, struct connection *at)
 	slots_enter(pool, initiator_of(pool, at));
 }
 
-void rc_abandon(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void rc_abandon(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct connection *at = &pool->rc->connections[k];
@@ -317,18 +311,18 @@ void rc_abandon(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 	}
 }
 
-/* -- telling --------------------------------------------------------------------------------- */
+/* -- telling ----------------------------------------------------------------------------------- */
 
 static void tell_failure(struct bsn_dc_pool *pool, struct connection *at, struct bsn_completion *c)
 {
-	struct bsn_peer *peer = at->peer;
+	struct peer *peer = at->peer;
 	const enum rc_reason reason = at->reason;
 
 	let_go(pool, at);
-	set_note(peer, PEER_REFUSED, (uint16_t)reason);
-	set_state(peer, PEER_FAILED);
-	peer->ep.sq = &pool->failed;
-	*c = (struct bsn_completion){ .user = peer->user,
+	peer->refusal = (uint8_t)reason;
+	peer->state = PEER_FAILED;
+	peer->hot.ep.sq = &pool->failed;
+	*c = (struct bsn_completion){ .user = peer->hot.user,
 				      .status = IBV_WC_RETRY_EXC_ERR,
 				      .opcode = BSN_DC_READY };
 }
@@ -390,7 +384,7 @@ int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	return given;
 }
 
-void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error)
+void rc_explain(const struct peer *peer, struct bsn_dc_error *error)
 {
 	static const char *const texts[] = {
 		[RC_NOBODY] = "nobody answers at this address: the target is gone, its process "
@@ -401,10 +395,10 @@ void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error)
 			"the target refuses the initiator's address: it has none of that kind",
 		[RC_NO_WAY_BACK] = "the initiator cannot be connected to what the target answered",
 	};
-	const unsigned reason = note_of(peer);
+	const unsigned reason = peer->refusal;
 
 	error->has_failed = true;
-	error->first = (struct bsn_completion){ .user = peer->user,
+	error->first = (struct bsn_completion){ .user = peer->hot.user,
 						.status = IBV_WC_RETRY_EXC_ERR,
 						.opcode = BSN_DC_READY };
 	error->text = reason < sizeof(texts) / sizeof(texts[0]) && texts[reason]
@@ -412,7 +406,7 @@ void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error)
 			      : "the target refuses to be connected";
 }
 
-/* -- initiators ------------------------------------------------------------------------------ */
+/* -- initiators -------------------------------------------------------------------------------- */
 
 void rc_look(struct bsn_dc_pool *pool)
 {
@@ -447,30 +441,13 @@ int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_addre
 	return err;
 }
 
-static uint32_t depth_of(const struct bsn_dc_pool_attr *attr)
-{
-	return attr->send_depth ? attr->send_depth : DEFAULT_DEPTH;
-}
-
-/* Of each initiator one more, for a marker, and the receive that it has to have. */
-static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
-{
-	const struct bsn_cq_attr cq = {
-		.entries = pool->count * (depth_of(attr) + 2) + RC_TALK_ENTRIES,
-		.channel = attr->channel,
-		.lane = attr->lane,
-		.user = attr->user,
-	};
-
-	return bsn_cq_create(pool->device, &cq, &pool->cq);
-}
-
 static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t k)
 {
 	const struct bsn_qp_attr qp = { .type = BSN_QP_RC,
 					.cq = pool->cq,
+					.lane = attr->lane,
 					.pd = attr->pd,
-					.send_depth = depth_of(attr) + 1,
+					.send_depth = attr->send_depth + 1,
 					.recv_depth = 1,
 					.max_send_sge = attr->max_send_sge,
 					.max_inline = attr->max_inline,
@@ -481,7 +458,7 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 
 	if (err)
 		return err;
-	queue = rc_queue_make(i->qp, depth_of(attr), &pool->rc->polls);
+	queue = rc_queue_make(i->qp, attr->send_depth);
 	if (!queue)
 		return fail(ENOMEM, "no memory");
 	i->sq = &queue->hot;
@@ -514,8 +491,10 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 {
 	int err = make_rc(pool);
 
+	/* Of each initiator one more, for a marker, and the receive that it has to have. */
 	if (!err)
-		err = make_cq(pool, attr);
+		err = pool_bring_cq(pool, attr,
+				    pool->count * (attr->send_depth + 2) + RC_TALK_SLOTS, 0);
 	if (!err)
 		err = talk_open(&pool->rc->talk, pool->device, attr->pd, pool->cq);
 	if (!err)
@@ -525,23 +504,17 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 	return err;
 }
 
-/* -- the end --------------------------------------------------------------------------------- */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 /* Targets are told, once. */
 static void say_farewell(struct bsn_dc_pool *pool)
 {
 	const uint64_t end = now_ns() + FAREWELL_NS;
-	struct bsn_completion c[16];
 
 	for (uint32_t k = 0; k < pool->count; k++)
 		part(pool, &pool->rc->connections[k]);
-	while (!talk_is_done(&pool->rc->talk) && now_ns() < end) {
-		const int n = bsn_poll(pool->cq, c, 16);
-
-		if (n < 0)
-			return;
-		rc_hear(pool, c, n);
-	}
+	while (!talk_is_done(&pool->rc->talk) && now_ns() < end)
+		;
 }
 
 static void free_hosts(struct bsn_dc_pool *pool)

@@ -22,12 +22,11 @@ static uint32_t outstanding(const struct rc_queue *q)
 
 void rc_queue_look(struct rc_queue *q)
 {
-	q->seen_polls = *q->polls;
 	q->hot.retired = (uint16_t)(q->hot.pi - outstanding(q));
 	q->hot.route.done = (uint16_t)(q->hot.retired - 1); /* each request is a block */
 }
 
-/* -- what the ring says ---------------------------------------------------------------------- */
+/* -- what the ring says ------------------------------------------------------------------------ */
 
 static void write_block(struct rc_queue *q, unsigned opcode, bool tells, uint64_t bytes)
 {
@@ -60,9 +59,10 @@ static int count_again(struct rc_queue *q, int err)
 /* One less than the QP takes: a marker has room. */
 static int admit(struct rc_queue *q, uint32_t what)
 {
-	if (q->seen_polls != *q->polls)
-		rc_queue_look(q);
 	if (BSN_LIKELY((uint16_t)(q->hot.pi - q->hot.retired) < q->depth))
+		return 0;
+	rc_queue_look(q);
+	if ((uint16_t)(q->hot.pi - q->hot.retired) < q->depth)
 		return 0;
 	q->hot.count_full++;
 	if (what & BSN_F_RING)
@@ -70,7 +70,7 @@ static int admit(struct rc_queue *q, uint32_t what)
 	return refuse(EAGAIN, "this peer's initiator is full: poll the pool");
 }
 
-/* -- posts ----------------------------------------------------------------------------------- */
+/* -- posts ------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const struct bsn_request *r)
 {
@@ -138,7 +138,7 @@ int rc_queue_mark(struct rc_queue *q)
 	return 0;
 }
 
-/* -- life ------------------------------------------------------------------------------------ */
+/* -- life -------------------------------------------------------------------------------------- */
 
 static const struct bsn_sq_path path = {
 	.post = post,
@@ -163,7 +163,7 @@ static void init_hot(struct bsn_sq *hot, const struct bsn_sq *like)
 	hot->path = &path;
 }
 
-struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth, const uint32_t *polls)
+struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth)
 {
 	struct rc_queue *q = bsn_hot_alloc(sizeof(*q));
 	uint32_t blocks = 2;
@@ -174,7 +174,6 @@ struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth, const uint32_t
 		blocks *= 2;
 	q->qp = qp;
 	q->depth = depth;
-	q->polls = polls;
 	init_hot(&q->hot, qp->sq);
 	q->hot.bb_mask = blocks - 1;
 	q->hot.ring = calloc(blocks, BSN_BB_SIZE);

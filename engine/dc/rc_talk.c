@@ -6,8 +6,9 @@
 #define VERSION 1u
 
 /* Slots to receive into, then those to send from. */
-enum { SLOTS = RC_TALK_ENTRIES / 2, SLOT_BYTES = 256, GRH_BYTES = 40 };
+enum { SLOTS = RC_TALK_SLOTS, SLOT_BYTES = 256, GRH_BYTES = 40 };
 
+_Static_assert(SLOTS == 32, "a slot to send from is a bit of @idle");
 _Static_assert(GRH_BYTES + sizeof(struct rc_message) <= SLOT_BYTES, "a slot holds a message");
 
 static struct bsn_sge piece_of(const struct rc_talk *talk, uint64_t slot, uint32_t length)
@@ -30,9 +31,12 @@ static int hear_into(const struct rc_talk *talk, uint64_t slot)
 static int make_qp(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd,
 		   struct bsn_cq *cq)
 {
-	const struct bsn_qp_attr attr = {
-		.type = BSN_QP_UD, .cq = cq, .pd = pd, .send_depth = SLOTS, .recv_depth = SLOTS
-	};
+	const struct bsn_qp_attr attr = { .type = BSN_QP_UD,
+					  .cq = talk->sent,
+					  .recv_cq = cq,
+					  .pd = pd,
+					  .send_depth = SLOTS,
+					  .recv_depth = SLOTS };
 	int err = bsn_qp_create(device, &attr, &talk->qp);
 
 	if (!err)
@@ -45,19 +49,23 @@ static int make_qp(struct rc_talk *talk, struct bsn_device *device, struct bsn_p
 int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd, struct bsn_cq *cq)
 {
 	const struct bsn_mr_attr attr = { .pd = pd };
+	const struct bsn_cq_attr sent = { .entries = 2 * SLOTS };
 	int err = bsn_buf_alloc(device, 2 * SLOTS * SLOT_BYTES, &attr, &talk->mem);
 
+	if (!err)
+		err = bsn_cq_create(device, &sent, &talk->sent);
 	if (!err)
 		err = make_qp(talk, device, pd, cq);
 	if (err)
 		talk_close(talk);
-	talk->idle = (1ull << SLOTS) - 1;
+	talk->idle = UINT32_MAX;
 	return err;
 }
 
 void talk_close(struct rc_talk *talk)
 {
 	bsn_qp_destroy(talk->qp);
+	bsn_cq_destroy(talk->sent);
 	bsn_buf_free(talk->mem);
 	memset(talk, 0, sizeof(*talk));
 }
@@ -70,19 +78,28 @@ struct rc_message message_of(enum rc_kind kind, uint32_t serial, const struct bs
 				    .from = *from };
 }
 
+bool talk_is_done(struct rc_talk *talk)
+{
+	struct bsn_completion c;
+
+	while (bsn_poll(talk->sent, &c, 1) > 0)
+		talk->idle |= 1u << (c.id - SLOTS);
+	return talk->idle == UINT32_MAX;
+}
+
 void talk_send(struct rc_talk *talk, struct bsn_ep *ep, uint32_t qpn, const struct rc_message *m)
 {
 	struct bsn_sge from;
 	unsigned slot;
 
-	if (!talk->idle)
+	if (!talk_is_done(talk) && !talk->idle)
 		return;
-	slot = (unsigned)__builtin_ctzll(talk->idle);
+	slot = (unsigned)__builtin_ctz(talk->idle);
 	from = piece_of(talk, SLOTS + slot, sizeof(*m));
 	memcpy(bytes_of(talk, SLOTS + slot), m, sizeof(*m));
 	((struct ep_object *)(void *)ep)->verbs.qpn = qpn;
 	if (!bsn_send(ep, &from, SLOTS + slot, BSN_F_SIGNALED | BSN_F_RING))
-		talk->idle &= ~(1ull << slot);
+		talk->idle &= ~(1u << slot);
 }
 
 bool talk_heard(struct rc_talk *talk, const struct bsn_completion *c, struct rc_message *m)
@@ -90,10 +107,6 @@ bool talk_heard(struct rc_talk *talk, const struct bsn_completion *c, struct rc_
 	const uint64_t slot = c->id;
 	bool is_message;
 
-	if (c->opcode != BSN_RECV) {
-		talk->idle |= 1ull << (slot - SLOTS);
-		return false;
-	}
 	is_message = !c->status && c->byte_len == GRH_BYTES + sizeof(*m);
 	if (is_message) {
 		memcpy(m, bytes_of(talk, slot) + GRH_BYTES, sizeof(*m));

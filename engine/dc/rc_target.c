@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target on plain verbs. It has an RC QP for each initiator that is connected. Those that were given up are
- * kept for the next ones, and so are the ways to the pools that ever asked.
+ * A target on plain verbs. It has an RC QP for each initiator that is connected. Those that were
+ * given up are kept for the next ones, and so are the ways to the pools that ever asked.
  */
 #include "rc.h"
 
@@ -34,7 +34,7 @@ struct rc_target {
 	struct asker *askers;
 };
 
-/* -- its QPs ------------------------------------------------------------------------------------ */
+/* -- its QPs ----------------------------------------------------------------------------------- */
 
 /* It sends nothing: the CQ needs no room for that. */
 static void discharge_sends(struct bsn_qp *qp)
@@ -94,7 +94,7 @@ static int give_up(struct rc_target *t, struct link *link)
 	return err;
 }
 
-/* -- who asks ----------------------------------------------------------------------------------- */
+/* -- who asks ---------------------------------------------------------------------------------- */
 
 static struct asker *find_asker(const struct rc_target *t, const struct bsn_address *address)
 {
@@ -150,7 +150,7 @@ static struct link *find_link(const struct rc_target *t, const struct asker *ask
 	return link;
 }
 
-/* -- ASK ---------------------------------------------------------------------------------------- */
+/* -- ASK --------------------------------------------------------------------------------------- */
 
 /* The smallest of what the initiator, the attributes and the port say, in bytes. */
 static uint32_t choose_bytes(const struct rc_target *t, const struct bsn_address *initiator)
@@ -240,7 +240,7 @@ static int welcome(struct rc_target *t, struct asker *asker, const struct rc_mes
 	return changes + 1;
 }
 
-/* -- what comes --------------------------------------------------------------------------------- */
+/* -- what comes -------------------------------------------------------------------------------- */
 
 /* Who has another key is not answered, as on a device. */
 static int hear_ask(struct rc_target *t, const struct rc_message *m)
@@ -285,7 +285,7 @@ int rc_target_accept(struct rc_target *t)
 	return n < 0 ? n : changes;
 }
 
-/* -- life --------------------------------------------------------------------------------------- */
+/* -- life -------------------------------------------------------------------------------------- */
 
 uint32_t rc_target_number(const struct rc_target *t)
 {
@@ -326,7 +326,7 @@ void rc_target_free(struct rc_target *t)
 /* Its first QP is there at once: with it the CQ is charged for what the SRQ may receive. */
 static int fill(struct rc_target *t)
 {
-	const struct bsn_cq_attr cq = { .entries = RC_TALK_ENTRIES * 2 };
+	const struct bsn_cq_attr cq = { .entries = 2 * RC_TALK_SLOTS };
 	struct link *first;
 	int err = bsn_cq_create(t->device, &cq, &t->cq);
 

@@ -14,40 +14,31 @@
 #include "posted.h"
 #include "sq.h"
 
-/* -- lists ----------------------------------------------------------------------------------- */
+/* -- states ------------------------------------------------------------------------------------ */
 
-/*
- * Free slots are a list, and so are those that are bound, if the policy wants their order. A list
- * is a circle; a slot that nobody ever has is its end.
- */
-static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
+void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state)
 {
-	s->before = at->number;
-	s->next = at->next;
-	pool->slots[at->next].before = s->number;
-	at->next = s->number;
+	pool->in_state[s->state]--;
+	pool->in_state[state]++;
+	s->state = (uint8_t)state;
 }
 
-static void take_out(struct bsn_dc_pool *pool, const struct slot *s)
-{
-	pool->slots[s->before].next = s->next;
-	pool->slots[s->next].before = s->before;
-}
-
-static void put_free(struct bsn_dc_pool *pool, struct slot *s, bool is_first)
+/* Free slots are a circle, whose end is a slot that nobody ever has. It comes last. */
+static void put_free(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct slot *end = free_end(pool);
 
-	insert_after(pool, is_first ? end : slot_before(pool, end), s);
-	s->is_free = true;
-	pool->free_count++;
+	s->before = end->before;
+	s->next = end->number;
+	pool->slots[end->before].next = s->number;
+	end->before = s->number;
+	set_slot(pool, s, SLOT_FREE);
 }
 
 static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
 {
-	take_out(pool, s);
-	s->is_free = false;
-	pool->free_count--;
+	pool->slots[s->before].next = s->next;
+	pool->slots[s->next].before = s->before;
 }
 
 /* The hand comes to it after all others. */
@@ -75,30 +66,13 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *
 		pool->hand = 0;
 }
 
-/* The request that takes the slot is not a use. */
-static void put_in_order(struct bsn_dc_pool *pool, struct slot *s)
-{
-	insert_after(pool, bound_end(pool), s);
-	s->uses = UINT16_MAX;
-}
-
-static void take_out_of_order(struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (pool->sieve == s)
-		pool->sieve = slot_before(pool, s);
-	take_out(pool, s);
-}
-
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct initiator *i = s->of;
 
-	if (pool->policy->wants_order)
-		put_in_order(pool, s);
-	else if (!i->bound)
+	if (!i->bound)
 		put_in_clock(pool, i);
 	i->bound |= stream_bit(s);
-	pool->bound_count++;
 }
 
 static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
@@ -106,14 +80,11 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 	struct initiator *i = s->of;
 
 	i->bound &= ~stream_bit(s);
-	pool->bound_count--;
-	if (pool->policy->wants_order)
-		take_out_of_order(pool, s);
-	else if (!i->bound)
+	if (!i->bound)
 		remove_from_clock(pool, i);
 }
 
-/* -- what the ring says ---------------------------------------------------------------------- */
+/* -- what the ring says ------------------------------------------------------------------------ */
 
 /*
  * Where a walk over the requests since @from begins: those that are not in the ring any more
@@ -126,41 +97,29 @@ static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 	return pi - from <= sq->bb_mask + 1u ? from : pi - bsn_sq_outstanding_bb(sq);
 }
 
-/* So much was posted that the ring lost some: each of the streams may have been used. */
-static void suppose_use(const struct bsn_dc_pool *pool, struct initiator *i)
-{
-	for (uint32_t k = 0; k < pool->streams; k++)
-		i->slots[k].uses += i->slots[k].peer != NULL;
-}
-
-void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+void read_streams(struct initiator *i)
 {
 	const uint32_t pi = bsn_sq_wide_pi(i->sq);
 	uint32_t at;
 
 	if (pi == i->read_pi)
 		return;
-	at = still_there(i->sq, i->read_pi);
-	if (at != i->read_pi)
-		suppose_use(pool, i);
-	while (at != pi) {
+	for (at = still_there(i->sq, i->read_pi); at != pi;) {
 		const struct bsn_posted posted = bsn_sq_posted_at(i->sq, at);
-		struct slot *s = &i->slots[posted.stream];
 
-		s->uses++;
 		at += posted.count_bb;
-		s->end_pi = (uint16_t)at;
+		i->slots[posted.stream].end_pi = (uint16_t)at;
 	}
 	i->read_pi = at;
 }
 
-bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
+bool stream_is_done(const struct slot *s)
 {
 	struct bsn_sq *sq = s->sq;
 
 	if (bsn_sq_is_done(sq, bsn_sq_done(sq)))
 		return true;
-	read_streams(pool, s->of);
+	read_streams(s->of);
 	return (uint16_t)(sq->pi - s->end_pi) >= bsn_sq_outstanding_bb(sq);
 }
 
@@ -194,7 +153,7 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 	s->counted = bsn_sq_wide_pi(s->of->sq);
 }
 
-/* -- binding --------------------------------------------------------------------------------- */
+/* -- binding ----------------------------------------------------------------------------------- */
 
 /* As a peer has them. */
 static uint32_t bits_of_stream(uint32_t stream)
@@ -213,18 +172,15 @@ static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 	charge_slot(pool, s);
 	debt = -s->credit / part;
 	if (s->credit < 0)
-		set_note(s->peer, PEER_OWES, (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX));
+		s->peer->debt = (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
 }
 
 BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	set_note(s->peer, PEER_HAS_STAMP, stamp_of_now(pool));
-	s->peer->ep.sq = &pool->unbound;
-	if (s->is_revoked || s->has_turn) {
-		pool->revoked -= s->is_revoked;
-		pool->turns -= s->has_turn;
-		s->is_revoked = s->has_turn = false;
-	}
+	s->peer->slot = NULL;
+	s->peer->hot.ep.sq = &pool->unbound;
+	if (s->state != SLOT_BOUND)
+		set_slot(pool, s, SLOT_BOUND);
 	if (pool->waiters)
 		note_debt(pool, s);
 }
@@ -237,80 +193,69 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 	s->last = s->peer;
 	s->peer = NULL;
 	remove_bound(pool, s);
-	put_free(pool, s, pool->policy->leaves_when_done);
+	put_free(pool, s);
 }
 
 void forget_slot(struct slot *s)
 {
 	if (s->peer)
-		set_note(s->peer, 0, 0);
+		s->peer->slot = NULL;
 	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
-static void evict(struct bsn_dc_pool *pool, struct slot *s)
-{
-	pool->counters.evictions++;
-	if (pool->policy->wants_order) {
-		take_out_of_order(pool, s);
-		put_in_order(pool, s);
-	}
-	leave_slot(pool, s);
-}
-
 /* Binds the slot to this peer, and takes it from the one that had it. */
-BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
 	if (s->peer) {
-		evict(pool, s);
+		pool->counters.evictions++;
+		leave_slot(pool, s);
 	} else {
 		pool->counters.bindings += s->last != peer;
 		remove_free(pool, s);
 		put_bound(pool, s);
+		set_slot(pool, s, SLOT_BOUND);
 	}
 	s->last = s->peer = peer; /* on plain verbs it is asked for meanwhile */
-	set_note(peer, PEER_HAS_SLOT, s->number);
+	peer->slot = s;
+	peer->debt = 0;
 }
 
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
-	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
-		s->is_revoked = false;
-		pool->revoked--;
-	} else {
+	if (s->peer == peer) /* it lost the right to post, else it would not have asked */
+		set_slot(pool, s, SLOT_BOUND);
+	else
 		hand_over(pool, peer, s);
-	}
 	s->contention = 0;
 	s->of->seen_pi = s->sq->pi;
-	peer->ctrl_bits = s->ctrl_bits;
-	peer->ep.sq = s->sq;
+	peer->hot.ctrl_bits = s->ctrl_bits;
+	peer->hot.ep.sq = s->sq;
 }
 
 /* A peer that waits gets no right to post by this. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
-	struct bsn_peer *peer = s->peer;
+	struct peer *peer = s->peer;
 
 	forget_slot(s);
 	hand_over(pool, peer, to);
 	to->contention = 0;
 	to->credit = 0;
-	if (state_of(peer) == PEER_WAITS) {
-		to->is_revoked = true;
-		pool->revoked++;
+	if (peer->state == PEER_WAITS) {
+		set_slot(pool, to, SLOT_REVOKED);
 		return;
 	}
-	peer->ctrl_bits = to->ctrl_bits;
-	peer->ep.sq = to->sq;
+	peer->hot.ctrl_bits = to->ctrl_bits;
+	peer->hot.ep.sq = to->sq;
 }
 
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	s->peer->ep.sq = &pool->unbound;
-	s->is_revoked = true;
-	pool->revoked++;
+	s->peer->hot.ep.sq = &pool->unbound;
+	set_slot(pool, s, SLOT_REVOKED);
 }
 
-/* -- the slots of an initiator --------------------------------------------------------------- */
+/* -- the slots of an initiator ----------------------------------------------------------------- */
 
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 {
@@ -318,24 +263,21 @@ void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 
 	s->peer = NULL;
 	s->last = NULL;
-	s->is_out = s->has_failed = false;
+	s->has_failed = false;
 	s->end_pi = sq->retired;
-	put_free(pool, s, false);
+	put_free(pool, s);
 }
 
 /* Its peer keeps it. */
 void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
 {
-	if (s->is_out)
+	if (s->state == SLOT_OUT)
 		return;
 	if (s->peer)
 		remove_bound(pool, s);
 	else
 		remove_free(pool, s);
-	s->is_out = true;
-	pool->turns -= s->has_turn;
-	pool->revoked -= s->is_revoked;
-	s->has_turn = s->is_revoked = false;
+	set_slot(pool, s, SLOT_OUT);
 }
 
 void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
@@ -357,40 +299,7 @@ static void enter_all(struct bsn_dc_pool *pool)
 {
 	for (uint32_t stream = 0; stream < pool->streams; stream++)
 		for (uint32_t k = 0; k < pool->initiators_wanted; k++)
-			put_free(pool, &pool->initiators[k].slots[stream], false);
-}
-
-/* If no other has its place: else it is another one. */
-static struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
-{
-	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
-}
-
-/*
- * QPNs are most often given one after the other, so that none share a place. Where some do, the
- * next free one is taken.
- */
-static void note_qpns(struct bsn_dc_pool *pool)
-{
-	for (uint32_t at = 0; at <= pool->qpn_mask; at++)
-		pool->by_qpn[at] = free_end(pool)->number;
-	for (uint32_t k = 0; k < pool->count; k++) {
-		uint32_t at = pool->initiators[k].sq->qpn;
-
-		while (slot_by_qpn(pool, at) != free_end(pool))
-			at++;
-		pool->by_qpn[at & pool->qpn_mask] = (uint16_t)(k * pool->streams);
-	}
-}
-
-struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
-{
-	struct slot *s;
-
-	for (uint32_t at = qpn; (s = slot_by_qpn(pool, at)) != free_end(pool); at++)
-		if (s->sq->qpn == qpn)
-			return s;
-	return NULL;
+			put_free(pool, &pool->initiators[k].slots[stream]);
 }
 
 static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
@@ -403,47 +312,38 @@ static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 	s->of = i;
 	s->sq = i->sq;
 	s->ctrl_bits = bits_of_stream(number % pool->streams);
-	s->is_out = i->is_spare;
+	s->state = SLOT_OUT;
 	s->end_pi = i->sq->pi;
 	s->number = (uint16_t)number;
-}
-
-static void make_end(struct bsn_dc_pool *pool, struct slot *s)
-{
-	const uint16_t number = (uint16_t)(s - pool->slots);
-
-	*s = (struct slot){
-		.of = &pool->initiators[0],
-		.sq = pool->initiators[0].sq,
-		.number = number,
-		.next = number,
-		.before = number,
-		.is_out = true,
-	};
 }
 
 int slots_make(struct bsn_dc_pool *pool)
 {
 	pool->slot_count = pool->count * pool->streams;
-	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
-		;
-	pool->slots = bsn_hot_alloc((pool->slot_count + 2) * sizeof(*pool->slots));
+	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
 	pool->clock = calloc(pool->count, sizeof(*pool->clock));
-	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
-	if (!pool->slots || !pool->clock || !pool->by_qpn || !pool->heard || !pool->given)
+	if (pool->streams > 1)
+		pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
+	if (!pool->slots || !pool->clock || !pool->heard || !pool->given ||
+	    (pool->streams > 1 && !pool->failures))
 		return -ENOMEM;
-	pool->qpn_mask--;
-	make_end(pool, free_end(pool));
-	make_end(pool, bound_end(pool));
-	pool->sieve = bound_end(pool);
-	pool->active = pool->initiators_wanted;
-	pool->epoch = EPOCH * pool->active;
+	free_end(pool)->number = free_end(pool)->next = free_end(pool)->before =
+		(uint16_t)pool->slot_count;
 	pool->contention = 1; /* that of none yet is 0 */
+	pool->in_state[SLOT_OUT] = pool->slot_count;
 	for (uint32_t k = 0; k < pool->slot_count; k++)
 		make_slot(pool, k);
-	note_qpns(pool);
 	enter_all(pool);
 	return 0;
+}
+
+void slots_free(struct bsn_dc_pool *pool)
+{
+	free(pool->slots);
+	free(pool->clock);
+	free(pool->heard);
+	free(pool->given);
+	free(pool->failures);
 }

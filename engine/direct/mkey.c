@@ -7,7 +7,8 @@ int direct_mkey_create(struct bsn_pd *pd, const struct provider_mkey_attr *attr,
 {
 	const int err = provider_mkey_create(pd->verbs, attr, handle, key);
 
-	return err ? fail(-err, "no mkey of %u translations: %s", attr->translations, strerror(-err))
+	return err ? fail(-err, "no mkey of %u translations: %s", attr->translations,
+			  strerror(-err))
 		   : 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "handshake.h"
 
-/* -- send queue --------------------------------------------------------------------------------- */
+/* -- send queue -------------------------------------------------------------------------------- */
 
 /* Units of the longest WQE that the queue was asked to take. */
 static uint32_t max_ds(const struct bsn_qp *qp)
@@ -25,9 +25,9 @@ static uint32_t qp_sends(const struct bsn_qp *qp)
 
 static enum bsn_ce ce_of(const struct bsn_qp_attr *attr)
 {
-	return attr->signal_all ? BSN_CE_ALWAYS :
-	       attr->ce_on_first_error ? BSN_CE_ON_FIRST_ERROR :
-					 BSN_CE_ON_ERROR;
+	return attr->signal_all          ? BSN_CE_ALWAYS
+	       : attr->ce_on_first_error ? BSN_CE_ON_FIRST_ERROR
+					 : BSN_CE_ON_ERROR;
 }
 
 static uint8_t extended_of(const struct provider_caps *caps)
@@ -37,8 +37,7 @@ static uint8_t extended_of(const struct provider_caps *caps)
 			 (caps->max_copy ? BSN_CAN_COPY : 0));
 }
 
-static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
-		   const struct bsn_qp_attr *attr)
+static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struct bsn_qp_attr *attr)
 {
 	const struct bsn_sq_init init = {
 		.ring = map->sq_ring,
@@ -78,18 +77,18 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 	return 0;
 }
 
-/* -- creation, adoption ------------------------------------------------------------------------- */
+/* -- creation, adoption ------------------------------------------------------------------------ */
 
 static enum provider_inline in_cqe_of(const struct bsn_qp_limits *limits)
 {
-	return limits->max_inline_resp ? PROVIDER_INLINE_RECV_RESP :
-	       limits->max_inline_recv ? PROVIDER_INLINE_RECV :
-					 PROVIDER_INLINE_NONE;
+	return limits->max_inline_resp   ? PROVIDER_INLINE_RECV_RESP
+	       : limits->max_inline_recv ? PROVIDER_INLINE_RECV
+					 : PROVIDER_INLINE_NONE;
 }
 
 /*
- * libmlx5 sizes the send ring for its own longest requests, which are not ours. So it is asked for as
- * many requests of the shortest kind as we need blocks.
+ * libmlx5 sizes the send ring for its own longest requests, which are not ours. So it is asked for
+ * as many requests of the shortest kind as we need blocks.
  */
 static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 {
@@ -98,21 +97,22 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 
 	if (err)
 		return err;
-	blocks.cap.max_send_wr = (qp->sends_bb + qp->transport->least_bb - 1) / qp->transport->least_bb;
+	blocks.cap.max_send_wr =
+		(qp->sends_bb + qp->transport->least_bb - 1) / qp->transport->least_bb;
 	blocks.cap.max_send_sge = 1;
 	blocks.cap.max_inline_data = 0;
-	err = provider_qp_create(qp->device->context,
-				 qp->parent_domain ? qp->parent_domain : qp->pd->verbs, &blocks,
-				 transport_send_ops(qp->transport, has_atomics(qp->device)),
-				 in_cqe_of(&qp->limits), qp->streams.log_count ? &qp->streams : NULL, &qp->verbs);
+	err = provider_qp_create(
+		qp->device->context, qp->parent_domain ? qp->parent_domain : qp->pd->verbs, &blocks,
+		transport_send_ops(qp->transport, has_atomics(qp->device)), in_cqe_of(&qp->limits),
+		qp->streams.log_count ? &qp->streams : NULL, &qp->verbs);
 	if (err && qp->parent_domain)
 		ibv_dealloc_pd(qp->parent_domain);
 	return err;
 }
 
 /*
- * The CQ was sized for what the application asked for: so many blocks may be outstanding, or the blocks
- * of one longest request; unless the caller says that there is more room.
+ * The CQ was sized for what the application asked for: so many blocks may be outstanding, or the
+ * blocks of one longest request; unless the caller says that there is more room.
  */
 static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 {
@@ -130,7 +130,7 @@ static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 	return 0;
 }
 
-/* -- QP ----------------------------------------------------------------------------------------- */
+/* -- QP ---------------------------------------------------------------------------------------- */
 
 static void qp_free(struct bsn_qp *qp)
 {
@@ -184,9 +184,9 @@ static void qp_clear(struct bsn_qp *qp)
 }
 
 /*
- * Unsignaled requests that succeeded before the QP was failed will never be reported. A marker after
- * them is flushed, and tells that they are done (as the kernel's ib_drain_sq() does). Where there is
- * no room for it yet, something else will be flushed first.
+ * Unsignaled requests that succeeded before the QP was failed will never be reported. A marker
+ * after them is flushed, and tells that they are done (as the kernel's ib_drain_sq() does). Where
+ * there is no room for it yet, something else will be flushed first.
  */
 static void post_marker(struct bsn_qp *qp)
 {
@@ -216,7 +216,7 @@ static int qp_failed(struct bsn_qp *qp)
 	return err;
 }
 
-/* -- what it offers ----------------------------------------------------------------------------- */
+/* -- what it offers ---------------------------------------------------------------------------- */
 
 /* Requests of the default length take one block. */
 static uint32_t most_sends(const struct bsn_device *device)
@@ -226,8 +226,8 @@ static uint32_t most_sends(const struct bsn_device *device)
 
 /*
  * libmlx5 rings a register that it shares among QPs under a lock of its own, and by BlueFlame; a
- * doorbell of other code would tear its copies. So such a register is safe only where all of its QPs
- * are ours.
+ * doorbell of other code would tear its copies. So such a register is safe only where all of its
+ * QPs are ours.
  */
 static int lane_open(struct lane_object *lane)
 {

@@ -26,8 +26,8 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 }
 
 /*
- * Cuts the list of free WQEs to those that may be outstanding, and the one that is never used: the CQ
- * was charged for no more.
+ * Cuts the list of free WQEs to those that may be outstanding, and the one that is never used: the
+ * CQ was charged for no more.
  */
 static uint16_t last_free(const struct provider_srq *map, uint32_t depth)
 {

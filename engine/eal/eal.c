@@ -46,7 +46,7 @@ __attribute__((format(printf, 2, 3))) static int fail(int error, const char *for
 	return bsn_error_set(error, text);
 }
 
-/* -- the source --------------------------------------------------------------------------------- */
+/* -- the source -------------------------------------------------------------------------------- */
 
 static int eal_alloc(void *arg, const struct bsn_mem_request *request, struct bsn_mem_block *block)
 {
@@ -82,7 +82,7 @@ static void eal_release(void *arg, const struct bsn_mem_block *block)
 	rte_free(block->addr);
 }
 
-/* -- the watch ---------------------------------------------------------------------------------- */
+/* -- the watch --------------------------------------------------------------------------------- */
 
 /* Runs under EAL's lock, so it calls nothing of EAL. */
 static void memory_changes(enum rte_mem_event event, const void *addr, size_t length, void *cache)
@@ -155,7 +155,7 @@ static bool watch_extent(void *arg, uint64_t *start, uint64_t *end)
 	return is_known;
 }
 
-/* -- the store ---------------------------------------------------------------------------------- */
+/* -- the store --------------------------------------------------------------------------------- */
 
 /*
  * Of the pool only the ring is used, for the slab's buffers: the objects that a pool cannot be made without are
@@ -212,7 +212,7 @@ const struct bsn_slab_store *bsn_eal_store(struct bsn_eal *eal)
 	return eal ? &mempool_store : NULL;
 }
 
-/* -- starting ----------------------------------------------------------------------------------- */
+/* -- starting ---------------------------------------------------------------------------------- */
 
 static struct bsn_eal the_eal = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,

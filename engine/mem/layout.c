@@ -33,7 +33,7 @@ static int check_nested(struct mkey_object *inner, uint32_t lkey, const struct b
 			    "the UMR of mkey 0x%x, which the layout nests, has not completed on "
 			    "another queue: poll that one",
 			    lkey);
-	return 0;
+	return layout_look(inner->layout, sq); /* what it spans may have gone */
 }
 
 /* Whether an mkey of the pool may reach all of it. */
@@ -264,15 +264,21 @@ static uint32_t put_translations(uint8_t *at, const struct making *m, enum form 
 
 /* -- creation ---------------------------------------------------------------------------------- */
 
-static int check(struct making *m)
+/* Which form it takes, and how many SGEs, if it takes no more than there may be. */
+static int choose(const struct making *m, enum form *form, uint64_t *translations, uint64_t *sges)
+{
+	const int err = m->pool->device->path->mkey_create ? choose_form(m, form, translations) : 0;
+
+	return err ? err : count_sges(m, sges);
+}
+
+static int check_memory(struct making *m)
 {
 	int err = layout_measure(m);
 
 	for (uint32_t i = 0; i < m->memory_count && !err; i++)
 		err = find_memory(m->pool, &m->memory[i]);
-	if (err || (m->ascends && m->rounds == 1))
-		return err;
-	return layout_check_overlap(m);
+	return err;
 }
 
 /* Nothing else fails any more. @translations, @sges: room for them */
@@ -356,11 +362,11 @@ int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layout_attr *
 	m.memory = pool->memory;
 	m.room = pool->room;
 	removed = atomic_load(&pool->device->keys_removed);
-	err = check(&m);
-	if (!err && pool->device->path->mkey_create)
-		err = choose_form(&m, &form, &translations);
+	err = check_memory(&m);
 	if (!err)
-		err = count_sges(&m, &sges);
+		err = choose(&m, &form, &translations, &sges);
+	if (!err && !(m.ascends && m.rounds == 1))
+		err = layout_check_overlap(&m); /* of no more blocks than there may be */
 	if (err)
 		return err;
 	layout = make(&m, form, (uint32_t)translations, (uint32_t)sges);

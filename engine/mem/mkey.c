@@ -7,24 +7,29 @@
 
 /* -- state ------------------------------------------------------------------------------------- */
 
-/* Whether everything before that block has completed. */
+/* Whether everything before that block has completed; right for 2^32 blocks. */
 static bool is_done(struct bsn_sq *sq, uint32_t block)
 {
 	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
 
-	return (int32_t)(bsn_sq_wide_pi(sq) - outstanding - block) >= 0;
+	return bsn_sq_wide_pi(sq) - block >= outstanding;
 }
 
+/* A poller that flushes a failed queue says first that it failed, so that is asked last. */
 enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey)
 {
+	bool is_over;
+
 	if (mkey->state != BSN_MKEY_PENDING || !mkey->sq)
 		return mkey->state;
+	is_over = is_done(mkey->sq, mkey->posted);
 	if (mkey->sq->route.has_failed)
 		mkey->state = BSN_MKEY_UNKNOWN;
-	else if (is_done(mkey->sq, mkey->posted))
+	else if (is_over)
 		mkey->state = mkey->layout ? BSN_MKEY_READY : BSN_MKEY_FREE;
 	else
 		return BSN_MKEY_PENDING;
+	mkey->reads_table = false;
 	mkey->sq = NULL;
 	return mkey->state;
 }
@@ -107,7 +112,7 @@ static int post_chunks(struct bsn_sq *sq, const struct umr *whole, uint64_t id, 
 
 /*
  * No WQE of the queue has as many translations: they go into the mkey's table, once the queue has
- * taken the UMR. Until then the table is that of a UMR before.
+ * taken the UMR. The table is one, so the UMR before has to be over.
  */
 static __attribute__((noinline)) int post_table(struct mkey_object *mkey, struct bsn_sq *sq,
 						uint64_t id, uint32_t flags)
@@ -116,12 +121,17 @@ static __attribute__((noinline)) int post_table(struct mkey_object *mkey, struct
 	struct umr umr = mkey->umr;
 	int err;
 
+	if (mkey->reads_table && mkey_state_of(mkey) == BSN_MKEY_PENDING)
+		return fail(EBUSY, "the device may still read the mkey's table, which its last UMR "
+				   "points to: poll until that has completed");
 	umr.translations = mkey->table;
 	umr.table_lkey = mkey->pool->tables->lkey;
 	err = umr.count > UMR_POINTER_MAX ? post_chunks(sq, &umr, id, unrung)
 					  : umr_post(sq, &umr, id, unrung);
-	if (!err)
+	if (!err) {
 		memcpy(mkey->table, mkey->umr.translations, (size_t)umr.count * BSN_XLT_SIZE);
+		mkey->reads_table = true;
+	}
 	if (flags & BSN_F_RING && (!err || err == -EAGAIN)) /* a full queue is rung, too */
 		bsn_sq_ring(sq);
 	return err;

@@ -20,6 +20,7 @@
  * @layout: that it spans; NULL: none
  * @map: of @layout, as the one SGE @sge, of 2^31 - 1 bytes at most
  * @table: room for translations, in memory that the device reads
+ * @reads_table: a UMR that has not completed, as far as was polled, points to @table
  * @sq: the queue whose UMR configured it; NULL: the UMR has completed, or there was none
  * @posted: the first basic block after that UMR, modulo 2^32
  * @state: enum bsn_mkey_state, but that PENDING may have become another: mkey_state_of()
@@ -35,6 +36,7 @@ struct mkey_object {
 	struct bsn_map map;
 	struct bsn_sge sge;
 	uint8_t *table;
+	bool reads_table;
 	struct bsn_sq *sq;
 	uint32_t posted;
 	enum bsn_mkey_state state;

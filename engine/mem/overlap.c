@@ -67,17 +67,20 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 }
 
 /*
- * Parts of different strides: where the blocks of both have room in what divides both strides, they
- * never meet; else each block is looked at.
+ * Parts of different strides, @b after @a: where the blocks of both have room in what divides both
+ * strides, they never meet; else each block is looked at, from where @a comes to @b until the two
+ * lie as they did there.
  */
 static bool do_blocks_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
 {
 	const uint64_t both = gcd(a->stride, b->stride), offset = (b->addr - a->addr) % both;
-	uint64_t at = a->addr, bt = b->addr;
+	const uint64_t first = (b->addr - a->addr) / a->stride;
+	const uint64_t i_end = first + 1 + b->stride / both, j_end = 1 + a->stride / both;
+	uint64_t at = a->addr + first * a->stride, bt = b->addr;
 
 	if (offset >= a->bytes && b->bytes <= both - offset)
 		return false;
-	for (uint32_t i = 0, j = 0; i < rounds && j < rounds;) {
+	for (uint64_t i = first, j = 0; i < rounds && j < rounds && i < i_end && j < j_end;) {
 		if (at < bt ? bt - at < a->bytes : at - bt < b->bytes)
 			return true;
 		if (at < bt) {

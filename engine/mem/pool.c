@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { DEFAULT_COUNT = 64, MOST_COUNT = 1 << 20 };
+enum { DEFAULT_COUNT = 64, MOST_COUNT = 1 << 20, MOST_TRANSLATIONS = 1 << 28 };
 
 /* -- mkeys without uses ------------------------------------------------------------------------ */
 
@@ -77,6 +77,9 @@ static int check_attr(struct bsn_mkey_pool_attr *attr)
 		attr->count = DEFAULT_COUNT;
 	if (!attr->max_translations)
 		attr->max_translations = UMR_INLINE_MAX;
+	if (attr->max_translations > MOST_TRANSLATIONS)
+		return fail(EMSGSIZE, "max_translations is %u, and %u at most",
+			    attr->max_translations, MOST_TRANSLATIONS);
 	if (attr->count > MOST_COUNT)
 		return fail(EINVAL, "count is %u, and %u at most", attr->count, MOST_COUNT);
 	if (attr->page_bytes & (attr->page_bytes - 1) || attr->page_bytes == 1)

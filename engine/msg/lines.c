@@ -17,7 +17,9 @@ enum {
 
 #define MAX_BYTES (1u << 31)
 
-/* -- inboxes: of each place the records, then the bytes of longer messages, then the peer's credit --------- */
+/* -- inboxes ---------------------------------------------------------------------------------- */
+
+/* Of each place there are the records, then the bytes of longer messages, then the credit. */
 
 static bool is_power_of_2(uint32_t n)
 {
@@ -34,13 +36,17 @@ static int check(const struct bsn_device *device, const struct bsn_msg_inbox_att
 	if (attr->pd && attr->pd->device != device)
 		return fail(EINVAL, "the protection domain is of another device");
 	if (attr->senders > MAX_SENDERS)
-		return fail(EINVAL, "%u senders: an inbox has up to %d", attr->senders, MAX_SENDERS);
+		return fail(EINVAL, "%u senders: an inbox has up to %d", attr->senders,
+			    MAX_SENDERS);
 	if (!is_power_of_2(attr->depth) || attr->depth < MIN_DEPTH || attr->depth > MAX_DEPTH)
-		return fail(EINVAL, "a depth of %u messages: a power of two from %d to %d", attr->depth,
-			    MIN_DEPTH, MAX_DEPTH);
+		return fail(EINVAL, "a depth of %u messages: a power of two from %d to %d",
+			    attr->depth, MIN_DEPTH, MAX_DEPTH);
 	if (attr->bytes && (!is_power_of_2(attr->bytes) || attr->bytes < MIN_BYTES))
-		return fail(EINVAL, "%u bytes: a power of two from %d to 2^31, or 0 where no message is longer "
-				    "than %d", attr->bytes, MIN_BYTES, BSN_MSG_SHORT);
+		return fail(
+			EINVAL,
+			"%u bytes: a power of two from %d to 2^31, or 0 where no message is longer "
+			"than %d",
+			attr->bytes, MIN_BYTES, BSN_MSG_SHORT);
 	return 0;
 }
 
@@ -89,24 +95,27 @@ int bsn_msg_inbox_destroy(struct bsn_msg_inbox *inbox)
 	return err;
 }
 
-/* -- lines ---------------------------------------------------------------------------------------- */
+/* -- lines ------------------------------------------------------------------------------------- */
 
 static int check_line(const struct bsn_msg_inbox *inbox, const struct bsn_qp *qp)
 {
 	if (inbox->count == inbox->attr.senders)
-		return fail(ENOSPC, "the inbox was made for %u senders, and has as many lines", inbox->count);
+		return fail(ENOSPC, "the inbox was made for %u senders, and has as many lines",
+			    inbox->count);
 	if (qp->device != inbox->device)
 		return fail(EINVAL, "the QP is of another device");
 	if (qp->type != BSN_QP_RC)
 		return fail(EOPNOTSUPP, "a line needs an RC QP: others lose messages, or have no "
 					"RDMA WRITE");
 	if (!qp->owns_verbs)
-		return fail(EOPNOTSUPP, "an attached QP is not in a protection domain that an inbox may have: "
-					"bsn_qp_create()");
+		return fail(EOPNOTSUPP,
+			    "an attached QP is not in a protection domain that an inbox may have: "
+			    "bsn_qp_create()");
 	if (qp->pd != inbox->pd)
 		return fail(EINVAL, "the QP and the inbox are in two protection domains");
 	if (qp->limits.max_inline < BSN_MSG_RECORD)
-		return fail(EINVAL, "the QP takes %u bytes inline: create it with a max_inline of %d",
+		return fail(EINVAL,
+			    "the QP takes %u bytes inline: create it with a max_inline of %d",
 			    qp->limits.max_inline, BSN_MSG_RECORD);
 	return 0;
 }
@@ -191,7 +200,7 @@ int bsn_msg_line_destroy(struct bsn_msg_line *line)
 	return 0;
 }
 
-/* -- addresses ------------------------------------------------------------------------------------ */
+/* -- addresses --------------------------------------------------------------------------------- */
 
 /* In the sender's byte order, in which rings are written, too: the first word tells. */
 struct wire_line {
@@ -204,7 +213,8 @@ struct wire_line {
 
 #define WIRE_MAGIC 0x42736e32u /* of this form of rings: "Bsn2" */
 
-_Static_assert(sizeof(struct wire_line) <= sizeof(struct bsn_msg_address), "an address has room for all");
+_Static_assert(sizeof(struct wire_line) <= sizeof(struct bsn_msg_address),
+	       "an address has room for all");
 
 int bsn_msg_line_address(const struct bsn_msg_line *line, struct bsn_msg_address *address)
 {
@@ -233,7 +243,8 @@ static int check_wire(const struct wire_line *wire)
 		return fail(EPROTO, "the peer's host has another byte order");
 	if (wire->magic != WIRE_MAGIC || !is_power_of_2(wire->depth) || wire->depth < MIN_DEPTH ||
 	    wire->depth > MAX_DEPTH || (wire->bytes && !is_power_of_2(wire->bytes)))
-		return fail(EPROTO, "this is no address of a line, or of another version of Bunsen");
+		return fail(EPROTO,
+			    "this is no address of a line, or of another version of Bunsen");
 	return 0;
 }
 

@@ -75,8 +75,8 @@ struct bsn_msg_inbox {
 	struct bsn_msg_inbox_attr attr; /* without zeros */
 	uint32_t count;                 /* of lines */
 	uint32_t turn;                  /* of the line that is looked at first */
-	struct bsn_msg_line *given;     /* the line of the message that the caller has; NULL: none */
-	struct bsn_msg_line *lines[];   /* NULL: no line has the place */
+	struct bsn_msg_line *given;   /* the line of the message that the caller has; NULL: none */
+	struct bsn_msg_line *lines[]; /* NULL: no line has the place */
 };
 
 /* Where a message of so many bytes would begin, and in @bytes what was filled with it. */
@@ -93,7 +93,10 @@ static inline uint32_t msg_place(struct msg_bytes *bytes, uint32_t length)
 	return at;
 }
 
-/* A credit is a number, and beside it the same with the key: half of one and half of another differ. */
+/*
+ * A credit is a number, and beside it the same with the key: half of one and half of another
+ * differ.
+ */
 static inline uint64_t msg_credit(uint64_t key, uint32_t taken)
 {
 	return (uint64_t)(taken ^ (uint32_t)key) << 32 | taken;

@@ -6,7 +6,7 @@
 
 #include "refuse.h"
 
-/* -- sums ----------------------------------------------------------------------------------------- */
+/* -- sums -------------------------------------------------------------------------------------- */
 
 static uint64_t load(const uint64_t *word)
 {
@@ -15,7 +15,10 @@ static uint64_t load(const uint64_t *word)
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Each bit of either side reaches all bits of the sum; with a side of 0, which a key of 64 random bits is not, none. */
+/*
+ * Each bit of either side reaches all bits of the sum; with a side of 0, which a key of 64 random
+ * bits is not, none.
+ */
 BSN_ALWAYS_INLINE uint64_t fold(uint64_t a, uint64_t b)
 {
 	const wide product = (wide)a * b;
@@ -47,7 +50,8 @@ BSN_ALWAYS_INLINE uint64_t add_words(uint64_t sum, uint64_t key, const uint64_t 
 }
 
 /* A record has as many pairs of words as its message needs; of a longer one none. */
-BSN_ALWAYS_INLINE uint64_t sum_of(const struct msg_record *record, uint64_t length, uint64_t key, uint32_t number)
+BSN_ALWAYS_INLINE uint64_t sum_of(const struct msg_record *record, uint64_t length, uint64_t key,
+				  uint32_t number)
 {
 	uint64_t sum = first_sum(length, key, number);
 
@@ -61,7 +65,7 @@ BSN_ALWAYS_INLINE uint64_t sum_of(const struct msg_record *record, uint64_t leng
 	return last_sum(sum);
 }
 
-/* -- what is wrong ---------------------------------------------------------------------------------- */
+/* -- what is wrong ----------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -88,7 +92,7 @@ static __attribute__((noinline, cold)) int doubt(struct bsn_msg_line *line, stru
 	return now - doubt->since_ns < line->inbox->attr.patience_ns ? 0 : line_fail(line, why);
 }
 
-/* -- credits, of the sender's side ------------------------------------------------------------------ */
+/* -- credits, of the sender's side ------------------------------------------------------------- */
 
 /* Reads how many messages the peer says it took. Return: 0; -EPROTO. */
 static int look_at_credit(struct bsn_msg_line *line)
@@ -98,11 +102,13 @@ static int look_at_credit(struct bsn_msg_line *line)
 	struct msg_out *out = &line->out;
 
 	if (word != msg_credit(line->in.key, taken))
-		return doubt(line, &out->doubt, "the peer's credit is garbage: it writes where it must not");
+		return doubt(line, &out->doubt,
+			     "the peer's credit is garbage: it writes where it must not");
 	out->doubt.since_ns = 0;
 	if (taken - out->taken > out->sent - out->taken)
-		return line_fail(line, "the peer says that it took more messages than were sent, or fewer "
-				       "than it said before");
+		return line_fail(
+			line, "the peer says that it took more messages than were sent, or fewer "
+			      "than it said before");
 	if (taken != out->taken)
 		out->freed = out->filled_by[(taken - 1) & (out->depth - 1)];
 	out->taken = taken;
@@ -125,12 +131,13 @@ static int wait_for_credit(struct bsn_msg_line *line, uint64_t filled)
 	err = look_at_credit(line);
 	if (err)
 		return err;
-	return has_credit(&line->out, filled) ?
-		       0 :
-		       refuse(EAGAIN, "the peer has not read enough of what was sent: poll, and try again");
+	return has_credit(&line->out, filled)
+		       ? 0
+		       : refuse(EAGAIN, "the peer has not read enough of what was sent: poll, and "
+					"try again");
 }
 
-/* -- sending ---------------------------------------------------------------------------------------- */
+/* -- sending ----------------------------------------------------------------------------------- */
 
 static __attribute__((noinline, cold)) int refuse_send(const struct bsn_msg_line *line)
 {
@@ -140,8 +147,9 @@ static __attribute__((noinline, cold)) int refuse_send(const struct bsn_msg_line
 		return refuse(EPROTO, line->failed);
 	if (!line->out.depth)
 		return refuse(ENOTCONN, "the line is not connected: bsn_msg_line_connect()");
-	return refuse(EINVAL, "unknown flags: a message takes BSN_F_RING, and from registered memory "
-			      "BSN_F_SIGNALED");
+	return refuse(EINVAL,
+		      "unknown flags: a message takes BSN_F_RING, and from registered memory "
+		      "BSN_F_SIGNALED");
 }
 
 BSN_ALWAYS_INLINE int check(const struct bsn_msg_line *line, unsigned flags, unsigned allowed)
@@ -162,8 +170,8 @@ static struct bsn_remote remote(const struct bsn_msg_line *line, uint64_t addr)
 }
 
 /* The record goes last: it tells the peer that the message is there. @bytes: best a constant. */
-BSN_ALWAYS_INLINE int send_record(struct bsn_msg_line *line, const struct msg_record *record, uint32_t bytes,
-				  uint64_t filled, unsigned flags)
+BSN_ALWAYS_INLINE int send_record(struct bsn_msg_line *line, const struct msg_record *record,
+				  uint32_t bytes, uint64_t filled, unsigned flags)
 {
 	struct msg_out *out = &line->out;
 	const uint32_t slot = out->sent & (out->depth - 1);
@@ -179,7 +187,8 @@ BSN_ALWAYS_INLINE int send_record(struct bsn_msg_line *line, const struct msg_re
 }
 
 /* Up to 16 bytes, with zeros after them, copied and summed up in one go. */
-BSN_ALWAYS_INLINE uint64_t put_words(uint64_t sum, uint64_t key, const uint8_t *data, uint32_t length, uint64_t *words)
+BSN_ALWAYS_INLINE uint64_t put_words(uint64_t sum, uint64_t key, const uint8_t *data,
+				     uint32_t length, uint64_t *words)
 {
 	uint64_t pair[2] = { 0, 0 };
 
@@ -192,7 +201,8 @@ BSN_ALWAYS_INLINE uint64_t put_words(uint64_t sum, uint64_t key, const uint8_t *
 	return next_sum(sum, key, pair[0], pair[1]);
 }
 
-BSN_ALWAYS_INLINE int send_short_now(struct bsn_msg_line *line, const uint8_t *data, uint32_t length, unsigned flags)
+BSN_ALWAYS_INLINE int send_short_now(struct bsn_msg_line *line, const uint8_t *data,
+				     uint32_t length, unsigned flags)
 {
 	const struct msg_out *out = &line->out;
 	const uint64_t key = out->key, filled = out->bytes.filled;
@@ -226,12 +236,13 @@ static int send_short(struct bsn_msg_line *line, const void *data, uint32_t leng
 		if (err)
 			return err;
 	}
-	return flags == BSN_F_RING ? send_short_now(line, data, length, BSN_F_RING) :
-				     send_short_now(line, data, length, 0);
+	return flags == BSN_F_RING ? send_short_now(line, data, length, BSN_F_RING)
+				   : send_short_now(line, data, length, 0);
 }
 
 /* Of a message whose bytes are in memory before it. */
-static int send_longer_record(struct bsn_msg_line *line, uint32_t length, uint64_t filled, unsigned flags)
+static int send_longer_record(struct bsn_msg_line *line, uint32_t length, uint64_t filled,
+			      unsigned flags)
 {
 	const struct msg_record record = {
 		.sum = last_sum(first_sum(length, line->out.key, line->out.sent)), .length = length
@@ -240,16 +251,18 @@ static int send_longer_record(struct bsn_msg_line *line, uint32_t length, uint64
 	return send_record(line, &record, 16, filled, flags);
 }
 
-/* Whether the send queue takes two requests of any length, so that no WRITE goes without its record. */
+/*
+ * Whether the send queue takes two requests of any length, so that no WRITE goes without its
+ * record.
+ */
 static int wait_for_queue(const struct bsn_msg_line *line)
 {
-	return bsn_room(line->ep) >= 2
-		       ? 0
-		       : refuse(EAGAIN, "the send queue is full: poll its CQ");
+	return bsn_room(line->ep) >= 2 ? 0 : refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
 /* Room for a longer message, and where it begins at the peer. */
-static int place_longer(struct bsn_msg_line *line, uint32_t length, uint64_t *filled, struct bsn_remote *to)
+static int place_longer(struct bsn_msg_line *line, uint32_t length, uint64_t *filled,
+			struct bsn_remote *to)
 {
 	struct msg_bytes with = line->out.bytes;
 	int err;
@@ -270,8 +283,9 @@ static int send_longer(struct bsn_msg_line *line, const void *data, uint32_t len
 	int err;
 
 	if (length > line->qp->limits.max_inline)
-		return refuse(EMSGSIZE, "the message is longer than the QP's max_inline: send it from "
-					"registered memory, by bsn_msg_send_from()");
+		return refuse(EMSGSIZE,
+			      "the message is longer than the QP's max_inline: send it from "
+			      "registered memory, by bsn_msg_send_from()");
 	err = place_longer(line, length, &filled, &to);
 	if (!err)
 		err = bsn_write_inline(line->ep, data, length, &to, id_of(line), 0);
@@ -291,7 +305,8 @@ int bsn_msg_send(struct bsn_msg_line *line, const void *data, uint32_t length, u
 	return send_longer(line, data, length, flags);
 }
 
-int bsn_msg_send_from(struct bsn_msg_line *line, const struct bsn_sge *local, uint64_t id, unsigned flags)
+int bsn_msg_send_from(struct bsn_msg_line *line, const struct bsn_sge *local, uint64_t id,
+		      unsigned flags)
 {
 	struct bsn_remote to;
 	uint64_t filled;
@@ -300,7 +315,8 @@ int bsn_msg_send_from(struct bsn_msg_line *line, const struct bsn_sge *local, ui
 	if (err)
 		return err;
 	if (!local || local->length <= BSN_MSG_SHORT)
-		return refuse(EINVAL, "no memory, or of so few bytes that bsn_msg_send() takes them");
+		return refuse(EINVAL,
+			      "no memory, or of so few bytes that bsn_msg_send() takes them");
 	err = place_longer(line, local->length, &filled, &to);
 	if (!err)
 		err = bsn_write(line->ep, local, &to, id, flags & BSN_F_SIGNALED);
@@ -312,7 +328,7 @@ int bsn_msg_ring(struct bsn_msg_line *line)
 	return line ? bsn_ring(line->ep) : refuse(EINVAL, "no line");
 }
 
-/* -- reading ---------------------------------------------------------------------------------------- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 /* Sent later where the send queue is full. */
 static void tell(struct bsn_msg_line *line)
@@ -320,15 +336,17 @@ static void tell(struct bsn_msg_line *line)
 	const uint64_t word = msg_credit(line->out.key, line->in.taken);
 	const struct bsn_remote to = remote(line, line->out.credit_at);
 
-	line->in.owes = !line->out.depth ||
-			bsn_write_inline(line->ep, &word, sizeof(word), &to, id_of(line), BSN_F_RING);
+	line->in.owes = !line->out.depth || bsn_write_inline(line->ep, &word, sizeof(word), &to,
+							     id_of(line), BSN_F_RING);
 	if (line->in.owes)
 		return;
 	line->in.told = line->in.taken;
 	line->in.told_filled = line->in.bytes.filled;
 }
 
-/* A quarter is due. Of bytes, too: with the rest the longest message finds its room (msg_place()). */
+/*
+ * A quarter is due. Of bytes, too: with the rest the longest message finds its room (msg_place()).
+ */
 static bool is_due(const struct bsn_msg_line *line)
 {
 	const struct msg_in *in = &line->in;
@@ -361,11 +379,13 @@ static int take(struct bsn_msg_line *line, const struct msg_record *record, uint
 	struct msg_in *in = &line->in;
 
 	if (length > BSN_MSG_SHORT && length > in->bytes.size / 4)
-		return line_fail(line, "the peer says that a message is longer than any that this inbox takes");
+		return line_fail(
+			line,
+			"the peer says that a message is longer than any that this inbox takes");
 	bsn_from_device(); /* what was written before the record is there */
 	in->doubt.since_ns = 0;
-	msg->data = length > BSN_MSG_SHORT ? in->data + msg_place(&in->bytes, (uint32_t)length) :
-					     (const uint8_t *)record->words;
+	msg->data = length > BSN_MSG_SHORT ? in->data + msg_place(&in->bytes, (uint32_t)length)
+					   : (const uint8_t *)record->words;
 	msg->length = (uint32_t)length;
 	msg->line = line;
 	msg->user = line->user;
@@ -383,8 +403,9 @@ static int look(struct bsn_msg_line *line, struct bsn_msg *msg)
 		return 0;
 	length = load(&record->length);
 	if (BSN_UNLIKELY(sum != sum_of(record, length, line->in.key, line->in.taken)))
-		return doubt(line, &line->in.doubt, "what lies in the ring is no message: the peer wrote "
-						    "garbage, or more than it had credits for");
+		return doubt(line, &line->in.doubt,
+			     "what lies in the ring is no message: the peer wrote "
+			     "garbage, or more than it had credits for");
 	return take(line, record, length, msg);
 }
 

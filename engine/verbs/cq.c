@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "init.h"
+#include "reap.h"
 
 enum { POLL_BATCH = 16 };
 
@@ -55,7 +56,8 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *w
 	c->user = kept.user;
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
 	if (BSN_UNLIKELY(wc->status))
-		return !(kept.what & KEPT_MARKER) && take_failure(route, wc, opcode, c);
+		return !(kept.what & KEPT_MARKER) && take_failure(route, wc, opcode, c) &&
+		       bsn_sq_tell_owner(route->sq, c);
 	put_success(c, wc, opcode, bytes_read(opcode, wc));
 	return kept.what & BSN_F_SIGNALED;
 }

@@ -549,6 +549,24 @@ static void no_endpoint_is_refused(void **state)
 	fake_destroy(f);
 }
 
+/* A request that asked for a fence paid a stronger one, too, and was taken back. */
+static void a_strong_fence_is_owed_again(void **state)
+{
+	struct fake *f = fake_create(NULL);
+	const struct bsn_sge sge = { 4096, 8, 1 };
+	const struct bsn_remote to = { 4096, 2 };
+	struct bsn_ctrl ctrl;
+
+	(void)state;
+	bsn_sq_owe_fence(f->sq, BSN_FENCE_STRONG_ORDERING);
+	assert_int_equal(bsn_write(&f->sq->ep, &sge, &to, 1, BSN_F_FENCE), 0);
+	assert_int_equal(bsn_cancel(&f->sq->ep), 0);
+	assert_int_equal(bsn_write(&f->sq->ep, &sge, &to, 1, 0), 0);
+	bsn_ctrl_decode(&ctrl, f->sq_ring);
+	assert_int_equal(ctrl.fence, BSN_FENCE_STRONG_ORDERING);
+	fake_destroy(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +583,7 @@ int main(void)
 		cmocka_unit_test(a_closed_queue_says_why),
 		cmocka_unit_test(a_reset_leaves_a_queue_closed),
 		cmocka_unit_test(no_endpoint_is_refused),
+		cmocka_unit_test(a_strong_fence_is_owed_again),
 	};
 
 	return cmocka_run_group_tests(tests, requests_set_up, NULL);

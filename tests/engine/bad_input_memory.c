@@ -370,7 +370,7 @@ static void write_by(struct bench *b, struct bsn_dc_pool *pool, const struct bsn
 	ok(bsn_dc_peer_create(pool, address, NULL, NULL, &ep));
 	ok(bsn_write(ep, &local, &to, 1, BSN_F_SIGNALED | BSN_F_RING));
 	bench_settle(b);
-	assert_int_equal(bsn_dc_poll(pool, &c, 1), 1);
+	assert_int_equal(bsn_poll(bsn_dc_pool_cq(pool), &c, 1), 1);
 	assert_int_equal(c.status, IBV_WC_SUCCESS);
 	ok(bsn_dc_peer_destroy(ep));
 }

@@ -106,7 +106,7 @@ static int poll(struct rig *r)
 	run_device(r);
 	accept_all(r);
 	run_device(r);
-	r->count = bsn_dc_poll(r->pool, r->done, MAX_DONE);
+	r->count = bsn_poll(bsn_dc_pool_cq(r->pool), r->done, MAX_DONE);
 	assert_true(r->count >= 0);
 	return r->count;
 }
@@ -572,7 +572,7 @@ static void who_waits_or_is_being_connected_may_be_destroyed(struct bench *b)
 	make(b, &r, &attr);
 	for (int p = 0; p < 3; p++)
 		assert_int_equal(write_flags(&r, p, 1, NOW), -EAGAIN);
-	assert_int_equal(bsn_dc_poll(r.pool, r.done, MAX_DONE),
+	assert_int_equal(bsn_poll(bsn_dc_pool_cq(r.pool), r.done, MAX_DONE),
 			 0); /* asks the first one's target */
 	ok(bsn_dc_peer_destroy(r.ep[0]));
 	ok(bsn_dc_peer_destroy(r.ep[1]));
@@ -677,7 +677,7 @@ static void a_slow_target_is_asked_again(struct bench *b)
 	make(b, &r, &attr);
 	assert_int_equal(write_flags(&r, 0, 1, NOW), -EAGAIN);
 	do { /* it is asked three times, at 0, 1 and 3 ms */
-		assert_int_equal(bsn_dc_poll(r.pool, r.done, MAX_DONE), 0);
+		assert_int_equal(bsn_poll(bsn_dc_pool_cq(r.pool), r.done, MAX_DONE), 0);
 		run_device(&r);
 	} while (now_ms() < until_ms);
 	expect_ready(&r, 0);
@@ -764,7 +764,7 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	struct rig r;
 
 	make(b, &r, &attr);
-	attr.policy = BSN_DC_STREAMS;
+	attr.streams = 2;
 	refused(bsn_dc_pool_create(b->device, &attr, &pool), EOPNOTSUPP, "streams");
 	attr = (struct bsn_dc_pool_attr){ .initiators = 1 << 30 };
 	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "initiators");

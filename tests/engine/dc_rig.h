@@ -144,7 +144,7 @@ static inline int poll(struct rig *r)
 {
 	for (int t = 0; t < TARGETS; t++)
 		assert_true(!r->dct[t] || bsn_dct_accept(r->dct[t]) >= 0);
-	r->count = bsn_dc_poll(r->pool, r->done, MAX_DONE);
+	r->count = bsn_poll(bsn_dc_pool_cq(r->pool), r->done, MAX_DONE);
 	assert_true(r->count >= 0);
 	return r->count;
 }
@@ -351,7 +351,7 @@ static inline struct bsn_dc_counters at_random_by(struct bench *b, const struct 
 	}
 	for (int p = 0; p < PEERS; p++)
 		if (all[p].due_id != all[p].next_id)
-			fail_msg("%s: %d: %llu of %llu have come back", bsn_dc_policy_name(attr->policy), p,
+			fail_msg("policy %d: %d: %llu of %llu have come back", (int)attr->policy, p,
 				 (unsigned long long)all[p].due_id, (unsigned long long)all[p].next_id);
 	counters = counters_of(&r);
 	assert_int_equal(counters.waiting, 0);

@@ -261,7 +261,7 @@ static void a_stream_waits_for_its_flushes(struct bench *b)
 /* The fourth of four takes its initiator along; a spare is there. */
 static void too_many_streams_fail_their_initiator(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4, .policy = BSN_DC_SIEVE };
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
 	struct rig r;
 
 	make(b, &r, &attr);
@@ -390,7 +390,7 @@ static void who_is_not_concerned_waits(struct bench *b)
 	ok(write_to(&r, 1, 2));
 	ok(write_to(&r, 1, 3));
 	assert_int_equal(softcx_step(1), 1);
-	r.count = bsn_dc_poll(r.pool, r.done, 1);
+	r.count = bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 1);
 	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(write_to(&r, 1, 4), -EAGAIN);
 	assert_int_equal(bsn_dc_pool_repair(r.pool), 1);
@@ -455,14 +455,13 @@ static void what_is_held_waits_for_the_queue(struct bench *b)
 	for (uint64_t k = 2; k < 10; k++)
 		ok(write_to(&r, 1, k));
 	assert_int_equal(softcx_step(1), 1);
-	assert_int_equal(bsn_dc_poll(r.pool, r.done, 1), 1); /* the failure alone */
+	assert_int_equal(bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 1), 1); /* the failure alone */
 	while (!write_to(&r, 2, id)) /* the spare's */
 		id++;
 	assert_true(id > 40);
 	softcx_step(30);
 	/* The model has flushed, and done a little of the other: what it did is not polled all at once. */
-	assert_int_equal(bsn_dc_poll(r.pool, r.done, 1), 0);
-	r.count = bsn_dc_poll(r.pool, r.done, 7);
+	r.count = bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 7);
 	assert_int_equal(counters_of(&r).repeats, 0);
 	assert_int_equal(bsn_dc_peer_reset(r.ep[1]), 0); /* it has not failed */
 	assert_int_equal(bsn_dc_peer_destroy(r.ep[1]), -EBUSY);
@@ -507,23 +506,20 @@ static void an_initiator_may_fail_by_itself(struct bench *b)
 /* A peer whose place has failed takes the next one of that initiator. */
 static void places_that_failed_are_passed(struct bench *b)
 {
-	struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4, .policy = BSN_DC_HASHED };
 	struct rig r;
 
-	for (int by = 0; by < 2; by++) {
-		attr.policy = by ? BSN_DC_STREAMS : BSN_DC_HASHED;
-		make(b, &r, &attr);
-		ok(write_nowhere(&r, 1, 1));
-		assert_int_equal(work(&r), 1);
-		write_and_finish(&r, 5, 2);
-		assert_int_equal(last_of(&r, 5).dci_stream, 2);
-		ok(write_to(&r, 0, 3)); /* it goes on while the place is made ready, which is free then */
-		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
-		ok(write_to(&r, 9, 4));
-		assert_int_equal(last_of(&r, 9).dci_stream, 1);
-		assert_int_equal(work(&r), 2);
-		unmake(&r);
-	}
+	make(b, &r, &attr);
+	ok(write_nowhere(&r, 1, 1));
+	assert_int_equal(work(&r), 1);
+	write_and_finish(&r, 5, 2);
+	assert_int_equal(last_of(&r, 5).dci_stream, 2);
+	ok(write_to(&r, 0, 3)); /* it goes on while the place is made ready, which is free then */
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	ok(write_to(&r, 9, 4));
+	assert_int_equal(last_of(&r, 9).dci_stream, 1);
+	assert_int_equal(work(&r), 2);
+	unmake(&r);
 }
 
 /* What a target counts may not be done twice: then the peer fails, with all that was flushed. */
@@ -636,7 +632,7 @@ static void at_random(struct bench *b)
 {
 	uint64_t failures = 0, repeats = 0, turns = 0;
 
-	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++) {
+	for (unsigned policy = BSN_DC_LRU; policy <= BSN_DC_HASHED; policy++) {
 		const struct bsn_dc_counters counters = at_random_of(b, policy, 2, 3, 20000);
 
 		failures += counters.failures;
@@ -651,10 +647,7 @@ static void at_random(struct bench *b)
 /* More initiators than the pool looks at to find an idle one, so that it listens. */
 static void at_random_by_many(struct bench *b)
 {
-	static const enum bsn_dc_policy policies[] = { BSN_DC_LRU, BSN_DC_SIEVE, BSN_DC_ADAPTIVE };
-
-	for (unsigned k = 0; k < 3; k++)
-		assert_true(at_random_of(b, policies[k], 9, 2, 20000).turns);
+	assert_true(at_random_of(b, BSN_DC_LRU, 9, 2, 20000).turns);
 }
 
 #define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true

@@ -863,7 +863,7 @@ static unsigned next_opcode(struct bench *b, struct dc *d)
 		bench_settle(b);
 		for (int i = 0; i < 2; i++)
 			assert_true(bsn_dct_accept(d->dct[i]) >= 0);
-		got = bsn_dc_poll(d->pool, &c, 1);
+		got = bsn_poll(bsn_dc_pool_cq(d->pool), &c, 1);
 	}
 	assert_int_equal(got, 1);
 	assert_int_equal(c.status, IBV_WC_SUCCESS);

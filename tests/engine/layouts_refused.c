@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A map or a configuration that a queue refuses changes neither layout nor mkey. */
+#include <time.h>
+
 #include "mkeys.h"
 
 enum { PARTS = 64, APART = 64 };
@@ -43,34 +45,101 @@ static void a_refused_map_is_forgotten(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* Until the queue takes the UMR, the mkey's table is that of the UMR before, which waits. */
+static void expect_all(struct bench *b, struct bsn_mkey *mkey, int value)
+{
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+	const struct bsn_sge sge = { .length = 8 * PARTS, .lkey = mkey->lkey };
+
+	ok(bsn_write(b->ep[0], &sge, &remote, 3, NOW));
+	expect_done(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE);
+	for (uint32_t i = 0; i < sge.length; i++)
+		assert_int_equal(*bench_at(b, 1, i), value);
+}
+
+/* The mkey's table is one: it stays while the UMR before waits, and where the next is refused. */
 static void a_refused_configuration_changes_no_table(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 4, PARTS);
 	struct bsn_layout *first = make_list(b, pool, 0, 0xaa);
 	struct bsn_layout *second = make_list(b, pool, PARTS * APART, 0xbb);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-	struct bsn_sge sge = { .length = 8 * PARTS };
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
 	ok(bsn_mkey_configure(b->ep[0], mkey, first, 1, 0));
+	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, second, 2, 0), -EBUSY);
+	expect_all(b, mkey, 0xaa);
 	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, second, 2, 1u << 28), -EINVAL);
-	sge.lkey = mkey->lkey;
-	ok(bsn_write(b->ep[0], &sge, &remote, 3, NOW));
-	expect_done(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE);
-	for (uint32_t i = 0; i < sge.length; i++)
-		assert_int_equal(*bench_at(b, 1, i), 0xaa);
+	expect_all(b, mkey, 0xaa);
 	ok(bsn_mkey_configure(b->ep[0], mkey, second, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_UMR);
-	ok(bsn_write(b->ep[0], &sge, &remote, 3, NOW));
-	expect_done(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE);
-	for (uint32_t i = 0; i < sge.length; i++)
-		assert_int_equal(*bench_at(b, 1, i), 0xbb);
+	expect_all(b, mkey, 0xbb);
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_layout_destroy(first));
 	ok(bsn_layout_destroy(second));
 	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Memory behind a nested mkey went: neither the mkey's layout nor the one around it is mapped. */
+static void memory_that_went_is_missed_at_each_level(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
+	struct bsn_layout *inner, *outer;
+	const struct bsn_map *map;
+	struct bsn_part part;
+	struct bsn_mkey *mkey;
+	struct bsn_mr *mr;
+
+	ok(bsn_buf_alloc(b->device, 4096, NULL, &mr));
+	part = (struct bsn_part){ .addr = mr->addr, .bytes = 64, .lkey = mr->lkey };
+	inner = make_layout(pool, &part, 1, 1);
+	ok(bsn_mkey_take(pool, &mkey));
+	ok(bsn_mkey_configure(b->ep[0], mkey, inner, 1, NOW));
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_UMR);
+	part = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
+	outer = make_layout(pool, &part, 1, 1);
+	ok(bsn_layout_map(outer, b->ep[0], 0, &map));
+	bsn_layout_unmap(map);
+	ok(bsn_buf_free(mr));
+	assert_int_equal(bsn_layout_map(inner, b->ep[0], 0, &map), -ENOENT);
+	assert_int_equal(bsn_layout_map(outer, b->ep[0], 0, &map), -ENOENT);
+	ok(bsn_layout_destroy(outer));
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_layout_destroy(inner));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Parts of two strides, of as many rounds as there can be: it takes no time to say what is wrong. */
+static void many_rounds_are_judged_at_once(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr any = { .takes_any_lkey = true };
+	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_part parts[] = { { .addr = 4096, .bytes = 8, .stride = 256, .lkey = 0x100 },
+				    { .addr = 4104, .bytes = 8, .stride = 1024, .lkey = 0x100 } };
+	const struct bsn_layout_attr attr = { parts, 2, .rounds = UINT32_MAX };
+	const clock_t before = clock();
+	struct bsn_layout *layout;
+
+	if (has_mkeys(b)) {
+		ok(bsn_layout_create(pool, &attr, &layout));
+		ok(bsn_layout_destroy(layout));
+	} else {
+		assert_int_equal(bsn_layout_create(pool, &attr, &layout), -EMSGSIZE);
+	}
+	/* In the other's last rounds it meets a block of it. */
+	parts[1].addr += 256ull * (UINT32_MAX - 1000);
+	parts[1].stride = 264;
+	assert_int_equal(bsn_layout_create(pool, &attr, &layout),
+			 has_mkeys(b) ? -ENOTUNIQ : -EMSGSIZE);
+	assert_true(clock() - before < CLOCKS_PER_SEC);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+static void too_many_translations_are_refused(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr attr = { .max_translations = UINT32_MAX };
+	struct bsn_mkey_pool *pool;
+
+	assert_int_equal(bsn_mkey_pool_create(b->device, &attr, &pool), -EMSGSIZE);
 }
 
 /* A map that was made for a queue with more SGEs. */
@@ -104,6 +173,11 @@ static const struct bench_case cases[] = {
 	{ CASE("a refused configuration changes no table",
 	       a_refused_configuration_changes_no_table),
 	  QUEUES },
+	{ CASE("memory that went is missed at each level",
+	       memory_that_went_is_missed_at_each_level),
+	  QUEUES },
+	{ CASE("many rounds are judged at once", many_rounds_are_judged_at_once) },
+	{ CASE("too many translations are refused", too_many_translations_are_refused) },
 	{ CASE("a map of another queue is refused", a_map_of_another_queue_is_refused), QUEUES },
 };
 

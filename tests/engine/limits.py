@@ -252,7 +252,7 @@ def rule_instructions_of_dc_hits_with_a_limit_of_reads(counts):
 def rule_instructions_of_dc_misses(counts):
     found = []
     for name in filter(re.compile('dc_miss_').match, counts):
-        hit = re.sub('_(sieve|dcs|hashed|adaptive|streams)$', '', name.replace('dc_miss_', 'dc_'))
+        hit = re.sub('_(hashed|streams)$', '', name.replace('dc_miss_', 'dc_'))
         for way in BOTH:
             found += more_than(counts, name, hit, way, MISS)
     return found

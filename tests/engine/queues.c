@@ -496,8 +496,8 @@ static void several_threads_poll_one_cq(struct bench *b)
 	struct bsn_qp *qp[2];
 
 	ok(bsn_cq_create(b->device, &shared, &p.cq));
-	own_poll = cq_of(p.cq)->unlocked;
-	cq_of(p.cq)->unlocked = &slow;
+	own_poll = cq_of(p.cq)->behind;
+	cq_of(p.cq)->behind = &slow;
 	for (int i = 0; i < POLLERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, poll_with_others, &p), 0);
 	for (uint32_t n = 0; n < POLLED && !p.is_wrong;) {
@@ -531,7 +531,29 @@ static void several_threads_poll_one_cq(struct bench *b)
 	ok(bsn_cq_destroy(p.cq));
 }
 
+/* What queues left behind when they were reset is more than a poll may pass over at once. */
+static void one_completion_is_found_behind_many_stale(struct bench *b)
+{
+	struct bsn_completion c[16];
+
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t id = 0; !post_write(b, id, BSN_F_SIGNALED | BSN_F_RING); id++)
+			;
+		bench_settle(b);
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_reset(b->qp[end]));
+		bench_connect(b);
+	}
+	ok(post_write(b, 77, BSN_F_SIGNALED | BSN_F_RING));
+	bench_settle(b);
+	assert_int_equal(bsn_poll(b->cq[0], c, 16), 1);
+	assert_int_equal(c->id, 77);
+}
+
 static const struct bench_case cases[] = {
+	{ CASE("one completion is found behind many stale",
+	       one_completion_is_found_behind_many_stale),
+	  .qp = { .send_depth = 1000, .recv_depth = 4 }, .cq_entries = 1024, .is_own_only = true },
 	{ CASE("nothing happens before the ring", nothing_happens_before_the_ring), EIGHT },
 	{ CASE("queues are rung together", queues_are_rung_together), EIGHT },
 	{ CASE("a ringing post publishes what was before",

@@ -7,13 +7,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MUST(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+			dprintf(STDERR_FILENO, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
 			abort();                                                                   \
 		}                                                                                  \
 	} while (0)

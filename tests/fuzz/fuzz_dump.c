@@ -8,63 +8,8 @@
  * rest is the file.
  */
 #include "fuzz.h"
-#include "wqe-dump/print/print.h"
+#include "fuzz_sink.h"
 #include "wqe-dump/scan/scan.h"
-#include "wqe-dump/print/summary.h"
-
-static unsigned long lines; /* of the input */
-static bool is_printed;
-
-/* Writes what the printers write, and throws it away. */
-static void print_record(const struct record *record)
-{
-	static bool is_quiet;
-
-	if (!is_quiet)
-		MUST(freopen("/dev/null", "w", stdout));
-	is_quiet = true;
-	print_json.record(&print_json, record);
-	print_text.record(&print_text, record);
-}
-
-static void check_row(const struct record_row *row, void *arg)
-{
-	const struct record *record = arg;
-
-	MUST(row->name && *row->name);
-	MUST(!row->text || strlen(row->text) < RECORD_TEXT_BYTES);
-	if (row->segment || row->bytes)
-		MUST(row->offset + row->size_bytes <= record->size_bytes);
-	MUST(!row->bytes || row->bytes == record->bytes + row->offset);
-}
-
-static void check_record(struct sink *sink, const struct record *record)
-{
-	char text[SUMMARY_BYTES];
-
-	(void)sink;
-	MUST(record->line <= lines);
-	MUST(record->file && record->source && *record->source);
-	MUST(record_kind_name(record->kind));
-	MUST(!record->qpn.is_known || record->kind == RECORD_NOT_MLX5 || !record->bytes ||
-	     record->qpn.value <= 0xffffff);
-	MUST((record->cqe || record->wqe || record->recv) == (record->bytes != NULL));
-	MUST(strlen(record->status) < sizeof(record->status));
-	MUST(record->field_count <= RECORD_MAX_FIELDS);
-	record_walk(record, check_row, (void *)(uintptr_t)record);
-	summary_write(record, text);
-	MUST(strlen(text) < SUMMARY_BYTES);
-	summary_place(record, text);
-	if (is_printed)
-		print_record(record);
-}
-
-static void check_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
-{
-	(void)sink;
-	MUST(file && why && *why);
-	MUST(line <= lines);
-}
 
 /* Returns the scanner for a choice of options; each scanner is used for many inputs. */
 static struct scan *get_scan(unsigned choice)
@@ -72,7 +17,6 @@ static struct scan *get_scan(unsigned choice)
 	enum { KINDS = RAW_RECV_SIGNED + 1, TRANSPORTS = BSN_TRANSPORT_IPOIB + 1 };
 	enum { FORMATS = BSN_MINI_L34H_STRIDX + 1, COMPRESSIONS = 4 * FORMATS };
 	static struct scan *scans[KINDS + TRANSPORTS + COMPRESSIONS];
-	static struct sink sink = { .record = check_record, .unread = check_unread };
 	static struct tell tell;
 	struct scan_attr attr = { .bytes.stride_bytes = 64 };
 
@@ -88,7 +32,7 @@ static struct scan *get_scan(unsigned choice)
 			.is_striding = (choice - KINDS - TRANSPORTS) / FORMATS & 2,
 		};
 	if (!tell.tie)
-		MUST(!tell_open(&tell, &sink));
+		MUST(!tell_open(&tell, &fuzz_sink));
 	if (!scans[choice])
 		scans[choice] = scan_create(&attr, &tell);
 	MUST(scans[choice]);
@@ -101,10 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	lines = 1;
-	is_printed = data[0] & 0x80;
+	fuzz_lines = 1;
+	fuzz_prints = data[0] & 0x80;
 	for (size_t i = 1; i < size; i++)
-		lines += data[i] == '\n';
+		fuzz_lines += data[i] == '\n';
 	MUST(!input_from_memory(&input, data + 1, size - 1));
 	MUST(!scan_input(get_scan(data[0]), &input));
 	input_close(&input);

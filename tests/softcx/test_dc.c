@@ -171,7 +171,7 @@ static void a_program_reads_the_counts(void **state)
 	char line[64];
 
 	assert_write(d, 1);
-	file = fopen("/sys/class/infiniband/mlx5_0/softcx_dc", "r");
+	file = fopen("/sys/class/infiniband/mlx5_0/dc_connects", "r");
 	assert_non_null(file);
 	assert_non_null(fgets(line, sizeof(line), file));
 	assert_string_equal(line, "connect 1\n");

@@ -110,11 +110,11 @@ static int write_to(struct peer *peer)
 
 	while ((err = bsn_write(peer->ep, &local, &peer->to, 1, BSN_F_SIGNALED | BSN_F_RING)) ==
 	       -EAGAIN)
-		must(bsn_dc_poll(pool, &c, 1) >= 0, "poll");
+		must(bsn_poll(bsn_dc_pool_cq(pool), &c, 1) >= 0, "poll");
 	if (err)
 		return err;
 	do
-		n = bsn_dc_poll(pool, &c, 1);
+		n = bsn_poll(bsn_dc_pool_cq(pool), &c, 1);
 	while (!n || (n == 1 && c.opcode == BSN_DC_READY));
 	must(n == 1 && c.user == peer, "poll");
 	return c.status;

@@ -8,6 +8,7 @@ usage: dump.py PROGRAM GOLDEN_FOLDER
 import hashlib
 import itertools
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -325,6 +326,36 @@ def test_any_file_name_is_in_the_json(_bench):
         log = pathlib.Path(folder, 'a "b\\c\n\t\x01/é.log'.replace('/', '|'))
         log.write_text('\n'.join(libmlx5()))
         check(only('', str(log))['file'] == str(log), 'another name')
+
+
+def test_no_file_name_reaches_the_terminal(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder, '\x1b]0;title\x07\x9b31m.log')
+        for args in ['--brief'], [], ['--html'], ['--core'], ['--format'], ['--no-\x1b[31m']:
+            log.write_text('\n'.join([*libmlx5(), *libmlx5()[:3]]))
+            done = run('', *args, str(log))
+            both = (done.stdout + done.stderr).decode(errors='replace')
+            check('title' in both or '[31m' in both, f'{args}: {both}')
+            check(not re.search('[\x00-\x08\x0b-\x1f\x7f\x9b]', both), f'{args}: {both!r}')
+        log.unlink()
+        check(b'\x1b' not in run('', str(log)).stderr, 'in what cannot be opened')
+
+
+def test_utf_16(_bench):
+    """As Windows' shells write it, whatever the pieces that it comes in."""
+    text = '\r\n'.join(['\u00dcber', *libmlx5(), *libmlx5('Nov 21 18:58:01 node7 app[12]: '),
+                        ''] * 50)
+    want = dump(text)
+    for encoding in 'utf-16', 'utf-16-le', 'utf-16-be':
+        check(dump(text.encode(encoding)) == want, encoding)
+    data = text.encode('utf-16')
+    with subprocess.Popen([DUMP, '--json'], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        for at in range(0, len(data), 333):
+            process.stdin.write(data[at:at + 333])
+            process.stdin.flush()
+        process.stdin.close()
+        check(parse_json(process.stdout.read()) == want, 'in odd pieces')
 
 
 def test_a_field_that_comes_twice(_bench):

@@ -212,6 +212,7 @@ def test_wrong_options(_bench):
                        ('--qp is a number', ['-p', 1, '--qp', 1 << 24]),
                        ('either --pid or --core', ['-p', 1, '-c', 'x']),
                        ('--follow is for a process', ['-c', 'x', '--follow']),
+                       ('--trust-core is for a core file', ['-p', 1, '--trust-core']),
                        ('are for a process or a core file', ['--qp', 1]),
                        ('--pid is the number', ['-p', -5]),
                        ('name either a process or core file', ['-p', 1, 'file'])):
@@ -342,9 +343,9 @@ def written_only(_start, rights, _offset, _name):
 def test_a_core_file_without_code(bench):
     program = busy(bench)
     live = look('-p', program.pid)
-    for keep in dumped_by_default, written_only:
+    for keep, *options in (dumped_by_default,), (written_only, '--trust-core'):
         with core_of(program, keep) as core:
-            check(without_place(look('-c', core)) == without_place(live), keep)
+            check(without_place(look('-c', core, *options)) == without_place(live), keep)
 
 
 def test_a_core_file_whose_program_is_gone(bench):
@@ -353,7 +354,7 @@ def test_a_core_file_whose_program_is_gone(bench):
         with core_of(program, written_only) as core:
             shutil.rmtree(folder)
             os.mkdir(folder)
-            complains('dumped without their beginning', '-c', core)
+            complains('dumped without their beginning', '-c', core, '--trust-core')
 
 
 def test_a_core_file_without_rings(bench):
@@ -401,7 +402,7 @@ def test_core_files_that_are_damaged(bench):
                                   whole.index(REGISTRY) + dice.randrange(56)])
                 data[at] = dice.choice([0, 1, 0x80, 0xff, dice.randrange(256)])
             core.write_bytes(data)
-            done = run('--json', '-c', core)
+            done = run('--json', '-c', core, '--trust-core')
             check(done.returncode in (0, 1, 2) and done.stderr.count('\n') <= 1, done.stderr)
             json.loads(done.stdout)
 

@@ -137,9 +137,6 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 		COST_HIDE(most);
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, bsn_poll(h.cq, c, 1))
-	} else if (shape.queues == COST_DC) {
-		COST_POLLS(count, shape.batch, c, bsn_dc_poll(h.pool, c, most), (void)0,
-			   bunsen_drain)
 	} else if (shape.what == COST_POLL) {
 		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, most), (void)0, bunsen_drain)
 	} else if (shape.what == COST_WAIT) {

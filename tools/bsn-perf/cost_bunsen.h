@@ -44,7 +44,6 @@ struct bunsen_hot {
 	struct bsn_sq *sq;
 	struct bsn_rq *rq;
 	struct bsn_cq *cq, *recv_cq;
-	struct bsn_dc_pool *pool;
 	const void *data;
 	const void *recv_data;
 	uint32_t inline_bytes;
@@ -56,7 +55,6 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .eps = q->eps,
 				    .rqs = q->rqs,
 				    .ep_count = q->ep_count,
-				    .pool = q->pool,
 				    .sq = q->sq,
 				    .rq = q->rq,
 				    .cq = q->cq,

@@ -51,6 +51,7 @@ int bunsen_make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 		err = make_peers(q, peers, &address);
 	if (err)
 		return err;
+	q->cq = bsn_dc_pool_cq(q->pool);
 	q->rq = q->srq;
 	q->ep = q->eps[0];
 	return 0;
@@ -60,6 +61,8 @@ void bunsen_destroy_pool(struct bunsen_queue *q)
 {
 	for (unsigned p = 0; q->pool && p < q->ep_count; p++)
 		bsn_dc_peer_destroy(q->eps[p]);
+	if (q->pool)
+		q->cq = NULL;
 	bsn_dc_pool_destroy(q->pool);
 	bsn_dct_destroy(q->dct);
 }

@@ -11,14 +11,14 @@
 /* -- what is not measured ---------------------------------------------------------------------- */
 
 /* The rest of what was to come, by a patient loop. */
-/* @pool: whose CQ it is, or NULL */
-static int drain_cq(struct bsn_cq *cq, struct bsn_dc_pool *pool, unsigned count)
+static int drain_cq(struct bsn_cq *cq, unsigned count)
 {
 	unsigned patience = COST_PATIENCE;
 	struct bsn_completion c;
 
 	while (count) {
-		const int n = pool ? bsn_dc_poll(pool, &c, 1) : bsn_poll(cq, &c, 1);
+		const int n = bsn_poll(cq, &c, 1);
+
 		if (n < 0)
 			return n;
 		if (n && c.status)
@@ -34,14 +34,14 @@ int bunsen_drain(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->cq, q->pool, count);
+	return drain_cq(q->cq, count);
 }
 
 int bunsen_drain_recv(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->recv_cq, NULL, count);
+	return drain_cq(q->recv_cq, count);
 }
 
 /* The QP whose turn it is. */
@@ -169,8 +169,10 @@ static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	struct bsn_cq_attr cq = { .entries = attr->send_depth * longest_bb(attr) * qps,
 				  .timestamps = kind == COST_STAMPED ? BSN_TIMESTAMPS_RAW
 								     : BSN_TIMESTAMPS_NONE };
-	int err = bsn_cq_create(rig->device, &cq, &q->cq);
+	int err = 0;
 
+	if (attr->type != BSN_QP_DC) /* a pool has its own */
+		err = bsn_cq_create(rig->device, &cq, &q->cq);
 	if (err)
 		return err;
 	cq.entries = attr->recv_depth * qps;
@@ -340,7 +342,8 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 /* A request that can do no harm: where there is one peer, it has its initiator from now on. */
 static int bind_peer(struct bunsen_queue *q)
 {
-	int err = bsn_dc_peer_check(q->ep, 0);
+	static const struct bsn_remote nowhere;
+	int err = bsn_write_inline(q->ep, "", 0, &nowhere, 0, BSN_F_SIGNALED | BSN_F_RING);
 
 	step();
 	if (!err)

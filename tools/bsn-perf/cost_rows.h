@@ -34,10 +34,7 @@ enum cost_queues {
 	COST_DC,
 	COST_DC_READS,
 	COST_DC_MISS,
-	COST_DC_SIEVE,
-	COST_DC_DCS,
 	COST_DC_HASHED,
-	COST_DC_ADAPTIVE,
 	COST_DC_STREAMS,
 	COST_QUEUES_COUNT
 };
@@ -110,10 +107,7 @@ static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
 			    .most = COST_DC_MOST_READS,
 			    .pool = { .max_reads = COST_DC_MOST_READS } },
 	[COST_DC_MISS] = COST_MISSES("lru"),
-	[COST_DC_SIEVE] = COST_MISSES("sieve", .policy = BSN_DC_SIEVE),
-	[COST_DC_DCS] = COST_MISSES("dcs", .policy = BSN_DC_DCS),
 	[COST_DC_HASHED] = COST_MISSES("hashed", .policy = BSN_DC_HASHED),
-	[COST_DC_ADAPTIVE] = COST_MISSES("adaptive", .policy = BSN_DC_ADAPTIVE),
 	[COST_DC_STREAMS] = COST_MISSES("lru, of eight streams each", .streams = 8),
 };
 

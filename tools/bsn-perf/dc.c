@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "callgrind.h"
 #include "drawing.h"
 #include "progress.h"
 #include "stepper.h"
@@ -19,12 +18,12 @@ enum {
 	OPERATIONS_MAX = 100000000,
 	BYTES_MAX = 1 << 20,
 	NS_MAX = 1000000000,
-	COUNTED_OPERATIONS = 2000, /* under callgrind, at most */
 };
 
 static struct {
 	struct perf_options common;
-	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed, *plot;
+	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed,
+		*plot;
 	char *connect, *answer, *random, *issue;
 	char *under_callgrind, *local;
 	int instructions, simulate, pmix, full_handshake;
@@ -46,7 +45,7 @@ static const struct poptOption option_table[] = {
 	  "file of peers",
 	  "NAME|FILE" },
 	{ "policy", 'y', POPT_ARG_STRING, &options.policy, 0,
-	  "only these policies: lru, sieve, dcs, dcs_quota, hashed, streams, adaptive",
+	  "only these policies: lru, hashed; of the model also dcs, dcs_quota (UCX's)",
 	  "NAME,..." },
 	{ "operations", 'c', POPT_ARG_STRING, &options.count, 0, "requests (default: 100000)",
 	  "N" },
@@ -78,7 +77,7 @@ static const struct poptOption option_table[] = {
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
-/* -- whom requests go to ------------------------------------------------------------------------- */
+/* -- whom requests go to ----------------------------------------------------------------------- */
 
 static bool find_pattern(const char *name, enum dc_pattern *pattern)
 {
@@ -131,14 +130,18 @@ static const char *pattern_name(const struct dc_plan *plan)
 	return plan->crowd.listed ? options.pattern : dc_pattern_names[plan->crowd.pattern];
 }
 
-/* -- options ------------------------------------------------------------------------------------- */
+/* -- options ----------------------------------------------------------------------------------- */
 
 static int want_policy(struct dc_figures *figures, const char *name)
 {
-	for (unsigned p = 0; p < DC_POLICIES_MAX && bsn_dc_policy_name(p); p++) {
-		if (!strcmp(name, bsn_dc_policy_name(p))) {
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
+		if (!strcmp(name, dc_policy_names[p])) {
 			figures[p].is_wanted = true;
-			return 0;
+			return options.simulate || dc_is_of_pools(p)
+				       ? 0
+				       : complain_usage("--policy %s: UCX's, to compare with: use "
+							"--simulate",
+							name);
 		}
 	}
 	return complain_usage("--policy %s: there is none", name);
@@ -149,8 +152,8 @@ static int read_policies(struct dc_figures *figures)
 	char *rest = options.policy, *name;
 	int err = 0;
 
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++) {
-		figures[p].is_wanted = !rest && bsn_dc_policy_name(p);
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
+		figures[p].is_wanted = !rest && (options.simulate || dc_is_of_pools(p));
 		figures[p].post_instructions = figures[p].poll_instructions = -1;
 	}
 	while (!err && rest && (name = strsep(&rest, ",")))
@@ -203,7 +206,8 @@ static int read_numbers(struct dc_plan *plan, struct dc_times *times)
 		uint64_t value = *all[i].value;
 
 		if (all[i].text)
-			err = parse_number(all[i].name, all[i].text, all[i].least, all[i].most, &value);
+			err = parse_number(all[i].name, all[i].text, all[i].least, all[i].most,
+					   &value);
 		*all[i].value = (uint32_t)value;
 	}
 	if (!err && options.seed)
@@ -222,13 +226,15 @@ static int check_options(const struct dc_report *report)
 	if (has_ranks && options.peers)
 		return complain_usage("--peers: those of a process are the other ones");
 	if (has_ranks && (options.simulate || options.instructions || options.plot))
-		return complain_usage("--local and --pmix are for neither --simulate, -i nor --plot");
+		return complain_usage(
+			"--local and --pmix are for neither --simulate, -i nor --plot");
 	if (has_times && !options.simulate)
 		return complain_usage("times are of the model: use --simulate");
 	if (options.simulate && options.common.device)
 		return complain_usage("--simulate has no device");
 	if (options.simulate && options.full_handshake)
-		return complain_usage("--full-handshake is a device's: --simulate has --connect-ns");
+		return complain_usage(
+			"--full-handshake is a device's: --simulate has --connect-ns");
 	if (options.plot && report->count < 2)
 		return complain_usage("--plot: of one number of peers there is nothing to draw: "
 				      "use --peers 100,1000,10000");
@@ -255,208 +261,10 @@ static int read_options(poptContext context, struct dc_report *report)
 	return err ? err : check_options(report);
 }
 
-/* -- instructions -------------------------------------------------------------------------------- */
+/* -- all of it --------------------------------------------------------------------------------- */
 
-/* Names of enum dc_counted. */
-static const char *const counted_names[] = { NULL, "posts", "polls" };
-
-static void begin_counting(void)
-{
-	callgrind_begin(NULL);
-	callgrind_collect(); /* not yet */
-}
-
-static void dump_count(const char *row, unsigned count)
-{
-	callgrind_dump("dc", row, count);
-}
-
-static void end_counting(void)
-{
-	callgrind_collect();
-	callgrind_end(NULL);
-}
-
-static const struct dc_meter meter = { begin_counting, callgrind_collect, dump_count, end_counting };
-
-static int read_counted(struct dc_plan *plan)
-{
-	for (int what = DC_COUNT_POSTS; options.under_callgrind && what <= DC_COUNT_POLLS; what++)
-		if (!strcmp(options.under_callgrind, counted_names[what]))
-			plan->counted = (enum dc_counted)what;
-	plan->meter = &meter;
-	if (options.under_callgrind && (!plan->counted || !callgrind_is_there()))
-		return complain("--under-callgrind: this is not callgrind");
-	return 0;
-}
-
-/* What was counted, and between how many pairs of marks. */
-struct counts {
-	double empty, total;
-	unsigned empty_count, count;
-};
-
-static void take(void *arg, const struct callgrind_dump *dump)
-{
-	struct counts *counts = arg;
-
-	if (strcmp(dump->column, "dc"))
-		return;
-	if (!strcmp(dump->row, "empty")) {
-		counts->empty = dump->total;
-		counts->empty_count = dump->count;
-	} else if (!strcmp(dump->row, "regions")) {
-		counts->total = dump->total;
-		counts->count = dump->count;
-	}
-}
-
-/* One policy again, under callgrind. */
-static int count_one(const struct dc_report *report, const struct dc_plan *plan, const char *pattern,
-		     unsigned policy, enum dc_counted what, double *each)
-{
-	const uint32_t operations =
-		plan->operations < COUNTED_OPERATIONS ? plan->operations : COUNTED_OPERATIONS;
-	const uint64_t numbers[] = { plan->crowd.peers, plan->initiators, plan->streams,
-				     plan->window,      operations,       plan->bytes,
-				     plan->crowd.set,   plan->crowd.seed };
-	char text[8][24], said[64] = "";
-	const char *const args[] = {
-		"dc",
-		"--under-callgrind", counted_names[what],
-		"--pattern", pattern,
-		"--policy", bsn_dc_policy_name(policy),
-		"--peers", text[0],
-		"--dcis", text[1],
-		"--streams", text[2],
-		"--window", text[3],
-		"--operations", text[4],
-		"--size", text[5],
-		"--set", text[6],
-		"--seed", text[7],
-		report->device ? "--device" : "--simulate",
-		report->device ? report->device->name : NULL,
-		plan->full_handshake ? "--full-handshake" : NULL,
-		NULL,
-	};
-	struct counts c = { 0 };
-	int err;
-
-	for (unsigned i = 0; i < 8; i++)
-		snprintf(text[i], sizeof(text[i]), "%llu", (unsigned long long)numbers[i]);
-	show_progress("counting instructions of %s, %s, under callgrind",
-		      bsn_dc_policy_name(policy), counted_names[what]);
-	err = callgrind_run(report->device, args, said, sizeof(said), take, &c);
-	end_progress();
-	if (!err && (!c.empty_count || !c.count))
-		err = complain("callgrind's output has no counts to be read");
-	if (!err)
-		*each = (c.total - c.empty / c.empty_count * c.count) / operations;
-	return err;
-}
-
-static int count_policies(const struct dc_report *report, struct dc_result *result)
-{
-	int err = 0;
-
-	for (unsigned p = 0; !err && p < DC_POLICIES_MAX; p++) {
-		struct dc_figures *figures = &result->figures[p];
-
-		if (!figures->is_there)
-			continue;
-		err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POSTS,
-				&figures->post_instructions);
-		if (!err)
-			err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POLLS,
-					&figures->poll_instructions);
-	}
-	return err;
-}
-
-/* For the picture, by the first policy that is wanted: whoever has an initiator has it again, or never. */
-static int count_hits_and_misses(const struct dc_report *report, struct dc_result *result)
-{
-	struct dc_plan one = result->plan;
-	unsigned policy = 0;
-	int err;
-
-	one.window = 1;
-	while (!result->figures[policy].is_wanted)
-		policy++;
-	err = count_one(report, &one, dc_pattern_names[DC_PATTERN_incast], policy, DC_COUNT_POSTS,
-			&result->hit_instructions);
-	return err ? err : count_one(report, &one, dc_pattern_names[DC_PATTERN_all_to_all], policy,
-				     DC_COUNT_POSTS, &result->miss_instructions);
-}
-
-/* -- beside UCX ---------------------------------------------------------------------------------- */
-
-/* The run under callgrind says why it does not. */
-static int count_bursts_of(struct dc_report *report, const struct dc_side *side, struct dc_bursts *bursts)
-{
-	const struct dc_plan *plan = &report->results[0].plan;
-	char dcis[16], bytes[16];
-	const char *const args[] = { "dc",	 "--under-callgrind",   side->name,
-				     "--device", report->device->name,
-				     "--dcis",	 dcis,
-				     "--size",	 bytes,
-				     NULL };
-	int err;
-
-	for (int k = 0; k < DC_WAYS * DC_PARTS; k++)
-		bursts->instructions[k / DC_PARTS][k % DC_PARTS] = -1;
-	snprintf(dcis, sizeof(dcis), "%u", plan->initiators);
-	snprintf(bytes, sizeof(bytes), "%u", plan->bytes);
-	show_progress("counting instructions of bursts by %s under callgrind", side->name);
-	err = callgrind_run(report->device, args, bursts->why_not, sizeof(bursts->why_not), dc_bursts_take,
-			    bursts);
-	end_progress();
-	bursts->why_not[strcspn(bursts->why_not, "\n")] = '\0';
-	if (!err && !*bursts->why_not && bursts->instructions[DC_WAY_INLINE][DC_PART_POLL] < 0)
-		err = complain("callgrind's output has no counts to be read");
-	return err;
-}
-
-/* On plain verbs peers have to be connected first, which bursts do not wait for. */
-static int count_bursts(struct dc_report *report)
-{
-	int err = 0;
-
-	report->has_bursts = report->device->path == BSN_PATH_DIRECT;
-	if (!report->has_bursts)
-		return 0;
-	for (int side = 0; side < DC_SIDES && !err; side++)
-		err = count_bursts_of(report, dc_sides[side], &report->bursts[side]);
-	return err;
-}
-
-/* Whose bursts this run under callgrind is to play; NULL: it is another run. */
-static const struct dc_side *side_to_be(void)
-{
-	for (int side = 0; options.under_callgrind && side < DC_SIDES; side++)
-		if (!strcmp(options.under_callgrind, dc_sides[side]->name))
-			return dc_sides[side];
-	return NULL;
-}
-
-static int be_side(const struct dc_side *side, struct dc_plan *plan)
-{
-	const char *why_not;
-
-	if (!callgrind_is_there() || !options.common.device)
-		return complain("--under-callgrind: this is not callgrind");
-	prefer_stepping();
-	plan->meter = &meter;
-	why_not = dc_bursts_play(side, options.common.device, plan);
-	if (why_not)
-		printf("%s\n", why_not);
-	return 0;
-}
-
-/* -- all of it ----------------------------------------------------------------------------------- */
-
-static int simulate(const struct dc_report *report, const struct dc_plan *plan, enum bsn_dc_policy policy,
-		    struct dc_figures *figures)
+static int simulate(const struct dc_report *report, const struct dc_plan *plan,
+		    enum dc_policy policy, struct dc_figures *figures)
 {
 	struct dc_model *model;
 	struct dc_stage stage;
@@ -470,17 +278,18 @@ static int simulate(const struct dc_report *report, const struct dc_plan *plan, 
 }
 
 /* @bench: NULL: on a model */
-static int run_policies(const struct dc_report *report, struct dc_bench *bench, struct dc_result *result)
+static int run_policies(const struct dc_report *report, struct dc_bench *bench,
+			struct dc_result *result)
 {
 	int err = 0;
 
-	for (unsigned p = 0; !err && p < DC_POLICIES_MAX; p++) {
-		const enum bsn_dc_policy policy = (enum bsn_dc_policy)p;
+	for (unsigned p = 0; !err && p < DC_POLICY_COUNT; p++) {
+		const enum dc_policy policy = (enum dc_policy)p;
 		struct dc_figures *figures = &result->figures[p];
 
 		if (!figures->is_wanted)
 			continue;
-		show_progress("%u peers, %s", result->plan.crowd.peers, bsn_dc_policy_name(p));
+		show_progress("%u peers, %s", result->plan.crowd.peers, dc_policy_names[p]);
 		err = bench ? dc_bench_run(bench, &result->plan, policy, figures)
 			    : simulate(report, &result->plan, policy, figures);
 		end_progress();
@@ -491,8 +300,8 @@ static int run_policies(const struct dc_report *report, struct dc_bench *bench, 
 static int find_optimum(struct dc_result *result)
 {
 	const struct dc_plan *plan = &result->plan;
-	const uint64_t connects = dc_optimum(&plan->crowd, plan->operations,
-					     plan->initiators * plan->streams);
+	const uint64_t connects =
+		dc_optimum(&plan->crowd, plan->operations, plan->initiators * plan->streams);
 
 	if (connects == UINT64_MAX)
 		return complain("no memory");
@@ -507,9 +316,9 @@ static int measure_on(struct dc_report *report, struct dc_bench *bench, struct d
 	if (err || result->plan.counted)
 		return err;
 	if (options.instructions)
-		err = count_policies(report, result);
+		err = dc_count_policies(report, result);
 	if (!err && options.instructions && options.plot)
-		err = count_hits_and_misses(report, result);
+		err = dc_count_hits_and_misses(report, result);
 	return err ? err : find_optimum(result);
 }
 
@@ -546,7 +355,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 		prefer_stepping();
 	err = options.plot && !plot ? PERF_FAILED : measure(report, ranks, &bench);
 	if (!err && options.instructions && report->device && !ranks)
-		err = count_bursts(report);
+		err = dc_count_bursts(report);
 	if (!err && !report->results[0].plan.counted && (!ranks || !ranks->rank))
 		dc_print(to, options.common.json, report);
 	if (plot && !err)
@@ -560,7 +369,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 	return err ? err : unwritten;
 }
 
-/* -- many processes ------------------------------------------------------------------------------ */
+/* -- many processes ---------------------------------------------------------------------------- */
 
 /* This process, and its peers, which are all others; the output is that of the first one. */
 static int be_one_of(struct ranks *ranks, struct dc_report *report)
@@ -603,11 +412,13 @@ static int run_together(struct dc_report *report)
 
 static void free_options(void)
 {
-	char *const all[] = { options.peers,  options.dcis,   options.streams, options.window,
-			      options.pattern, options.policy, options.count,   options.bytes,
-			      options.set,     options.seed,   options.plot,    options.connect,
-			      options.answer,  options.random, options.issue,   options.under_callgrind,
-			      options.local };
+	char *const all[] = {
+		options.peers,   options.dcis,   options.streams, options.window,
+		options.pattern, options.policy, options.count,   options.bytes,
+		options.set,     options.seed,   options.plot,    options.connect,
+		options.answer,  options.random, options.issue,   options.under_callgrind,
+		options.local
+	};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]);
@@ -622,10 +433,11 @@ static int run(poptContext context, struct dc_report *report)
 
 	if (!err && (options.local || options.pmix))
 		return run_together(report);
-	if (!err && side_to_be())
-		return be_side(side_to_be(), &first->plan);
+	if (!err && dc_side_to_be(options.under_callgrind))
+		return dc_be_side(dc_side_to_be(options.under_callgrind), options.common.device,
+				  &first->plan);
 	if (!err)
-		err = read_counted(&first->plan);
+		err = dc_read_counted(options.under_callgrind, &first->plan);
 	if (!err)
 		err = read_pattern(&first->plan, &listed);
 	report->pattern = pattern_name(&first->plan);

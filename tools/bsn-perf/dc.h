@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bsn-perf dc: many peers through a pool of few DC initiators. All are in this process, each a target of its own on
- * the same device, so that one connection more is one that a network would see; or they are processes with a target
- * each.
+ * bsn-perf dc: many peers through a pool of few DC initiators. All are in this process, each a
+ * target of its own on the same device, so that one connection more is one that a network would
+ * see; or they are processes with a target each.
  */
 #ifndef PERF_DC_H
 #define PERF_DC_H
@@ -13,12 +13,15 @@
 #include "model/dc_model.h"
 #include "perf.h"
 
-enum { DC_POLICIES_MAX = 16, DC_COUNTS_MAX = 16 };
+enum { DC_COUNTS_MAX = 16 };
 
-/* With one number of peers: by each policy; and the offline optimum, in connections of each operation. */
+/*
+ * With one number of peers: by each policy; and the offline optimum, in connections of each
+ * operation.
+ */
 struct dc_result {
 	struct dc_plan plan;
-	struct dc_figures figures[DC_POLICIES_MAX];
+	struct dc_figures figures[DC_POLICY_COUNT];
 	double optimum;
 	double hit_instructions, miss_instructions; /* of a post; < 0: not counted */
 };
@@ -39,20 +42,53 @@ struct dc_report {
 struct dc_bench;
 
 /* @ranks: the processes that are each other's peers; NULL: the peers are of this one */
-int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks, struct dc_bench **bench);
+int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks,
+		  struct dc_bench **bench);
 void dc_bench_close(struct dc_bench *bench);
 const struct bsn_device_info *dc_bench_device(const struct dc_bench *bench);
 
-/* Plays the plan by one policy: 0, also where the policy is refused, or PERF_FAILED after a complaint. */
-int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum bsn_dc_policy policy,
+/* Whether a pool of the library has the policy. */
+static inline bool dc_is_of_pools(enum dc_policy policy)
+{
+	return policy == DC_POLICY_lru || policy == DC_POLICY_hashed;
+}
+
+/*
+ * Plays the plan by one policy: 0, also where the policy is refused, or PERF_FAILED after a
+ * complaint.
+ */
+int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum dc_policy policy,
 		 struct dc_figures *figures);
+
+/*
+ * Under callgrind, as the hidden option says: what this run counts. 0, or PERF_FAILED after a
+ * complaint.
+ */
+int dc_read_counted(const char *under_callgrind, struct dc_plan *plan);
+
+/* Runs each policy that was played once more, and counts. */
+int dc_count_policies(const struct dc_report *report, struct dc_result *result);
+
+/*
+ * For the picture, by the first policy that is wanted: whoever has an initiator has it again, or
+ * never.
+ */
+int dc_count_hits_and_misses(const struct dc_report *report, struct dc_result *result);
+
+/* Beside UCX. On plain verbs peers have to be connected first, which bursts do not wait for. */
+int dc_count_bursts(struct dc_report *report);
+
+/* Whose bursts this run under callgrind is to play; NULL: it is another run. */
+const struct dc_side *dc_side_to_be(const char *under_callgrind);
+int dc_be_side(const struct dc_side *side, const char *device, struct dc_plan *plan);
 
 /* Tells the figures. */
 void dc_print(FILE *to, bool as_json, const struct dc_report *report);
 
 /*
- * Draws, over the numbers of peers, the connections of each operation; or, where they were counted, the
- * instructions of a post that finds its initiator and of one that does not. 0, or PERF_FAILED after a complaint.
+ * Draws, over the numbers of peers, the connections of each operation; or, where they were counted,
+ * the instructions of a post that finds its initiator and of one that does not. 0, or PERF_FAILED
+ * after a complaint.
  */
 int dc_draw_report(const struct dc_report *report, FILE *to, const char *path);
 

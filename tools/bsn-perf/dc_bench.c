@@ -37,6 +37,7 @@ struct pool {
 	struct dc_bench *bench;
 	struct bsn_dc_pool *pool;
 	struct bsn_ep **peers;
+	struct bsn_sge local;
 };
 
 static bool is_on_verbs(const struct dc_bench *b)
@@ -44,7 +45,7 @@ static bool is_on_verbs(const struct dc_bench *b)
 	return bsn_device_info(b->device)->path == BSN_PATH_VERBS;
 }
 
-/* -- what is there ------------------------------------------------------------------------------- */
+/* -- what is there ----------------------------------------------------------------------------- */
 
 static int make_targets(struct dc_bench *b, uint32_t count)
 {
@@ -96,7 +97,8 @@ static int find_places(struct dc_bench *b)
 	return err ? PERF_FAILED : 0;
 }
 
-int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks, struct dc_bench **bench)
+int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks,
+		  struct dc_bench **bench)
 {
 	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
 	struct dc_bench *b = calloc(1, sizeof(*b));
@@ -114,7 +116,8 @@ int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *
 		return complain("no memory");
 	err = bsn_device_open(device, NULL, &b->device);
 	if (!err && ranks && is_on_verbs(b))
-		return complain("--local and --pmix need a device with DC: on plain verbs a target that waits "
+		return complain("--local and --pmix need a device with DC: on plain verbs a target "
+				"that waits "
 				"connects nobody");
 	if (!err)
 		err = make_targets(b, targets);
@@ -143,17 +146,22 @@ const struct bsn_device_info *dc_bench_device(const struct dc_bench *b)
 	return bsn_device_info(b->device);
 }
 
-/* -- the stage ----------------------------------------------------------------------------------- */
+/* -- the stage --------------------------------------------------------------------------------- */
 
-static struct bsn_ep *make_peer(void *arg, uint32_t number, void *user, struct bsn_remote *remote)
+static int make_peer(void *arg, uint32_t number, void *user)
 {
 	struct pool *p = arg;
-	const struct place *place = &p->bench->places[number];
 
-	*remote = place->memory;
-	return bsn_dc_peer_create(p->pool, &place->address, NULL, user, &p->peers[number])
-		       ? NULL
-		       : p->peers[number];
+	return bsn_dc_peer_create(p->pool, &p->bench->places[number].address, NULL, user,
+				  &p->peers[number]);
+}
+
+static int post_write(void *arg, uint32_t number, uint64_t id)
+{
+	const struct pool *p = arg;
+
+	return bsn_write(p->peers[number], &p->local, &p->bench->places[number].memory, id,
+			 BSN_F_SIGNALED | BSN_F_RING);
 }
 
 /* On plain verbs targets connect initiators that ask for it. */
@@ -170,7 +178,7 @@ static int poll_pool(void *arg, struct bsn_completion *c, int n)
 {
 	struct pool *p = arg;
 
-	return bsn_dc_poll(p->pool, c, n);
+	return bsn_poll(bsn_dc_pool_cq(p->pool), c, n);
 }
 
 static uint64_t read_clock(void *unused)
@@ -196,7 +204,7 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	bsn_dc_pool_counters(p->pool, &figures->counters);
 }
 
-/* -- a run --------------------------------------------------------------------------------------- */
+/* -- a run ------------------------------------------------------------------------------------- */
 
 static void close_pool(struct pool *p)
 {
@@ -209,16 +217,15 @@ static void close_pool(struct pool *p)
 
 static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures *figures)
 {
-	const struct bsn_mr *memory = p->bench->memory;
 	const struct dc_stage stage = {
 		.arg = p,
 		.peer = make_peer,
+		.post = post_write,
 		.step = let_it_work,
 		.poll = poll_pool,
 		.now_ns = read_clock,
 		.connects = read_connects,
 		.counters = read_counters,
-		.local = { memory->addr, plan->bytes, memory->lkey },
 	};
 
 	p->peers = calloc(p->bench->count, sizeof(struct bsn_ep *));
@@ -229,7 +236,10 @@ static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures
 	return dc_play(plan, &stage, figures) ? complain("%s", figures->why_not) : 0;
 }
 
-/* Of all processes: their operations until the last one is done, what each needs for one, and the longest waits. */
+/*
+ * Of all processes: their operations until the last one is done, what each needs for one, and the
+ * longest waits.
+ */
 static int gather(struct ranks *ranks, struct dc_figures *figures)
 {
 	struct dc_figures *all = calloc(ranks->count, sizeof(*all));
@@ -247,8 +257,10 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 		figures->wait_p50_us = fmax(figures->wait_p50_us, f->wait_p50_us);
 		figures->wait_p99_us = fmax(figures->wait_p99_us, f->wait_p99_us);
 		figures->wait_max_us = fmax(figures->wait_max_us, f->wait_max_us);
-		figures->wait_p99_operations = fmax(figures->wait_p99_operations, f->wait_p99_operations);
-		figures->wait_max_operations = fmax(figures->wait_max_operations, f->wait_max_operations);
+		figures->wait_p99_operations =
+			fmax(figures->wait_p99_operations, f->wait_p99_operations);
+		figures->wait_max_operations =
+			fmax(figures->wait_max_operations, f->wait_max_operations);
 		figures->request_p50_us = fmax(figures->request_p50_us, f->request_p50_us);
 		figures->request_p99_us = fmax(figures->request_p99_us, f->request_p99_us);
 		figures->counters.evictions += f->counters.evictions;
@@ -262,16 +274,18 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 	return err ? complain("%s", all ? ranks_error() : "no memory") : 0;
 }
 
-int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum bsn_dc_policy policy,
+int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum dc_policy policy,
 		 struct dc_figures *figures)
 {
 	const bool is_short = plan->streams > 1 && plan->window < STREAMS_DEPTH;
-	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
-					       .streams = plan->streams,
-					       .full_handshake = plan->full_handshake,
-					       .policy = policy,
-					       .send_depth = is_short ? STREAMS_DEPTH : plan->window };
-	struct pool p = { .bench = b };
+	const struct bsn_dc_pool_attr attr = {
+		.initiators = plan->initiators,
+		.streams = plan->streams,
+		.full_handshake = plan->full_handshake,
+		.policy = policy == DC_POLICY_hashed ? BSN_DC_HASHED : BSN_DC_LRU,
+		.send_depth = is_short ? STREAMS_DEPTH : plan->window
+	};
+	struct pool p = { .bench = b, .local = { b->memory->addr, plan->bytes, b->memory->lkey } };
 	int err = bsn_dc_pool_create(b->device, &attr, &p.pool);
 
 	if (err) {

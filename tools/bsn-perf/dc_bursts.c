@@ -104,7 +104,7 @@ const char *dc_bursts_play(const struct dc_side *side, const char *device,
 	return is_fine ? NULL : "a burst does not end";
 }
 
-/* -- reading the dumps ---------------------------------------------------------------------------- */
+/* -- reading the dumps ------------------------------------------------------------------------- */
 
 static unsigned requests_of(enum dc_part part)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Instructions of posts and polls beside UCX's dc_mlx5, on the same device. Bursts of WRITEs go to one peer after
- * the other, each when nothing is outstanding: the first request of a burst takes an initiator (a miss), the others
- * find it (hits).
+ * Instructions of posts and polls beside UCX's dc_mlx5, on the same device. Bursts of WRITEs go to
+ * one peer after the other, each when nothing is outstanding: the first request of a burst takes an
+ * initiator (a miss), the others find it (hits).
  */
 #ifndef PERF_DC_BURSTS_H
 #define PERF_DC_BURSTS_H
@@ -21,7 +21,8 @@ extern const char *const dc_part_names[DC_PARTS];
 /**
  * struct dc_side - who posts
  * @ways: what it calls its requests, of one piece of memory and of inline data
- * @open: to DC_PEERS peers, in a process that ends after that. Returns why it cannot; NULL: it is done
+ * @open: to DC_PEERS peers, in a process that ends after that. Returns why it cannot; NULL: it is
+ *	done
  * @put: false: it was refused
  * @poll: returns how many requests are done
  */

@@ -67,7 +67,7 @@ static bool put(unsigned peer, enum dc_way way)
 static unsigned poll(void)
 {
 	struct bsn_completion done[POLLED];
-	const int got = bsn_dc_poll(side.pool, done, POLLED);
+	const int got = bsn_poll(bsn_dc_pool_cq(side.pool), done, POLLED);
 	unsigned ended = 0;
 
 	for (int k = 0; k < got; k++)

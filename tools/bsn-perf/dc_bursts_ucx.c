@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bursts by UCX's dc_mlx5. libuct is not linked: it would hook signals and parse its environment in every run. Its
- * structures, and what is inline, come from its headers, its functions by name.
+ * Bursts by UCX's dc_mlx5. libuct is not linked: it would hook signals and parse its environment in
+ * every run. Its structures, and what is inline, come from its headers, its functions by name.
  */
 #include "dc_bursts.h"
 
@@ -55,7 +55,7 @@ static struct {
 	uct_rkey_bundle_t rkey;
 } u;
 
-/* -- opening ------------------------------------------------------------------------------------- */
+/* -- opening ----------------------------------------------------------------------------------- */
 
 /* dlsym() gives an object pointer: C11 leaves it to POSIX that a function's is as long. */
 static bool find(void *library, const char *name, void *function)
@@ -220,7 +220,7 @@ static const char *open_all(const char *device)
 	return register_memory() ? NULL : "libuct registers no memory";
 }
 
-/* -- playing ------------------------------------------------------------------------------------- */
+/* -- playing ----------------------------------------------------------------------------------- */
 
 static const char *open_side(const char *device, const struct dc_plan *plan)
 {

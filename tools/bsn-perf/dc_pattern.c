@@ -23,7 +23,7 @@ struct dc_draws {
 	uint32_t *set;        /* of "moving" */
 };
 
-/* -- dice ---------------------------------------------------------------------------------------- */
+/* -- dice -------------------------------------------------------------------------------------- */
 
 /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
 static uint64_t roll(struct dc_draws *d)
@@ -64,7 +64,7 @@ static uint32_t by_zipf(struct dc_draws *d)
 	return low;
 }
 
-/* -- draws --------------------------------------------------------------------------------------- */
+/* -- draws ------------------------------------------------------------------------------------- */
 
 static bool has_shares(const struct dc_crowd *of)
 {
@@ -140,13 +140,14 @@ uint32_t dc_draw(struct dc_draws *d)
 	return d->last = draw_one(d, d->drawn++);
 }
 
-/* -- the optimum --------------------------------------------------------------------------------- */
+/* -- the optimum ------------------------------------------------------------------------------- */
 
-#define NEVER UINT32_MAX
+#define NEVER   UINT32_MAX
 #define NOWHERE UINT32_MAX
 
 /* Of each request, the next one to its peer. @seen: of each peer, its last request so far */
-static int find_returns(const struct dc_crowd *crowd, uint32_t count, uint32_t *later, uint32_t *seen)
+static int find_returns(const struct dc_crowd *crowd, uint32_t count, uint32_t *later,
+			uint32_t *seen)
 {
 	struct dc_draws *draws = dc_draws_begin(crowd);
 
@@ -167,7 +168,9 @@ struct slot {
 	uint32_t back, peer; /* the request with which the peer comes back */
 };
 
-/* The slots as a heap: whoever comes back last is the first. @place: of each peer that has a slot */
+/*
+ * The slots as a heap: whoever comes back last is the first. @place: of each peer that has a slot
+ */
 struct heap {
 	struct slot *slots;
 	uint32_t *place;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Patterns of requests to many peers that share few initiators, and what the best choice would cost. */
+/*
+ * Patterns of requests to many peers that share few initiators, and what the best choice would
+ * cost.
+ */
 #ifndef DC_PATTERN_H
 #define DC_PATTERN_H
 
@@ -36,7 +39,10 @@ struct dc_crowd {
 	uint32_t listed_count;
 };
 
-/* Draws one peer after the other: the same ones each time it begins. Nothing is kept of what was drawn. */
+/*
+ * Draws one peer after the other: the same ones each time it begins. Nothing is kept of what was
+ * drawn.
+ */
 struct dc_draws;
 
 /* NULL: no memory. */
@@ -45,8 +51,8 @@ uint32_t dc_draw(struct dc_draws *draws);
 void dc_draws_end(struct dc_draws *draws);
 
 /**
- * dc_optimum - connections of a pool that knows all requests beforehand and is never busy: where no slot is free,
- * the peer that comes back last makes room (Belady)
+ * dc_optimum - connections of a pool that knows all requests beforehand and is never busy: where no
+ * slot is free, the peer that comes back last makes room (Belady)
  *
  * It draws all requests twice, and takes 4 bytes of memory for each.
  * Return: their number, or UINT64_MAX without memory.

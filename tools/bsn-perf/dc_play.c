@@ -13,6 +13,12 @@ enum { POLLED = 16, STUCK_S = 30, EMPTY_REGIONS = 1000 };
 
 #define NOBODY UINT32_MAX
 
+const char *const dc_policy_names[DC_POLICY_COUNT] = {
+#define DC_POLICY_NAME(name) #name,
+	DC_POLICIES(DC_POLICY_NAME)
+#undef DC_POLICY_NAME
+};
+
 /* A request that is outstanding, or waits until its peer may post. */
 struct request {
 	uint64_t begun_ns;
@@ -22,8 +28,6 @@ struct request {
 };
 
 struct peer {
-	struct bsn_ep *ep;
-	struct bsn_remote remote;
 	uint32_t first, last; /* of its requests that wait; NOBODY */
 	uint64_t since_ns;    /* it stands in line; 0: it does not */
 	uint32_t ended_before;
@@ -44,7 +48,8 @@ struct run {
 	struct histogram waited, took, overtaken; /* ns, ns, requests that were done meanwhile */
 };
 
-static __attribute__((format(printf, 3, 4))) int say(struct run *r, int err, const char *format, ...)
+static __attribute__((format(printf, 3, 4))) int say(struct run *r, int err, const char *format,
+						     ...)
 {
 	va_list args;
 
@@ -71,16 +76,15 @@ static void mark(const struct run *r, enum dc_counted what)
 		r->plan->meter->mark();
 }
 
-/* -- posting ------------------------------------------------------------------------------------- */
+/* -- posting ----------------------------------------------------------------------------------- */
 
-static int post(struct run *r, struct peer *peer, uint32_t which)
+static int post(struct run *r, const struct peer *peer, uint32_t which)
 {
 	int err;
 
 	r->figures->posts++;
 	mark(r, DC_COUNT_POSTS);
-	err = bsn_write(peer->ep, &r->stage->local, &peer->remote, which,
-			BSN_F_SIGNALED | BSN_F_RING);
+	err = r->stage->post(r->stage->arg, (uint32_t)(peer - r->peers), which);
 	mark(r, DC_COUNT_POSTS);
 	return err;
 }
@@ -148,7 +152,7 @@ static int go_on(struct run *r, struct peer *peer)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* -- polling ------------------------------------------------------------------------------------- */
+/* -- polling ----------------------------------------------------------------------------------- */
 
 static int end_one(struct run *r, const struct bsn_completion *c)
 {
@@ -227,12 +231,13 @@ static int play_counted(struct run *r)
 	r->plan->meter->begin();
 	count_nothing(r);
 	err = play(r);
-	r->plan->meter->dump("regions", (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
+	r->plan->meter->dump("regions",
+			     (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
 	r->plan->meter->end();
 	return err;
 }
 
-/* -- what came of it ----------------------------------------------------------------------------- */
+/* -- what came of it --------------------------------------------------------------------------- */
 
 static double fairness_of(const struct run *r)
 {
@@ -288,6 +293,7 @@ static int measure(struct run *r)
 static int make(struct run *r)
 {
 	const uint32_t window = r->plan->window, peers = r->plan->crowd.peers;
+	int err;
 
 	r->draws = dc_draws_begin(&r->plan->crowd);
 	r->requests = calloc(window, sizeof(*r->requests));
@@ -303,9 +309,9 @@ static int make(struct run *r)
 		struct peer *peer = &r->peers[p];
 
 		peer->first = NOBODY;
-		peer->ep = r->stage->peer(r->stage->arg, p, peer, &peer->remote);
-		if (!peer->ep)
-			return say_refused(r, "a peer", -ENOMEM);
+		err = r->stage->peer(r->stage->arg, p, peer);
+		if (err)
+			return say_refused(r, "a peer", err);
 	}
 	return 0;
 }

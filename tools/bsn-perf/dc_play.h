@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program that bsn-perf dc plays: a window of requests, of which each goes to the peer that the pattern draws.
- * It knows a pool's peers and its polls, not whether they are on a device or on a model of time.
+ * The program that bsn-perf dc plays: a window of requests, of which each goes to the peer that the
+ * pattern draws. It knows a pool's peers and its polls, not whether they are on a device or on a
+ * model of time.
  */
 #ifndef DC_PLAY_H
 #define DC_PLAY_H
@@ -11,10 +12,28 @@
 #include "bsn_dc.h"
 #include "dc_pattern.h"
 
+/*
+ * How initiators are chosen: the pool's own policies (enum bsn_dc_policy), and UCX's, which only
+ * the model has.
+ */
+#define DC_POLICIES(X) X(lru) X(hashed) X(dcs) X(dcs_quota)
+
+enum dc_policy {
+#define DC_POLICY(name) DC_POLICY_##name,
+	DC_POLICIES(DC_POLICY)
+#undef DC_POLICY
+		DC_POLICY_COUNT
+};
+
+extern const char *const dc_policy_names[DC_POLICY_COUNT];
+
 /* Whose instructions are counted, where this runs under callgrind. */
 enum dc_counted { DC_COUNT_NOTHING, DC_COUNT_POSTS, DC_COUNT_POLLS };
 
-/* Who counts: from @begin on nothing is, until @mark, and up to the next one; @dump tells what was, so far. */
+/*
+ * Who counts: from @begin on nothing is, until @mark, and up to the next one; @dump tells what was,
+ * so far.
+ */
 struct dc_meter {
 	void (*begin)(void);
 	void (*mark)(void);
@@ -41,13 +60,13 @@ struct dc_plan {
 /**
  * struct dc_figures - what came of it
  * @connects: of each operation
- * @fairness: Jain's index of how long the peers' requests took on average, in requests that were done meanwhile,
- *	whoever's; 1: all alike
+ * @fairness: Jain's index of how long the peers' requests took on average, in requests that were
+ *	done meanwhile, whoever's; 1: all alike
  * @wait_p99_operations, @wait_max_operations: that others got done meanwhile
  * @post_instructions, @poll_instructions: < 0: not counted
  * @posts, @polls: how many there were
- * @taken_early: connections to another target while a request to the one before was outstanding: never; known of
- *	the model alone
+ * @taken_early: connections to another target while a request to the one before was outstanding:
+ *	never; known of the model alone
  * @device_counts: @connects are the device's, not what the pool bound
  * @why_not: what was refused, or went wrong
  */
@@ -65,21 +84,21 @@ struct dc_figures {
 
 /**
  * struct dc_stage - a pool, and what it runs on
- * @peer: the endpoint of a peer, whose completions have @user, and where requests to it go; NULL: it cannot be had, and
- *	bsn_error_text() says why
+ * @peer: makes a peer, whose completions have @user: 0 or a negative errno, and bsn_error_text()
+ *	may say why
+ * @post: a signaled WRITE to it, of plan->bytes: 0, -EAGAIN: it waits, or a negative errno
  * @step: what the device does by itself in a while; NULL: it does that anyway
  * @connects: that it has made so far; -1: nobody knows
- * @local: of each request
  */
 struct dc_stage {
 	void *arg;
-	struct bsn_ep *(*peer)(void *arg, uint32_t number, void *user, struct bsn_remote *remote);
+	int (*peer)(void *arg, uint32_t number, void *user);
+	int (*post)(void *arg, uint32_t number, uint64_t id);
 	void (*step)(void *arg);
 	int (*poll)(void *arg, struct bsn_completion *c, int n);
 	uint64_t (*now_ns)(void *arg);
 	int64_t (*connects)(void *arg);
 	void (*counters)(void *arg, struct dc_figures *figures);
-	struct bsn_sge local;
 };
 
 /* Plays the plan: 0; or -EIO, -ETIMEDOUT or -ENOMEM, with why_not. */

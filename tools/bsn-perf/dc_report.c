@@ -44,19 +44,19 @@ static void print_result(FILE *to, const struct dc_report *report, const struct 
 	const struct dc_figures *figures = result->figures;
 	bool is_counted = false;
 
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		is_counted |= figures[p].is_there && figures[p].post_instructions >= 0;
 	print_head(to, report, &result->plan);
 	fprintf(to, "%-10s %9s %8s %8s %8s %8s %8s %8s", "policy", "op/s", "connects", "waits",
 		"p50 us", "p99 us", "max us", "fairness");
 	fprintf(to, is_counted ? " %8s %8s\n" : "\n", "post", "poll");
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (figures[p].is_wanted)
-			print_one(to, bsn_dc_policy_name(p), &figures[p]);
+			print_one(to, dc_policy_names[p], &figures[p]);
 	fprintf(to, "%-10s %9s %8.3f\n", "optimum", "", result->optimum);
 	if (result->hit_instructions >= 0)
-		fprintf(to, "a hit posts in %.1f instructions, a miss in %.1f\n", result->hit_instructions,
-			result->miss_instructions);
+		fprintf(to, "a hit posts in %.1f instructions, a miss in %.1f\n",
+			result->hit_instructions, result->miss_instructions);
 	fputc('\n', to);
 }
 
@@ -69,8 +69,8 @@ static void print_bursts_of(FILE *to, const struct dc_side *side, const struct d
 	for (int way = 0; way < DC_WAYS; way++) {
 		const double *each = bursts->instructions[way];
 
-		fprintf(to, "%-10s %-18s %8.1f %8.1f %8.1f\n", side->name, side->ways[way], each[DC_PART_HIT],
-			each[DC_PART_MISS], each[DC_PART_POLL]);
+		fprintf(to, "%-10s %-18s %8.1f %8.1f %8.1f\n", side->name, side->ways[way],
+			each[DC_PART_HIT], each[DC_PART_MISS], each[DC_PART_POLL]);
 	}
 }
 
@@ -78,7 +78,9 @@ static void print_bursts(FILE *to, const struct dc_report *report)
 {
 	if (!report->has_bursts)
 		return;
-	fprintf(to, "\nbursts of %d to %d peers in turn, %u bytes, inline %d; instructions of a request:\n",
+	fprintf(to,
+		"\nbursts of %d to %d peers in turn, %u bytes, inline %d; instructions of a "
+		"request:\n",
 		DC_BURST, DC_PEERS, report->results[0].plan.bytes, DC_INLINE_BYTES);
 	fprintf(to, "%-10s %-18s %8s %8s %8s\n", "", "", "hit", "miss", "poll");
 	for (int side = 0; side < DC_SIDES; side++)
@@ -90,7 +92,7 @@ static void print_text(FILE *to, const struct dc_report *report)
 	bool is_counted = false, by_pool = false;
 
 	for (unsigned i = 0; i < report->count; i++) {
-		for (unsigned p = 0; p < DC_POLICIES_MAX; p++) {
+		for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
 			const struct dc_figures *f = &report->results[i].figures[p];
 
 			is_counted |= f->is_there && f->post_instructions >= 0;
@@ -150,7 +152,8 @@ static void add_number(struct json_object *to, const char *name, uint64_t number
 	json_object_object_add(to, name, json_object_new_int64((int64_t)number));
 }
 
-static void add_result(struct json_object *to, const struct dc_report *report, const struct dc_result *result)
+static void add_result(struct json_object *to, const struct dc_report *report,
+		       const struct dc_result *result)
 {
 	const struct dc_plan *plan = &result->plan;
 	struct json_object *policies = json_object_new_array();
@@ -166,15 +169,18 @@ static void add_result(struct json_object *to, const struct dc_report *report, c
 	add_number(to, "window", plan->window);
 	add_number(to, "operations", plan->operations);
 	add_number(to, "bytes", plan->bytes);
-	json_object_object_add(to, "optimum_per_operation", json_object_new_double(result->optimum));
+	json_object_object_add(to, "optimum_per_operation",
+			       json_object_new_double(result->optimum));
 	if (result->hit_instructions >= 0) {
-		json_object_object_add(to, "hit_instructions", json_figure(result->hit_instructions));
-		json_object_object_add(to, "miss_instructions", json_figure(result->miss_instructions));
+		json_object_object_add(to, "hit_instructions",
+				       json_figure(result->hit_instructions));
+		json_object_object_add(to, "miss_instructions",
+				       json_figure(result->miss_instructions));
 	}
-	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (result->figures[p].is_wanted)
-			json_object_array_add(policies, to_json(bsn_dc_policy_name(p),
-								&result->figures[p]));
+			json_object_array_add(policies,
+					      to_json(dc_policy_names[p], &result->figures[p]));
 	json_object_object_add(to, "policies", policies);
 }
 
@@ -189,7 +195,8 @@ static struct json_object *times_to_json(const struct dc_times *times)
 	return o;
 }
 
-static struct json_object *bursts_to_json(const struct dc_side *side, const struct dc_bursts *bursts)
+static struct json_object *bursts_to_json(const struct dc_side *side,
+					  const struct dc_bursts *bursts)
 {
 	struct json_object *all = json_object_new_object();
 
@@ -249,7 +256,7 @@ void dc_print(FILE *to, bool as_json, const struct dc_report *report)
 	(as_json ? print_json : print_text)(to, report);
 }
 
-/* -- pictures ------------------------------------------------------------------------------------ */
+/* -- pictures ---------------------------------------------------------------------------------- */
 
 static void draw_connects(struct drawing *drawing, const struct dc_report *report)
 {
@@ -257,15 +264,16 @@ static void draw_connects(struct drawing *drawing, const struct dc_report *repor
 
 	drawing->y_name = "connections";
 	for (unsigned i = 0; i < report->count; i++)
-		drawing_add(drawing, line, report->results[i].plan.crowd.peers, report->results[i].optimum);
+		drawing_add(drawing, line, report->results[i].plan.crowd.peers,
+			    report->results[i].optimum);
 	drawing->names[line++] = "optimum";
-	for (unsigned p = 0; p < DC_POLICIES_MAX && line < DRAWING_LINES; p++) {
+	for (unsigned p = 0; p < DC_POLICY_COUNT && line < DRAWING_LINES; p++) {
 		if (!report->results[0].figures[p].is_there)
 			continue;
 		for (unsigned i = 0; i < report->count; i++)
 			drawing_add(drawing, line, report->results[i].plan.crowd.peers,
 				    report->results[i].figures[p].connects);
-		drawing->names[line++] = bsn_dc_policy_name(p);
+		drawing->names[line++] = dc_policy_names[p];
 	}
 }
 
@@ -295,8 +303,8 @@ int dc_draw_report(const struct dc_report *report, FILE *to, const char *path)
 		return complain("no memory");
 	}
 	snprintf(title, sizeof(title), "%s over peers, %u x %u DCIs, window %u, %s",
-		 is_counted ? "Instructions of a post" : "Connections of an operation", plan->initiators,
-		 plan->streams, is_counted ? 1 : plan->window,
+		 is_counted ? "Instructions of a post" : "Connections of an operation",
+		 plan->initiators, plan->streams, is_counted ? 1 : plan->window,
 		 is_counted ? "hits and misses" : report->pattern);
 	drawing->title = title;
 	drawing->x_is = DRAWING_NUMBERS;

@@ -39,7 +39,7 @@ static void accept_all(struct worker *workers)
 static void complete(struct bsn_dc_pool *pool, struct worker *workers, unsigned *outstanding)
 {
 	struct bsn_completion done[16];
-	const int n = bsn_dc_poll(pool, done, 16);
+	const int n = bsn_poll(bsn_dc_pool_cq(pool), done, 16);
 
 	accept_all(workers);
 	if (n < 0) {

@@ -77,7 +77,7 @@ static int meet(struct rank *r)
 static int poll(struct rank *r)
 {
 	struct bsn_completion done[16];
-	const int n = bsn_dc_poll(r->pool, done, 16);
+	const int n = bsn_poll(bsn_dc_pool_cq(r->pool), done, 16);
 	int ended = 0;
 
 	if (n < 0)

@@ -74,7 +74,7 @@ static void work(struct bsn_device *dev, int peer, struct bsn_mr *mem)
 static unsigned complete(struct bsn_dc_pool *pool)
 {
 	struct bsn_completion done[16];
-	const int n = bsn_dc_poll(pool, done, 16);
+	const int n = bsn_poll(bsn_dc_pool_cq(pool), done, 16);
 	unsigned requests = 0;
 
 	for (int i = 0; i < n; i++) {

@@ -2,8 +2,23 @@
 #include "command.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "text/text.h"
+
+void complain(const char *format, ...)
+{
+	char line[2048];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	text_clean(line);
+	fprintf(stderr, "%s\n", line);
+}
 
 int command_finish(int status)
 {
@@ -11,6 +26,6 @@ int command_finish(int status)
 		return status;
 	if (errno == EPIPE)
 		return status;
-	fprintf(stderr, "wqe-dump: standard output: %s\n", strerror(errno));
+	complain("wqe-dump: standard output: %s", strerror(errno));
 	return WQE_DUMP_FAILED;
 }

@@ -10,6 +10,9 @@ enum {
 	WQE_DUMP_FAILED = 2,  /* wrong usage, or the input or output failed */
 };
 
+/** complain() - a line on standard error; names and arguments in it may have any bytes */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /**
  * command_finish() - the exit status after everything was printed
  * @status: so far

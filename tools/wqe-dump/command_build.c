@@ -106,10 +106,9 @@ struct step {
 static struct step steps[STEPS_MAX];
 static unsigned step_count;
 
-static int complain(const char *text, const char *argument)
+static int refuse(const char *text, const char *argument)
 {
-	fprintf(stderr, "wqe-dump build: %s%s%s\n", argument ? argument : "", argument ? ": " : "",
-		text);
+	complain("wqe-dump build: %s%s%s", argument ? argument : "", argument ? ": " : "", text);
 	return -EINVAL;
 }
 
@@ -135,9 +134,9 @@ static int read_hex(const char *text, uint8_t bytes[BUILD_MAX_BYTES])
 			continue;
 		}
 		if (!isxdigit((unsigned char)at[0]) || !isxdigit((unsigned char)at[1]))
-			return complain("bytes are pairs of hexadecimal digits", text);
+			return refuse("bytes are pairs of hexadecimal digits", text);
 		if (count == BUILD_MAX_BYTES)
-			return complain("more bytes than a WQE has", NULL);
+			return refuse("more bytes than a WQE has", NULL);
 		bytes[count++] = (uint8_t)strtoul((char[]){ at[0], at[1], '\0' }, NULL, 16);
 		at += 2;
 	}
@@ -168,9 +167,9 @@ static int add_sge(struct build *b, const char *text)
 		errno = 0;
 		numbers[i] = strtoull(at, &end, 0);
 		if (!isdigit((unsigned char)*at) || errno || *end != (i < 2 ? ':' : '\0'))
-			return complain("a data segment is ADDR:LEN:KEY, as in 0x7f0000001000:"
-					"4096:0x1aff",
-					text);
+			return refuse("a data segment is ADDR:LEN:KEY, as in 0x7f0000001000:"
+				      "4096:0x1aff",
+				      text);
 		at = end + 1;
 	}
 	return build_pointer(b, numbers[0], numbers[1], numbers[2]);
@@ -182,7 +181,7 @@ static int set_gid(struct build *b, const char *text)
 	int err;
 
 	if (inet_pton(AF_INET6, text, gid) != 1)
-		return complain("a GID is written as an IPv6 address", text);
+		return refuse("a GID is written as an IPv6 address", text);
 	err = build_set_number(b, "rgid_hi", bsn_load_be64(gid));
 	return err ? err : build_set_number(b, "rgid_lo", bsn_load_be64(gid + 8));
 }
@@ -196,7 +195,7 @@ static int set_field(struct build *b, const char *text, size_t len)
 	snprintf(field, sizeof(field), "%.*s", (int)len, text);
 	equals = strchr(field, '=');
 	if (!equals || len >= sizeof(field))
-		return complain("is not FIELD=VALUE; --fields lists the fields", field);
+		return refuse("is not FIELD=VALUE; --fields lists the fields", field);
 	*equals = '\0';
 	return build_set(b, field, equals + 1);
 }
@@ -245,7 +244,7 @@ static int read_transport(enum bsn_transport *transport)
 			*transport = (enum bsn_transport)i;
 			return 0;
 		}
-	return complain("--transport is one of: rc uc ud dc xrc eth ipoib", options.transport);
+	return refuse("--transport is one of: rc uc ud dc xrc eth ipoib", options.transport);
 }
 
 /* The last dword of the control segment means something else for each operation. */
@@ -262,16 +261,16 @@ static int check_imm(const struct build *b)
 
 	for (size_t i = 0; b->op && i < COUNT(uses); i++)
 		if (is_given(uses[i].action) && b->op->imm != uses[i].use) {
-			fprintf(stderr, "wqe-dump build: %s has no %s: see --list%s\n", b->name,
-				uses[i].option,
-				uses[i].use == BSN_IMM_IMMEDIATE ? ", where those with an "
-								   "immediate end in _IMM"
-								 : "");
+			complain("wqe-dump build: %s has no %s: see --list%s", b->name,
+				 uses[i].option,
+				 uses[i].use == BSN_IMM_IMMEDIATE ? ", where those with an "
+								    "immediate end in _IMM"
+								  : "");
 			return -EINVAL;
 		}
 	if (b->op && b->op->has_raddr && !(is_given(ACTION_RADDR) && is_given(ACTION_RKEY)) &&
 	    !options.force) {
-		fprintf(stderr, "wqe-dump build: %s needs --raddr and --rkey\n", b->name);
+		complain("wqe-dump build: %s needs --raddr and --rkey", b->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -286,12 +285,12 @@ static int begin(struct build *b, const char *operation)
 		if (steps[i].action == ACTION_OPMOD)
 			attr.opmod = (uint32_t)strtoul(steps[i].argument, NULL, 0);
 	if (!err && options.size_bytes != 4 && options.size_bytes != 8)
-		err = complain("--size is 4 or 8", NULL);
+		err = refuse("--size is 4 or 8", NULL);
 	if (!err && strcasestr(operation, "masked"))
 		attr.opmod = BSN_OPMOD_MASKED(options.size_bytes);
 	if (err)
 		return err;
-	return build_begin(b, &attr) ? complain(b->why, NULL) : 0;
+	return build_begin(b, &attr) ? refuse(b->why, NULL) : 0;
 }
 
 static int build(struct build *b, const char *operation)
@@ -304,10 +303,10 @@ static int build(struct build *b, const char *operation)
 		b->why[0] = '\0';
 		err = take_step(b, &steps[i]);
 		if (err && b->why[0])
-			complain(b->why, NULL);
+			refuse(b->why, NULL);
 	}
 	if (!err && build_end(b, options.force))
-		err = complain(b->why, NULL);
+		err = refuse(b->why, NULL);
 	return err;
 }
 
@@ -365,9 +364,9 @@ static int run(const char **words)
 		return WQE_DUMP_FOUND;
 	}
 	if (!words || !words[0] || words[1]) {
-		complain("name one operation, as in: build write --raddr 0x1000 --rkey 0x2000 "
-			 "--sge 0x3000:8:0x4000; --list has them all",
-			 NULL);
+		refuse("name one operation, as in: build write --raddr 0x1000 --rkey 0x2000 "
+		       "--sge 0x3000:8:0x4000; --list has them all",
+		       NULL);
 		return WQE_DUMP_FAILED;
 	}
 	if (options.fields) {
@@ -393,7 +392,7 @@ static int read_steps(poptContext context)
 		char *argument = poptGetOptArg(context);
 		if (step_count == STEPS_MAX) {
 			free(argument);
-			complain("too many options", NULL);
+			refuse("too many options", NULL);
 			return 0;
 		}
 		steps[step_count++] = (struct step){ (enum action)got, argument };
@@ -413,7 +412,7 @@ int command_build(int argc, const char **argv)
 	if (got == -1)
 		status = command_finish(run(poptGetArgs(context)));
 	else if (got)
-		complain(poptStrerror(got), poptBadOption(context, POPT_BADOPTION_NOALIAS));
+		refuse(poptStrerror(got), poptBadOption(context, POPT_BADOPTION_NOALIAS));
 	for (unsigned i = 0; i < step_count; i++)
 		free(steps[i].argument);
 	free(options.transport);

@@ -34,8 +34,7 @@ static int read_side(enum record_side *side)
 	for (*side = SIDE_REQUESTER; *side <= SIDE_RESPONDER; (*side)++)
 		if (!strcmp(options.side, record_side_name(*side)))
 			return 0;
-	fprintf(stderr, "wqe-dump explain: --side %s is neither requester nor responder\n",
-		options.side);
+	complain("wqe-dump explain: --side %s is neither requester nor responder", options.side);
 	return -1;
 }
 
@@ -113,9 +112,9 @@ static int print_readings(struct readings *readings, enum record_side side)
 	struct explanation explanations[READINGS_MAX];
 
 	if (!readings->count) {
-		fprintf(stderr, "wqe-dump explain: no error has this name, or its numbers "
-				"contradict each other; give numbers, or names of syndromes and "
-				"of verbs statuses; wqe-dump itself reads the lines of a log\n");
+		complain("wqe-dump explain: no error has this name, or its numbers contradict each "
+			 "other; give numbers, or names of syndromes and of verbs statuses; "
+			 "wqe-dump itself reads the lines of a log");
 		return WQE_DUMP_NOTHING;
 	}
 	for (unsigned i = 0; i < readings->count; i++) {
@@ -138,9 +137,9 @@ static int answer(const char **words)
 	while (words && words[count])
 		count++;
 	if (!count || (options.decimal && options.hex)) {
-		fprintf(stderr, "wqe-dump explain: %s\n",
-			count ? "--decimal and --hex exclude each other"
-			      : "say what: a number, words, or both, as in: explain 0x81");
+		complain("wqe-dump explain: %s",
+			 count ? "--decimal and --hex exclude each other"
+			       : "say what: a number, words, or both, as in: explain 0x81");
 		return WQE_DUMP_FAILED;
 	}
 	if (read_side(&side))
@@ -159,8 +158,8 @@ int command_explain(int argc, const char **argv)
 	poptSetOtherOptionHelp(context, "[OPTION...] NUMBER|WORD...");
 	got = poptGetNextOpt(context);
 	if (got < -1) {
-		fprintf(stderr, "wqe-dump explain: %s: %s\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
+		complain("wqe-dump explain: %s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
+			 poptStrerror(got));
 		status = WQE_DUMP_FAILED;
 	} else {
 		status = command_finish(answer(poptGetArgs(context)));

@@ -14,22 +14,25 @@
 static struct {
 	long pid;
 	char *core, *qp;
-	int follow;
+	int trusts_core, follow;
 } options = { .pid = NO_PID };
 
 struct poptOption live_options[] = {
 	{ "pid", 'p', POPT_ARG_LONG, &options.pid, 0,
 	  "the queues of a running process that has BSN_REGISTRY=1", "PID" },
 	{ "core", 'c', POPT_ARG_STRING, &options.core, 0, "the queues of a core file", "FILE" },
+	{ "trust-core", 0, POPT_ARG_NONE, &options.trusts_core, 0,
+	  "read any file that the core names, even if it may be another one by now", NULL },
 	{ "qp", 0, POPT_ARG_STRING, &options.qp, 0, "only the queues of this QP", "QPN" },
-	{ "follow", 0, POPT_ARG_NONE, &options.follow, 0,
-	  "show what comes until the process ends", NULL },
+	{ "follow", 0, POPT_ARG_NONE, &options.follow, 0, "show what comes until the process ends",
+	  NULL },
 	POPT_TABLEEND
 };
 
 bool live_is_meant(void)
 {
-	return options.pid != NO_PID || options.core || options.qp || options.follow;
+	return options.pid != NO_PID || options.core || options.trusts_core || options.qp ||
+	       options.follow;
 }
 
 /* What is wrong with the options; NULL: nothing. */
@@ -43,6 +46,8 @@ static const char *find_fault(const char **paths)
 		return "--qp and --follow are for a process or a core file: --pid, --core";
 	if (has_pid && options.core)
 		return "either --pid or --core, not both";
+	if (options.trusts_core && !options.core)
+		return "--trust-core is for a core file: --core";
 	if (options.follow && options.core)
 		return "--follow is for a process: --pid";
 	if (paths)
@@ -66,6 +71,7 @@ int command_live(const char **paths, struct tell *tell)
 {
 	struct live_attr attr = { .pid = options.pid,
 				  .core = options.core,
+				  .trusts_core = options.trusts_core,
 				  .follows = options.follow };
 	const char *fault = find_fault(paths);
 	int status = WQE_DUMP_FAILED;
@@ -73,7 +79,7 @@ int command_live(const char **paths, struct tell *tell)
 	if (!fault && !read_qp(&attr.qp))
 		fault = "--qp is a number of 24 bits";
 	if (fault)
-		fprintf(stderr, "wqe-dump: %s\n", fault);
+		complain("wqe-dump: %s", fault);
 	else
 		status = live_run(&attr, tell);
 	free(options.core);

@@ -62,6 +62,9 @@ static const char *const raw_names[] = {
 
 static int read_format(struct scan_attr *attr)
 {
+	char names[FORMS_MAX * 16];
+	size_t len = 0;
+
 	if (!options.format)
 		return 0;
 	for (unsigned i = RAW_CQE; i < sizeof(raw_names) / sizeof(raw_names[0]); i++)
@@ -72,12 +75,10 @@ static int read_format(struct scan_attr *attr)
 	attr->only = form_find(options.format);
 	if (attr->only)
 		return 0;
-	fprintf(stderr,
-		"wqe-dump: --format %s is none of: cqe cqe128 wqe recv recv-srq recv-signed",
-		options.format);
 	for (const struct form *const *form = forms; *form; form++)
-		fprintf(stderr, " %s", (*form)->name);
-	fputc('\n', stderr);
+		len += (size_t)snprintf(names + len, sizeof(names) - len, " %s", (*form)->name);
+	complain("wqe-dump: --format %s is none of: cqe cqe128 wqe recv recv-srq recv-signed%s",
+		 options.format, names);
 	return -EINVAL;
 }
 
@@ -90,8 +91,8 @@ static int read_transport(struct scan_attr *attr)
 			attr->bytes.transport = KNOWN(i);
 			return 0;
 		}
-	fprintf(stderr, "wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib\n",
-		options.transport);
+	complain("wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib",
+		 options.transport);
 	return -EINVAL;
 }
 
@@ -99,8 +100,8 @@ static int read_stride(struct scan_attr *attr)
 {
 	if (options.stride < 0 || options.stride % BSN_DATA_SIZE ||
 	    options.stride > (int)(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE) {
-		fprintf(stderr, "wqe-dump: --stride %d is no multiple of %d up to %d\n",
-			options.stride, BSN_DATA_SIZE, (BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
+		complain("wqe-dump: --stride %d is no multiple of %d up to %d", options.stride,
+			 BSN_DATA_SIZE, (BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
 		return -EINVAL;
 	}
 	attr->bytes.stride_bytes = (size_t)options.stride;
@@ -134,9 +135,7 @@ static int read_compressed(struct scan_attr *attr)
 
 	while (rest && (word = strtok_r(rest, ",", &rest)))
 		if (read_compression(&attr->bytes.compression, word)) {
-			fprintf(stderr,
-				"wqe-dump: --compressed %s is none of: " COMPRESSED_WORDS "\n",
-				word);
+			complain("wqe-dump: --compressed %s is none of: " COMPRESSED_WORDS, word);
 			return -EINVAL;
 		}
 	return 0;
@@ -154,7 +153,7 @@ static int scan_file(struct scan *scan, const char *path)
 		input_close(&input);
 	}
 	if (err)
-		fprintf(stderr, "wqe-dump: %s: %s\n", path, strerror(-err));
+		complain("wqe-dump: %s: %s", path, strerror(-err));
 	return err;
 }
 
@@ -166,13 +165,13 @@ static int tell_count(const struct tell *tell, int err)
 	if (tell->count)
 		return WQE_DUMP_FOUND;
 	if (!tell->unread || options.json)
-		fprintf(stderr, "wqe-dump: nothing found: no CQE, no WQE, no error\n");
+		complain("wqe-dump: nothing found: no CQE, no WQE, no error");
 	return WQE_DUMP_NOTHING;
 }
 
 static int say_no_memory(void)
 {
-	fprintf(stderr, "wqe-dump: out of memory\n");
+	complain("wqe-dump: out of memory");
 	return WQE_DUMP_FAILED;
 }
 
@@ -239,8 +238,8 @@ int main(int argc, char **argv)
 					"       wqe-dump build OPERATION [OPTION...]");
 	got = poptGetNextOpt(context);
 	if (got < -1) {
-		fprintf(stderr, "wqe-dump: %s: %s\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
+		complain("wqe-dump: %s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
+			 poptStrerror(got));
 		status = WQE_DUMP_FAILED;
 	} else {
 		status = run(poptGetArgs(context));

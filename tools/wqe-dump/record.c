@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "text/text.h"
+
 const char *record_kind_name(enum record_kind kind)
 {
 #define KIND_NAME(NAME, name) [RECORD_##NAME] = #name,
@@ -67,13 +69,13 @@ void record_add_number(struct record *record, const char *name, uint64_t value)
 		field->value = value;
 }
 
-/* Copies into `size` bytes; characters that terminals or JSON do not take become dots. */
+/* Copies into `size` bytes what of it is printable. */
 static size_t copy_text(char *to, size_t size, const char *text, size_t len)
 {
 	size_t n = 0;
 
 	for (; n < len && n < size - 1; n++)
-		to[n] = text[n] >= ' ' && text[n] < 0x7f ? text[n] : '.';
+		to[n] = text_printable(text[n]);
 	to[n] = '\0';
 	return n + 1;
 }

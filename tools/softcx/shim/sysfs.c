@@ -363,7 +363,7 @@ static const struct told {
 	void (*print)(struct cx_hca *hca, FILE *file);
 } told[] = {
 	{ "softcx_bus", count_bus },
-	{ "softcx_dc", count_connections },
+	{ "dc_connects", count_connections },
 	{ "ports/1/state", tell_state },
 	{ "ports/1/phys_state", tell_phys_state },
 #define COUNTER_TOLD(name, doc) { "ports/1/hw_counters/" #name, tell_##name },

@@ -14,6 +14,7 @@
 
 #define FOLLOW_MS 100 /* between two looks */
 #define QPS_TOLD  8   /* QPs that are listed if the one asked for is not there */
+#define PARTS_MAX 64  /* queues of QPs of one number, of which each device has one */
 
 /* What is kept of a queue from one look to the next. */
 struct watched {
@@ -28,8 +29,12 @@ struct live {
 	struct tell *tell;
 	struct target target;
 	struct published_list list;
-	struct watched **watched;
-	size_t watched_count;
+	const struct bsn_registry_queue *parts[PARTS_MAX]; /* of the QP that is asked for */
+	unsigned part_count;
+	struct watched *
+		*watched; /* with --follow: those of the last look, by address, then new ones */
+	size_t watched_count, known_count;
+	size_t looked_count; /* of the last look */
 };
 
 static volatile sig_atomic_t is_interrupted;
@@ -270,6 +275,19 @@ static bool is_part_of(const struct bsn_registry_queue *q, const struct bsn_regi
 	       q->number == of->srqn;
 }
 
+static void find_parts(struct live *live)
+{
+	const struct number *qp = &live->attr->qp;
+
+	live->part_count = 0;
+	for (size_t i = 0; i < live->list.count && live->part_count < PARTS_MAX; i++) {
+		const struct bsn_registry_queue *q = &live->list.queues[i].queue;
+
+		if (qp->is_known && is_qp(q) && q->number == qp->value)
+			live->parts[live->part_count++] = q;
+	}
+}
+
 /* Whether a queue is shown: with --qp, the QP's own and those that it shares. */
 static bool is_wanted(const struct live *live, const struct bsn_registry_queue *q)
 {
@@ -279,39 +297,40 @@ static bool is_wanted(const struct live *live, const struct bsn_registry_queue *
 		return true;
 	if (is_qp(q))
 		return q->number == qp->value;
-	for (size_t i = 0; i < live->list.count; i++) {
-		const struct bsn_registry_queue *other = &live->list.queues[i].queue;
-
-		if (is_qp(other) && other->number == qp->value && is_part_of(q, other))
+	for (unsigned i = 0; i < live->part_count; i++)
+		if (is_part_of(q, live->parts[i]))
 			return true;
-	}
 	return false;
 }
 
-static bool is_same(const struct published *a, const struct published *b)
+static int compare_watched(const void *a, const void *b)
 {
-	return a->address == b->address && a->registry == b->registry &&
-	       a->queue.kind == b->queue.kind && a->queue.number == b->queue.number &&
-	       a->queue.ring == b->queue.ring;
+	const struct watched *const *one = a, *const *other = b;
+	const uint64_t address = (*one)->look.published.address;
+	const uint64_t others = (*other)->look.published.address;
+
+	return (address > others) - (address < others);
 }
 
-static struct watched *watch(struct live *live, const struct published *published)
+/* Finds what is kept of a queue, or keeps @fresh. */
+static struct watched *watch(struct live *live, const struct watched *fresh)
 {
-	struct watched **more, *watched;
+	struct watched **more, **found = NULL, *watched;
 
-	for (size_t i = 0; i < live->watched_count; i++)
-		if (is_same(&live->watched[i]->look.published, published)) {
-			live->watched[i]->look.published = *published;
-			return live->watched[i];
-		}
-	more = realloc(live->watched, (live->watched_count + 1) * sizeof(struct watched *));
+	if (live->known_count)
+		found = bsearch(&fresh, live->watched, live->known_count, sizeof(*found),
+				compare_watched);
+	if (found && published_is_same(&(*found)->look.published, &fresh->look.published)) {
+		(*found)->look.published = fresh->look.published;
+		return *found;
+	}
+	more = realloc(live->watched, (live->watched_count + 1) * sizeof(*more));
 	if (more)
 		live->watched = more;
-	watched = more ? calloc(1, sizeof(*watched)) : NULL;
+	watched = more ? malloc(sizeof(*watched)) : NULL;
 	if (!watched)
 		return NULL;
-	watched->look.target = &live->target;
-	watched->look.published = *published;
+	*watched = *fresh;
 	live->watched[live->watched_count++] = watched;
 	return watched;
 }
@@ -332,25 +351,41 @@ static void forget_the_gone(struct live *live)
 			free(watched);
 		}
 	}
-	live->watched_count = kept;
+	live->watched_count = live->known_count = kept;
+	if (kept)
+		qsort(live->watched, kept, sizeof(struct watched *), compare_watched);
+}
+
+/* Without --follow nothing is kept of a queue. */
+static int look_at_queue(struct live *live, const struct published *published)
+{
+	struct watched fresh = { .look = { .target = &live->target, .published = *published } };
+	struct watched *watched = live->attr->follows ? watch(live, &fresh) : &fresh;
+	int err;
+
+	if (!watched)
+		return target_fail(&live->target, ENOMEM, "out of memory");
+	watched->is_listed = true;
+	err = show_queue(live, watched);
+	look_rest(&watched->look);
+	if (watched == &fresh)
+		look_free(&watched->look);
+	return err;
 }
 
 static int look_around(struct live *live)
 {
-	int err = published_read(&live->target, &live->list);
+	int err;
 
-	for (size_t i = 0; i < live->list.count && !err; i++) {
-		const struct published *published = &live->list.queues[i];
-		struct watched *watched;
-
-		if (!is_wanted(live, &published->queue))
-			continue;
-		watched = watch(live, published);
-		if (!watched)
-			return target_fail(&live->target, ENOMEM, "out of memory");
-		watched->is_listed = true;
-		err = show_queue(live, watched);
-	}
+	target_begin(&live->target);
+	err = published_read(&live->target, &live->list);
+	live->looked_count = 0;
+	find_parts(live);
+	for (size_t i = 0; i < live->list.count && !err; i++)
+		if (is_wanted(live, &live->list.queues[i].queue)) {
+			live->looked_count++;
+			err = look_at_queue(live, &live->list.queues[i]);
+		}
 	forget_the_gone(live);
 	return err;
 }
@@ -380,29 +415,31 @@ static int follow(struct live *live)
 /* The QP is not in the list: says which QPs are. */
 static void tell_no_qp(const struct live *live)
 {
+	char others[QPS_TOLD * 16] = "";
 	unsigned told = 0;
+	int len = 0;
 
-	fprintf(stderr, "wqe-dump: %s lists no QP 0x%x", live->target.name, live->attr->qp.value);
 	for (size_t i = 0; i < live->list.count && told < QPS_TOLD; i++)
 		if (live->list.queues[i].queue.kind == BSN_REGISTRY_SEND)
-			fprintf(stderr, "%s0x%x", told++ ? ", " : ", but ",
-				live->list.queues[i].queue.number);
-	fputs(told == QPS_TOLD ? " ...\n" : "\n", stderr);
+			len += sprintf(others + len, "%s0x%x", told++ ? ", " : ", but ",
+				       live->list.queues[i].queue.number);
+	complain("wqe-dump: %s lists no QP 0x%x%s%s", live->target.name, live->attr->qp.value,
+		 others, told == QPS_TOLD ? " ..." : "");
 }
 
 static int tell_result(struct live *live, int err)
 {
 	if (err)
-		fprintf(stderr, "wqe-dump: %s\n", live->target.why);
+		complain("wqe-dump: %s", live->target.why);
 	else if (live->attr->follows && live->target.has_ended)
-		fprintf(stderr, "wqe-dump: %s has ended\n", live->target.name);
-	else if (live->attr->qp.is_known && !live->watched_count)
+		complain("wqe-dump: %s has ended", live->target.name);
+	else if (live->attr->qp.is_known && !live->looked_count)
 		tell_no_qp(live);
 	else if (!live->list.count)
-		fprintf(stderr, "wqe-dump: %s has no queues at present\n", live->target.name);
+		complain("wqe-dump: %s has no queues at present", live->target.name);
 	else if (!live->tell->count)
-		fprintf(stderr, "wqe-dump: nothing in the %zu queues of %s%s%s\n", live->watched_count,
-			live->target.name, *live->target.why ? "; " : "", live->target.why);
+		complain("wqe-dump: nothing in the %zu queues of %s%s%s", live->looked_count,
+			 live->target.name, *live->target.why ? "; " : "", live->target.why);
 	if (err && err != -ENODATA)
 		return WQE_DUMP_FAILED;
 	return live->tell->count ? WQE_DUMP_FOUND : WQE_DUMP_NOTHING;
@@ -419,7 +456,7 @@ static void clean_up(struct live *live)
 int live_run(const struct live_attr *attr, struct tell *tell)
 {
 	struct live live = { .attr = attr, .tell = tell };
-	int err = attr->core ? target_open_core(&live.target, attr->core)
+	int err = attr->core ? target_open_core(&live.target, attr->core, attr->trusts_core)
 			     : target_open_process(&live.target, attr->pid);
 	int status;
 

@@ -5,10 +5,15 @@
 
 #include "../tell/tell.h"
 
-/** struct live_attr - @pid or @core, and maybe one QP; @follows: until the process ends */
+/**
+ * struct live_attr - @pid or @core, and maybe one QP
+ * @trusts_core: see target_open_core()
+ * @follows: until the process ends
+ */
 struct live_attr {
 	long pid;
 	const char *core;
+	bool trusts_core;
 	struct number qp;
 	bool follows;
 };

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE       64 /* attempts */
-#define CQE_BATCH      64 /* CQEs that are read at once */
-#define RING_MAX_BYTES (1u << 29)
-#define SLOTS_MAX      (1u << 15) /* of a queue whose counters have 16 bits: all but a CQ */
+#define PATIENCE    64          /* attempts */
+#define RETRY_BYTES (32u << 20) /* what attempts may read; more than that only the first one */
+#define CQE_BATCH   64          /* CQEs that are read at once */
 
 /* -- reading ------------------------------------------------------------------------------------ */
 
@@ -27,12 +26,19 @@ static int read_value(struct look *look, uint64_t address, void *value, size_t b
 	return target_read(look->target, address, value, bytes);
 }
 
+static int be_damaged(struct look *look)
+{
+	return target_fail(look->target, EPROTO, "the list of queues is damaged");
+}
+
 static int make_room(struct look *look, size_t bytes)
 {
 	uint8_t *more;
 
 	if (bytes <= look->room_bytes)
 		return 0;
+	if (!target_has_room(look->target, bytes))
+		return be_damaged(look);
 	more = realloc(look->bytes, bytes);
 	if (more)
 		look->bytes = more;
@@ -575,25 +581,39 @@ static void name_ring(struct look *look)
 		look->ring.transport = record_transport_name((enum bsn_transport)q->transport);
 }
 
+static bool is_power_within(uint32_t value, uint32_t least, uint32_t most)
+{
+	return value >= least && value <= most && !(value & (value - 1));
+}
+
 /*
  * Checks the sizes and kinds by which memory is allocated and read, since the target's memory may
  * be damaged.
  */
 static int check_queue(struct look *look)
 {
+	/* A CQ's index has 24 bits, of which one tells its rounds apart; other counters have 16. */
+	static const struct {
+		uint32_t least_bytes, most_bytes, most_slots;
+	} shapes[] = {
+		[BSN_REGISTRY_SEND] = { BSN_BB_SIZE, BSN_BB_SIZE, 1u << 15 },
+		[BSN_REGISTRY_RECV] = { BSN_DATA_SIZE, 2 * BSN_RECV_MAX_DATA * BSN_DATA_SIZE,
+					1u << 15 },
+		[BSN_REGISTRY_SHARED_RECV] = { BSN_DATA_SIZE, 2 * BSN_RECV_MAX_DATA * BSN_DATA_SIZE,
+					       1u << 15 },
+		[BSN_REGISTRY_COMPLETION] = { BSN_CQE_SIZE, 2 * BSN_CQE_SIZE, 1u << 23 },
+	};
 	const struct bsn_registry_queue *q = &look->published.queue;
-	const bool has_blocks = q->kind == BSN_REGISTRY_SEND || q->kind == BSN_REGISTRY_COMPLETION;
-	const uint32_t least = has_blocks ? BSN_BB_SIZE : BSN_DATA_SIZE;
 
-	if (q->kind > BSN_REGISTRY_COMPLETION || q->transport > BSN_TRANSPORT_IPOIB)
-		return target_fail(look->target, EPROTO, "the list of queues is damaged");
+	if (q->kind > BSN_REGISTRY_COMPLETION || q->transport > BSN_TRANSPORT_IPOIB ||
+	    q->number > BSN_QPN_MAX)
+		return be_damaged(look);
 	name_ring(look);
-	if (!q->ring)
-		return 0;
-	if (q->count & (q->count - 1) || !q->count || q->count > RING_MAX_BYTES / BSN_DATA_SIZE ||
-	    (q->count > SLOTS_MAX && q->kind != BSN_REGISTRY_COMPLETION) || q->used > q->count ||
-	    q->stride_bytes < least || q->stride_bytes > RING_MAX_BYTES / q->count)
-		return target_fail(look->target, EPROTO, "the list of queues is damaged");
+	if (q->ring &&
+	    (!is_power_within(q->stride_bytes, shapes[q->kind].least_bytes,
+			      shapes[q->kind].most_bytes) ||
+	     !is_power_within(q->count, 1, shapes[q->kind].most_slots) || q->used > q->count))
+		return be_damaged(look);
 	return 0;
 }
 
@@ -633,6 +653,7 @@ static int look_once(struct look *look, bool goes_on)
 
 int look_take(struct look *look, bool goes_on)
 {
+	const uint64_t spent = look->target->spent;
 	int patience = look->target->is_live ? PATIENCE : 1;
 	int err = check_queue(look);
 
@@ -646,7 +667,7 @@ int look_take(struct look *look, bool goes_on)
 		look->first = look->end = look->missed = 0;
 		look->why[0] = '\0';
 		err = look_once(look, goes_on);
-	} while (err == -EAGAIN && --patience);
+	} while (err == -EAGAIN && --patience && look->target->spent - spent < RETRY_BYTES);
 	if (err == -EAGAIN && look->end != look->first)
 		err = 0; /* the entries that could be read */
 	if (!err) {
@@ -656,9 +677,16 @@ int look_take(struct look *look, bool goes_on)
 	return err;
 }
 
-void look_free(struct look *look)
+void look_rest(struct look *look)
 {
 	free(look->bytes);
 	free(look->again);
+	look->bytes = look->again = NULL;
+	look->room_bytes = 0;
+}
+
+void look_free(struct look *look)
+{
+	look_rest(look);
 	free(look->is_free);
 }

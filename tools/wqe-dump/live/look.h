@@ -44,6 +44,9 @@ int look_take(struct look *look, bool goes_on);
 /** look_at() - the bytes of an entry */
 const uint8_t *look_at(const struct look *look, uint32_t index);
 
+/** look_rest() - frees the bytes of the entries; what the next look needs stays */
+void look_rest(struct look *look);
+
 void look_free(struct look *look);
 
 #endif

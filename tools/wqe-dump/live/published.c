@@ -3,14 +3,14 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bsn.h"
 
-#define PATIENCE   4096    /* attempts at a list that is being changed */
-#define QUEUES_MAX 1000000 /* more than a device has: the list has lost its end */
-#define NOTES_MAX  65536   /* bytes of an image's notes that are looked at */
+#define PATIENCE  4096  /* attempts at a list that is being changed */
+#define NOTES_MAX 65536 /* bytes of an image's notes that are looked at */
 
 /* -- the note ----------------------------------------------------------------------------------- */
 
@@ -129,13 +129,13 @@ static int append(struct published_list *list, const struct published *queue)
 }
 
 /* The target lists the youngest queue first. Here it comes last. */
-static void turn_around(struct published *queues, size_t count)
+static void turn_around(struct published_list *list, size_t first)
 {
-	for (size_t i = 0; i < count / 2; i++) {
-		const struct published swapped = queues[i];
+	for (size_t end = list->count; first + 1 < end; first++) {
+		const struct published swapped = list->queues[first];
 
-		queues[i] = queues[count - 1 - i];
-		queues[count - 1 - i] = swapped;
+		list->queues[first] = list->queues[--end];
+		list->queues[end] = swapped;
 	}
 }
 
@@ -151,7 +151,8 @@ static int try_list(struct target *target, uint64_t registry, struct published_l
 		return err;
 	queue.generation = before.generation;
 	queue.address = before.first;
-	while (queue.address && !err && list->count - first < QUEUES_MAX) {
+	while (queue.address && !err && list->count - first < before.queue_count &&
+	       target_has_room(target, (list->count - first) * sizeof(queue.queue))) {
 		err = target_read(target, queue.address, &queue.queue, sizeof(queue.queue));
 		if (!err)
 			err = append(list, &queue);
@@ -163,16 +164,17 @@ static int try_list(struct target *target, uint64_t registry, struct published_l
 	if (before.generation % 2 || before.generation != after.generation)
 		return target_fail(target, EAGAIN, "%s changes its list of queues all the time",
 				   target->name);
-	if (!err && list->count - first != before.queue_count)
+	if (!err && (queue.address || list->count - first != before.queue_count))
 		return target_fail(target, EPROTO, "%s has a list of queues that is damaged",
 				   target->name);
-	turn_around(list->queues + first, list->count - first);
+	turn_around(list, first);
 	return err;
 }
 
 static int read_list(struct target *target, uint64_t registry, struct published_list *list)
 {
 	const size_t first = list->count;
+	int patience = target->is_live ? PATIENCE : 1;
 	struct bsn_registry head;
 	int err = read_head(target, registry, &head);
 
@@ -183,12 +185,10 @@ static int read_list(struct target *target, uint64_t registry, struct published_
 		return 0;
 	}
 	list->registries++;
-	for (unsigned i = 0; i < PATIENCE; i++) {
+	do {
 		list->count = first;
 		err = try_list(target, registry, list);
-		if (err != -EAGAIN)
-			break;
-	}
+	} while (err == -EAGAIN && --patience);
 	return err;
 }
 
@@ -208,9 +208,9 @@ static int say_none(struct target *target, bool is_off, unsigned lacking)
 	if (lacking && !target->is_live)
 		return target_fail(
 			target, ENODATA,
-			"%s shows no Bunsen, but %u pieces of memory were dumped without "
-			"their beginning, and their files are gone: see coredump_filter "
-			"in core(5)",
+			"%s shows no Bunsen, but %u pieces of memory were dumped without their "
+			"beginning, and their files are gone, or nothing shows that they are the "
+			"same (--trust-core): see coredump_filter in core(5)",
 			target->name, lacking);
 	return target_fail(target, ENODATA,
 			   "%s has no Bunsen in it, or one whose section .note.bunsen was removed",
@@ -237,6 +237,13 @@ int published_read(struct target *target, struct published_list *list)
 	return err || list->registries ? err : say_none(target, list->is_off, lacking);
 }
 
+bool published_is_same(const struct published *a, const struct published *b)
+{
+	return a->address == b->address && a->registry == b->registry &&
+	       !memcmp(&a->queue.kind, &b->queue.kind,
+		       sizeof(a->queue) - offsetof(struct bsn_registry_queue, kind));
+}
+
 bool published_is_still(struct target *target, const struct published *queue)
 {
 	struct published_list list = { 0 };
@@ -249,10 +256,7 @@ bool published_is_still(struct target *target, const struct published *queue)
 		return true;
 	if (!read_list(target, queue->registry, &list))
 		for (size_t i = 0; i < list.count && !is_there; i++)
-			is_there = list.queues[i].address == queue->address &&
-				   list.queues[i].queue.kind == queue->queue.kind &&
-				   list.queues[i].queue.number == queue->queue.number &&
-				   list.queues[i].queue.ring == queue->queue.ring;
+			is_there = published_is_same(&list.queues[i], queue);
 	published_free(&list);
 	return is_there;
 }

@@ -32,6 +32,9 @@ struct published_list {
  */
 int published_read(struct target *target, struct published_list *list);
 
+/** published_is_same() - whether two entries are one queue: nothing in an entry changes while it is listed */
+bool published_is_same(const struct published *a, const struct published *b);
+
 /** published_is_still() - whether a queue is still listed unchanged; false if it cannot be read */
 bool published_is_still(struct target *target, const struct published *queue);
 

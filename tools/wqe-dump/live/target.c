@@ -14,6 +14,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "../text/text.h"
+
+#define ROOM_BYTES (16u << 20)  /* the kernel's counts of memory are that far off, or further */
+#define LOOK_BYTES (256u << 20) /* what a look may read, however small the target is */
+#define LOOK_TIMES 4   /* how often it may read the whole memory: each ring is copied twice */
+#define READ_COST  256 /* bytes that could be copied in the time of a call */
+
 int target_fail(struct target *target, int error, const char *format, ...)
 {
 	va_list args;
@@ -21,6 +28,7 @@ int target_fail(struct target *target, int error, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(target->why, sizeof(target->why), format, args);
 	va_end(args);
+	text_clean(target->why);
 	return -error;
 }
 
@@ -30,7 +38,7 @@ void target_set_name(struct target *target, const char *what, long pid, const ch
 	char clean[32] = "";
 
 	for (size_t i = 0; i < len && i < sizeof(clean) - 1 && program[i]; i++)
-		clean[i] = program[i] >= ' ' && program[i] < 0x7f ? program[i] : '.';
+		clean[i] = text_printable(program[i]);
 	snprintf(target->name, sizeof(target->name), *clean ? "%s %ld (%s)" : "%s %ld", what, pid,
 		 clean);
 }
@@ -49,9 +57,22 @@ int target_add_image(struct target *target, uint64_t start)
 	return 0;
 }
 
+bool target_has_room(const struct target *target, uint64_t bytes)
+{
+	return bytes <= ROOM_BYTES + target->memory_bytes;
+}
+
 int target_read(struct target *target, uint64_t address, void *to, size_t bytes)
 {
-	return bytes ? target->read(target, address, to, bytes) : 0;
+	if (!bytes)
+		return 0;
+	if (target->spent / LOOK_TIMES > LOOK_BYTES / LOOK_TIMES + target->memory_bytes)
+		return target_fail(
+			target, EPROTO,
+			"%s lists more than its memory can hold: its list of queues is damaged",
+			target->name);
+	target->spent += READ_COST + bytes;
+	return target->read(target, address, to, bytes);
 }
 
 void target_close(struct target *target)
@@ -153,6 +174,34 @@ static void read_name(struct target *target)
 	if (file)
 		fclose(file);
 	target_set_name(target, "process", target->pid, comm, sizeof(comm));
+}
+
+/* What is resident, swapped out or on huge pages: a mapping alone may have any size. */
+static uint64_t count_memory(const struct target *target)
+{
+	static const char *const rows[] = { "VmRSS:", "VmSwap:", "HugetlbPages:" };
+	char path[64], *line = NULL;
+	uint64_t bytes = 0;
+	size_t size = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%ld/status", target->pid);
+	status = fopen(path, "re");
+	while (status && getline(&line, &size, status) > 0)
+		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			if (!strncmp(line, rows[i], strlen(rows[i])))
+				bytes += strtoull(line + strlen(rows[i]), NULL, 10) << 10;
+	free(line);
+	if (status)
+		fclose(status);
+	return bytes;
+}
+
+void target_begin(struct target *target)
+{
+	target->spent = 0;
+	if (target->pid)
+		target->memory_bytes = count_memory(target);
 }
 
 /* The first page of each file that is mapped. */

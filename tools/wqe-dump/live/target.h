@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory to read: that of a process, or that in a core file. */
+/*
+ * Memory to read: that of a process, or that in a core file. What is in it may have been written to mislead
+ * its reader; so what is read and allocated is bounded by the memory that the target has.
+ */
 #ifndef WQE_DUMP_TARGET_H
 #define WQE_DUMP_TARGET_H
 
@@ -12,10 +15,12 @@ struct target {
 	char name[96];    /* "process 12 (program)" */
 	uint64_t *images; /* addresses of what may be ELF images */
 	size_t image_count;
-	bool is_live;    /* its memory changes */
-	bool has_ended;  /* the process has ended */
-	bool is_cut_off; /* a core file whose end is missing */
-	char why[256];   /* the last failure: a sentence without a full stop */
+	bool is_live;          /* its memory changes */
+	bool has_ended;        /* the process has ended */
+	bool is_cut_off;       /* a core file whose end is missing */
+	char why[256];         /* the last failure: a sentence without a full stop */
+	uint64_t memory_bytes; /* what it has in memory, or the size of the core file */
+	uint64_t spent;        /* by target_read(), since target_begin() */
 	int (*read)(struct target *target, uint64_t address, void *to, size_t bytes);
 	void (*close)(struct target *target);
 	long pid;
@@ -31,13 +36,23 @@ struct target {
  */
 int target_open_process(struct target *target, long pid);
 
-/** target_open_core() - a core file; likewise */
-int target_open_core(struct target *target, const char *path);
+/**
+ * target_open_core() - a core file; likewise
+ * @is_trusted: files that it names are read even if nothing shows that the process had them
+ */
+int target_open_core(struct target *target, const char *path, bool is_trusted);
+
+/** target_begin() - begins a look: finds how much memory there is, and so how much may be read */
+void target_begin(struct target *target);
+
+/** target_has_room() - whether something of this size can be in the target's memory */
+bool target_has_room(const struct target *target, uint64_t bytes);
 
 /**
  * target_read() - reads all of these bytes
  *
- * Return: 0; or, with @why: -ESRCH, the process has ended; -EFAULT, they are not there; -EPERM.
+ * Return: 0; or, with @why: -ESRCH, the process has ended; -EFAULT, they are not there; -EPERM; -EPROTO, the look has
+ * read several times what is in memory.
  */
 int target_read(struct target *target, uint64_t address, void *to, size_t bytes);
 

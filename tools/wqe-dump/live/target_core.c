@@ -1,33 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A core file, by elfutils' libelf. */
+/*
+ * A core file, by elfutils' libelf. Any number in it may be wrong: sums are checked when it is opened, and all that
+ * is looked up by an address is sorted by it.
+ */
 #include "target.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/procfs.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "../text/text.h"
+
+#define SEGMENTS_MAX 128   /* of an image whose build-id is looked for */
+#define NOTES_MAX    65536 /* bytes of its notes */
+#define NOT_TRIED    (-2)
+#define REFUSED      (-1)
+
+/* The first member of what is looked up by an address. */
+struct range {
+	uint64_t start, bytes;
+};
 
 /* A piece of memory; not all of it needs to be in the file. */
 struct load {
-	uint64_t start, bytes;
+	struct range at;
 	uint64_t dumped_bytes; /* from its start */
+	uint64_t there_bytes;  /* of those; the others are missing, since the file is cut off */
 	uint64_t offset;       /* in the core file */
 	bool is_writable;
 };
 
 /* A file that was mapped: the note NT_FILE. */
 struct mapped {
-	uint64_t start, end;
+	struct range at;
 	uint64_t offset; /* in that file, bytes */
 	const char *path;
+	size_t image; /* which of the mappings has the first bytes of the file, if any has */
+	int fd;       /* of an image: the file, NOT_TRIED or REFUSED */
 };
 
 struct core {
 	int fd;
+	bool is_trusted;
 	Elf *elf;
 	const char *bytes; /* the whole file */
 	size_t size_bytes;
@@ -37,66 +59,188 @@ struct core {
 	size_t file_count;
 };
 
-/* -- reading ------------------------------------------------------------------------------------ */
+/* -- by address --------------------------------------------------------------------------------- */
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct range *one = a, *other = b;
+
+	return (one->start > other->start) - (one->start < other->start);
+}
+
+static int compare_address(const void *address, const void *range)
+{
+	const uint64_t at = *(const uint64_t *)address;
+	const struct range *of = range;
+
+	return at < of->start ? -1 : at - of->start >= of->bytes;
+}
 
 static const struct load *find_load(const struct core *core, uint64_t address)
 {
-	for (size_t i = 0; i < core->load_count; i++)
-		if (address - core->loads[i].start < core->loads[i].bytes)
-			return &core->loads[i];
-	return NULL;
+	return bsearch(&address, core->loads, core->load_count, sizeof(*core->loads),
+		       compare_address);
 }
 
-/* Reads from a mapped file what was not dumped. Code, for example, is not dumped. */
-static bool read_mapped_file(const struct core *core, uint64_t address, void *to, size_t bytes)
+static struct mapped *find_file(const struct core *core, uint64_t address)
 {
-	const struct mapped *file = core->files;
-	const struct mapped *const end = file + core->file_count;
-	ssize_t got;
-	int fd;
-
-	while (file < end && address - file->start >= file->end - file->start)
-		file++;
-	if (file == end)
-		return false;
-	fd = open(file->path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	got = pread(fd, to, bytes, (off_t)(file->offset + (address - file->start)));
-	close(fd);
-	if (got <= 0)
-		return false;
-	memset((char *)to + got, 0, bytes - (size_t)got); /* beyond the file's end */
-	return true;
+	return core->files ? bsearch(&address, core->files, core->file_count, sizeof(*core->files),
+				     compare_address)
+			   : NULL;
 }
+
+/* -- the files that were mapped ----------------------------------------------------------------- */
+
+struct build_id {
+	const char *bytes;
+	size_t size; /* 0: there is none */
+};
+
+static struct build_id find_build_id(Elf *elf)
+{
+	size_t count = 0, left = NOTES_MAX, next, name, desc;
+	GElf_Phdr segment;
+	GElf_Nhdr note;
+
+	if (elf_getphdrnum(elf, &count) || count > SEGMENTS_MAX)
+		return (struct build_id){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		Elf_Data *data;
+
+		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_NOTE ||
+		    segment.p_filesz > left)
+			continue;
+		left -= segment.p_filesz;
+		data = elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz,
+					    segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		for (size_t at = 0; data && (next = gelf_getnote(data, at, &note, &name, &desc));
+		     at = next)
+			if (note.n_type == NT_GNU_BUILD_ID &&
+			    note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+			    !memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
+				return (struct build_id){ (char *)data->d_buf + desc,
+							  note.n_descsz };
+	}
+	return (struct build_id){ 0 };
+}
+
+/* Whether the file has the build-id of the image, as far as that was dumped. */
+static bool is_same_build(const struct core *core, const struct mapped *image, int fd)
+{
+	const struct load *load = find_load(core, image->at.start);
+	struct build_id dumped, found;
+	Elf *memory, *file;
+	bool is_same;
+
+	if (!load || load->at.start != image->at.start || image->offset || !load->there_bytes)
+		return false;
+	memory = elf_memory((char *)(uintptr_t)core->bytes + load->offset, load->there_bytes);
+	file = elf_begin(fd, ELF_C_READ, NULL);
+	dumped = find_build_id(memory);
+	found = find_build_id(file);
+	is_same = dumped.size && dumped.size == found.size &&
+		  !memcmp(dumped.bytes, found.bytes, found.size);
+	elf_end(file);
+	elf_end(memory);
+	return is_same;
+}
+
+/* Files of these the kernel, or a program, makes up as they are read. */
+static bool is_made_up(const struct statfs *system)
+{
+	static const uint32_t types[] = {
+		PROC_SUPER_MAGIC, SYSFS_MAGIC,        TRACEFS_MAGIC,       DEBUGFS_MAGIC,
+		FUSE_SUPER_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
+		EFIVARFS_MAGIC,   PSTOREFS_MAGIC,     BPF_FS_MAGIC,        BINFMTFS_MAGIC,
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if ((uint32_t)system->f_type == types[i])
+			return true;
+	return false;
+}
+
+/*
+ * Opens the file of an image. Who wrote the core may have named any path, for a reader that may open more. So the
+ * path is first only looked at: to open a device can already act on it.
+ */
+static int open_image(const struct core *core, const struct mapped *image)
+{
+	const int place = open(image->path, O_PATH | O_CLOEXEC);
+	struct statfs system;
+	struct stat stat;
+	char self[64];
+	int fd = REFUSED;
+
+	if (place < 0)
+		return REFUSED;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
+	if (!fstat(place, &stat) && S_ISREG(stat.st_mode) &&
+	    (core->is_trusted || (!fstatfs(place, &system) && !is_made_up(&system))))
+		fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	close(place);
+	if (fd < 0)
+		return REFUSED;
+	if (core->is_trusted || is_same_build(core, image, fd))
+		return fd;
+	close(fd);
+	return REFUSED;
+}
+
+/* Reads what was not dumped, such as code, from the file that was mapped; returns how much of it. */
+static size_t read_mapped_file(struct core *core, uint64_t address, void *to, size_t bytes)
+{
+	const struct mapped *file = find_file(core, address);
+	struct mapped *image = file ? &core->files[file->image] : NULL;
+	ssize_t got;
+
+	if (!file)
+		return 0;
+	if (image->fd == NOT_TRIED)
+		image->fd = open_image(core, image);
+	if (image->fd == REFUSED)
+		return 0;
+	if (bytes > file->at.bytes - (address - file->at.start))
+		bytes = file->at.bytes - (address - file->at.start);
+	got = pread(image->fd, to, bytes, (off_t)(file->offset + (address - file->at.start)));
+	if (got <= 0)
+		return 0;
+	memset((char *)to + got, 0, bytes - (size_t)got); /* beyond the file's end */
+	return bytes;
+}
+
+/* -- reading ------------------------------------------------------------------------------------ */
 
 /* Reads as many bytes as one piece of memory has; 0 with @why. */
 static size_t read_piece(struct target *target, uint64_t address, void *to, size_t bytes)
 {
-	const struct core *core = target->core;
+	struct core *core = target->core;
 	const struct load *load = find_load(core, address);
-	const uint64_t at = load ? address - load->start : 0;
+	const uint64_t at = load ? address - load->at.start : 0;
+	size_t got = 0;
 
 	if (!load) {
 		target_fail(target, EFAULT, "%s had nothing mapped at 0x%llx", target->name,
 			    (unsigned long long)address);
 		return 0;
 	}
-	if (bytes > load->bytes - at)
-		bytes = load->bytes - at;
-	if (at + bytes <= load->dumped_bytes && load->offset + at + bytes <= core->size_bytes) {
+	if (bytes > load->at.bytes - at)
+		bytes = load->at.bytes - at;
+	if (at < load->there_bytes && bytes <= load->there_bytes - at) {
 		memcpy(to, core->bytes + load->offset + at, bytes);
 		return bytes;
 	}
-	if (!load->is_writable && read_mapped_file(core, address, to, bytes))
-		return bytes;
-	target_fail(target, EFAULT,
-		    at < load->dumped_bytes
-			    ? "%s is cut off: memory at 0x%llx is not in it"
-			    : "%s lacks the memory at 0x%llx: it was dumped without it, see "
-			      "coredump_filter in core(5)",
-		    target->name, (unsigned long long)address);
-	return 0;
+	if (!load->is_writable)
+		got = read_mapped_file(core, address, to, bytes);
+	if (!got)
+		target_fail(
+			target, EFAULT,
+			at < load->dumped_bytes
+				? "%s is cut off: memory at 0x%llx is not in it"
+				: "%s lacks the memory at 0x%llx: it was dumped without it, see "
+				  "coredump_filter in core(5)",
+			target->name, (unsigned long long)address);
+	return got;
 }
 
 static int read_core(struct target *target, uint64_t address, void *to, size_t bytes)
@@ -115,6 +259,31 @@ static int read_core(struct target *target, uint64_t address, void *to, size_t b
 
 /* -- notes -------------------------------------------------------------------------------------- */
 
+static void add_file(struct core *core, const uint64_t *entry, uint64_t page_bytes,
+		     const char *path)
+{
+	uint64_t offset, end;
+
+	if (entry[1] < entry[0] || __builtin_mul_overflow(entry[2], page_bytes, &offset) ||
+	    __builtin_add_overflow(offset, entry[1] - entry[0], &end) || end > INT64_MAX)
+		return;
+	core->files[core->file_count++] = (struct mapped){ .at = { entry[0], entry[1] - entry[0] },
+							   .offset = offset,
+							   .path = path,
+							   .fd = NOT_TRIED };
+}
+
+/* A file's mappings follow each other. */
+static void find_images(struct core *core)
+{
+	for (size_t i = 0; i < core->file_count; i++) {
+		struct mapped *file = &core->files[i];
+		const bool goes_on = i && file->offset && !strcmp(file[-1].path, file->path);
+
+		file->image = goes_on ? file[-1].image : i;
+	}
+}
+
 /* The note has two words, three for each file, then the paths. */
 static void read_files(struct core *core, const char *desc, size_t bytes)
 {
@@ -132,14 +301,15 @@ static void read_files(struct core *core, const char *desc, size_t bytes)
 		const size_t left = bytes - (size_t)(path - desc);
 
 		if (strnlen(path, left) == left)
-			return;
+			break;
 		memcpy(entry, desc + sizeof(head) + i * sizeof(entry), sizeof(entry));
-		core->files[core->file_count++] = (struct mapped){ .start = entry[0],
-								   .end = entry[1],
-								   .offset = entry[2] * head[1],
-								   .path = path };
+		add_file(core, entry, head[1], path);
 		path += strlen(path) + 1;
 	}
+	if (!core->files)
+		return;
+	qsort(core->files, core->file_count, sizeof(*core->files), compare_starts);
+	find_images(core);
 }
 
 static void read_notes(struct target *target, const GElf_Phdr *segment)
@@ -169,10 +339,9 @@ static void read_notes(struct target *target, const GElf_Phdr *segment)
 /* Whether a piece of memory begins where a mapped file begins; true if no files are known. */
 static bool may_be_image(const struct core *core, const struct load *load)
 {
-	for (size_t i = 0; i < core->file_count; i++)
-		if (core->files[i].start == load->start)
-			return !core->files[i].offset;
-	return !core->file_count;
+	const struct mapped *file = find_file(core, load->at.start);
+
+	return file && file->at.start == load->at.start ? !file->offset : !core->file_count;
 }
 
 static int add_images(struct target *target)
@@ -182,25 +351,29 @@ static int add_images(struct target *target)
 
 	for (size_t i = 0; i < core->load_count && !err; i++)
 		if (may_be_image(core, &core->loads[i]))
-			err = target_add_image(target, core->loads[i].start);
+			err = target_add_image(target, core->loads[i].at.start);
 	return err;
 }
 
 static void add_load(struct target *target, const GElf_Phdr *segment)
 {
 	struct core *core = target->core;
+	struct load *load = &core->loads[core->load_count++];
+	const uint64_t left =
+		segment->p_offset < core->size_bytes ? core->size_bytes - segment->p_offset : 0;
 
-	core->loads[core->load_count++] = (struct load){ .start = segment->p_vaddr,
-							 .bytes = segment->p_memsz,
-							 .dumped_bytes = segment->p_filesz,
-							 .offset = segment->p_offset,
-							 .is_writable = segment->p_flags & PF_W };
-	target->is_cut_off |= segment->p_offset + segment->p_filesz > core->size_bytes;
+	*load = (struct load){ .at = { segment->p_vaddr, segment->p_memsz },
+			       .dumped_bytes = segment->p_filesz,
+			       .there_bytes = segment->p_filesz < left ? segment->p_filesz : left,
+			       .offset = segment->p_offset,
+			       .is_writable = segment->p_flags & PF_W };
+	target->is_cut_off |= load->there_bytes < load->dumped_bytes;
 }
 
 static int read_segments(struct target *target)
 {
 	struct core *core = target->core;
+	uint64_t notes_left = core->size_bytes;
 	size_t count = 0;
 	GElf_Phdr segment;
 	GElf_Ehdr head;
@@ -211,13 +384,16 @@ static int read_segments(struct target *target)
 	if (!core->loads)
 		return target_fail(target, ENOMEM, "out of memory");
 	for (size_t i = 0; i < count; i++) {
-		if (!gelf_getphdr(core->elf, (int)i, &segment))
+		if (!gelf_getphdr(core->elf, (int)i, &segment)) {
 			target->is_cut_off = true;
-		else if (segment.p_type == PT_NOTE)
+		} else if (segment.p_type == PT_NOTE && segment.p_filesz <= notes_left) {
+			notes_left -= segment.p_filesz;
 			read_notes(target, &segment);
-		else if (segment.p_type == PT_LOAD)
+		} else if (segment.p_type == PT_LOAD) {
 			add_load(target, &segment);
+		}
 	}
+	qsort(core->loads, core->load_count, sizeof(*core->loads), compare_starts);
 	return add_images(target);
 }
 
@@ -241,15 +417,20 @@ static int check_core(struct target *target, const char *path)
 
 static void close_core(struct target *target)
 {
-	elf_end(target->core->elf);
-	if (target->core->fd >= 0)
-		close(target->core->fd);
-	free(target->core->loads);
-	free(target->core->files);
-	free(target->core);
+	struct core *core = target->core;
+
+	for (size_t i = 0; i < core->file_count; i++)
+		if (core->files[i].fd >= 0)
+			close(core->files[i].fd);
+	elf_end(core->elf);
+	if (core->fd >= 0)
+		close(core->fd);
+	free(core->loads);
+	free(core->files);
+	free(core);
 }
 
-int target_open_core(struct target *target, const char *path)
+int target_open_core(struct target *target, const char *path, bool is_trusted)
 {
 	struct core *core = calloc(1, sizeof(*core));
 	const char *slash = strrchr(path, '/');
@@ -259,6 +440,8 @@ int target_open_core(struct target *target, const char *path)
 	if (!core)
 		return target_fail(target, ENOMEM, "out of memory");
 	snprintf(target->name, sizeof(target->name), "core file %s", slash ? slash + 1 : path);
+	text_clean(target->name);
+	core->is_trusted = is_trusted;
 	target->core = core;
 	target->close = close_core;
 	core->fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -269,6 +452,7 @@ int target_open_core(struct target *target, const char *path)
 	err = check_core(target, path);
 	if (!err) {
 		core->bytes = elf_rawfile(core->elf, &core->size_bytes);
+		target->memory_bytes = core->size_bytes;
 		err = core->bytes ? read_segments(target)
 				  : target_fail(target, EIO, "%s: %s", path, elf_errmsg(-1));
 	}

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../explain/explain.h"
+#include "../text/text.h"
 #include "html_fields.h"
 #include "kinds.h"
 #include "print_explain.h"
@@ -70,6 +71,15 @@ static void put(const char *text)
 		if (*text)
 			printf("&#%d;", *text++);
 	}
+}
+
+static void put_name(const char *name)
+{
+	char clean[SUMMARY_BYTES];
+
+	snprintf(clean, sizeof(clean), "%s", name);
+	text_clean(clean);
+	put(clean);
 }
 
 static const char *opcode_name(unsigned opcode)
@@ -386,7 +396,7 @@ static void put_picture(const struct picture *picture)
 	const struct ring *ring = &picture->ring;
 
 	fputs("<section class=\"ring\"><h2>", stdout);
-	put(picture->file ? picture->file : "");
+	put_name(picture->file ? picture->file : "");
 	fputs(": ", stdout);
 	put(ring->name);
 	if (ring->qpn.is_known)
@@ -455,7 +465,7 @@ static void note_unread(struct sink *sink, const char *file, unsigned long line,
 {
 	(void)sink;
 	fputs("<p class=\"wrong\">", stdout);
-	put(file);
+	put_name(file);
 	if (line)
 		printf(":%lu", line);
 	fputs(": not read: ", stdout);

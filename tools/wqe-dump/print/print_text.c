@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../command.h"
 #include "../explain/explain.h"
 #include "kinds.h"
 #include "print_explain.h"
@@ -310,10 +311,10 @@ static void print_unread(struct sink *sink, const char *file, unsigned long line
 {
 	(void)sink;
 	fflush(stdout); /* keeps the order where both outputs are shown */
-	fprintf(stderr, "wqe-dump: %s", file);
 	if (line)
-		fprintf(stderr, ":%lu", line);
-	fprintf(stderr, ": not read: %s\n", why);
+		complain("wqe-dump: %s:%lu: not read: %s", file, line, why);
+	else
+		complain("wqe-dump: %s: not read: %s", file, why);
 }
 
 struct sink print_text = { begin, print_all, print_unread, end_text };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../explain/explain.h"
+#include "../text/text.h"
 
 #define FINDINGS_MAX 16 /* of one WQE */
 
@@ -38,6 +39,14 @@ static void add_words(struct text *text, const char *words)
 	memcpy(text->begin + text->len, words, len);
 	text->len += len;
 	text->begin[text->len] = '\0';
+}
+
+static void add_name(struct text *text, const char *name)
+{
+	char *const begin = text->begin + text->len;
+
+	add_words(text, name);
+	text_clean(begin);
 }
 
 /* Adds a number with at least `digits` digits. */
@@ -221,7 +230,7 @@ void summary_place(const struct record *record, char *text)
 	struct text out = { .begin = text };
 
 	*text = '\0';
-	add_words(&out, record->file ? record->file : "");
+	add_name(&out, record->file ? record->file : "");
 	if (record->line)
 		add_decimal(&out, ":", record->line);
 	if (record->ring)
@@ -250,7 +259,7 @@ bool summary_partner(const struct record *record, char *text)
 
 	if (!record->partner_file)
 		return false;
-	add_words(&out, record->partner_file);
+	add_name(&out, record->partner_file);
 	if (record->partner_line)
 		add_decimal(&out, ":", record->partner_line);
 	add_words(&out, record->wqe ? " has the error" : " has the WQE");

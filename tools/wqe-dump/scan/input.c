@@ -58,6 +58,25 @@ void input_close(struct input *input)
 		close(input->fd);
 }
 
+/* Makes one byte of each UTF-16 unit, in place; returns how many there are. */
+static size_t narrow(struct input *input, char *bytes, size_t size)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		const char byte = bytes[i];
+		const bool is_little = input->units == UNITS_OF_16_LITTLE;
+		const char low = is_little ? input->half : byte;
+		const char high = is_little ? byte : input->half;
+
+		if (input->has_half)
+			bytes[out++] = high || low & 0x80 ? '.' : low;
+		input->half = byte;
+		input->has_half = !input->has_half;
+	}
+	return out;
+}
+
 /* Appends what can be read at once; 0: nothing came, as is_at_end is set or there is no room. */
 static long read_more(struct input *input)
 {
@@ -71,10 +90,12 @@ static long read_more(struct input *input)
 	do {
 		got = read(input->fd, input->buffer + input->end,
 			   room < READ_BYTES ? room : READ_BYTES);
-	} while (got < 0 && errno == EINTR);
+		input->is_at_end = !got;
+		if (got > 0 && input->units != UNITS_OF_8)
+			got = (ssize_t)narrow(input, input->buffer + input->end, (size_t)got);
+	} while ((got < 0 && errno == EINTR) || (!got && !input->is_at_end));
 	if (got < 0)
 		return -errno;
-	input->is_at_end = !got;
 	input->end += (size_t)got;
 	return got;
 }
@@ -96,9 +117,35 @@ static bool is_text(unsigned char c)
 			: c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\033';
 }
 
+/* Three of four characters of a log are ASCII, one of whose bytes is zero. */
+static enum input_units judge_units(const char *bytes, size_t size)
+{
+	size_t little = 0, big = 0;
+
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		little += is_text((unsigned char)bytes[i]) && !bytes[i + 1];
+		big += is_text((unsigned char)bytes[i + 1]) && !bytes[i];
+	}
+	if (little > size / 8 * 3)
+		return UNITS_OF_16_LITTLE;
+	return big > size / 8 * 3 ? UNITS_OF_16_BIG : UNITS_OF_8;
+}
+
+/* Goes over to narrow characters, without the mark at the beginning that tells their order. */
+static void begin_narrow(struct input *input, enum input_units units)
+{
+	char *bytes = input->buffer + input->begin;
+	const char first = *bytes;
+
+	input->units = units;
+	input->end = input->begin + narrow(input, bytes, input->end - input->begin);
+	input->begin += first == '\xff' || first == '\xfe';
+}
+
 int input_is_binary(struct input *input)
 {
 	size_t odd = 0, judged;
+	enum input_units units;
 	long got = 1;
 
 	while (input->end - input->begin < JUDGED_BYTES && got > 0)
@@ -108,6 +155,11 @@ int input_is_binary(struct input *input)
 	judged = input->end - input->begin;
 	if (judged > JUDGED_BYTES)
 		judged = JUDGED_BYTES;
+	units = judge_units(input->buffer + input->begin, judged);
+	if (units != UNITS_OF_8) {
+		begin_narrow(input, units);
+		return 0;
+	}
 	for (size_t i = 0; i < judged; i++)
 		odd += !is_text((unsigned char)input->buffer[input->begin + i]);
 	return odd * 10 > judged;

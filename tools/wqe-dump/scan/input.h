@@ -12,6 +12,9 @@
 /* A longer line comes in pieces that have the same number. */
 #define INPUT_MAX_BYTES (4u << 20)
 
+/** enum input_units - what characters are made of: Windows' shells write UTF-16 */
+enum input_units { UNITS_OF_8, UNITS_OF_16_LITTLE, UNITS_OF_16_BIG };
+
 /** struct input - where lines come from */
 struct input {
 	const char *name; /* for messages */
@@ -22,6 +25,9 @@ struct input {
 	bool is_at_end;       /* nothing more can be read */
 	bool is_file;         /* reading it never waits for a writer */
 	bool is_mail;         /* lines are quoted-printable */
+	enum input_units units;
+	bool has_half; /* of UTF-16: a character's first byte, which came without the second */
+	char half;
 };
 
 /**
@@ -41,6 +47,7 @@ void input_close(struct input *input);
 /**
  * input_is_binary() - whether the input begins with bytes rather than text
  *
+ * UTF-16 is text. From here on it is read as one byte a character, and what ASCII lacks as dots.
  * Return: 1, 0, or -errno.
  */
 int input_is_binary(struct input *input);

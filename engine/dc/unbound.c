@@ -17,28 +17,28 @@
  * The peer's own slot, if it is idle. If it is out, and nothing of the peer is outstanding on it,
  * another one.
  */
-static __attribute__((noinline)) struct slot *
-find_again(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s)
+static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool,
+							 const struct peer *peer, struct slot *s)
 {
 	if (is_idle(pool, s))
 		return s;
-	if (!s->is_out || holds(pool, s) || !is_done(pool, s))
+	if (s->state != SLOT_OUT || holds(pool, s) || !is_done(pool, s))
 		return NULL;
 	forget_slot(s); /* another stream failed the initiator, but nothing of this peer */
-	return pool->policy->choose(pool, peer);
+	return choose_slot(pool, peer);
 }
 
-struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
-	struct slot *s = slot_of(pool, peer);
+	struct slot *s = peer->slot;
 
-	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : pool->policy->choose(pool, peer);
+	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : choose_slot(pool, peer);
 }
 
-/* -- posts of unbound peers ------------------------------------------------------------------ */
+/* -- posts of unbound peers -------------------------------------------------------------------- */
 
 /* -EAGAIN, with a text. */
-static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+static int wait_for_turn(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	const bool is_first = !pool->waiters;
 
@@ -48,16 +48,16 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 	return refuse(EAGAIN,
 		      pool->rc
 			      ? "this peer waits for its turn, or until it is connected, of which "
-				"bsn_dc_poll() will tell"
+				"bsn_poll() will tell"
 			      : "all initiators are in use: this peer waits for its turn, of which "
-				"bsn_dc_poll() will tell");
+				"bsn_poll() will tell");
 }
 
 /* On plain verbs a peer has to be connected first, which a post does not do. */
 static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool *pool,
-							     const struct bsn_peer *peer)
+							     const struct peer *peer)
 {
-	struct slot *s = slot_of(pool, peer);
+	struct slot *s = peer->slot;
 
 	if (!s)
 		return NULL;
@@ -66,9 +66,9 @@ static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool 
 }
 
 /* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
-static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
+static int bind(struct bsn_ep *ep)
 {
-	struct bsn_peer *peer = peer_of(ep);
+	struct peer *peer = peer_of(ep);
 	struct bsn_dc_pool *pool = pool_of(peer);
 	struct slot *s = NULL;
 
@@ -77,7 +77,14 @@ static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
 	if (!s)
 		return wait_for_turn(pool, peer);
 	bind_slot(pool, peer, s);
-	return bsn_ep_post(ep, r);
+	return 0;
+}
+
+static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	const int err = bind(ep);
+
+	return err ? err : bsn_ep_post(ep, r);
 }
 
 /* What a peer has appended is in its initiator's queue, which rings for itself. */
@@ -98,4 +105,5 @@ const struct bsn_sq_path unbound_path = {
 	.ring = ring_nothing,
 	.cancel = ring_nothing,
 	.room = no_room,
+	.bind = bind,
 };

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fuzz_sink.h"
+
+#include <string.h>
+
+#include "fuzz.h"
+#include "wqe-dump/print/print.h"
+#include "wqe-dump/print/summary.h"
+
+unsigned long fuzz_lines;
+bool fuzz_prints;
+
+/* Writes what the printers write, and throws it away. */
+static void print_record(const struct record *record)
+{
+	static bool is_quiet;
+
+	if (!is_quiet)
+		MUST(freopen("/dev/null", "w", stdout));
+	is_quiet = true;
+	print_json.record(&print_json, record);
+	print_text.record(&print_text, record);
+}
+
+static void check_row(const struct record_row *row, void *arg)
+{
+	const struct record *record = arg;
+
+	MUST(row->name && *row->name);
+	MUST(!row->text || strlen(row->text) < RECORD_TEXT_BYTES);
+	if (row->segment || row->bytes)
+		MUST(row->offset + row->size_bytes <= record->size_bytes);
+	MUST(!row->bytes || row->bytes == record->bytes + row->offset);
+}
+
+static void check_record(struct sink *sink, const struct record *record)
+{
+	char text[SUMMARY_BYTES];
+
+	(void)sink;
+	MUST(record->line <= fuzz_lines);
+	MUST(record->file && record->source && *record->source);
+	MUST(record_kind_name(record->kind));
+	MUST(!record->qpn.is_known || record->kind == RECORD_NOT_MLX5 || !record->bytes ||
+	     record->qpn.value <= 0xffffff);
+	MUST((record->cqe || record->wqe || record->recv) == (record->bytes != NULL));
+	MUST(strlen(record->status) < sizeof(record->status));
+	MUST(record->field_count <= RECORD_MAX_FIELDS);
+	record_walk(record, check_row, (void *)(uintptr_t)record);
+	summary_write(record, text);
+	MUST(strlen(text) < SUMMARY_BYTES);
+	summary_place(record, text);
+	if (fuzz_prints)
+		print_record(record);
+}
+
+static void check_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+{
+	(void)sink;
+	MUST(file && why && *why);
+	MUST(line <= fuzz_lines);
+}
+
+static void ignore(struct sink *sink)
+{
+	(void)sink;
+}
+
+struct sink fuzz_sink = { ignore, check_record, check_unread, ignore };

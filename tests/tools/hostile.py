@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Core files and processes that mean harm to who looks at them with wqe-dump, maybe as root.
+
+usage: hostile.py WQE_DUMP HOSTILE_PROGRAM
+"""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import crafted
+from harness import check, main
+
+DUMP, PROGRAM = sys.argv[1:]
+SECONDS, KBYTES = 60, 400_000  # for a million queues; sanitizers take more memory
+IS_SANITIZED = b'__asan_init' in pathlib.Path(DUMP).read_bytes()
+
+
+def run(*args, seconds=SECONDS):
+    """The result, and the most memory that the program had, in KB."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen([DUMP, *map(str, args)], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        try:
+            end = time.monotonic() + seconds
+            pid = 0
+            while not pid and time.monotonic() < end:
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                time.sleep(0 if pid else 0.005)
+            check(pid, f'{args}: not done after {seconds} s')
+        finally:
+            if not pid:
+                process.kill()
+                process.wait()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        return process.returncode, out.read().decode(), err.read().decode(), usage.ru_maxrss
+
+
+def records(*args):
+    status, out, err, _ = run('--json', *args)
+    check(status in (0, 1, 2), f'{args}: {status}: {err}')
+    return json.loads(out)['records']
+
+
+def written(folder, data):
+    path = pathlib.Path(folder, 'core')
+    path.write_bytes(data)
+    return path
+
+
+# -- core files ------------------------------------------------------------------------------------
+
+def test_a_core_file_that_means_no_harm(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        found = records('-c', written(folder, crafted.CORES['whole']))
+    check([record.get('ring') for record in found] ==
+          ['completion queue'] * 3 + ['shared receive queue'] + ['receive queue'] * 2 + ['send queue'] * 3
+          + [None], found)
+
+
+def test_each_core_file_that_means_harm(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        whole = records('-c', written(folder, crafted.CORES['whole']))
+        for name, data in crafted.CORES.items():
+            core = written(folder, data)
+            for more in [], ['--trust-core']:
+                found = records('-c', core, *more)
+                check(found in ([], whole) or name == 'in-a-file', f'{name}: {found}')
+
+
+def test_each_memory_that_means_harm(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in crafted.MEMORIES.items():
+            core = written(folder, crafted.core([(crafted.BASE, crafted.PAGE, 6, data)]))
+            status, _, err, kbytes = run('-c', core)
+            check(status in (0, 1, 2), f'{name}: {status}: {err}')
+            check(kbytes < KBYTES or IS_SANITIZED, f'{name}: {kbytes} KB')
+
+
+def test_many_pieces_of_memory(_bench):
+    """As many as a core file of some MB can have, each with a file's name: time is linear."""
+    many = 100_000
+    loads = [(crafted.BASE + i * crafted.PAGE, crafted.PAGE, 4, b'') for i in range(many)]
+    files = crafted.files(*((crafted.BASE + i * crafted.PAGE, crafted.BASE + (i + 1) * crafted.PAGE, 0,
+                             b'/nonexistent/%d' % i) for i in range(many)))
+    with tempfile.TemporaryDirectory() as folder:
+        status, _, err, _ = run('-c', written(folder, crafted.core(loads, files)))
+        check(status == 1 and f'but {many} pieces of memory' in err, f'{status}: {err}')
+
+
+# -- the files that they name ----------------------------------------------------------------------
+
+def is_read(folder, path, *more, **how):
+    """Whether wqe-dump finds the queues of a core whose image is in this file."""
+    core = written(folder, crafted.core_of_file(bytes(path), **how))
+    return len(records('-c', core, *more)) == 10
+
+
+def test_a_file_of_the_build_that_ran(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, 'image')
+        path.write_bytes(crafted.memory())
+        check(is_read(folder, path), 'not the same build')
+        check(not is_read(folder, path, dumped=0), 'without the header nothing shows that it is the same')
+        check(is_read(folder, path, '--trust-core', dumped=0), 'not by consent')
+        other = bytearray(crafted.memory())
+        other[crafted.BUILD_ID + 16] ^= 1
+        path.write_bytes(other)
+        check(not is_read(folder, path), 'another build')
+        check(is_read(folder, path, '--trust-core'), 'not by consent')
+        path.write_bytes(b'')
+        check(not is_read(folder, path, '--trust-core'), 'an empty file')
+
+
+def test_what_is_no_file(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        fifo = pathlib.Path(folder, 'fifo')
+        os.mkfifo(fifo)
+        for path in fifo, pathlib.Path(folder), pathlib.Path('/dev/zero'), pathlib.Path('/dev/tty'):
+            for more in [], ['--trust-core']:
+                check(not is_read(folder, path, *more), path)
+
+
+def opened(folder, path, *more):
+    """The files that wqe-dump opens, and not only looks at, as strace tells."""
+    core = written(folder, crafted.core_of_file(path.encode()))
+    trace = pathlib.Path(folder, 'trace')
+    subprocess.run(['strace', '-y', '-e', 'trace=open,openat', '-o', trace, DUMP, '-c', core, *more],
+                   capture_output=True, timeout=SECONDS, check=False)
+    return any('/proc/self/fd/' in line and 'O_PATH' not in line for line in trace.read_text().splitlines())
+
+
+def test_a_file_that_is_made_up_is_not_opened(_bench):
+    if not shutil.which('strace'):
+        return 'SKIP strace is not installed'
+    with tempfile.TemporaryDirectory() as folder:
+        image = pathlib.Path(folder, 'image')
+        image.write_bytes(crafted.memory())
+        check(opened(folder, str(image)), 'the test sees nothing')
+        for path in '/proc/self/maps', '/sys/kernel/notes', '/dev/null':
+            check(not opened(folder, path), path)
+    return None
+
+
+# -- processes -------------------------------------------------------------------------------------
+
+def look_at(bench, *args, more=()):
+    process = subprocess.Popen([PROGRAM, *map(str, args)], stdout=subprocess.PIPE)
+    bench.started.append(process)
+    process.stdout.readline()
+    return run('--brief', '-p', process.pid, *more)
+
+
+def test_a_few_queues_larger_than_their_process(bench):
+    for kind in range(4):
+        status, _, err, kbytes = look_at(bench, 3, kind, 1 << 15, 1 << 14)
+        check(status == 2 and 'damaged' in err, f'{kind}: {status}: {err}')
+        check(kbytes < 150_000 or IS_SANITIZED, f'{kind}: {kbytes} KB')
+
+
+def test_rings_of_one_memory(bench):
+    """A million rings of the largest size that there is, all in the same zeros."""
+    for kind, count, stride in (0, 1 << 15, 64), (1, 1 << 15, 2048), (2, 1 << 15, 2048), (3, 1 << 22, 128):
+        status, _, err, kbytes = look_at(bench, 1_000_000, kind, count, stride)
+        check(status in (0, 1, 2), f'{kind}: {status}: {err[-200:]}')
+        check(kbytes < KBYTES or IS_SANITIZED, f'{kind}: {kbytes} KB')
+
+
+def test_a_million_queues_without_rings(bench):
+    for kind in range(4):
+        for more in [], ['--qp', '0x100']:
+            status, _, err, kbytes = look_at(bench, 1_000_000, kind, 0, 0, more=more)
+            check(status == 1, f'{kind}: {status}: {err[-200:]}')
+            check(kbytes < KBYTES or IS_SANITIZED, f'{kind}: {kbytes} KB')
+
+
+def test_a_list_that_changes_all_the_time(bench):
+    status, _, err, _ = look_at(bench, 100_000, 1, 0, 0, 'changes')
+    check(status == 2, f'{status}: {err[-200:]}')
+
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+sys.exit(main(globals()))

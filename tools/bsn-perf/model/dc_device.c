@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dc_device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { IDLE_NS = 1000000 };
+
+struct dc_initiator {
+	uint64_t free_ns;  /* the next request begins then, at the earliest */
+	uint64_t done_ns;  /* requests are reported in order */
+	uint32_t *target;  /* of each stream; 0: connected to nobody */
+	uint64_t *busy_ns; /* until all is answered that a stream has outstanding */
+};
+
+static uint64_t draw(struct dc_device *d)
+{
+	d->random ^= d->random >> 12;
+	d->random ^= d->random << 25;
+	d->random ^= d->random >> 27;
+	return d->random * 0x2545f4914f6cdd1dull;
+}
+
+static uint32_t draw_below(struct dc_device *d, uint32_t n)
+{
+	return (uint32_t)((draw(d) >> 32) * n >> 32);
+}
+
+static void sift_up(struct dc_device *d, struct dc_request r)
+{
+	uint32_t at = d->heap_count++;
+
+	for (; at && d->heap[(at - 1) / 2].done_ns > r.done_ns; at = (at - 1) / 2)
+		d->heap[at] = d->heap[(at - 1) / 2];
+	d->heap[at] = r;
+}
+
+static struct dc_request take_first(struct dc_device *d)
+{
+	const struct dc_request first = d->heap[0], last = d->heap[--d->heap_count];
+	uint32_t at = 0;
+
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+		if (child >= d->heap_count)
+			break;
+		if (child + 1 < d->heap_count &&
+		    d->heap[child + 1].done_ns < d->heap[child].done_ns)
+			child++;
+		if (d->heap[child].done_ns >= last.done_ns)
+			break;
+		d->heap[at] = d->heap[child];
+		at = child;
+	}
+	d->heap[at] = last;
+	return first;
+}
+
+void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, uint32_t target,
+		     uint32_t tag)
+{
+	struct dc_initiator *i = &d->initiators[initiator];
+	uint32_t *connected = &i->target[stream];
+	uint64_t *busy = &i->busy_ns[stream];
+	uint64_t start = i->free_ns > d->now_ns ? i->free_ns : d->now_ns, done;
+
+	if (target && *connected != target) {
+		d->taken_early += *connected && *busy > d->now_ns;
+		if (*connected && *busy > start)
+			start = *busy;
+		start += d->times.connect_ns;
+		*connected = target;
+		d->connects++;
+	}
+	i->free_ns = start + d->times.issue_ns;
+	done = start + d->times.answer_ns + draw_below(d, d->times.random_ns);
+	*busy = *busy > done ? *busy : done;
+	i->done_ns = i->done_ns >= done ? i->done_ns + 1 : done; /* one after the other */
+	sift_up(d, (struct dc_request){ i->done_ns, tag, initiator });
+}
+
+bool dc_device_end(struct dc_device *d, struct dc_request *done)
+{
+	if (!d->heap_count) {
+		d->now_ns += IDLE_NS;
+		return false;
+	}
+	*done = take_first(d);
+	d->now_ns = done->done_ns > d->now_ns ? done->done_ns : d->now_ns;
+	return true;
+}
+
+int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct dc_times *times,
+		   uint32_t count)
+{
+	d->times = *times;
+	d->now_ns = 1;                 /* a program may take 0 for no time */
+	d->random = ~plan->crowd.seed; /* not the pattern's own dice */
+	d->count = count;
+	d->heap = calloc((size_t)plan->window + 2 * count, sizeof(*d->heap));
+	d->initiators = calloc(count, sizeof(*d->initiators));
+	if (!d->heap || !d->initiators)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < count; k++) {
+		struct dc_initiator *i = &d->initiators[k];
+
+		i->target = calloc(plan->streams, sizeof(*i->target));
+		i->busy_ns = calloc(plan->streams, sizeof(*i->busy_ns));
+		if (!i->target || !i->busy_ns)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void dc_device_free(struct dc_device *d)
+{
+	for (uint32_t k = 0; k < d->count && d->initiators; k++) {
+		free(d->initiators[k].target);
+		free(d->initiators[k].busy_ns);
+	}
+	free(d->initiators);
+	free(d->heap);
+}

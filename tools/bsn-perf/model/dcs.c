@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * UCX's policies, to compare with (src/uct/ib/mlx5/dc/dc_mlx5.h, enum uct_dc_tx_policy). A peer
+ * takes the initiator that was given up last, and gives it up when all its requests are done. By
+ * dcs it keeps it as long as it goes on posting; by dcs_quota it waits in line, too, once it has
+ * QUOTA requests outstanding and others wait. A stream counts as an initiator.
+ */
+#include "dc_device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { QUOTA = 32 };
+
+#define NOBODY UINT32_MAX
+
+struct slot {
+	uint32_t peer;        /* NOBODY: it is free */
+	uint32_t last;        /* peer */
+	uint32_t outstanding; /* requests */
+};
+
+struct peer {
+	void *user;
+	uint32_t slot; /* NOBODY */
+	uint32_t next; /* in line */
+	bool waits;
+};
+
+/* @ids: of requests, by tag; those in @free_tags have none */
+struct dcs {
+	struct dc_model model; /* first */
+	bool has_quota;
+	uint32_t initiators, free_count, free_tag_count;
+	struct slot *slots;
+	uint32_t *free; /* slots; the one that was given up last is the last one */
+	struct peer *peers;
+	uint32_t first, last; /* in line; NOBODY */
+	uint64_t *ids;
+	uint32_t *slot_of_tag, *free_tags;
+	struct bsn_dc_counters counters;
+};
+
+/* -- the line ---------------------------------------------------------------------------------- */
+
+static int wait_in_line(struct dcs *d, uint32_t number)
+{
+	struct peer *peer = &d->peers[number];
+
+	if (peer->waits)
+		return -EAGAIN;
+	peer->waits = true;
+	peer->next = NOBODY;
+	if (d->first == NOBODY)
+		d->first = number;
+	else
+		d->peers[d->last].next = number;
+	d->last = number;
+	d->counters.waits++;
+	return -EAGAIN;
+}
+
+static void take_out(struct dcs *d, uint32_t number, uint32_t before)
+{
+	struct peer *peer = &d->peers[number];
+
+	if (before == NOBODY)
+		d->first = peer->next;
+	else
+		d->peers[before].next = peer->next;
+	if (d->last == number)
+		d->last = before;
+	peer->waits = false;
+}
+
+/* -- slots ------------------------------------------------------------------------------------- */
+
+static void take_slot(struct dcs *d, uint32_t number)
+{
+	const uint32_t at = d->free[--d->free_count];
+	struct slot *s = &d->slots[at];
+
+	d->counters.bindings += s->last != number;
+	s->peer = s->last = number;
+	d->peers[number].slot = at;
+}
+
+static void give_up(struct dcs *d, uint32_t at)
+{
+	d->peers[d->slots[at].peer].slot = NOBODY;
+	d->slots[at].peer = NOBODY;
+	d->free[d->free_count++] = at;
+}
+
+/* The first in line that has none, since its requests are all done. */
+static int give_turns(struct dcs *d, struct bsn_completion *c, int n)
+{
+	uint32_t before = NOBODY, at = d->first, next;
+	int given = 0;
+
+	for (; at != NOBODY && d->free_count && given < n; at = next) {
+		next = d->peers[at].next;
+		if (d->peers[at].slot != NOBODY) {
+			before = at;
+			continue;
+		}
+		take_out(d, at, before);
+		take_slot(d, at);
+		c[given++] = (struct bsn_completion){ .user = d->peers[at].user,
+						      .opcode = BSN_DC_READY };
+		d->counters.turns++;
+	}
+	return given;
+}
+
+/* -- the stage --------------------------------------------------------------------------------- */
+
+static int make_peer(void *arg, uint32_t number, void *user)
+{
+	((struct dcs *)arg)->peers[number] = (struct peer){ .user = user, .slot = NOBODY };
+	return 0;
+}
+
+/* Slots are in the order of streams: the first peers have an initiator of their own. */
+static void begin(struct dcs *d, uint32_t number, uint64_t id)
+{
+	const uint32_t at = d->peers[number].slot, tag = d->free_tags[--d->free_tag_count];
+
+	d->ids[tag] = id;
+	d->slot_of_tag[tag] = at;
+	d->slots[at].outstanding++;
+	dc_device_begin(&d->model.device, (uint16_t)(at % d->initiators), at / d->initiators,
+			number + 1, tag);
+}
+
+static int post(void *arg, uint32_t number, uint64_t id)
+{
+	struct dcs *d = arg;
+	const struct peer *peer = &d->peers[number];
+
+	if (peer->waits || (peer->slot == NOBODY && (d->first != NOBODY || !d->free_count)))
+		return wait_in_line(d, number);
+	if (peer->slot == NOBODY)
+		take_slot(d, number);
+	else if (d->has_quota && d->first != NOBODY && d->slots[peer->slot].outstanding >= QUOTA)
+		return wait_in_line(d, number);
+	begin(d, number, id);
+	return 0;
+}
+
+static int poll_one(void *arg, struct bsn_completion *c, int n)
+{
+	struct dcs *d = arg;
+	struct dc_request r;
+	uint32_t at;
+
+	if (!dc_device_end(&d->model.device, &r))
+		return 0;
+	at = d->slot_of_tag[r.tag];
+	*c = (struct bsn_completion){ .id = d->ids[r.tag],
+				      .user = d->peers[d->slots[at].peer].user };
+	d->free_tags[d->free_tag_count++] = r.tag;
+	if (!--d->slots[at].outstanding)
+		give_up(d, at);
+	return 1 + give_turns(d, c + 1, n - 1);
+}
+
+static void read_counters(void *arg, struct dc_figures *figures)
+{
+	const struct dcs *d = arg;
+
+	figures->counters = d->counters;
+	figures->taken_early = d->model.device.taken_early;
+}
+
+/* -- life -------------------------------------------------------------------------------------- */
+
+static void free_dcs(struct dc_model *model)
+{
+	struct dcs *d = (struct dcs *)model;
+
+	free(d->slots);
+	free(d->free);
+	free(d->peers);
+	free(d->ids);
+	free(d->slot_of_tag);
+	free(d->free_tags);
+}
+
+static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times *times)
+{
+	const uint32_t slots = plan->initiators * plan->streams;
+
+	d->initiators = plan->initiators;
+	d->first = d->last = NOBODY;
+	d->slots = calloc(slots, sizeof(*d->slots));
+	d->free = calloc(slots, sizeof(*d->free));
+	d->peers = calloc(plan->crowd.peers, sizeof(*d->peers));
+	d->ids = calloc(plan->window, sizeof(*d->ids));
+	d->slot_of_tag = calloc(plan->window, sizeof(*d->slot_of_tag));
+	d->free_tags = calloc(plan->window, sizeof(*d->free_tags));
+	if (!d->slots || !d->free || !d->peers || !d->ids || !d->slot_of_tag || !d->free_tags)
+		return -ENOMEM;
+	for (uint32_t at = slots; at--;) {
+		d->slots[at] = (struct slot){ .peer = NOBODY, .last = NOBODY };
+		d->free[d->free_count++] = at;
+	}
+	while (d->free_tag_count < plan->window) {
+		d->free_tags[d->free_tag_count] = d->free_tag_count;
+		d->free_tag_count++;
+	}
+	return dc_device_make(&d->model.device, plan, times, plan->initiators);
+}
+
+int dcs_open(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
+	     struct dc_model **model, struct dc_stage *stage)
+{
+	struct dcs *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->model.free = free_dcs;
+	d->has_quota = policy == DC_POLICY_dcs_quota;
+	*model = &d->model;
+	*stage = (struct dc_stage){
+		.arg = d,
+		.peer = make_peer,
+		.post = post,
+		.poll = poll_one,
+		.now_ns = dc_model_now,
+		.connects = dc_model_connects,
+		.counters = read_counters,
+	};
+	return make(d, plan, times);
+}
