@@ -4,6 +4,7 @@
 
 #include "bsn_umr.h"
 #include "segments.h"
+#include "refuse.h"
 #include "sq.h"
 
 /* -- atomics of 8 bytes ----------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "publish.h"
+#include "refuse.h"
 #include "sq.h"
 
 /* The register for everything up to the index: the lock of a shared lane, O1 and O2. */

@@ -343,12 +343,14 @@ def test_no_file_name_reaches_the_terminal(_bench):
 
 def test_utf_16(_bench):
     """As Windows' shells write it, whatever the pieces that it comes in."""
-    text = '\r\n'.join(['\u00dcber', *libmlx5(), *libmlx5('Nov 21 18:58:01 node7 app[12]: '), ''] * 50)
+    text = '\r\n'.join(['\u00dcber', *libmlx5(), *libmlx5('Nov 21 18:58:01 node7 app[12]: '),
+                        ''] * 50)
     want = dump(text)
     for encoding in 'utf-16', 'utf-16-le', 'utf-16-be':
         check(dump(text.encode(encoding)) == want, encoding)
     data = text.encode('utf-16')
-    with subprocess.Popen([DUMP, '--json'], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([DUMP, '--json'], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
         for at in range(0, len(data), 333):
             process.stdin.write(data[at:at + 333])
             process.stdin.flush()

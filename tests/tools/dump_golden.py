@@ -20,7 +20,8 @@ PATIENCE = 40  # after so many lines no form waits for more
 
 def look(data):
     """What is found, without names of files and what is explained."""
-    done = subprocess.run([DUMP, '--json'], input=data, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([DUMP, '--json'], input=data, capture_output=True, timeout=60,
+                          check=False)
     check(done.returncode in (0, 1), f'exit status {done.returncode}: {done.stderr.decode()}')
     report = parse_json(done.stdout)
     check((done.returncode == 0) == bool(report['records']), f'exit status {done.returncode}')
@@ -79,7 +80,8 @@ def test_schema(_bench):
         report = parse_json(done.stdout)
         for error in validator.iter_errors(report):
             raise AssertionError(f'{log.name}: {list(error.absolute_path)}: {error.message}')
-    report['records'] = [{'file': 'x', 'line': 1, 'source': 'x', 'kind': 'unheard_of', 'fields': {}}]
+    report['records'] = [{'file': 'x', 'line': 1, 'source': 'x', 'kind': 'unheard_of',
+                          'fields': {}}]
     check(list(validator.iter_errors(report)), 'an unknown kind passes')
     return None
 
@@ -103,7 +105,8 @@ def beginnings(line):
 def look_at_each(lines):
     """The records of lines that have nothing to do with each other, by their index."""
     found = {}
-    for record in look(b''.join(line + b'\n' + b'nothing\n' * PATIENCE for line in lines))['records']:
+    for record in look(b''.join(line + b'\n' + b'nothing\n' * PATIENCE
+                                for line in lines))['records']:
         index, rest = divmod(record['line'] - 1, PATIENCE + 1)
         check(rest == 0, record)
         found.setdefault(index, []).append(record)

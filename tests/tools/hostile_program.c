@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process whose list of queues means harm. usage: hostile_program QUEUES KIND SLOTS STRIDE [changes]
+ * A process whose list of queues means harm. usage: hostile_program QUEUES KIND SLOTS STRIDE
+ * [changes]
  *
- * All rings are in the same memory, which is mapped and has no pages; without SLOTS there are no rings. With
- * "changes" the list seems to change all the time. Prints a line when it is there, and waits until it is killed.
+ * All rings are in the same memory, which is mapped and has no pages; without SLOTS there are no
+ * rings. With "changes" the list seems to change all the time. Prints a line when it is there, and
+ * waits until it is killed.
  */
 #include <stdint.h>
 #include <stdio.h>

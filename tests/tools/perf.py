@@ -154,10 +154,12 @@ def dc(bench, *args):
 
 def test_dc_json(bench):
     report, policies = dc(bench, '--operations', '4000')
-    check(list(report) == ['device', 'path', 'cpu', 'store', 'pattern', 'peers', 'dcis', 'streams', 'window',
-                           'operations', 'bytes', 'optimum_per_operation', 'policies'], report)
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'pattern', 'peers', 'dcis', 'streams',
+                           'window', 'operations', 'bytes', 'optimum_per_operation', 'policies'],
+          report)
     check(list(policies) == POLICIES, report)
-    check(policies['hashed']['waits_per_operation'] > policies['lru']['waits_per_operation'], report)
+    check(policies['hashed']['waits_per_operation'] > policies['lru']['waits_per_operation'],
+          report)
 
 
 def test_dc_patterns(bench):
@@ -180,8 +182,9 @@ def connects(bench, *args):
 
 def test_dc_is_as_simulated(bench):
     """
-    Where one request is outstanding at a time, softcx and the model connect alike, to the last one. With more,
-    softcx executes them at once, where the model has them end one after the other: that differs little.
+    Where one request is outstanding at a time, softcx and the model connect alike, to the last
+    one. With more, softcx executes them at once, where the model has them end one after the
+    other: that differs little.
     """
     for pattern, streams in ('zipf', '1'), ('moving', '1'), ('zipf', '8'), ('bursts', '4'):
         few = ('--operations', '3000', '--pattern', pattern, '--streams', streams, '--dcis', '8')
@@ -207,9 +210,10 @@ def test_dc_is_nowhere_worse(bench):
     few = ('--simulate', '--operations', '3000', '--policy', 'lru,dcs_quota')
     for dcis, streams, window in product((8, 32), (1, 8), (4, 16, 64)):
         for pattern in PATTERNS:
-            made = connects(bench, *few, '--dcis', str(dcis), '--streams', str(streams), '--window', str(window),
-                            '--pattern', pattern)
-            check(made['lru'] <= 1.02 * made['dcs_quota'], f'{dcis}x{streams} {window} {pattern} {made}')
+            made = connects(bench, *few, '--dcis', str(dcis), '--streams', str(streams), '--window',
+                            str(window), '--pattern', pattern)
+            check(made['lru'] <= 1.02 * made['dcs_quota'],
+                  f'{dcis}x{streams} {window} {pattern} {made}')
 
 
 def test_dc_by_a_full_handshake(bench):
@@ -217,7 +221,8 @@ def test_dc_by_a_full_handshake(bench):
     report, policies = dc(bench, *few, '--full-handshake')
     check(report['full_handshake'] and 'full_handshake' not in dc(bench, *few)[0], report)
     check(policies['lru']['connects_per_operation'] == connects(bench, *few)['lru'], report)
-    check('initiators, by a full handshake, window' in bench.run(PERF, 'dc', *few, '--full-handshake')[0], report)
+    out = bench.run(PERF, 'dc', *few, '--full-handshake')[0]
+    check('initiators, by a full handshake, window' in out, report)
     out = bench.run(PERF, 'dc', *few, '--full-handshake', BSN_PATH='verbs')[0]
     check('no full handshake' in out, out)
 
@@ -229,22 +234,24 @@ def test_dc_simulated(bench):
         report = json.loads(bench.run(PERF, 'dc', '--json', *args, '--plot', path, device=False)[0])
         with open(path, encoding='utf-8') as file:
             lines = re.findall(r'>([a-z_]+)</text>', file.read())
-    check(report['model'] == {'connect_ns': 60, 'answer_ns': 1200, 'random_ns': 500, 'issue_ns': 50}, report)
+    check(report['model'] == {'connect_ns': 60, 'answer_ns': 1200, 'random_ns': 500,
+                              'issue_ns': 50}, report)
     check([run['peers'] for run in report['runs']] == [1000, 100000], report)
     check([policy['policy'] for policy in report['runs'][1]['policies']] == SIMULATED, report)
     check(set(lines) == {'connections', 'optimum', *SIMULATED}, lines)
-    slow = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '--operations', '2000', '--policy', 'lru',
-                                '--connect-ns', '2700', device=False)[0])
-    quick = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '--operations', '2000', '--policy', 'lru',
-                                 device=False)[0])
-    check(slow['policies'][0]['operations_per_s'] < 0.8 * quick['policies'][0]['operations_per_s'], slow)
+    slow = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '--operations', '2000',
+                                '--policy', 'lru', '--connect-ns', '2700', device=False)[0])
+    quick = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '--operations', '2000',
+                                 '--policy', 'lru', device=False)[0])
+    check(slow['policies'][0]['operations_per_s'] < 0.8 * quick['policies'][0]['operations_per_s'],
+          slow)
     out = bench.run(PERF, 'dc', *args, device=False)[0]
     check(out.count('a model of time') == 2 and 'of 4 streams' in out, out)
 
 
 def test_dc_waits_where_all_are_busy(bench):
-    report = dc(bench, '--operations', '3000', '--dcis', '2', '--window', '64', '--pattern', 'uniform',
-                '--policy', 'lru')[1]['lru']
+    report = dc(bench, '--operations', '3000', '--dcis', '2', '--window', '64', '--pattern',
+                'uniform', '--policy', 'lru')[1]['lru']
     check(report['waits_per_operation'] > 0.5 and report['wait_max_us'] > 0, report)
     check(report['wait_max_operations'] <= 64 * 2, report)
 
@@ -253,8 +260,8 @@ def test_dc_of_a_file(bench):
     with tempfile.NamedTemporaryFile('w') as file:
         file.write('0\n1\n0\n2\n')
         file.flush()
-        lru = dc(bench, '--pattern', file.name, '--operations', '400', '--peers', '3', '--dcis', '2',
-                 '--window', '1', '--policy', 'lru')[1]['lru']
+        lru = dc(bench, '--pattern', file.name, '--operations', '400', '--peers', '3', '--dcis',
+                 '2', '--window', '1', '--policy', 'lru')[1]['lru']
         check(lru['connects_per_operation'] == 201 / 400, lru)
         file.write('3\n')
         file.flush()
@@ -270,19 +277,20 @@ def test_dc_for_people(bench):
 
 
 def test_dc_on_plain_verbs(bench):
-    report = json.loads(bench.run(PERF, 'dc', '--json', '--operations', '300', '--peers', '12', '--policy', 'lru',
-                                  BSN_PATH='verbs')[0])
+    report = json.loads(bench.run(PERF, 'dc', '--json', '--operations', '300', '--peers', '12',
+                                  '--policy', 'lru', BSN_PATH='verbs')[0])
     check(0.1 < report['policies'][0]['connects_per_operation'] < 1, report)
     bench.complains('on plain verbs', PERF, 'dc', '--local', '1', BSN_PATH='verbs')
 
 
 def test_dc_of_many_processes(bench):
-    report = json.loads(bench.run(PERF, 'dc', '--json', '--local', '4', '--operations', '500', '--policy',
-                                  'lru,hashed', '--dcis', '2', '--window', '1')[0])
+    report = json.loads(bench.run(PERF, 'dc', '--json', '--local', '4', '--operations', '500',
+                                  '--policy', 'lru,hashed', '--dcis', '2', '--window', '1')[0])
     lru, hashed = report['policies']
     check((report['processes'], report['peers'], report['pattern']) == (4, 3, 'all_to_all'), report)
     check(lru['connects_per_operation'] == 1 >= hashed['connects_per_operation'], report)
-    some = json.loads(bench.run(PERF, 'dc', '--json', '--local', '4', '--operations', '500', '--policy', 'lru')[0])
+    some = json.loads(bench.run(PERF, 'dc', '--json', '--local', '4', '--operations', '500',
+                                '--policy', 'lru')[0])
     check(some['policies'][0]['connects_per_operation'] == 3 / 500, some)
 
 
@@ -294,10 +302,12 @@ def test_dc_under_mpirun(bench):
     """Only the first process prints."""
     if not HAS_PMIX or not shutil.which('mpirun'):
         return 'SKIP no PMIx, or no mpirun'
-    out, _ = bench.run('mpirun', '--allow-run-as-root', '--oversubscribe', '-n', '3', PERF, 'dc', '--pmix', '--json',
-                       '--operations', '200', '--policy', 'lru', ASAN_OPTIONS='detect_leaks=0')  # libpmix leaks
+    out, _ = bench.run('mpirun', '--allow-run-as-root', '--oversubscribe', '-n', '3', PERF, 'dc',
+                       '--pmix', '--json', '--operations', '200', '--policy', 'lru',
+                       ASAN_OPTIONS='detect_leaks=0')  # libpmix leaks
     report = json.loads(out)
-    check((report['processes'], report['policies'][0]['connects_per_operation']) == (3, 2 / 200), report)
+    check((report['processes'], report['policies'][0]['connects_per_operation']) == (3, 2 / 200),
+          report)
     return None
 
 
@@ -309,19 +319,24 @@ def test_dc_costs_the_same_of_many_initiators(bench):
     """Where most who post have to wait."""
     if not HAS_VALGRIND:
         return
-    few = ('--instructions', '--operations', '2000', '--peers', '10000', '--pattern', 'uniform', '--policy', 'lru')
+    few = ('--instructions', '--operations', '2000', '--peers', '10000', '--pattern', 'uniform',
+           '--policy', 'lru')
     small = dc(bench, *few, '--dcis', '8', '--window', '16')[1]
     for dcis, streams in (64, 1), (32, 8):
-        large = dc(bench, *few, '--dcis', str(dcis), '--streams', str(streams), '--window', str(2 * dcis * streams))[1]
+        large = dc(bench, *few, '--dcis', str(dcis), '--streams', str(streams), '--window',
+                   str(2 * dcis * streams))[1]
         for name, policy in large.items():
-            check(policy['post_instructions'] < 1.5 * small[name]['post_instructions'], f'{small[name]} {policy}')
-            check(policy['poll_instructions'] < 2.5 * small[name]['poll_instructions'], f'{small[name]} {policy}')
+            check(policy['post_instructions'] < 1.5 * small[name]['post_instructions'],
+                  f'{small[name]} {policy}')
+            check(policy['poll_instructions'] < 2.5 * small[name]['poll_instructions'],
+                  f'{small[name]} {policy}')
 
 
 def test_dc_instructions(bench):
     if not HAS_VALGRIND:
         return
-    report, policies = dc(bench, '--operations', '300', '--policy', 'lru', '--instructions', '--pattern', 'incast')
+    report, policies = dc(bench, '--operations', '300', '--policy', 'lru', '--instructions',
+                          '--pattern', 'incast')
     lru = policies['lru']
     check(40 < lru['post_instructions'] < 300, lru)
     check(10 < lru['poll_instructions'] < 600, lru)
@@ -334,16 +349,18 @@ def test_dc_instructions(bench):
         check('libu' in ucx['why_not'], bursts)
     else:
         check(mine['bsn_write']['hit'] < ucx['put_zcopy']['hit'] < ucx['put_zcopy']['miss'], bursts)
-        check(mine['bsn_write_inline']['hit'] < ucx['put_short']['hit'] < ucx['put_short']['miss'], bursts)
+        check(mine['bsn_write_inline']['hit'] < ucx['put_short']['hit'] < ucx['put_short']['miss'],
+              bursts)
         check(all(0 < figures['poll'] < 1000 for figures in ucx.values()), bursts)
 
 
 def test_dc_instructions_on_plain_verbs(bench):
     if not HAS_VALGRIND:
         return
-    report = json.loads(bench.run(PERF, 'dc', '--json', '-i', '--operations', '200', '--peers', '12', '--policy', 'lru',
-                                  BSN_PATH='verbs')[0])
-    check('burst_instructions' not in report and report['policies'][0]['post_instructions'] > 100, report)
+    report = json.loads(bench.run(PERF, 'dc', '--json', '-i', '--operations', '200', '--peers',
+                                  '12', '--policy', 'lru', BSN_PATH='verbs')[0])
+    check('burst_instructions' not in report and report['policies'][0]['post_instructions'] > 100,
+          report)
 
 
 def test_dc_hits_and_misses_are_drawn(bench):
@@ -352,8 +369,9 @@ def test_dc_hits_and_misses_are_drawn(bench):
         return
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, 'dc.svg')
-        report = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '-i', '--plot', path, '--operations',
-                                      '400', '--peers', '100,3000', '--policy', 'lru', device=False)[0])
+        report = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '-i', '--plot', path,
+                                      '--operations', '400', '--peers', '100,3000', '--policy',
+                                      'lru', device=False)[0])
         with open(path, encoding='utf-8') as file:
             svg = file.read()
     check('>hit<' in svg and '>miss<' in svg, svg)
