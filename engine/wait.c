@@ -245,8 +245,8 @@ static int check(const struct wait *w)
 	return 0;
 }
 
-static int wait_longer(struct bsn_cq *hot, struct bsn_completion *c, int n,
-		       const struct bsn_wait_attr *attr)
+static __attribute__((noinline, cold)) int wait_longer(struct bsn_cq *hot, struct bsn_completion *c,
+						       int n, const struct bsn_wait_attr *attr)
 {
 	struct wait w = { .cq = cq_of(hot), .c = c, .n = n, .began_ns = now_ns() };
 	int got;

@@ -17,13 +17,13 @@ HAS_LIMITS = sys.argv[2] == 'gcc'
 MANY = (sys.argv[3:] or ['4'])[0]
 
 # Those of tests/engine/limits.py, and a tenth: what a CQE of a session costs more than a whole one,
-# and a receive of many QPs in turn, in batches of 16. The last of the waits is for a number that
-# the compiler does not know.
-DIFFERENCES = {'expand': 33, 'expand_one': 33, 'wait': 1, 'wait_hidden': 10}
+# and a receive of many QPs in turn, in batches of 16. A wait is a call; the last of them is beside a
+# poll for a number that the compiler does not know, too.
+DIFFERENCES = {'expand': 33, 'expand_one': 33, 'wait': 55, 'wait_hidden': 34}
 POSTS_IN_TURN = 26
 # On one QP beside a send and its receive: more by the sums, and less by half of the bus. On a few
 # QPs there are empty rings to look at, too.
-MESSAGE_MORE, MESSAGE_MORE_OF_MANY = 150, 180
+MESSAGE_MORE, MESSAGE_MORE_OF_MANY = 150, 185
 
 
 def over_limits(size):
