@@ -90,8 +90,12 @@ int cx_generation_by_name(const char *name, enum cx_generation *generation);
 int cx_link_by_name(const char *name, enum cx_link *link);
 const char *cx_link_name(enum cx_link link);
 
-/* The node GUID in host order, and the port's MAC (RoCE); the fabric's name seeds both. */
+/*
+ * The node GUID in host order, which the fabric's name seeds; what the port carries; and its MAC (RoCE), that of
+ * the interface, or where there is none of the fabric's name, too.
+ */
 uint64_t cx_node_guid(const struct cx_config *config);
+enum ibv_mtu cx_port_mtu(const struct cx_config *config);
 void cx_port_mac(const struct cx_config *config, uint8_t mac[6]);
 
 struct cx_gid {

@@ -15,7 +15,9 @@
 #include <rdma/rdma_netlink.h>
 
 #include "../datasheet.h"
+#include "../nic/counters.h"
 #include "../nic/hca.h"
+#include "../nic/netdev.h"
 
 enum {
 	PART_SIZE = 3072, /* programs read with as little as a page */
@@ -192,6 +194,7 @@ static void put_subnet(struct cx_hca *hca, struct message *m)
 
 static int put_port(struct cx_hca *hca, const struct asked *asked, struct message *m)
 {
+	const struct cx_netdev *netdev = cx_config(hca)->netdev;
 	const bool is_up = cx_port_is_up(hca);
 	uint32_t port = 1;
 
@@ -204,6 +207,10 @@ static int put_port(struct cx_hca *hca, const struct asked *asked, struct messag
 		put_subnet(hca, m);
 	put_u8(m, RDMA_NLDEV_ATTR_PORT_STATE, is_up ? PORT_ACTIVE : PORT_DOWN);
 	put_u8(m, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, is_up ? CX_PHYS_LINK_UP : CX_PHYS_DISABLED);
+	if (netdev) {
+		put_u32(m, RDMA_NLDEV_ATTR_NDEV_INDEX, netdev->index);
+		put_text(m, RDMA_NLDEV_ATTR_NDEV_NAME, netdev->name);
+	}
 	return 0;
 }
 
@@ -226,6 +233,30 @@ static int put_chardev(struct cx_hca *hca, const struct asked *asked, struct mes
 	put_u64(m, RDMA_NLDEV_ATTR_CHARDEV, encode_device(CX_UVERBS_MAJOR, CX_UVERBS_MINOR));
 	put_u64(m, RDMA_NLDEV_ATTR_CHARDEV_ABI, UVERBS_ABI);
 	put_u32(m, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, RDMA_DRIVER_MLX5);
+	return 0;
+}
+
+/* The port's hw_counters, by the set that all queues share: stat_get_doit_default_counter(). */
+static int put_statistics(struct cx_hca *hca, const struct asked *asked, struct message *m)
+{
+#define NAME_COUNTER(name, doc) #name,
+	static const char *const names[] = { CX_COUNTERS(NAME_COUNTER) };
+#undef NAME_COUNTER
+	uint32_t port;
+	size_t table, entry;
+
+	if (!asks_u32(asked, RDMA_NLDEV_ATTR_PORT_INDEX, &port) || port != CX_PORTS)
+		return -EINVAL;
+	put_name(m);
+	put_u32(m, RDMA_NLDEV_ATTR_PORT_INDEX, port);
+	table = nest(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
+	for (unsigned i = 0; i < CX_COUNTER_COUNT; i++) {
+		entry = nest(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
+		put_text(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, names[i]);
+		put_u64(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE, cx_counter_read(hca, i));
+		nest_end(m, entry);
+	}
+	nest_end(m, table);
 	return 0;
 }
 
@@ -407,6 +438,8 @@ static putter *putter_of(unsigned command)
 		return put_system;
 	case RDMA_NLDEV_CMD_RES_GET:
 		return put_summary;
+	case RDMA_NLDEV_CMD_STAT_GET:
+		return put_statistics;
 	default:
 		return NULL;
 	}

@@ -30,6 +30,9 @@ struct cx_config {
 	const char *fabric;            /* NULL: "default"; one fabric per user and name */
 	enum cx_generation generation; /* of the first process; later ones must agree (-EBUSY) */
 	enum cx_link link;
+	/* Behind a RoCE port: its name, empty for that of the default route (nic/netdev.h); NULL: none. */
+	const char *interface;
+	const struct cx_netdev *netdev; /* what the fabric has of it, NULL: none; cx_open() fills it in */
 	const char *fault_plan; /* text of the plan, NULL for none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
 	bool no_atomics;        /* the device says that it has none, as some virtual functions do */
@@ -72,6 +75,7 @@ struct cx_fabric {
 	bool same_pids;  /* else they are in another PID namespace, and cannot be joined either */
 	enum cx_generation generation; /* of the same build */
 	enum cx_link link;
+	char netdev[16]; /* the interface behind its port, of the same build; empty: none */
 };
 
 /*

@@ -21,6 +21,7 @@
 #include "dc.h"
 #include "datasheet.h"
 #include "hca.h"
+#include "netdev.h"
 
 enum {
 	CX_PROCS = CX_FABRIC_PROCS,
@@ -243,12 +244,14 @@ struct cx_shared {
 	struct cx_proc procs[CX_PROCS];
 	/* Up to here the layout is the same in every build with this magic; some have room for 64 processes only. */
 	pthread_mutex_t lock;
+	struct cx_netdev netdev;
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];
 	struct cx_bus bus[CX_PROCS];
 	struct cx_dc_counts dc[CX_PROCS];
 	uint32_t counters[CX_COUNTER_COUNT];
+	struct cx_traffic traffic;
 	uint64_t channel_serial; /* of the last one */
 	struct cx_pd pds[CX_MAX_PDS];
 	struct cx_umem umems[CX_MAX_UMEMS];

@@ -147,6 +147,7 @@ static char *copy_string(const char *string, bool *failed)
 static void free_config(struct cx_config *config)
 {
 	free((char *)(uintptr_t)config->fabric);
+	free((char *)(uintptr_t)config->interface);
 	free((char *)(uintptr_t)config->fault_plan);
 	free((char *)(uintptr_t)config->trace_path);
 	memset(config, 0, sizeof(*config));
@@ -158,6 +159,7 @@ static int copy_config(const struct cx_config *from, struct cx_config *to)
 
 	*to = *from;
 	to->fabric = copy_string(from->fabric, &failed);
+	to->interface = copy_string(from->interface, &failed);
 	to->fault_plan = copy_string(from->fault_plan, &failed);
 	to->trace_path = copy_string(from->trace_path, &failed);
 	if (failed)
@@ -205,7 +207,7 @@ static int start_locked(void)
 		device.hca = NULL;
 		return err;
 	}
-	err = sysfs_create(&device.config);
+	err = sysfs_create(cx_config(device.hca));
 	if (err)
 		goto close_hca;
 	err = install_trap();
@@ -239,7 +241,11 @@ static const char *explain(int err)
 		return "its programs have another version of softcx; end them (softcx list), then softcx "
 		       "clean";
 	case -EBUSY:
-		return "its programs have another generation or link (softcx list)";
+		return "its programs have another generation, link or interface (softcx list)";
+	case -ENODEV:
+		return "there is no Ethernet interface of the name that SOFTCX_NETDEV has";
+	case -ENETDOWN:
+		return "the interface that SOFTCX_NETDEV names is down";
 	case -ENOSPC:
 		return "no room is left where its file is: make it larger (docker run "
 		       "--shm-size=1g), or name another folder in XDG_RUNTIME_DIR";
