@@ -25,9 +25,9 @@ DEADLINE_S = 100
 
 MODULES = '''
     addr atomic cq cq_events cqex device flow fork mr odp parent_domain pd qp qpex
-    relaxed_ordering shared_pd tag_matching mlx5_cq mlx5_dc mlx5_devx mlx5_dm_ops
+    rdmacm relaxed_ordering shared_pd tag_matching mlx5_cq mlx5_dc mlx5_devx mlx5_dm_ops
     mlx5_dma_memcpy mlx5_flow mlx5_huge_page mlx5_lag_affinity mlx5_mkey mlx5_pp
-    mlx5_query_port mlx5_raw_wqe mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var
+    mlx5_query_port mlx5_raw_wqe mlx5_rdmacm mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var
 '''.split()
 
 # Cases that must pass: if they were skipped, a capability would be lost.

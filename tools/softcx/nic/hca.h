@@ -324,6 +324,7 @@ enum cx_resource_kind {
 	CX_RESOURCE_MR,
 	CX_RESOURCE_CONTEXT,
 	CX_RESOURCE_SRQ,
+	CX_RESOURCE_CM_ID,
 	CX_RESOURCES,
 };
 
@@ -348,6 +349,13 @@ struct cx_resource {
 			bool is_xrc;
 			uint32_t cqn; /* 0: none */
 		} srq;
+		struct {
+			uint16_t port_space;
+			uint8_t state; /* enum rdma_cm_state of the kernel's rdma/rdma_cm.h */
+			uint8_t qp_type;
+			uint32_t qpn; /* 0: none yet */
+			uint8_t source[48], destination[48]; /* struct sockaddr_in, _in6 or _ib */
+		} cm;
 	};
 };
 

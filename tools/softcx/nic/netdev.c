@@ -17,7 +17,10 @@
 
 enum { ROUTE_UP = 1 }; /* linux/route.h RTF_UP */
 
-/* The interface of the default route with the lowest metric (/proc/net/route); false: there is none. */
+/*
+ * The interface of the default route with the lowest metric (/proc/net/route); false: there is
+ * none.
+ */
 static bool find_default_route(char name[IFNAMSIZ])
 {
 	FILE *routes = fopen("/proc/net/route", "re");
@@ -26,8 +29,8 @@ static bool find_default_route(char name[IFNAMSIZ])
 
 	*name = '\0';
 	while (routes && fgets(line, sizeof(line), routes))
-		if (sscanf(line, "%15s %x %x %x %*d %*d %u %x", interface, &destination, &gateway, &flags,
-			   &metric, &mask) == 6 &&
+		if (sscanf(line, "%15s %x %x %x %*d %*d %u %x", interface, &destination, &gateway,
+			   &flags, &metric, &mask) == 6 &&
 		    !destination && !mask && flags & ROUTE_UP && metric < best) {
 			strcpy(name, interface);
 			best = metric;
@@ -60,7 +63,8 @@ static const struct ifaddrs *find_link(const struct ifaddrs *all, const char *na
 static bool has_ipv4(const struct ifaddrs *all, const char *name)
 {
 	for (; all; all = all->ifa_next)
-		if (all->ifa_addr && all->ifa_addr->sa_family == AF_INET && !strcmp(all->ifa_name, name))
+		if (all->ifa_addr && all->ifa_addr->sa_family == AF_INET &&
+		    !strcmp(all->ifa_name, name))
 			return true;
 	return false;
 }
@@ -69,7 +73,8 @@ static bool is_suitable(const struct ifaddrs *all, const char *name)
 {
 	const struct ifaddrs *link = find_link(all, name);
 
-	return link && link->ifa_flags & IFF_UP && !(link->ifa_flags & IFF_LOOPBACK) && has_ipv4(all, name);
+	return link && link->ifa_flags & IFF_UP && !(link->ifa_flags & IFF_LOOPBACK) &&
+	       has_ipv4(all, name);
 }
 
 static const struct ifaddrs *choose(const struct ifaddrs *all)
@@ -126,7 +131,8 @@ static int read_mtu(struct cx_netdev *netdev)
 	return err;
 }
 
-static int read_link(const struct ifaddrs *all, const struct ifaddrs *link, struct cx_netdev *netdev)
+static int read_link(const struct ifaddrs *all, const struct ifaddrs *link,
+		     struct cx_netdev *netdev)
 {
 	const struct sockaddr_ll *address = hardware_address(link);
 

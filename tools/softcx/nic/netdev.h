@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network interface behind a RoCE port. It is read once, when a fabric is made, and its addresses are then
- * those of all processes of the fabric.
+ * The network interface behind a RoCE port. It is read once, when a fabric is made, and its
+ * addresses are then those of all processes of the fabric.
  */
 #ifndef SOFTCX_NIC_NETDEV_H
 #define SOFTCX_NIC_NETDEV_H
@@ -28,11 +28,12 @@ struct cx_netdev {
 
 /**
  * cx_netdev_read - look up an interface
- * @name: its name; empty: that of the default route if it is an Ethernet with an IPv4 address, else the first such
- *        one that is up
+ * @name: its name; empty: that of the default route if it is an Ethernet with an IPv4 address,
+ *        else the first such one that is up
  * @netdev: what it is; without a name where none was asked for by name, and there is none
  *
- * Return: 0, -ENODEV: there is none of that name, or it is no Ethernet; -ENETDOWN: it is down; or -errno.
+ * Return: 0, -ENODEV: there is none of that name, or it is no Ethernet; -ENETDOWN: it is down; or
+ * -errno.
  */
 int cx_netdev_read(const char *name, struct cx_netdev *netdev);
 

@@ -6,6 +6,8 @@
  *	doorbell, drive -> requester -> sq, keys -> wire -> responder -> keys, rq, cq
  *	keys -> translations
  *
+ * The room of rdma_cm, kernel/cm/, keeps its tables here, too, and sees it.
+ *
  * Every function expects the HCA's lock to be held unless it says otherwise, and none allocates or
  * uses stdio, except where the program opens, creates or closes: they run in the trap's signal
  * handler.
@@ -17,6 +19,7 @@
 #include <stdarg.h>
 
 #include "bus.h"
+#include "connections.h"
 #include "counters.h"
 #include "dc.h"
 #include "datasheet.h"
@@ -266,6 +269,7 @@ struct cx_shared {
 	struct cx_context contexts[CX_MAX_CONTEXTS];
 	struct cx_subscription subscriptions[CX_MAX_SUBSCRIPTIONS];
 	struct cx_member members[CX_MAX_MEMBERS];
+	struct cx_cm cm;
 	uint32_t xlt_cursor; /* where the search for room begins */
 	uint64_t xlt_used[CX_XLT_WORDS];
 	struct cx_xlt xlts[CX_MAX_XLTS];

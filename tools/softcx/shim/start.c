@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../nic/bus.h"
+#include "../kernel/rdmacm.h"
 #include "../nic/clock.h"
 #include "../os/raw.h"
 #include "shim.h"
@@ -93,6 +94,14 @@ void shim_look(void)
 
 	if (hca && !device.config.passive)
 		timer_look(hca);
+}
+
+void shim_rdmacm_closed(void)
+{
+	struct cx_hca *hca = device.hca;
+
+	if (hca)
+		rdmacm_sweep(hca);
 }
 
 /* A passive device looks at the doorbell records, and needs no trap. */
@@ -219,6 +228,7 @@ static int start_locked(void)
 		.event_dir = sysfs_event_dir(),
 		.install = file_install_event,
 		.lookup = file_lookup_event,
+		.lookup_rdmacm = file_lookup_rdmacm,
 		.uar_in_use = uar_in_use,
 		.clock_in_use = clock_in_use,
 	};

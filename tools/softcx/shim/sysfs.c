@@ -33,6 +33,7 @@
 #define UVERBS_DIR PCI_DIR "/infiniband_verbs/" CX_UVERBS_NAME
 #define PORT_DIR   IB_DIR "/ports/1"
 #define DRIVER_DIR "bus/pci/drivers/mlx5_core"
+#define RDMACM_DIR "devices/virtual/misc/" CX_RDMACM_NAME
 
 static char root[64]; /* empty: there is no tree */
 static char event_dir[80];
@@ -47,6 +48,8 @@ static const char *const prefixes[] = {
 	"devices/" PCI_ROOT,
 	"bus/pci/devices/" PCI_NAME,
 	DRIVER_DIR,
+	"class/misc/" CX_RDMACM_NAME,
+	RDMACM_DIR,
 };
 
 static const char *const links[][2] = {
@@ -54,6 +57,7 @@ static const char *const links[][2] = {
 	{ "class/infiniband_verbs/" CX_UVERBS_NAME, "../../" UVERBS_DIR },
 	{ "bus/pci/devices/" PCI_NAME, "../../../" PCI_DIR },
 	{ IB_DIR "/device", "../.." },
+	{ "class/misc/" CX_RDMACM_NAME, "../../" RDMACM_DIR },
 	{ UVERBS_DIR "/device", "../.." },
 	{ PCI_DIR "/driver", "../../../" DRIVER_DIR },
 	{ DRIVER_DIR "/" PCI_NAME, "../../../../" PCI_DIR },
@@ -76,6 +80,8 @@ static const char *const links[][2] = {
 	X(port_xmit_wait)
 
 static const char *const constant_files[][2] = {
+	{ "dev/infiniband/" CX_RDMACM_NAME, "" },
+	{ RDMACM_DIR "/abi_version", "4" }, /* RDMA_USER_CM_ABI_VERSION */
 	{ "dev/infiniband/" CX_UVERBS_NAME, "" }, /* for lists of that folder; open() knows the node */
 	{ "class/infiniband_verbs/abi_version", "6" }, /* IB_USER_VERBS_ABI_VERSION */
 	{ "class/infiniband_mad/abi_version", "5" },   /* IB_USER_MAD_ABI_VERSION; no umad: no subnet */
@@ -298,6 +304,8 @@ static int put_device(const struct cx_config *config)
 			  model->fw_sub);
 	if (!err)
 		err = put(UVERBS_DIR "/dev", "%d:%d", CX_UVERBS_MAJOR, CX_UVERBS_MINOR);
+	if (!err)
+		err = put(RDMACM_DIR "/dev", "%d:%d", CX_RDMACM_MAJOR, CX_RDMACM_MINOR);
 	return err ? err : put_pci(config);
 }
 
