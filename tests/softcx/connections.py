@@ -287,6 +287,7 @@ PAIRS = [
     (['cmtime', '-c', '50'], ['cmtime', '-s', IPV4, '-c', '50'], True),
     (['rdma_server'], ['rdma_client', '-s', IPV4], False),
     (['rdma_xserver'], ['rdma_xclient', '-s', IPV4], False),
+    (['rdma_xserver', '-c', 'x'], ['rdma_xclient', '-s', IPV4, '-c', 'x'], False),
     (['rstream', '-S', '100000', '-C', '5', '-T', 'v'], ['rstream', '-s', IPV4, '-S', '100000', '-C', '5', '-T', 'v'],
      False),
     (['riostream', '-S', '1000', '-C', '10'], ['riostream', '-s', IPV4, '-S', '1000', '-C', '10'], False),

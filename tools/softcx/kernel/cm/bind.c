@@ -296,6 +296,17 @@ static bool takes(const struct cx_config *config, const struct cx_cm_id *listene
 	       (cm_address_is_any(config, at) || cm_address_is_same(at, &from->destination));
 }
 
+uint8_t cm_other_end(uint8_t qp_type)
+{
+	return qp_type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : qp_type;
+}
+
+/* cma_ib_check_req_qp_type() */
+static bool is_of_type(const struct cx_cm_id *listener, const struct cx_cm_id *from)
+{
+	return !listener->qp_type || listener->qp_type == cm_other_end(from->qp_type);
+}
+
 struct cx_cm_id *cm_find_listener(struct cx_hca *hca, const struct cx_cm_id *from, bool *is_service)
 {
 	const uint16_t port = cm_port_of(&from->destination);
@@ -308,8 +319,7 @@ struct cx_cm_id *cm_find_listener(struct cx_hca *hca, const struct cx_cm_id *fro
 			continue;
 		*is_service = true;
 		if (takes(&hca->config, listener, from))
-			return listener->qp_type == from->qp_type || !listener->qp_type ? listener
-											: NULL;
+			return is_of_type(listener, from) ? listener : NULL;
 	}
 	return NULL;
 }

@@ -178,6 +178,8 @@ int cm_bind(struct cx_hca *hca, struct cx_cm_id *id, const union cx_cm_address *
 void cm_link_expire(struct cx_hca *hca, struct cx_cm_id *id);
 /* The connection's part of a destruction. */
 void cm_link_close(struct cx_hca *hca, struct cx_cm_id *id);
+/* The type of the queue pair that an initiator's is connected to. */
+uint8_t cm_other_end(uint8_t qp_type);
 /* Whom a request is for; NULL, and whether anybody listens on that port. */
 struct cx_cm_id *cm_find_listener(struct cx_hca *hca, const struct cx_cm_id *from,
 				  bool *is_service);

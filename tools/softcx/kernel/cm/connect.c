@@ -211,7 +211,8 @@ int cm_listener_end(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_cm_
 
 	if (!listener->backlog)
 		return -ENOMEM;
-	err = cm_id_new(hca, listener->file, listener->port_space, from->qp_type, &id);
+	err = cm_id_new(hca, listener->file, listener->port_space, cm_other_end(from->qp_type),
+			&id);
 	if (err)
 		return err;
 	fill_listener_end(id, from);

@@ -71,7 +71,8 @@ struct cx_cm_file *cm_file_find(struct cx_hca *hca, const struct rdmacm *handle)
 {
 	struct cx_cm_file *file = &hca->shared->cm.files[handle->index];
 
-	return file->serial == handle->serial ? file : NULL;
+	/* In a full fabric this process has no place, where others could tell it of anything. */
+	return hca->self < CX_PROCS && file->serial == handle->serial ? file : NULL;
 }
 
 /* By which this process has last used each file. */
