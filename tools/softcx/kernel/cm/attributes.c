@@ -25,6 +25,11 @@ void cm_address_handle(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_
 	uint8_t gid[16];
 
 	memset(ah, 0, sizeof(*ah));
+	ah->port_num = CX_PORTS;
+	if (hca->config.link == CX_LINK_IB) {
+		ah->dlid = id->dlid;
+		return;
+	}
 	cm_address_gid(&id->source, gid);
 	cm_address_gid(&id->destination, ah->grh.dgid);
 	ah->grh.sgid_index = (uint8_t)cm_gid_index(&hca->config, gid);
@@ -33,7 +38,6 @@ void cm_address_handle(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_
 	ah->grh.flow_label = cm_flow_label(id);
 	ah->is_global = 1;
 	ah->static_rate = ROCE_RATE_40G;
-	ah->port_num = CX_PORTS;
 }
 
 /* Before there is a connection, and of datagrams: cma_ib_init_qp_attr(). */

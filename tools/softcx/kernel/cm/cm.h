@@ -193,6 +193,18 @@ int cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id);
 int cm_sidr_answer(struct cx_hca *hca, struct cx_cm_id *id, int status, const void *data,
 		   uint8_t size);
 
+/* As the subnet manager's messages have a path: IBTA 15.2.5.16, PathRecord. */
+struct cm_path_record {
+	uint8_t service_id[8], dgid[16], sgid[16], dlid[2], slid[2];
+	uint8_t flow_and_hop[4]; /* raw traffic 1 bit, reserved 3, flow label 20, hop limit 8 */
+	uint8_t traffic_class, reversible_and_count;
+	uint8_t pkey[2], qos_and_sl[2], mtu, rate, lifetime, preference;
+	uint8_t reserved[6];
+};
+
+_Static_assert(sizeof(struct cm_path_record) == sizeof(((struct ib_path_rec_data *)0)->path_rec),
+	       "IBTA");
+
 /* -- attributes.c ------------------------------------------------------------------------------ */
 
 void cm_address_handle(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_uverbs_ah_attr *ah);

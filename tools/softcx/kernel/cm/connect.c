@@ -188,6 +188,7 @@ static void fill_listener_end(struct cx_cm_id *id, const struct cx_cm_id *from)
 	id->has_device = true;
 	id->has_interface = id->has_route = from->has_interface;
 	id->hop_limit = from->hop_limit;
+	id->dlid = from->dlid ? CX_LID : 0;
 	id->has_tos = from->has_tos;
 	id->tos = from->tos;
 	id->peer_qpn = from->qpn;
@@ -255,11 +256,8 @@ static void send_req(struct cx_hca *hca, struct cx_cm_id *id, uint32_t tries)
 
 static void ask_again(struct cx_hca *hca, struct cx_cm_id *id)
 {
-	if (id->tries && !id->peer) {
-		if (id->link == CX_LINK_REQ_SENT)
-			send_req(hca, id, id->tries - 1);
-		else
-			cm_wait(hca, id, DREQ_MS, id->tries - 1);
+	if (id->tries) {
+		send_req(hca, id, id->tries - 1);
 		return;
 	}
 	cm_part(&hca->shared->cm, id);
@@ -320,6 +318,7 @@ static void get_rep(struct cx_hca *hca, struct cx_cm_id *id, const struct cx_cm_
 
 	id->peer_qpn = from->qpn;
 	id->peer_psn = from->psn;
+	id->ece = from->ece;
 	id->initiator_depth = conn->responder_resources;
 	id->responder_resources = conn->initiator_depth;
 	id->rnr_retries = conn->rnr_retry_count;

@@ -80,7 +80,7 @@ int cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id)
 		return -EINVAL;
 	id->state = CX_CM_CONNECT;
 	id->link = CX_LINK_SIDR_SENT;
-	cm_wait(hca, id, QUESTION_MS, RETRIES);
+	cm_wait(hca, id, (uint64_t)QUESTION_MS * (RETRIES + 1), 0);
 	listener = is_here ? cm_find_listener(hca, id, &is_service) : NULL;
 	if (is_here && !listener)
 		get_answer(hca, id, NULL, is_service ? CM_SIDR_REJECT : CM_SIDR_UNSUPPORTED, NULL,

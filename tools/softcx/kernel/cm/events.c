@@ -84,6 +84,8 @@ void cm_report(struct cx_hca *hca, struct cx_cm_id *id, enum cm_event event, int
 		return;
 	if (conn)
 		entry->told.param.conn = *conn;
+	if (event == CM_CONNECT_RESPONSE)
+		entry->told.ece = id->ece;
 	append(&hca->shared->cm, cm_file_of(&hca->shared->cm, id), entry);
 }
 

@@ -79,13 +79,14 @@ static int set_of_id(struct cx_cm_id *id, unsigned name, const void *value, unsi
 }
 
 /*
- * A path, in place of the route: the first that is for both directions. What it says beside the
- * GIDs follows from the port here.
+ * A path, in place of the route: the first that is for both directions. Of what it says beside the
+ * GIDs the LID counts, which leads through InfiniBand; the rest follows from the port here.
  */
 static int set_path(struct cx_hca *hca, struct cx_cm_id *id, const uint8_t *value, unsigned size)
 {
 	const uint32_t wanted = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 	struct ib_path_rec_data data = { 0 };
+	const struct cm_path_record *path;
 
 	if (size % sizeof(data))
 		return -EINVAL;
@@ -95,6 +96,9 @@ static int set_path(struct cx_hca *hca, struct cx_cm_id *id, const uint8_t *valu
 		return -EINVAL;
 	if (hca->config.link == CX_LINK_ROCE && !id->has_interface)
 		return -ENODEV;
+	path = (const struct cm_path_record *)(const void *)data.path_rec;
+	id->dlid =
+		hca->config.link == CX_LINK_IB ? (uint16_t)(path->dlid[0] << 8 | path->dlid[1]) : 0;
 	id->has_route = true;
 	id->state = CX_CM_ROUTE_RESOLVED;
 	cm_report(hca, id, CM_ROUTE_RESOLVED, 0, NULL);

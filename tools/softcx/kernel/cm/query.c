@@ -142,19 +142,8 @@ static int query_gid(struct cm_call *call, const struct cx_cm_id *id, uint64_t r
 
 /* -- the path ---------------------------------------------------------------------------------- */
 
-/* As the subnet manager's messages have it: IBTA 15.2.5.16, PathRecord. */
-struct path_record {
-	uint8_t service_id[8], dgid[16], sgid[16], dlid[2], slid[2];
-	uint8_t flow_and_hop[4]; /* raw traffic 1 bit, reserved 3, flow label 20, hop limit 8 */
-	uint8_t traffic_class, reversible_and_count;
-	uint8_t pkey[2], qos_and_sl[2], mtu, rate, lifetime, preference;
-	uint8_t reserved[6];
-};
-
-_Static_assert(sizeof(struct path_record) == sizeof(((struct ib_path_rec_data *)0)->path_rec),
-	       "IBTA");
-
-static void put_path_record(struct cx_hca *hca, const struct cx_cm_id *id, struct path_record *path)
+static void put_path_record(struct cx_hca *hca, const struct cx_cm_id *id,
+			    struct cm_path_record *path)
 {
 	const uint32_t flow = cm_flow_label(id);
 
@@ -164,6 +153,8 @@ static void put_path_record(struct cx_hca *hca, const struct cx_cm_id *id, struc
 	path->flow_and_hop[1] = (uint8_t)(flow >> 8);
 	path->flow_and_hop[2] = (uint8_t)flow;
 	path->flow_and_hop[3] = id->hop_limit;
+	path->dlid[0] = (uint8_t)(id->dlid >> 8);
+	path->dlid[1] = (uint8_t)id->dlid;
 	path->traffic_class = id->tos;
 	path->reversible_and_count = 0x80;
 	memset(path->pkey, 0xff, sizeof(path->pkey));
@@ -183,7 +174,7 @@ static int query_path(struct cm_call *call, const struct cx_cm_id *id, uint64_t 
 		return -ENOSPC;
 	memcpy(call->room.path, &head, sizeof(head));
 	if (id->has_route && call->out_size - sizeof(head) > sizeof(data)) {
-		put_path_record(call->hca, id, (struct path_record *)(void *)data.path_rec);
+		put_path_record(call->hca, id, (struct cm_path_record *)(void *)data.path_rec);
 		memcpy(call->room.path + sizeof(head), &data, sizeof(data));
 		size += sizeof(data);
 	}
