@@ -261,6 +261,47 @@ static void ports(void)
 	end(id);
 }
 
+static void print_path(const struct rdma_cm_id *id)
+{
+	const struct ibv_sa_path_rec *path = id->route.path_rec;
+
+	printf("  %d path: to itself: %d, hop limit %d class %d flow label %s, reversible %d, "
+	       "lifetime %d\n",
+	       id->route.num_paths, !memcmp(&path->sgid, &path->dgid, sizeof(path->sgid)),
+	       path->hop_limit, path->traffic_class, path->flow_label ? "some" : "none",
+	       path->reversible, path->packet_life_time);
+}
+
+/* What the client sets reaches both queue pairs, its own time-out alone aside. */
+static void options(void)
+{
+	const uint8_t tos = 0x68, ack_timeout = 20;
+	struct rdma_cm_id *id = new_id(client_channel, RDMA_PS_TCP), *server;
+	struct rdma_conn_param conn = asked, reply = offered;
+
+	CALL(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, (void *)&tos, sizeof(tos)));
+	CALL(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, (void *)&ack_timeout,
+			     sizeof(ack_timeout)));
+	CALL(resolve(id, address, PORT, 1000));
+	client_hears(SOON_MS);
+	CALL(rdma_resolve_route(id, 1000));
+	client_hears(SOON_MS);
+	print_path(id);
+	give_queue_pair(id);
+	CALL(rdma_connect(id, &conn));
+	server = server_hears(SOON_MS);
+	print_path(server);
+	give_queue_pair(server);
+	CALL(rdma_accept(server, &reply));
+	client_hears(SOON_MS);
+	server_hears(SOON_MS);
+	print_queue_pair("client", id);
+	print_queue_pair("server", server);
+	end(id);
+	server_hears(SOON_MS);
+	end(server);
+}
+
 static void nobody_listens(void)
 {
 	struct rdma_conn_param conn = asked;
@@ -457,6 +498,7 @@ static const struct {
 } scenes[] = {
 	{ "addresses", addresses },
 	{ "ports", ports },
+	{ "options", options },
 	{ "nobody listens", nobody_listens },
 	{ "too much private data", too_much_private_data },
 	{ "refused", refused },

@@ -83,6 +83,8 @@ struct cx_cm_id {
 	bool has_tos, has_ack_timeout;
 	uint8_t tos, ack_timeout;
 	uint8_t hop_limit;
+	uint8_t lifetime; /* of packets on the path: 4.096 us * 2^n */
+	uint32_t flow_label;
 	uint16_t dlid; /* of InfiniBand */
 	union cx_cm_address source, destination;
 	uint32_t reported; /* events that the program has read */

@@ -6,11 +6,24 @@
 
 enum {
 	ROCE_RATE_40G = 7, /* ib_addr.h iboe_get_rate() of a fast port: IB_RATE_40_GBPS */
-	ACK_TIMEOUT = 19,  /* cm.c cm_ack_timeout() of CMA_IBOE_PACKET_LIFETIME and CX_ACK_DELAY */
+	MAX_ACK_TIMEOUT = 31,
+	PACKET_LIFETIME = 18, /* cma.c CMA_IBOE_PACKET_LIFETIME */
 };
 
+/* A way there and back, and what the other end needs: cm.c cm_ack_timeout() */
+uint8_t cm_ack_timeout(uint8_t lifetime)
+{
+	uint8_t timeout = lifetime + 1;
+
+	if (timeout >= CX_ACK_DELAY)
+		timeout += CX_ACK_DELAY >= timeout - 1;
+	else
+		timeout = CX_ACK_DELAY + (timeout >= CX_ACK_DELAY - 1);
+	return timeout < MAX_ACK_TIMEOUT ? timeout : MAX_ACK_TIMEOUT;
+}
+
 /* cma.c cma_get_roce_udp_flow_label() */
-uint32_t cm_flow_label(const struct cx_cm_id *id)
+static uint32_t flow_label_of(const struct cx_cm_id *id)
 {
 	const uint32_t given = id->source.any.sa_family == AF_INET6
 				       ? ntohl(id->source.ip6.sin6_flowinfo) & 0xfffff
@@ -18,6 +31,15 @@ uint32_t cm_flow_label(const struct cx_cm_id *id)
 
 	return given ? given
 		     : (cm_port_of(&id->source) * 31u + cm_port_of(&id->destination)) & 0xfffff;
+}
+
+void cm_find_route(struct cx_hca *hca, struct cx_cm_id *id)
+{
+	id->flow_label = flow_label_of(id);
+	id->lifetime = (uint8_t)(id->has_ack_timeout ? id->ack_timeout - 1 : PACKET_LIFETIME);
+	id->has_route = true;
+	id->state = CX_CM_ROUTE_RESOLVED;
+	cm_report(hca, id, CM_ROUTE_RESOLVED, 0, NULL);
 }
 
 void cm_address_handle(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_uverbs_ah_attr *ah)
@@ -35,7 +57,7 @@ void cm_address_handle(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_
 	ah->grh.sgid_index = (uint8_t)cm_gid_index(&hca->config, gid);
 	ah->grh.hop_limit = id->hop_limit;
 	ah->grh.traffic_class = id->tos;
-	ah->grh.flow_label = cm_flow_label(id);
+	ah->grh.flow_label = id->flow_label;
 	ah->is_global = 1;
 	ah->static_rate = ROCE_RATE_40G;
 }
@@ -104,7 +126,8 @@ static int fill_rts(const struct cx_cm_id *id, struct ib_uverbs_qp_attr *attr)
 	}
 	if (attr->qp_attr_mask & IBV_QP_RETRY_CNT || id->qp_type == IBV_QPT_XRC_RECV) {
 		attr->qp_attr_mask |= IBV_QP_TIMEOUT;
-		attr->timeout = id->has_ack_timeout ? id->ack_timeout : ACK_TIMEOUT;
+		attr->timeout =
+			id->has_ack_timeout ? id->ack_timeout : cm_ack_timeout(id->lifetime);
 	}
 	return 0;
 }

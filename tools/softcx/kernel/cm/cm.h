@@ -208,7 +208,10 @@ _Static_assert(sizeof(struct cm_path_record) == sizeof(((struct ib_path_rec_data
 /* -- attributes.c ------------------------------------------------------------------------------ */
 
 void cm_address_handle(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_uverbs_ah_attr *ah);
-uint32_t cm_flow_label(const struct cx_cm_id *id);
+/* The route of an id is found: its path, and the event. */
+void cm_find_route(struct cx_hca *hca, struct cx_cm_id *id);
+/* How long a queue pair waits for an acknowledgement: 4.096 us * 2^n, as lifetimes are. */
+uint8_t cm_ack_timeout(uint8_t lifetime);
 
 /* -- groups.c ---------------------------------------------------------------------------------- */
 

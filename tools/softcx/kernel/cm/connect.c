@@ -189,6 +189,8 @@ static void fill_listener_end(struct cx_cm_id *id, const struct cx_cm_id *from)
 	id->has_interface = id->has_route = from->has_interface;
 	id->hop_limit = from->hop_limit;
 	id->dlid = from->dlid ? CX_LID : 0;
+	id->flow_label = from->flow_label;
+	id->lifetime = cm_ack_timeout(from->lifetime) - 1; /* which the request tells */
 	id->has_tos = from->has_tos;
 	id->tos = from->tos;
 	id->peer_qpn = from->qpn;

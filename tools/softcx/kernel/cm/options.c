@@ -99,9 +99,7 @@ static int set_path(struct cx_hca *hca, struct cx_cm_id *id, const uint8_t *valu
 	path = (const struct cm_path_record *)(const void *)data.path_rec;
 	id->dlid =
 		hca->config.link == CX_LINK_IB ? (uint16_t)(path->dlid[0] << 8 | path->dlid[1]) : 0;
-	id->has_route = true;
-	id->state = CX_CM_ROUTE_RESOLVED;
-	cm_report(hca, id, CM_ROUTE_RESOLVED, 0, NULL);
+	cm_find_route(hca, id);
 	return 0;
 }
 

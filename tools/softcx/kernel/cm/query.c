@@ -5,11 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
-enum {
-	SELECT_EXACTLY = 2,
-	RATE_40G = 7,
-	PACKET_LIFETIME = 18
-}; /* IB_SA_EQ; cma.c CMA_IBOE_PACKET_LIFETIME */
+enum { SELECT_EXACTLY = 2, RATE_40G = 7 }; /* IB_SA_EQ; ib_addr.h iboe_get_rate() */
 enum { DEVICE_INDEX = 0 };
 /* A program of an older library asks for less. */
 #define OLD_SIZE(type) offsetof(type, ibdev_index)
@@ -36,23 +32,18 @@ static void read_gids(const struct cx_cm_id *id, uint8_t source[16], uint8_t des
 	cm_address_gid(&id->destination, destination);
 }
 
-static uint8_t lifetime_of(const struct cx_cm_id *id)
-{
-	return (uint8_t)(id->has_ack_timeout ? id->ack_timeout - 1 : PACKET_LIFETIME);
-}
-
 /* -- the older form ---------------------------------------------------------------------------- */
 
 static void put_path(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_user_path_rec *path)
 {
-	path->flow_label = htobe32(cm_flow_label(id));
+	path->flow_label = htobe32(id->flow_label);
 	path->reversible = 1;
 	path->mtu = cx_port_mtu(&hca->config);
 	path->hop_limit = id->hop_limit;
 	path->traffic_class = id->tos;
 	path->mtu_selector = path->rate_selector = path->packet_life_time_selector = SELECT_EXACTLY;
 	path->rate = RATE_40G;
-	path->packet_life_time = lifetime_of(id);
+	path->packet_life_time = id->lifetime;
 }
 
 int cm_query_route(struct cm_call *call, const void *command)
@@ -145,7 +136,7 @@ static int query_gid(struct cm_call *call, const struct cx_cm_id *id, uint64_t r
 static void put_path_record(struct cx_hca *hca, const struct cx_cm_id *id,
 			    struct cm_path_record *path)
 {
-	const uint32_t flow = cm_flow_label(id);
+	const uint32_t flow = id->flow_label;
 
 	memset(path, 0, sizeof(*path));
 	read_gids(id, path->sgid, path->dgid);
@@ -160,7 +151,7 @@ static void put_path_record(struct cx_hca *hca, const struct cx_cm_id *id,
 	memset(path->pkey, 0xff, sizeof(path->pkey));
 	path->mtu = (uint8_t)(SELECT_EXACTLY << 6 | cx_port_mtu(&hca->config));
 	path->rate = SELECT_EXACTLY << 6 | RATE_40G;
-	path->lifetime = (uint8_t)(SELECT_EXACTLY << 6 | lifetime_of(id));
+	path->lifetime = (uint8_t)(SELECT_EXACTLY << 6 | id->lifetime);
 }
 
 static int query_path(struct cm_call *call, const struct cx_cm_id *id, uint64_t response)

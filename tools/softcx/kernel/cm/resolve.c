@@ -182,8 +182,6 @@ int cm_resolve_route(struct cm_call *call, const void *command)
 	}
 	if (!id->has_interface)
 		return -ENODEV;
-	id->has_route = true;
-	id->state = CX_CM_ROUTE_RESOLVED;
-	cm_report(call->hca, id, CM_ROUTE_RESOLVED, 0, NULL);
+	cm_find_route(call->hca, id);
 	return 0;
 }
