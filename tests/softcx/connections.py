@@ -52,9 +52,9 @@ def ids(case):
     return json.loads(case.run(['rdma', '-j', 'resource', 'show', 'cm_id']) or '[]')
 
 
-def await_ids(case, state, process, count=1):
-    """As many ids are in this state."""
-    while sum(cm_id['state'] == state for cm_id in ids(case)) < count:
+def await_ids(case, state, process):
+    """An id is in this state."""
+    while not any(cm_id['state'] == state for cm_id in ids(case)):
         if process.poll() is not None:
             finish(process, 0)
             raise Failure(f'{" ".join(process.args)}: ended early')
@@ -222,11 +222,19 @@ def check_calls(case):
 
 # -- peers that are killed ---------------------------------------------------------------------
 
+def start_pinging(case):
+    """A client that has begun."""
+    going = case.start(['rping', '-c', '-v', '-C', FOR_EVER, '-a', IPV4])
+    if not going.stdout.readline():
+        finish(going, case.deadline)
+    return going
+
+
 def check_killed(case, victim):
     """The other one ends by itself, and nothing is left of either."""
-    serving, going = start_pair(case, ['rping', '-s', '-V', '-C', FOR_EVER],
-                                ['rping', '-c', '-V', '-C', FOR_EVER, '-a', IPV4])
-    await_ids(case, 'CONNECT', going, count=2)
+    serving = case.start(['rping', '-s', '-C', FOR_EVER])
+    await_ids(case, 'LISTEN', serving)
+    going = start_pinging(case)
     killed, other = (serving, going) if victim == 'server' else (going, serving)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
@@ -251,8 +259,7 @@ def check_persistent_server(case):
     serving = case.start(['rping', '-s', '-P', '-V'])
     await_ids(case, 'LISTEN', serving)
     for _ in range(3):
-        going = case.start(['rping', '-c', '-C', FOR_EVER, '-a', IPV4])
-        await_ids(case, 'CONNECT', going, count=2)
+        going = start_pinging(case)
         going.kill()
         going.communicate()
         finish(case.start(['rping', '-c', '-C', '3', '-a', IPV4]), case.deadline)

@@ -17,26 +17,37 @@
 
 enum { ROUTE_UP = 1 }; /* linux/route.h RTF_UP */
 
-/*
- * The interface of the default route with the lowest metric (/proc/net/route); false: there is
- * none.
- */
+/* Of a table: text, cut where there is no room. */
+static void read_file(const char *path, char *text, size_t size)
+{
+	const int fd = raw_open(path, O_RDONLY | O_CLOEXEC, 0);
+	size_t length = 0;
+	ssize_t n;
+
+	while (fd >= 0 && length < size - 1 &&
+	       (n = raw_read(fd, text + length, size - 1 - length)) > 0)
+		length += (size_t)n;
+	text[length] = '\0';
+	if (fd >= 0)
+		raw_close(fd);
+}
+
+/* The interface of the default route with the lowest metric; false: there is none. */
 static bool find_default_route(char name[IFNAMSIZ])
 {
-	FILE *routes = fopen("/proc/net/route", "re");
-	char line[256], interface[IFNAMSIZ];
-	unsigned destination, gateway, flags, metric, mask, best = UINT32_MAX;
+	unsigned destination, flags, metric, mask, best = UINT32_MAX;
+	char routes[8192], interface[IFNAMSIZ];
+	const char *line = routes;
 
 	*name = '\0';
-	while (routes && fgets(line, sizeof(line), routes))
-		if (sscanf(line, "%15s %x %x %x %*d %*d %u %x", interface, &destination, &gateway,
-			   &flags, &metric, &mask) == 6 &&
+	read_file("/proc/net/route", routes, sizeof(routes));
+	while ((line = strchr(line, '\n')))
+		if (sscanf(++line, "%15s %x %*x %x %*d %*d %u %x", interface, &destination, &flags,
+			   &metric, &mask) == 5 &&
 		    !destination && !mask && flags & ROUTE_UP && metric < best) {
 			strcpy(name, interface);
 			best = metric;
 		}
-	if (routes)
-		fclose(routes);
 	return *name;
 }
 

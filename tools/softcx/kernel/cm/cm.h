@@ -5,9 +5,8 @@
  * program finds its event. Checks and their errnos follow
  * drivers/infiniband/core/{ucma,cma,cm,addr}.c of Linux 6.1.
  *
- *	commands -> ids, bind, resolve (route), connect (datagram), attributes, query, options,
- *	            groups
- *	         -> events -> files
+ *	commands, timers -> ids -> connect -> datagram -> link -> bind, attributes -> events
+ *	                 -> resolve, query, options, groups; all -> files, table, addresses
  */
 #ifndef SOFTCX_KERNEL_CM_H
 #define SOFTCX_KERNEL_CM_H
@@ -94,8 +93,12 @@ void cm_file_use(struct cx_hca *hca, struct cx_cm_file *file, int fd);
 /* Its program has something to read; or during its own command, nothing any more. */
 void cm_file_show(struct cx_cm_file *file);
 void cm_file_quiet(struct cx_hca *hca, struct cx_cm_file *file);
-uint32_t cm_file_number(const struct cx_cm *cm, const struct cx_cm_file *file); /* index + 1 */
-struct cx_cm_file *cm_file_of(struct cx_cm *cm, const struct cx_cm_id *id);
+/*
+ * For sweepers: a socket, and by it whether somebody has that file open; and where names are valid.
+ */
+int cm_socket(int flags);
+bool cm_file_is_open(int socket, uint64_t serial);
+uint64_t cm_net_namespace(void);
 
 /* -- events.c ---------------------------------------------------------------------------------- */
 
@@ -112,31 +115,38 @@ bool cm_report_request(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_
 void cm_report_group(struct cx_hca *hca, struct cx_cm_group *group, enum cm_event event, int status,
 		     const struct rdma_ucm_ud_param *ud);
 /*
- * Forgets what the program has not read: of an id, with the connections that were asked for, or of
- * a group.
+ * Forgets what the program has not read: of an id one event, with the connection that was asked for
+ * (NULL: none), and false when there are no more; or all of a group.
  */
-void cm_forget_events(struct cx_hca *hca, const struct cx_cm_id *id);
+bool cm_forget_event(struct cx_hca *hca, const struct cx_cm_id *id, struct cx_cm_id **made);
 void cm_forget_group_events(struct cx_hca *hca, const struct cx_cm_group *group);
 void cm_move_events(struct cx_hca *hca, const struct cx_cm_id *id, struct cx_cm_file *from,
 		    struct cx_cm_file *to);
 /* The next one, counted as read; -EAGAIN: there is none. */
 int cm_take_event(struct cx_hca *hca, struct cx_cm_file *file, struct rdma_ucm_event_resp *told);
 
-/* -- ids.c ------------------------------------------------------------------------------------- */
+/* -- table.c ----------------------------------------------------------------------------------- */
 
-uint32_t cm_number(const struct cx_cm *cm, const struct cx_cm_id *id); /* index + 1 */
-struct cx_cm_id *cm_of_number(struct cx_cm *cm, uint32_t number);      /* NULL for 0 */
+uint32_t cm_number(const struct cx_cm *cm, const struct cx_cm_id *id);          /* index + 1 */
+struct cx_cm_id *cm_of_number(struct cx_cm *cm, uint32_t number);               /* NULL for 0 */
+uint32_t cm_file_number(const struct cx_cm *cm, const struct cx_cm_file *file); /* index + 1 */
+struct cx_cm_file *cm_file_of(struct cx_cm *cm, const struct cx_cm_id *id);
 /* -ENOMEM: the table is full. */
 int cm_id_new(struct cx_hca *hca, uint32_t file, uint16_t port_space, uint8_t qp_type,
 	      struct cx_cm_id **id);
-/* As the kernel does it: the peer is told. Returns how many events the program had read. */
-uint32_t cm_id_destroy(struct cx_hca *hca, struct cx_cm_id *id);
 /*
  * By the program's name of it: 0, -ENOENT, -EINVAL: another file's; _with_device also -EINVAL
  * without one.
  */
 int cm_id_find(const struct cm_call *call, uint32_t name, struct cx_cm_id **id);
 int cm_id_find_with_device(const struct cm_call *call, uint32_t name, struct cx_cm_id **id);
+/* That process looks then, at the latest. */
+void cm_look_at(struct cx_hca *hca, uint32_t keeper, uint64_t deadline_ns);
+
+/* -- ids.c ------------------------------------------------------------------------------------- */
+
+/* As the kernel does it: the peer is told. Returns how many events the program had read. */
+uint32_t cm_id_destroy(struct cx_hca *hca, struct cx_cm_id *id);
 
 /* -- addresses.c ------------------------------------------------------------------------------- */
 
@@ -172,26 +182,40 @@ int cm_route(const union cx_cm_address *source, const union cx_cm_address *desti
 
 int cm_bind(struct cx_hca *hca, struct cx_cm_id *id, const union cx_cm_address *address);
 
-/* -- connect.c, datagram.c --------------------------------------------------------------------- */
-
-/* Its deadline is over: it asks again, or gives up. */
-void cm_link_expire(struct cx_hca *hca, struct cx_cm_id *id);
-/* The connection's part of a destruction. */
-void cm_link_close(struct cx_hca *hca, struct cx_cm_id *id);
 /* The type of the queue pair that an initiator's is connected to. */
 uint8_t cm_other_end(uint8_t qp_type);
 /* Whom a request is for; NULL, and whether anybody listens on that port. */
 struct cx_cm_id *cm_find_listener(struct cx_hca *hca, const struct cx_cm_id *from,
 				  bool *is_service);
+
+/* -- link.c ------------------------------------------------------------------------------------ */
+
+void cm_pair(struct cx_hca *hca, struct cx_cm_id *a, struct cx_cm_id *b);
+void cm_part(struct cx_cm *cm, struct cx_cm_id *id);
+/* Until a deadline, with so many tries after it. */
+void cm_wait(struct cx_hca *hca, struct cx_cm_id *id, uint64_t ms, uint32_t tries);
+void cm_set_link(struct cx_cm_id *id, enum cx_cm_link link);
+/* What comes with a message is as long as the message has room for. */
+void cm_put_data(struct rdma_ucm_conn_param *to, const void *data, unsigned size, unsigned room);
+unsigned cm_request_room(const struct cx_cm_id *id);
+/* As the other end sees it: what one end can do as initiator, the other must as responder. */
+void cm_cross(struct rdma_ucm_conn_param *to, const struct rdma_ucm_conn_param *from);
 /* The listener's end of a new connection; -ENOMEM: no room, or a full backlog. */
 int cm_listener_end(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_cm_id *from,
 		    struct cx_cm_id **made);
-void cm_wait(struct cx_hca *hca, struct cx_cm_id *id, uint64_t ms, uint32_t tries);
-void cm_pair(struct cx_hca *hca, struct cx_cm_id *a, struct cx_cm_id *b);
-void cm_part(struct cx_cm *cm, struct cx_cm_id *id);
+
+/* -- datagram.c -------------------------------------------------------------------------------- */
+
 int cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id);
 int cm_sidr_answer(struct cx_hca *hca, struct cx_cm_id *id, int status, const void *data,
 		   uint8_t size);
+
+/* -- connect.c --------------------------------------------------------------------------------- */
+
+/* Its deadline is over: it asks again, or gives up. */
+void cm_link_expire(struct cx_hca *hca, struct cx_cm_id *id);
+/* The connection's part of a destruction. */
+void cm_link_close(struct cx_hca *hca, struct cx_cm_id *id);
 
 /* As the subnet manager's messages have a path: IBTA 15.2.5.16, PathRecord. */
 struct cm_path_record {
@@ -221,8 +245,6 @@ void cm_leave_groups(struct cx_hca *hca, const struct cx_cm_id *id);
 
 /* To the ids of this process, when a fault has taken the device away. */
 void cm_tell_removal(struct cx_hca *hca);
-/* This process looks then, at the latest. */
-void cm_look_at(struct cx_hca *hca, uint32_t keeper, uint64_t deadline_ns);
 
 /* -- commands, each as rdma_user_cm.h names it ------------------------------------------------- */
 

@@ -8,16 +8,8 @@
 
 #include <string.h>
 
-/*
- * The private data that each message has room for; of a request the address takes a part:
- * rdma/ib_cm.h.
- */
-enum {
-	REQ_BYTES = 92,
-	REQ_ADDRESS_BYTES = 36,
-	REP_BYTES = 196,
-	REJ_BYTES = 148,
-};
+/* The private data that a reply and a refusal have room for: rdma/ib_cm.h. */
+enum { REP_BYTES = 196, REJ_BYTES = 148 };
 
 /*
  * How long a message is waited for, and how often it is sent again (cma.c CMA_CM_RESPONSE_TIMEOUT,
@@ -34,45 +26,10 @@ enum {
 
 enum { MAX_RETRY = 7 };
 
-/* -- two ends ---------------------------------------------------------------------------------- */
-
-void cm_pair(struct cx_hca *hca, struct cx_cm_id *a, struct cx_cm_id *b)
-{
-	struct cx_cm *cm = &hca->shared->cm;
-
-	a->peer = cm_number(cm, b);
-	b->peer = cm_number(cm, a);
-	/* Each looks whether the other one lives. */
-	cm_look_at(hca, cm_file_of(cm, a)->keeper, cx_clock_ns());
-	cm_look_at(hca, cm_file_of(cm, b)->keeper, cx_clock_ns());
-}
-
-void cm_part(struct cx_cm *cm, struct cx_cm_id *id)
-{
-	struct cx_cm_id *peer = cm_of_number(cm, id->peer);
-
-	if (peer)
-		peer->peer = 0;
-	id->peer = 0;
-}
-
-void cm_wait(struct cx_hca *hca, struct cx_cm_id *id, uint64_t ms, uint32_t tries)
-{
-	id->deadline_ns = cx_clock_ns() + ms * NS_PER_MS;
-	id->tries = tries;
-	cm_look_at(hca, cm_file_of(&hca->shared->cm, id)->keeper, id->deadline_ns);
-}
-
-static void set_link(struct cx_cm_id *id, enum cx_cm_link link)
-{
-	id->link = link;
-	id->deadline_ns = 0;
-}
-
 /* The event after which the program may use the queue pair again. */
 static void begin_timewait(struct cx_hca *hca, struct cx_cm_id *id)
 {
-	set_link(id, CX_LINK_TIMEWAIT);
+	cm_set_link(id, CX_LINK_TIMEWAIT);
 	cm_wait(hca, id, TIMEWAIT_MS, 0);
 }
 
@@ -93,25 +50,17 @@ static void report_end(struct cx_hca *hca, struct cx_cm_id *id, int status)
 
 /* -- REJ --------------------------------------------------------------------------------------- */
 
-/* What came with a message is as long as the message has room for. */
-static void put_data(struct rdma_ucm_conn_param *to, const void *data, unsigned size, unsigned room)
-{
-	if (size)
-		memcpy(to->private_data, data, size);
-	to->private_data_len = (uint8_t)room;
-}
-
 static void get_rej(struct cx_hca *hca, struct cx_cm_id *id, int reason, const void *data,
 		    unsigned size)
 {
 	struct rdma_ucm_conn_param told = { 0 };
 
-	put_data(&told, data, size, REJ_BYTES);
+	cm_put_data(&told, data, size, REJ_BYTES);
 	if (id->link == CX_LINK_ESTABLISHED || id->link == CX_LINK_REP_RCVD ||
 	    id->link == CX_LINK_DREQ_SENT)
 		begin_timewait(hca, id);
 	else
-		set_link(id, CX_LINK_OVER);
+		cm_set_link(id, CX_LINK_OVER);
 	report(hca, id, CM_REJECTED, reason, &told);
 }
 
@@ -124,7 +73,7 @@ static void send_rej(struct cx_hca *hca, struct cx_cm_id *id, int reason, const 
 	if (id->link == CX_LINK_REP_SENT)
 		begin_timewait(hca, id);
 	else
-		set_link(id, CX_LINK_OVER);
+		cm_set_link(id, CX_LINK_OVER);
 	if (peer)
 		get_rej(hca, peer, reason, data, size);
 }
@@ -165,65 +114,6 @@ int cm_reject(struct cm_call *call, const void *command)
 
 /* -- REQ --------------------------------------------------------------------------------------- */
 
-static unsigned request_room(const struct cx_cm_id *id)
-{
-	return id->source.any.sa_family == FAMILY_IB ? REQ_BYTES : REQ_BYTES - REQ_ADDRESS_BYTES;
-}
-
-/* As the listener sees it: what one end can do as initiator, the other must as responder. */
-static void cross(struct rdma_ucm_conn_param *to, const struct rdma_ucm_conn_param *from)
-{
-	to->responder_resources = from->initiator_depth;
-	to->initiator_depth = from->responder_resources;
-	to->flow_control = from->flow_control;
-	to->rnr_retry_count = from->rnr_retry_count;
-	to->srq = from->srq;
-	to->qp_num = from->qp_num;
-}
-
-static void fill_listener_end(struct cx_cm_id *id, const struct cx_cm_id *from)
-{
-	id->source = from->destination;
-	id->destination = from->source;
-	id->has_device = true;
-	id->has_interface = id->has_route = from->has_interface;
-	id->hop_limit = from->hop_limit;
-	id->dlid = from->dlid ? CX_LID : 0;
-	id->flow_label = from->flow_label;
-	id->lifetime = cm_ack_timeout(from->lifetime) - 1; /* which the request tells */
-	id->has_tos = from->has_tos;
-	id->tos = from->tos;
-	id->peer_qpn = from->qpn;
-	id->peer_psn = from->psn;
-	id->responder_resources = from->asked.initiator_depth;
-	id->initiator_depth = from->asked.responder_resources;
-	id->retries = from->asked.retry_count;
-	id->rnr_retries = from->asked.rnr_retry_count;
-	id->ece = from->ece;
-	cross(&id->asked, &from->asked);
-	id->asked.retry_count = from->asked.retry_count;
-	put_data(&id->asked, from->asked.private_data, from->asked.private_data_len,
-		 request_room(from));
-}
-
-int cm_listener_end(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_cm_id *from,
-		    struct cx_cm_id **out)
-{
-	struct cx_cm_id *id;
-	int err;
-
-	if (!listener->backlog)
-		return -ENOMEM;
-	err = cm_id_new(hca, listener->file, listener->port_space, cm_other_end(from->qp_type),
-			&id);
-	if (err)
-		return err;
-	fill_listener_end(id, from);
-	id->state = CX_CM_CONNECT;
-	*out = id;
-	return 0;
-}
-
 static int deliver_request(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_cm_id *from)
 {
 	struct cx_cm_id *id;
@@ -247,7 +137,7 @@ static void send_req(struct cx_hca *hca, struct cx_cm_id *id, uint32_t tries)
 	bool is_service;
 	struct cx_cm_id *listener = is_here ? cm_find_listener(hca, id, &is_service) : NULL;
 
-	set_link(id, CX_LINK_REQ_SENT);
+	cm_set_link(id, CX_LINK_REQ_SENT);
 	if (is_here && !listener)
 		get_rej(hca, id, is_service ? CM_REJ_CONSUMER : CM_REJ_INVALID_SERVICE_ID, NULL, 0);
 	else if (!listener || deliver_request(hca, listener, id))
@@ -263,7 +153,7 @@ static void ask_again(struct cx_hca *hca, struct cx_cm_id *id)
 		return;
 	}
 	cm_part(&hca->shared->cm, id);
-	set_link(id, CX_LINK_OVER);
+	cm_set_link(id, CX_LINK_OVER);
 	if (id->state == CX_CM_CONNECT && id->qp_type == IBV_QPT_UD)
 		cm_report_datagram(hca, id, CM_UNREACHABLE, -ETIMEDOUT, NULL);
 	else
@@ -277,7 +167,7 @@ static uint8_t at_most(uint8_t value, uint8_t most)
 
 static int connect_to(struct cx_hca *hca, struct cx_cm_id *id)
 {
-	if (id->asked.private_data_len > request_room(id))
+	if (id->asked.private_data_len > cm_request_room(id))
 		return -EINVAL;
 	id->responder_resources = id->asked.responder_resources;
 	id->initiator_depth = id->asked.initiator_depth;
@@ -324,11 +214,11 @@ static void get_rep(struct cx_hca *hca, struct cx_cm_id *id, const struct cx_cm_
 	id->initiator_depth = conn->responder_resources;
 	id->responder_resources = conn->initiator_depth;
 	id->rnr_retries = conn->rnr_retry_count;
-	set_link(id, CX_LINK_REP_RCVD);
-	cross(&told, conn);
+	cm_set_link(id, CX_LINK_REP_RCVD);
+	cm_cross(&told, conn);
 	told.qp_num = from->qpn;
 	told.srq = from->srq;
-	put_data(&told, conn->private_data, conn->private_data_len, REP_BYTES);
+	cm_put_data(&told, conn->private_data, conn->private_data_len, REP_BYTES);
 	report(hca, id, CM_CONNECT_RESPONSE, 0, &told);
 }
 
@@ -341,7 +231,7 @@ static int send_rep(struct cx_hca *hca, struct cx_cm_id *id, struct rdma_ucm_con
 	conn->rnr_retry_count = at_most(conn->rnr_retry_count, MAX_RETRY);
 	id->initiator_depth = conn->initiator_depth;
 	id->responder_resources = conn->responder_resources;
-	set_link(id, CX_LINK_REP_SENT);
+	cm_set_link(id, CX_LINK_REP_SENT);
 	cm_wait(hca, id, (uint64_t)ASKED_TIME_MS * (RETRIES + 1), 0);
 	if (peer)
 		get_rep(hca, peer, id, conn);
@@ -352,7 +242,7 @@ static void get_rtu(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	if (id->link != CX_LINK_REP_SENT)
 		return;
-	set_link(id, CX_LINK_ESTABLISHED);
+	cm_set_link(id, CX_LINK_ESTABLISHED);
 	report(hca, id, CM_ESTABLISHED, 0, NULL);
 }
 
@@ -362,7 +252,7 @@ static int send_rtu(struct cx_hca *hca, struct cx_cm_id *id)
 
 	if (id->link != CX_LINK_REP_RCVD)
 		return -EINVAL;
-	set_link(id, CX_LINK_ESTABLISHED);
+	cm_set_link(id, CX_LINK_ESTABLISHED);
 	if (peer)
 		get_rtu(hca, peer);
 	return 0;
@@ -419,7 +309,7 @@ static void get_drep(struct cx_hca *hca, struct cx_cm_id *id, int status)
 
 static void get_dreq(struct cx_hca *hca, struct cx_cm_id *id)
 {
-	set_link(id, CX_LINK_DREQ_RCVD);
+	cm_set_link(id, CX_LINK_DREQ_RCVD);
 	report_end(hca, id, 0);
 }
 
@@ -428,7 +318,7 @@ static void send_dreq(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	struct cx_cm_id *peer = cm_of_number(&hca->shared->cm, id->peer);
 
-	set_link(id, CX_LINK_DREQ_SENT);
+	cm_set_link(id, CX_LINK_DREQ_SENT);
 	if (peer) {
 		cm_wait(hca, id, (uint64_t)DREQ_MS * (RETRIES + 1), 0);
 		get_dreq(hca, peer);

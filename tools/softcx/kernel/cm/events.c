@@ -189,24 +189,27 @@ static bool is_of_group(const struct cx_cm_event *event, const void *context)
 	return event->group == *(const uint32_t *)context;
 }
 
-void cm_forget_events(struct cx_hca *hca, const struct cx_cm_id *id)
+bool cm_forget_event(struct cx_hca *hca, const struct cx_cm_id *id, struct cx_cm_id **made)
 {
 	struct cx_cm *cm = &hca->shared->cm;
 	const uint32_t number = cm_number(cm, id);
 	struct cx_cm_file *file = cm_file_of(cm, id);
-	const bool had_events = file->first;
-	uint32_t taken = take_out(cm, file, is_of_id, &number);
+	uint32_t *link = &file->first, before = 0;
+	struct cx_cm_event *event;
 
-	while (taken) {
-		struct cx_cm_event *event = of_number(cm, taken);
-		struct cx_cm_id *made = cm_of_number(cm, event->made);
-
-		taken = event->next;
-		memset(event, 0, sizeof(*event));
-		if (made)
-			cm_id_destroy(hca, made);
+	while ((event = of_number(cm, *link)) && event->id != number) {
+		before = *link;
+		link = &event->next;
 	}
-	quiet(hca, file, had_events);
+	if (!event)
+		return false;
+	if (file->last == *link)
+		file->last = before;
+	*link = event->next;
+	*made = cm_of_number(cm, event->made);
+	memset(event, 0, sizeof(*event));
+	quiet(hca, file, true);
+	return true;
 }
 
 void cm_forget_group_events(struct cx_hca *hca, const struct cx_cm_group *group)

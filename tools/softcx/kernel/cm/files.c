@@ -23,13 +23,13 @@ static socklen_t name_of(uint64_t serial, struct sockaddr_un *name)
 					    "softcx-rdma_cm-%016llx", (unsigned long long)serial));
 }
 
-static int open_socket(int flags)
+int cm_socket(int flags)
 {
 	return raw_socket(AF_UNIX, SOCK_DGRAM | flags, 0);
 }
 
 /* Whether somebody has it open still; where that cannot be known it is taken to be. */
-static bool is_open(int fd, uint64_t serial)
+bool cm_file_is_open(int fd, uint64_t serial)
 {
 	struct sockaddr_un name;
 	const socklen_t size = name_of(serial, &name);
@@ -41,7 +41,7 @@ static void poke(uint64_t serial)
 {
 	struct sockaddr_un name;
 	const socklen_t size = name_of(serial, &name);
-	const int fd = open_socket(SOCK_CLOEXEC);
+	const int fd = cm_socket(SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return;
@@ -50,21 +50,11 @@ static void poke(uint64_t serial)
 }
 
 /* Names of sockets are of a network namespace; 0: it is not known, since there is no /proc. */
-static uint64_t net_namespace(void)
+uint64_t cm_net_namespace(void)
 {
 	struct stat st;
 
 	return raw_stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
-}
-
-uint32_t cm_file_number(const struct cx_cm *cm, const struct cx_cm_file *file)
-{
-	return (uint32_t)(file - cm->files) + 1;
-}
-
-struct cx_cm_file *cm_file_of(struct cx_cm *cm, const struct cx_cm_id *id)
-{
-	return &cm->files[id->file - 1];
 }
 
 struct cx_cm_file *cm_file_find(struct cx_hca *hca, const struct rdmacm *handle)
@@ -116,7 +106,7 @@ static struct cx_cm_file *find_empty(struct cx_cm *cm)
 
 static int make(struct cx_hca *hca, uint64_t serial, struct rdmacm *handle)
 {
-	const uint64_t here = net_namespace();
+	const uint64_t here = cm_net_namespace();
 	struct cx_cm *cm = &hca->shared->cm;
 	struct cx_cm_file *file;
 	int err = 0;
@@ -150,7 +140,7 @@ int rdmacm_open(struct cx_hca *hca, int flags, struct rdmacm **out)
 
 	if (!handle)
 		return err;
-	fd = open_socket(mode);
+	fd = cm_socket(mode);
 	if (fd < 0) {
 		err = -errno;
 		goto free_handle;
@@ -177,42 +167,4 @@ free_handle:
 void rdmacm_free(struct rdmacm *file)
 {
 	free(file);
-}
-
-/* The end of a file is the end of its ids. */
-static void close_file(struct cx_hca *hca, struct cx_cm_file *file)
-{
-	struct cx_cm *cm = &hca->shared->cm;
-	const uint32_t number = cm_file_number(cm, file);
-
-	cx_trace(hca, "rdma_cm: file %u is closed", number);
-	for (uint32_t i = 0; i < cm->ids_used; i++)
-		if (cm->ids[i].file == number)
-			cm_id_destroy(hca, &cm->ids[i]);
-	file->serial = 0;
-	__atomic_fetch_add(&file->came, 1, __ATOMIC_SEQ_CST);
-	raw_futex_wake_all(&file->came);
-}
-
-static void sweep(struct cx_hca *hca, int fd)
-{
-	struct cx_cm *cm = &hca->shared->cm;
-
-	for (unsigned i = 0; i < CX_CM_FILES; i++)
-		if (cm->files[i].serial && !is_open(fd, cm->files[i].serial))
-			close_file(hca, &cm->files[i]);
-}
-
-void rdmacm_sweep(struct cx_hca *hca)
-{
-	const int saved = errno, fd = open_socket(SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	cx_lock(hca);
-	if (hca->shared->cm.net_namespace == net_namespace())
-		sweep(hca, fd);
-	cx_unlock(hca);
-	raw_close(fd);
-	errno = saved;
 }

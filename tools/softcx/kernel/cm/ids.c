@@ -1,83 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Ids: a program's end of a connection, or a listener. They are numbered from 0, the lowest free
- * number first.
- */
+/* Ids come and go. */
 #include "cm.h"
 
 #include <string.h>
-#include <sys/random.h>
-
-uint32_t cm_number(const struct cx_cm *cm, const struct cx_cm_id *id)
-{
-	return (uint32_t)(id - cm->ids) + 1;
-}
-
-struct cx_cm_id *cm_of_number(struct cx_cm *cm, uint32_t number)
-{
-	return number ? &cm->ids[number - 1] : NULL;
-}
-
-static struct cx_cm_id *find_empty(struct cx_cm *cm)
-{
-	for (uint32_t i = 0; i < cm->ids_used; i++)
-		if (!cm->ids[i].file)
-			return &cm->ids[i];
-	return cm->ids_used < CX_CM_IDS ? &cm->ids[cm->ids_used++] : NULL;
-}
-
-int cm_id_new(struct cx_hca *hca, uint32_t file, uint16_t port_space, uint8_t qp_type,
-	      struct cx_cm_id **out)
-{
-	struct cx_cm_id *id = find_empty(&hca->shared->cm);
-	uint32_t psn = 0;
-
-	if (!id)
-		return -ENOMEM;
-	/* Each connection begins with another number. */
-	if (getrandom(&psn, sizeof(psn), GRND_NONBLOCK) != sizeof(psn))
-		psn = (uint32_t)cx_clock_ns();
-	memset(id, 0, sizeof(*id));
-	id->file = file;
-	id->port_space = port_space;
-	id->qp_type = qp_type;
-	id->psn = psn & 0xffffff;
-	*out = id;
-	return 0;
-}
 
 uint32_t cm_id_destroy(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	const uint32_t reported = id->reported;
+	struct cx_cm_id *made;
 
 	cx_trace(hca, "rdma_cm: id %u is destroyed", cm_number(&hca->shared->cm, id) - 1);
 	id->uid = 0; /* its program hears nothing of the end */
 	cm_link_close(hca, id);
 	cm_leave_groups(hca, id);
-	cm_forget_events(hca, id);
+	/* With the connections that were asked for, of which it has not read. */
+	while (cm_forget_event(hca, id, &made))
+		if (made)
+			cm_id_destroy(hca, made);
 	memset(id, 0, sizeof(*id));
 	return reported;
-}
-
-int cm_id_find(const struct cm_call *call, uint32_t name, struct cx_cm_id **out)
-{
-	struct cx_cm_id *id = name < CX_CM_IDS ? &call->cm->ids[name] : NULL;
-
-	if (!id || !id->file)
-		return -ENOENT;
-	if (cm_file_of(call->cm, id) != call->file)
-		return -EINVAL;
-	*out = id;
-	return id->is_removed ? -EIO : 0;
-}
-
-int cm_id_find_with_device(const struct cm_call *call, uint32_t name, struct cx_cm_id **id)
-{
-	const int err = cm_id_find(call, name, id);
-
-	if (err)
-		return err;
-	return (*id)->has_device ? 0 : -EINVAL;
 }
 
 static int type_of(const struct rdma_ucm_create_id *cmd, uint8_t *type)

@@ -5,23 +5,11 @@
  */
 #include "cm.h"
 
+#include <sys/socket.h>
+
 #include "../../os/raw.h"
 
 enum { LOOK_MS = 50 };
-
-void cm_look_at(struct cx_hca *hca, uint32_t keeper, uint64_t deadline_ns)
-{
-	uint64_t *at = &hca->shared->cm.deadlines_ns[keeper];
-	uint32_t *alarm = &hca->shared->alarms[keeper].count;
-
-	if (*at && *at <= deadline_ns)
-		return;
-	__atomic_store_n(at, deadline_ns, __ATOMIC_RELEASE);
-	if (keeper == hca->self)
-		return;
-	__atomic_fetch_add(alarm, 1, __ATOMIC_SEQ_CST);
-	raw_futex_wake(alarm);
-}
 
 uint64_t rdmacm_next_deadline_ns(struct cx_hca *hca)
 {
@@ -30,6 +18,44 @@ uint64_t rdmacm_next_deadline_ns(struct cx_hca *hca)
 	return self < CX_PROCS
 		       ? __atomic_load_n(&hca->shared->cm.deadlines_ns[self], __ATOMIC_ACQUIRE)
 		       : 0;
+}
+
+/* The end of a file is the end of its ids. */
+static void close_file(struct cx_hca *hca, struct cx_cm_file *file)
+{
+	struct cx_cm *cm = &hca->shared->cm;
+	const uint32_t number = cm_file_number(cm, file);
+
+	cx_trace(hca, "rdma_cm: file %u is closed", number);
+	for (uint32_t i = 0; i < cm->ids_used; i++)
+		if (cm->ids[i].file == number)
+			cm_id_destroy(hca, &cm->ids[i]);
+	file->serial = 0;
+	__atomic_fetch_add(&file->came, 1, __ATOMIC_SEQ_CST);
+	raw_futex_wake_all(&file->came);
+}
+
+static void sweep(struct cx_hca *hca, int fd)
+{
+	struct cx_cm *cm = &hca->shared->cm;
+
+	for (unsigned i = 0; i < CX_CM_FILES; i++)
+		if (cm->files[i].serial && !cm_file_is_open(fd, cm->files[i].serial))
+			close_file(hca, &cm->files[i]);
+}
+
+void rdmacm_sweep(struct cx_hca *hca)
+{
+	const int saved = errno, fd = cm_socket(SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	cx_lock(hca);
+	if (hca->shared->cm.net_namespace == cm_net_namespace())
+		sweep(hca, fd);
+	cx_unlock(hca);
+	raw_close(fd);
+	errno = saved;
 }
 
 static void expire(struct cx_hca *hca, struct cx_cm_id *id)
