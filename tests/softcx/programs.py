@@ -12,18 +12,15 @@ fails it. A program that is not installed skips its cases.
 import json
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from ports import free_port, listens  # noqa: E402
+from cases import DEADLINE_S, Failure, check_nothing_left, finish, run_cases  # noqa: E402
 
 SOFTCX = os.path.abspath(sys.argv[1])
 WITH_HUGE_PAGES = sys.argv[2:] == ['huge']
-DEADLINE_S = 60  # another program may use one core
 
 ROUND_TRIP_US = 100
 ROUND_TRIP_TRIES = 5
@@ -36,51 +33,6 @@ PERFTESTS_DC = ['ib_write_bw', 'ib_send_lat', 'ib_read_lat', 'ib_atomic_bw']
 PERFTESTS_STREAMS = ['ib_write_bw', 'ib_send_lat']
 STREAMS = ['--log_dci_streams=2', '--log_active_dci_streams=3']  # more names than streams
 PERFTESTS_XRC = ['ib_send_lat', 'ib_write_bw', 'ib_send_bw', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat']
-
-
-class Failure(Exception):
-    pass
-
-
-class Case:
-    """What one case runs its programs on."""
-
-    def __init__(self, number, folder, link, options, more):
-        self.link = link
-        self.fabric = f'test-{os.getpid()}-{number}'
-        self.trace = os.path.join(folder, f'trace-{number}')
-        self.launcher = [SOFTCX, 'run', f'--fabric={self.fabric}', f'--link={link}',
-                         f'--trace={self.trace}', *options, '--']
-        self.env = dict(os.environ, **more)
-
-    def start(self, command, env=None):
-        # pylint: disable=consider-using-with
-        return subprocess.Popen(self.launcher + command, env=env or self.env,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True)
-
-    def check_trace(self):
-        """Both sides' WQEs are in it, and nothing wrong with them."""
-        with open(self.trace, encoding='ascii') as trace:
-            lines = trace.readlines()
-        findings = [line for line in lines if ' lint: ' in line]
-        if findings:
-            raise Failure(f'{len(findings)} findings, the first ones:\n' + ''.join(findings[:5]))
-        if not any(' wqe: ' in line for line in lines):
-            raise Failure(f'no WQE in a trace of {len(lines)} lines')
-
-
-def finish(process, deadline):
-    """The output of a program that ends well and in time."""
-    try:
-        out, _ = process.communicate(timeout=max(0.1, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, _ = process.communicate()
-        raise Failure(f'{" ".join(process.args)}: not done in {DEADLINE_S} s\n{out}') from None
-    if process.returncode:
-        raise Failure(f'{" ".join(process.args)}: exit status {process.returncode}\n{out}')
-    return out
 
 
 def await_server(server, port, deadline):
@@ -161,12 +113,12 @@ def check_devx(case, wanted):
 
 def check_devinfo(case):
     out = finish(case.start(['ibv_devinfo', '-v']), time.monotonic() + DEADLINE_S)
-    layer = 'InfiniBand' if case.link == 'ib' else 'Ethernet'
+    layer = 'InfiniBand' if '--link=ib' in case.launcher else 'Ethernet'
     for wanted in ('hca_id:\tmlx5_0', 'PORT_ACTIVE', f'link_layer:\t\t{layer}', 'GID[  0]'):
         if wanted not in out:
             raise Failure(f'no "{wanted}" in\n{out}')
     for version in ('RoCE v1', 'RoCE v2'):
-        if (version in out) != (case.link == 'roce'):
+        if (version in out) != ('--link=roce' in case.launcher):
             raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
@@ -182,7 +134,9 @@ LISTINGS = [
     (['ls', '-l', '/dev/infiniband/uverbs0'], r'^crw-rw-rw- .* 231, 192 '),
     (['stat', '--format=%F', '/sys/class/infiniband/mlx5_0/node_type'], r'^regular file\n'),
     (['ls', '/sys/bus/pci/devices'], r'(?m)^5cc5:00:00\.0$'),
-    (['ls', '/dev/infiniband'], r'^uverbs0\n'),
+    (['ls', '/dev/infiniband'], r'^rdma_cm\nuverbs0\n'),
+    (['ls', '-l', '/dev/infiniband/rdma_cm'], r'^crw-rw-rw- .* 10, 124 '),
+    (['cat', '/sys/class/misc/rdma_cm/abi_version', '/sys/class/misc/rdma_cm/dev'], r'^4\n10:124\n'),
     (['sh', '-c', 'cd /sys/class/infiniband && echo * && pwd -P'], r'^mlx5_0\n/sys/class/infiniband\n'),
     (['ibstatus'], r"(?s)^Infiniband device 'mlx5_0' port 1 status:.*state:\s+4: ACTIVE.*link_layer:\s+InfiniBand"),
     (['ibstat', '-l'], r'^mlx5_0\n'),
@@ -253,15 +207,6 @@ def check_refusal(case):
     out, _ = process.communicate(timeout=DEADLINE_S)
     if not process.returncode or out.count('softcx: SOFTCX_GENERATION=cx9 is not known') != 1:
         raise Failure(f'exit status {process.returncode}\n{out}')
-
-
-def check_nothing_left():
-    """The fabrics of these cases were removed with the last of their processes."""
-    dirs = [os.environ.get('XDG_RUNTIME_DIR', '/dev/shm'), '/dev/shm', '/tmp']
-    left = {entry for path in dirs if os.path.isdir(path) for entry in os.listdir(path)
-            if f'-test-{os.getpid()}-' in entry}
-    if left:
-        raise Failure(f'left behind: {" ".join(sorted(left))}')
 
 
 def pairs(link):
@@ -335,25 +280,10 @@ def cases():
 
 
 def main():
-    number = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        wanted = (case for case in cases() if ('--use_hugepages' in case[0]) == WITH_HUGE_PAGES)
-        for number, (name, program, function, link, options, env) in enumerate(wanted, 1):
-            if not shutil.which(program):
-                print(f'ok {number} - {name} # SKIP {program} is not installed')
-                continue
-            case = Case(number, folder, link, options, env)
-            try:
-                skip = function(case)
-                print(f'ok {number} - {name}' + (f' # SKIP {skip}' if skip else ''))
-            except Failure as failure:
-                failed += 1
-                print(f'not ok {number} - {name}')
-                for line in str(failure).split('\n'):
-                    print(f'# {line}')
-            sys.stdout.flush()
-    print(f'1..{number}')
-    return 1 if failed else 0
+    wanted = [(name, program, function, [f'--link={link}', *options], env)
+              for name, program, function, link, options, env in cases()
+              if ('--use_hugepages' in name) == WITH_HUGE_PAGES]
+    return run_cases(SOFTCX, wanted)
 
 
 sys.exit(main())

@@ -13,6 +13,7 @@ import gzip
 import importlib
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -24,15 +25,16 @@ DEADLINE_S = 100
 
 MODULES = '''
     addr atomic cq cq_events cqex device flow fork mr odp parent_domain pd qp qpex
-    relaxed_ordering shared_pd tag_matching mlx5_cq mlx5_dc mlx5_devx mlx5_dm_ops
+    rdmacm relaxed_ordering shared_pd tag_matching mlx5_cq mlx5_dc mlx5_devx mlx5_dm_ops
     mlx5_dma_memcpy mlx5_flow mlx5_huge_page mlx5_lag_affinity mlx5_mkey mlx5_pp
-    mlx5_query_port mlx5_raw_wqe mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var
+    mlx5_query_port mlx5_raw_wqe mlx5_rdmacm mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var
 '''.split()
 
 # Cases that must pass: if they were skipped, a capability would be lost.
 FEWEST = {'mlx5_mkey': 6, 'mlx5_dma_memcpy': 4, 'mr': 16, 'odp': 14, 'device': 22, 'addr': 2,
           'mlx5_var': 1, 'mlx5_dc': 7, 'cqex': 5, 'qp': 21, 'qpex': 19, 'atomic': 9,
-          'mlx5_devx': 1, 'mlx5_timestamp': 3, 'mlx5_cq': 9, 'relaxed_ordering': 3}
+          'mlx5_devx': 1, 'mlx5_timestamp': 3, 'mlx5_cq': 9, 'relaxed_ordering': 3,
+          'rdmacm': 10}
 
 # With "huge": the modules that have cases for hugepages, which tests/hugepages has reserved.
 FEWEST_HUGE = {'odp': 16, 'parent_domain': 6}
@@ -43,8 +45,11 @@ FEWEST_LAG = {'mlx5_lag_affinity': 2}
 FEWEST_OF = {None: FEWEST, 'huge': FEWEST_HUGE, 'lag': FEWEST_LAG}
 
 # What a link cannot have: (link, module): why.
-LACKS = {('roce', 'mlx5_devx'): 'DevX is told the MAC of its peer, which this test learns from a '
-                                'network device, and the port has none'}
+LACKS = {('ib', 'rdmacm'): 'an interface of IPoIB, which there is none of here, has the addresses'}
+if not any(name != 'lo' for _, name in socket.if_nameindex()):
+    LACKS['roce', 'mlx5_devx'] = 'DevX is told the MAC of its peer, which this test learns from a ' \
+                                 'network interface, and there is none'
+    LACKS['roce', 'rdmacm'] = 'the addresses are those of a network interface, and there is none'
 
 
 class TapResult(unittest.TestResult):

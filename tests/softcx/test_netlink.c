@@ -244,7 +244,8 @@ static void what_is_not_there_is_refused_as_the_kernel_does(void **state)
 		{ RDMA_NLDEV_CMD_GET_CHARDEV, 0, 0, 0, "umad", -ENOENT },
 		{ RDMA_NLDEV_CMD_GET_CHARDEV, 0, 1, 0, "uverbs", -EINVAL },
 		{ RDMA_NLDEV_CMD_RES_QP_GET, 0, 0, 0, NULL, -EINVAL },
-		{ RDMA_NLDEV_CMD_STAT_GET, NLM_F_DUMP, 0, 0, NULL, -EOPNOTSUPP },
+		{ RDMA_NLDEV_CMD_STAT_GET, NLM_F_DUMP, 0, 0, NULL, -EINVAL },
+		{ RDMA_NLDEV_CMD_STAT_GET, 0, 0, 2, NULL, -EINVAL },
 		{ RDMA_NLDEV_CMD_SET, 0, 0, 0, NULL, -EOPNOTSUPP },
 	};
 	const int fd = open_socket();

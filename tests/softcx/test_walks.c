@@ -43,7 +43,8 @@ static void patterns_match(void **state)
 		     "/sys/class/infiniband/mlx5_0/ports/1/state");
 	assert_globs("/sys/class/infiniband/mlx5_0/node_typ?",
 		     "/sys/class/infiniband/mlx5_0/node_type");
-	assert_globs("/dev/infiniband/*", "/dev/infiniband/uverbs0");
+	assert_globs("/dev/infiniband/u*", "/dev/infiniband/uverbs0");
+	assert_globs("/dev/infiniband/r*", "/dev/infiniband/rdma_cm");
 	assert_globs("/proc/self/sta[t]", "/proc/self/stat");
 }
 

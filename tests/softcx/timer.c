@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "kernel/rdmacm.h"
 #include "shim/timer.h"
 
 static _Atomic uint64_t deadline;
@@ -42,6 +43,18 @@ uint64_t cx_next_deadline_ns(struct cx_hca *hca)
 	(void)hca;
 	atomic_fetch_add(&asked, 1);
 	return deadline;
+}
+
+/* There are no connections. */
+uint64_t rdmacm_next_deadline_ns(struct cx_hca *hca)
+{
+	(void)hca;
+	return 0;
+}
+
+void rdmacm_run_timers(struct cx_hca *hca)
+{
+	(void)hca;
 }
 
 uint32_t *cx_alarm(struct cx_hca *hca)

@@ -400,10 +400,14 @@ def test_only_one_uses_cm(bench):
     check('--cm: both ends must use it' in bench.finish(serving, 1)[1], 'the server kept silent')
 
 
-def test_no_rdma_cm(bench):
-    """The software ConnectX has none. Where the kernel has it, nobody comes."""
-    bench.complains('rdma_cm: ' if not os.path.exists('/dev/infiniband/rdma_cm') else 'nobody',
-                    PERF, 'lat', '--port', free_port(), '--cm', '--timeout', '1', 'server')
+def test_cm(bench):
+    for test, path in product(('lat', 'bw'), ('direct', 'verbs')):
+        port, env = free_port(), {'SOFTCX_LINK': 'roce', 'SOFTCX_NETDEV': 'lo'}
+        command = [PERF, test, '--cm', '--port', port, '--path', path, '--iters', '100']
+        serving = bench.start(*command, 'server', **env)
+        bench.run(*command, 'client', '127.0.0.1', **env)
+        bench.finish(serving)
+    bench.complains('nobody', PERF, 'lat', '--port', free_port(), '--cm', '--timeout', '1', 'server', **env)
 
 
 # -- peers that fail

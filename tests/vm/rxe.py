@@ -180,6 +180,13 @@ def check_attach_cm(bench):
     check(heard == [f'hello from process {process.pid}\n' for process in (server, client)], heard)
 
 
+def check_cm_calls(bench):
+    """What softcx's tests take for Linux's answers."""
+    out = bench.run(BUILD / 'tests/softcx/cm_calls', ADDRESS)[0]
+    recorded = (pathlib.Path(__file__).parent.parent / 'softcx/cm_calls.txt').read_text(encoding='ascii')
+    check([line.rstrip() for line in out.splitlines()] == recorded.splitlines(), out)
+
+
 def check_attach(bench):
     out = bench.run(BUILD / 'tools/attach')[0]
     check(out == 'written by Bunsen, 1000 times\n', out)
@@ -259,6 +266,7 @@ def programs():
     yield ('targets whose process is killed', str(BUILD / 'tests/tools/dc_returns_on_device'),
            check_dc_returns)
     yield 'example attach', str(BUILD / 'tools/attach'), check_attach
+    yield 'calls of librdmacm', str(BUILD / 'tests/softcx/cm_calls'), check_cm_calls
     yield 'example attach_cm', str(BUILD / 'tools/attach_cm'), check_attach_cm
     yield 'a device without permission', tool, check_no_permission
     yield 'a peer that cannot be reached', tool, check_peer_unreachable

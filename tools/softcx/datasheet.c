@@ -3,6 +3,7 @@
 #include "datasheet.h"
 
 #include "nic/dc.h"
+#include "nic/netdev.h"
 
 #include <errno.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static uint32_t hash_fabric(const struct cx_config *config)
 	return (hash ^ hash >> 24) & 0xffffff;
 }
 
-/* 02:5c:c5 is a locally administered prefix; the GUID is the MAC's EUI-64. */
+/* 02:5c:c5 is a locally administered prefix; the GUID is its EUI-64. */
 void cx_port_mac(const struct cx_config *config, uint8_t mac[6])
 {
 	uint32_t low = hash_fabric(config);
@@ -70,7 +71,7 @@ void cx_port_mac(const struct cx_config *config, uint8_t mac[6])
 		0x02, 0x5c, 0xc5, (uint8_t)(low >> 16), (uint8_t)(low >> 8), (uint8_t)low
 	};
 
-	memcpy(mac, bytes, sizeof(bytes));
+	memcpy(mac, config->netdev ? config->netdev->mac : bytes, sizeof(bytes));
 }
 
 uint64_t cx_node_guid(const struct cx_config *config)
@@ -107,35 +108,88 @@ uint32_t cx_port_cap_flags(const struct cx_config *config)
 	       IB_UVERBS_PCF_CM_SUP;
 }
 
+/* An interface's frames have our headers, too: ib_addr.h iboe_get_mtu(). */
+enum { ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 }; /* GRH, UDP, BTH, XRC, atomics */
+
+enum ibv_mtu cx_port_mtu(const struct cx_config *config)
+{
+	enum ibv_mtu mtu = IBV_MTU_4096;
+
+	if (config->link == CX_LINK_IB)
+		return mtu;
+	if (!config->netdev)
+		return IBV_MTU_1024;
+	while (mtu > IBV_MTU_256 && (128u << mtu) + ROCE_HEADER_BYTES > config->netdev->mtu)
+		mtu--;
+	return mtu;
+}
+
 static void put_be64(uint8_t *bytes, uint64_t value)
 {
 	for (int i = 7; i >= 0; i--, value >>= 8)
 		bytes[i] = (uint8_t)value;
 }
 
+/* InfiniBand has the default GID alone. */
+static int get_ib_gid(const struct cx_config *config, unsigned index, struct cx_gid *gid)
+{
+	if (index)
+		return -ENODATA;
+	put_be64(gid->gid.raw, 0xfe80000000000000u);
+	put_be64(gid->gid.raw + 8, cx_node_guid(config));
+	gid->type = IBV_GID_TYPE_IB;
+	return 0;
+}
+
+/* An EUI-64 inside an IPv6 address has the universal/local bit inverted (RFC 4291). */
+static void put_link_local(const struct cx_config *config, union ibv_gid *gid)
+{
+	uint8_t mac[6];
+
+	cx_port_mac(config, mac);
+	*gid = (union ibv_gid){ .raw = { 0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe,
+					 mac[3], mac[4], mac[5] } };
+}
+
+/* 192.0.2.1 (RFC 5737) */
+static const struct cx_netdev no_netdev = {
+	.count = 1,
+	.addresses = { { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } } },
+};
+
+/* The addresses of the interface, but for that which is the default GID already; false: there are fewer. */
+static bool find_address(const struct cx_config *config, unsigned number, union ibv_gid *gid)
+{
+	const struct cx_netdev *netdev = config->netdev ? config->netdev : &no_netdev;
+	union ibv_gid link_local;
+
+	put_link_local(config, &link_local);
+	for (unsigned i = 0; i < netdev->count; i++) {
+		if (!memcmp(&netdev->addresses[i], &link_local, sizeof(link_local)) || number--)
+			continue;
+		*gid = netdev->addresses[i];
+		return true;
+	}
+	return false;
+}
+
 /*
- * InfiniBand has the default GID alone. RoCE has each address as version 1 and as version 2
- * (drivers/infiniband/core/roce_gid_mgmt.c): the link-local one, then 192.0.2.1 (RFC 5737).
+ * RoCE has each address as version 1 and as version 2 (drivers/infiniband/core/roce_gid_mgmt.c): first that of the
+ * MAC, then those of the interface.
  */
+static int get_roce_gid(const struct cx_config *config, unsigned index, struct cx_gid *gid)
+{
+	gid->type = index & 1 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
+	if (index >= 2)
+		return find_address(config, index / 2 - 1, &gid->gid) ? 0 : -ENODATA;
+	put_link_local(config, &gid->gid);
+	return 0;
+}
+
 int cx_gid_get(const struct cx_config *config, unsigned index, struct cx_gid *gid)
 {
-	static const uint8_t ipv4_mapped[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
-	uint64_t guid = cx_node_guid(config);
-
 	if (index >= cx_gid_table_len(config))
 		return -EINVAL;
-	if (index >= (config->link == CX_LINK_IB ? 1u : 4u))
-		return -ENODATA;
-
-	/* An EUI-64 inside an IPv6 address has the universal/local bit inverted (RFC 4291). */
-	if (config->link == CX_LINK_ROCE)
-		guid ^= (uint64_t)2 << 56;
-	put_be64(gid->gid.raw, 0xfe80000000000000u);
-	put_be64(gid->gid.raw + 8, guid);
-	gid->type = IBV_GID_TYPE_IB;
-	if (config->link == CX_LINK_ROCE)
-		gid->type = index & 1 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
-	if (index >= 2)
-		memcpy(gid->gid.raw, ipv4_mapped, sizeof(ipv4_mapped));
-	return 0;
+	return config->link == CX_LINK_IB ? get_ib_gid(config, index, gid) :
+					    get_roce_gid(config, index, gid);
 }

@@ -11,12 +11,15 @@
 
 #define CX_DEVICE_NAME "mlx5_0"
 #define CX_UVERBS_NAME "uverbs0"
+#define CX_RDMACM_NAME "rdma_cm"
 
 enum {
 	CX_PORTS = 1,
 	CX_LAG_PORTS = 2, /* of a bond, which is one device of one port to verbs: MLX5_MAX_PORTS */
 	CX_UVERBS_MAJOR = 231, /* Linux Documentation/admin-guide/devices.txt: InfiniBand verbs */
 	CX_UVERBS_MINOR = 192,
+	CX_RDMACM_MAJOR = 10, /* of miscellaneous devices; the minor is whichever was free: one of Debian's */
+	CX_RDMACM_MINOR = 124,
 	CX_VENDOR_ID = 0x02c9,     /* the OUI, as ibv_query_device() has it */
 	CX_PCI_VENDOR_ID = 0x15b3, /* Mellanox Technologies */
 	CX_PCI_SUBSYSTEM_ID = 8,
@@ -90,8 +93,12 @@ int cx_generation_by_name(const char *name, enum cx_generation *generation);
 int cx_link_by_name(const char *name, enum cx_link *link);
 const char *cx_link_name(enum cx_link link);
 
-/* The node GUID in host order, and the port's MAC (RoCE); the fabric's name seeds both. */
+/*
+ * The node GUID in host order, which the fabric's name seeds; what the port carries; and its MAC (RoCE), that of
+ * the interface, or where there is none of the fabric's name, too.
+ */
 uint64_t cx_node_guid(const struct cx_config *config);
+enum ibv_mtu cx_port_mtu(const struct cx_config *config);
 void cx_port_mac(const struct cx_config *config, uint8_t mac[6]);
 
 struct cx_gid {

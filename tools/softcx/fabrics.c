@@ -28,8 +28,8 @@ static void list(const struct cx_fabric *fabric, void *context)
 	else if (!fabric->same_pids)
 		printf("%-16s in another PID namespace:", fabric->name);
 	else
-		printf("%-16s %s on %s:", fabric->name, cx_datasheet(fabric->generation)->name,
-		       cx_link_name(fabric->link));
+		printf("%-16s %s on %s%s%s:", fabric->name, cx_datasheet(fabric->generation)->name,
+		       cx_link_name(fabric->link), *fabric->netdev ? ", " : "", fabric->netdev);
 	for (unsigned k = 0; k < fabric->count; k++)
 		printf("%s%d", k ? ", " : " process ", (int)fabric->pids[k]);
 	if (fabric->count)

@@ -20,9 +20,10 @@
 
 #include "launcher.h"
 #include "datasheet.h"
+#include "nic/netdev.h"
 
 static struct {
-	char *generation, *link, *fabric, *fault, *trace;
+	char *generation, *link, *fabric, *netdev, *fault, *trace;
 	int exact, passive, big_endian_atomics, no_devx, no_stride_index, no_errored_streams, lag,
 		version;
 	bool given, trace_given;
@@ -38,6 +39,9 @@ static const struct poptOption option_table[] = {
 	  "InfiniBand or Ethernet", "ib|roce" },
 	{ "fabric", 'f', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.fabric, GIVEN,
 	  "programs of one user meet on the fabric of that name", "NAME" },
+	{ "netdev", 'n', POPT_ARG_STRING, &options.netdev, GIVEN,
+	  "the network interface behind the port (with --link roce; default: that of the default route)",
+	  "NAME|lo|none" },
 	{ "fault", 0, POPT_ARG_STRING, &options.fault, GIVEN, "inject faults; @FILE reads the plan",
 	  "PLAN|@FILE" },
 	{ "trace", 't', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &options.trace, TRACE_GIVEN,
@@ -256,6 +260,7 @@ static void set_fault_plan(void)
 /* The shim would find the same, and the program would see no device. */
 static void check_fabric(enum cx_generation generation, enum cx_link link)
 {
+	const char *netdev = options.netdev && strcmp(options.netdev, "none") ? options.netdev : "";
 	struct cx_fabric there;
 	int err = cx_fabric_find(options.fabric, &there);
 
@@ -286,6 +291,30 @@ static void check_fabric(enum cx_generation generation, enum cx_link link)
 		    "fabric",
 		    options.fabric, cx_datasheet(there.generation)->name, cx_link_name(there.link),
 		    (int)there.pids[0]);
+	if (options.netdev && strcmp(there.netdev, netdev))
+		die(EXIT_USAGE,
+		    "--fabric %s: its interface is %s for process %d; choose the same, or another fabric",
+		    options.fabric, *there.netdev ? there.netdev : "none", (int)there.pids[0]);
+}
+
+static void check_netdev(enum cx_link link)
+{
+	struct cx_netdev netdev;
+	int err;
+
+	if (!options.netdev)
+		return;
+	if (link != CX_LINK_ROCE)
+		die(EXIT_USAGE, "--netdev: only an Ethernet port has an interface (--link roce)");
+	if (!*options.netdev || strlen(options.netdev) >= CX_NETDEV_NAME_SIZE)
+		die(EXIT_USAGE, "--netdev: \"%s\" is no interface's name", options.netdev);
+	err = strcmp(options.netdev, "none") ? cx_netdev_read(options.netdev, &netdev) : 0;
+	if (err == -ENODEV)
+		die(EXIT_USAGE, "--netdev %s: there is no Ethernet interface of that name", options.netdev);
+	if (err == -ENETDOWN)
+		die(EXIT_USAGE, "--netdev %s: it is down", options.netdev);
+	if (err)
+		die(EXIT_USAGE, "--netdev %s: %s", options.netdev, strerror(-err));
 }
 
 static void check_trace(void)
@@ -311,6 +340,7 @@ static void check_options(void)
 		die(EXIT_USAGE, "--link %s: known are ib, roce", options.link);
 	if (options.lag && link != CX_LINK_ROCE)
 		die(EXIT_USAGE, "--lag: only Ethernet ports can be bonded (--link roce)");
+	check_netdev(link);
 	check_fabric(generation, link);
 	check_trace();
 }
@@ -321,6 +351,7 @@ static void set_environment(void)
 	set("SOFTCX_GENERATION", options.generation);
 	set("SOFTCX_LINK", options.link);
 	set("SOFTCX_FABRIC", options.fabric);
+	set("SOFTCX_NETDEV", options.netdev);
 	set("SOFTCX_TRACE", options.trace ? options.trace : options.trace_given ? "-" : NULL);
 	set("SOFTCX_EXACT", options.exact ? "1" : NULL);
 	set("SOFTCX_PASSIVE", options.passive ? "1" : NULL);

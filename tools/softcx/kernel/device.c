@@ -17,6 +17,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "../nic/dc.h"
+#include "../nic/netdev.h"
 #include "bsn_db.h"
 
 /* -- the clock --------------------------------------------------------------------------------- */
@@ -304,7 +305,7 @@ static void fill_port(const struct uverbs_context *ctx, struct ib_uverbs_query_p
 		.sm_lid = roce ? 0 : CX_LID,
 		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = roce ? IBV_MTU_1024 : IBV_MTU_4096,
+		.active_mtu = cx_port_mtu(ctx->config),
 		.max_vl_num = roce ? 0 : 3, /* VL0-3: IBA, PortInfo */
 		.subnet_timeout = roce ? 0 : CX_SUBNET_TIMEOUT,
 		.active_width = 2, /* 4X */
@@ -336,6 +337,7 @@ static int fill_gid_entry(const struct cx_config *config, unsigned index,
 		.gid_index = index,
 		.port_num = CX_PORTS,
 		.gid_type = gid.type,
+		.netdev_ifindex = config->netdev ? config->netdev->index : 0,
 	};
 	memcpy(entry->gid, gid.gid.raw, sizeof(entry->gid));
 	return 0;

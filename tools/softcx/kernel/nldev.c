@@ -10,16 +10,20 @@
 #include <linux/netlink.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_netlink.h>
+#include <rdma/rdma_user_cm.h>
 
 #include "../datasheet.h"
+#include "../nic/counters.h"
 #include "../nic/hca.h"
+#include "../nic/netdev.h"
 
 enum {
 	PART_SIZE = 3072, /* programs read with as little as a page */
-	ENTRY_SIZE = 160, /* no object's attributes take more */
+	ENTRY_SIZE = 384, /* no object's attributes take more */
 	DEVICE_INDEX = 0,
 	NODE_CA = 1, /* enum rdma_node_type */
 	NETNS_SHARED = 1,
@@ -49,7 +53,7 @@ static void begin(struct message *m, uint32_t port, uint32_t seq, uint16_t type,
 	};
 }
 
-static void send(struct message *m, nldev_sink *sink, void *context)
+static void send_message(struct message *m, nldev_sink *sink, void *context)
 {
 	header_of(m)->nlmsg_len = (uint32_t)m->size;
 	sink(context, m->bytes, m->size);
@@ -192,6 +196,7 @@ static void put_subnet(struct cx_hca *hca, struct message *m)
 
 static int put_port(struct cx_hca *hca, const struct asked *asked, struct message *m)
 {
+	const struct cx_netdev *netdev = cx_config(hca)->netdev;
 	const bool is_up = cx_port_is_up(hca);
 	uint32_t port = 1;
 
@@ -204,6 +209,10 @@ static int put_port(struct cx_hca *hca, const struct asked *asked, struct messag
 		put_subnet(hca, m);
 	put_u8(m, RDMA_NLDEV_ATTR_PORT_STATE, is_up ? PORT_ACTIVE : PORT_DOWN);
 	put_u8(m, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, is_up ? CX_PHYS_LINK_UP : CX_PHYS_DISABLED);
+	if (netdev) {
+		put_u32(m, RDMA_NLDEV_ATTR_NDEV_INDEX, netdev->index);
+		put_text(m, RDMA_NLDEV_ATTR_NDEV_NAME, netdev->name);
+	}
 	return 0;
 }
 
@@ -213,11 +222,23 @@ static uint64_t encode_device(uint32_t major, uint32_t minor)
 	return (minor & 0xff) | major << 8 | (uint64_t)(minor & ~0xffu) << 12;
 }
 
+/* One for all devices: it is asked for without one. */
+static void put_rdmacm(struct message *m)
+{
+	put_text(m, RDMA_NLDEV_ATTR_CHARDEV_NAME, CX_RDMACM_NAME);
+	put_u64(m, RDMA_NLDEV_ATTR_CHARDEV, encode_device(CX_RDMACM_MAJOR, CX_RDMACM_MINOR));
+	put_u64(m, RDMA_NLDEV_ATTR_CHARDEV_ABI, RDMA_USER_CM_ABI_VERSION);
+}
+
 static int put_chardev(struct cx_hca *hca, const struct asked *asked, struct message *m)
 {
 	uint32_t index;
 
 	(void)hca;
+	if (asks_text(asked, RDMA_NLDEV_ATTR_CHARDEV_TYPE, CX_RDMACM_NAME)) {
+		put_rdmacm(m);
+		return 0;
+	}
 	if (!asks_text(asked, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs"))
 		return -ENOENT;
 	if (!asks_u32(asked, RDMA_NLDEV_ATTR_DEV_INDEX, &index) || index != DEVICE_INDEX)
@@ -226,6 +247,30 @@ static int put_chardev(struct cx_hca *hca, const struct asked *asked, struct mes
 	put_u64(m, RDMA_NLDEV_ATTR_CHARDEV, encode_device(CX_UVERBS_MAJOR, CX_UVERBS_MINOR));
 	put_u64(m, RDMA_NLDEV_ATTR_CHARDEV_ABI, UVERBS_ABI);
 	put_u32(m, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, RDMA_DRIVER_MLX5);
+	return 0;
+}
+
+/* The port's hw_counters, by the set that all queues share: stat_get_doit_default_counter(). */
+static int put_statistics(struct cx_hca *hca, const struct asked *asked, struct message *m)
+{
+#define NAME_COUNTER(name, doc) #name,
+	static const char *const names[] = { CX_COUNTERS(NAME_COUNTER) };
+#undef NAME_COUNTER
+	uint32_t port;
+	size_t table, entry;
+
+	if (!asks_u32(asked, RDMA_NLDEV_ATTR_PORT_INDEX, &port) || port != CX_PORTS)
+		return -EINVAL;
+	put_name(m);
+	put_u32(m, RDMA_NLDEV_ATTR_PORT_INDEX, port);
+	table = nest(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
+	for (unsigned i = 0; i < CX_COUNTER_COUNT; i++) {
+		entry = nest(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
+		put_text(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, names[i]);
+		put_u64(m, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE, cx_counter_read(hca, i));
+		nest_end(m, entry);
+	}
+	nest_end(m, table);
 	return 0;
 }
 
@@ -291,6 +336,27 @@ static void put_srq(struct message *m, const struct cx_resource *r)
 		put_u32(m, RDMA_NLDEV_ATTR_RES_CQN, r->srq.cqn);
 }
 
+static void put_address(struct message *m, uint16_t type, const uint8_t *address, size_t size)
+{
+	struct sockaddr_storage storage = { 0 };
+
+	memcpy(&storage, address, size);
+	put(m, type, &storage, sizeof(storage));
+}
+
+static void put_cm_id(struct message *m, const struct cx_resource *r)
+{
+	put_u32(m, RDMA_NLDEV_ATTR_PORT_INDEX, CX_PORTS);
+	if (r->cm.qpn) {
+		put_u32(m, RDMA_NLDEV_ATTR_RES_LQPN, r->cm.qpn);
+		put_u8(m, RDMA_NLDEV_ATTR_RES_TYPE, r->cm.qp_type);
+	}
+	put_u32(m, RDMA_NLDEV_ATTR_RES_PS, r->cm.port_space);
+	put_u8(m, RDMA_NLDEV_ATTR_RES_STATE, r->cm.state);
+	put_address(m, RDMA_NLDEV_ATTR_RES_SRC_ADDR, r->cm.source, sizeof(r->cm.source));
+	put_address(m, RDMA_NLDEV_ATTR_RES_DST_ADDR, r->cm.destination, sizeof(r->cm.destination));
+}
+
 /* What there is of each kind: its request, its table and entries, its number, its name in a summary. */
 static const struct kind {
 	uint16_t command, table, entry, number;
@@ -305,7 +371,7 @@ static const struct kind {
 	{ RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY,
 	  RDMA_NLDEV_ATTR_RES_LQPN, CX_RESOURCE_QP, put_qp, "qp" },
 	{ RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_ATTR_RES_CM_ID, RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
-	  RDMA_NLDEV_ATTR_RES_CM_IDN, CX_RESOURCES, NULL, "cm_id" }, /* there are none */
+	  RDMA_NLDEV_ATTR_RES_CM_IDN, CX_RESOURCE_CM_ID, put_cm_id, "cm_id" },
 	{ RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_ATTR_RES_MR, RDMA_NLDEV_ATTR_RES_MR_ENTRY,
 	  RDMA_NLDEV_ATTR_RES_MRN, CX_RESOURCE_MR, put_mr, "mr" },
 	{ RDMA_NLDEV_CMD_RES_CTX_GET, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY,
@@ -407,6 +473,8 @@ static putter *putter_of(unsigned command)
 		return put_system;
 	case RDMA_NLDEV_CMD_RES_GET:
 		return put_summary;
+	case RDMA_NLDEV_CMD_STAT_GET:
+		return put_statistics;
 	default:
 		return NULL;
 	}
@@ -453,7 +521,7 @@ static int answer_one(struct cx_hca *hca, uint32_t port, const struct asked *ask
 		      : kind  ? put_one(hca, asked, kind, &m)
 			      : -EOPNOTSUPP;
 	if (!err)
-		send(&m, sink, context);
+		send_message(&m, sink, context);
 	return err;
 }
 
@@ -464,7 +532,7 @@ static void send_done(uint32_t port, uint32_t seq, int err, nldev_sink *sink, vo
 	begin(&m, port, seq, NLMSG_DONE, NLM_F_MULTI);
 	memcpy(m.bytes + m.size, &err, sizeof(err));
 	m.size += sizeof(err);
-	send(&m, sink, context);
+	send_message(&m, sink, context);
 }
 
 static void send_error(uint32_t port, const struct nlmsghdr *header, int err, nldev_sink *sink,
@@ -476,7 +544,7 @@ static void send_error(uint32_t port, const struct nlmsghdr *header, int err, nl
 	begin(&m, port, header->nlmsg_seq, NLMSG_ERROR, NLM_F_CAPPED);
 	memcpy(m.bytes + m.size, &error, sizeof(error));
 	m.size += sizeof(error);
-	send(&m, sink, context);
+	send_message(&m, sink, context);
 }
 
 void nldev_go_on(struct cx_hca *hca, uint32_t port, struct nldev_dump *dump, nldev_sink *sink,
@@ -490,7 +558,7 @@ void nldev_go_on(struct cx_hca *hca, uint32_t port, struct nldev_dump *dump, nld
 	kind = kind_of(RDMA_NL_GET_OP(dump->type));
 	begin(&m, port, dump->seq, dump->type, NLM_F_MULTI);
 	if (kind && put_some(hca, kind, &dump->index, &m)) {
-		send(&m, sink, context);
+		send_message(&m, sink, context);
 		return;
 	}
 	dump->is_open = false;
@@ -518,7 +586,7 @@ static void answer_list(struct cx_hca *hca, uint32_t port, const struct asked *a
 	if (!err)
 		err = put_all(hca, asked, &m);
 	if (!err)
-		send(&m, sink, context);
+		send_message(&m, sink, context);
 	send_done(port, header->nlmsg_seq, err, sink, context);
 }
 

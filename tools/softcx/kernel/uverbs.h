@@ -14,6 +14,7 @@
 struct cx_hca;
 struct uverbs_context;
 struct event_file;
+struct rdmacm;
 
 struct uverbs_host {
 	struct cx_hca *hca;
@@ -23,6 +24,8 @@ struct uverbs_host {
 	int (*install)(struct event_file *file);
 	/* The event file that a descriptor names, while the kernel's lock is held; NULL for others. */
 	struct event_file *(*lookup)(int fd);
+	/* The file of rdma_cm that a descriptor names: 0, -ENOENT: it is not open, -EINVAL: it is something else. */
+	int (*lookup_rdmacm)(int fd, struct rdmacm **file);
 	/* Before a queue is created that uses a page of the UAR window; 0 or -errno. */
 	int (*uar_in_use)(uint32_t page);
 	/*

@@ -20,3 +20,22 @@ uint32_t cx_counter_read(struct cx_hca *hca, enum cx_counter counter)
 	cx_unlock(hca);
 	return value;
 }
+
+void cx_traffic_add(struct cx_hca *hca, uint64_t len, uint32_t mtu, bool is_multicast)
+{
+	struct cx_traffic *traffic = &hca->shared->traffic;
+	const uint64_t packets = len ? (len + mtu - 1) / mtu : 1;
+
+	traffic->bytes += len;
+	*(is_multicast ? &traffic->multicast : &traffic->unicast) += packets;
+}
+
+struct cx_traffic cx_traffic_read(struct cx_hca *hca)
+{
+	struct cx_traffic traffic;
+
+	cx_lock(hca);
+	traffic = hca->shared->traffic;
+	cx_unlock(hca);
+	return traffic;
+}

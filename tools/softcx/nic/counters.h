@@ -8,6 +8,7 @@
 #ifndef SOFTCX_NIC_COUNTERS_H
 #define SOFTCX_NIC_COUNTERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CX_COUNTERS(X)                                                                             \
@@ -28,6 +29,20 @@ enum { CX_NO_COUNTERS = 0, CX_PORT_COUNTERS = 1 }; /* the numbers of sets that t
 
 struct cx_hca;
 struct cx_qp;
+
+/*
+ * What the port has carried, of all processes; it sends and receives alike. Of payload alone: no public source says
+ * which headers a ConnectX counts, nor how many acknowledgements it sends.
+ */
+struct cx_traffic {
+	uint64_t bytes;
+	uint64_t unicast, multicast; /* packets */
+};
+
+struct cx_traffic cx_traffic_read(struct cx_hca *hca);
+
+/* For the model, under the lock: a message of @len bytes came, in packets of at most @mtu bytes. */
+void cx_traffic_add(struct cx_hca *hca, uint64_t len, uint32_t mtu, bool is_multicast);
 
 uint32_t cx_counter_read(struct cx_hca *hca, enum cx_counter counter);
 

@@ -175,10 +175,23 @@ static int check_joined(const struct cx_shared *roster, const struct cx_config *
 	return 0;
 }
 
+/* A process that leaves the choice to us takes what is there. */
+static int check_netdev(const struct cx_shared *shared, const struct cx_config *config)
+{
+	const char *wanted = config->interface ? config->interface : "";
+	const bool chooses = config->interface && !*config->interface;
+
+	if (config->link != CX_LINK_ROCE || chooses || !strcmp(wanted, shared->netdev.name))
+		return 0;
+	return -EBUSY;
+}
+
 static int init_segment(struct cx_shared *shared, const struct cx_config *config)
 {
 	int err = init_lock(&shared->lock);
 
+	if (!err && config->link == CX_LINK_ROCE && config->interface)
+		err = cx_netdev_read(config->interface, &shared->netdev);
 	if (err)
 		return err;
 	shared->layout = CX_LAYOUT;
@@ -204,10 +217,12 @@ static int map_segment(struct cx_hca *hca, int flags, int fd)
 static int join_segment(struct cx_hca *hca)
 {
 	struct cx_shared *roster = read_roster(hca->segment_fd);
-	const int err = check_joined(roster, &hca->config);
+	int err = check_joined(roster, &hca->config);
 
 	free_roster(roster);
-	return err ? err : map_segment(hca, MAP_SHARED, hca->segment_fd);
+	if (!err)
+		err = map_segment(hca, MAP_SHARED, hca->segment_fd);
+	return err ? err : check_netdev(hca->shared, &hca->config);
 }
 
 /*
@@ -257,17 +272,19 @@ static void remove_unused(const struct cx_fabric *fabric, void *context)
 		cx_fabric_remove(fabric->name);
 }
 
-int cx_join_fabric(struct cx_hca *hca)
+static int join_private(struct cx_hca *hca)
 {
-	int err;
+	int err = map_segment(hca, MAP_SHARED | MAP_ANONYMOUS, -1);
 
-	if (hca->config.private_fabric) {
-		err = map_segment(hca, MAP_SHARED | MAP_ANONYMOUS, -1);
-		if (!err)
-			err = init_segment(hca->shared, &hca->config);
-		return err ? err : cx_proc_claim(hca);
-	}
-	err = name_segment(hca->config.fabric, &hca->segment_path);
+	if (!err)
+		err = init_segment(hca->shared, &hca->config);
+	return err ? err : cx_proc_claim(hca);
+}
+
+static int join_file(struct cx_hca *hca)
+{
+	int err = name_segment(hca->config.fabric, &hca->segment_path);
+
 	if (err)
 		return err;
 	err = open_segment(hca->segment_path, O_CREAT, &hca->segment_fd);
@@ -282,6 +299,15 @@ int cx_join_fabric(struct cx_hca *hca)
 	flock(hca->segment_fd, LOCK_UN);
 	if (!err)
 		cx_fabric_each(remove_unused, NULL); /* a process that was killed, or left by _exit(), removes none */
+	return err;
+}
+
+int cx_join_fabric(struct cx_hca *hca)
+{
+	const int err = hca->config.private_fabric ? join_private(hca) : join_file(hca);
+
+	if (!err && hca->shared->netdev.name[0])
+		hca->config.netdev = &hca->shared->netdev;
 	return err;
 }
 
@@ -348,6 +374,10 @@ static void describe(int fd, struct cx_fabric *fabric)
 		if (roster->procs[i].pid && life_at(fd, CX_LIFE_FIRST + i, 1) != LIFE_GONE)
 			fabric->pids[fabric->count++] = roster->procs[i].pid;
 	free_roster(roster);
+	if (fabric->same_build &&
+	    pread(fd, fabric->netdev, sizeof(fabric->netdev) - 1,
+		  offsetof(struct cx_shared, netdev) + offsetof(struct cx_netdev, name)) < 0)
+		fabric->netdev[0] = '\0';
 }
 
 int cx_fabric_find(const char *name, struct cx_fabric *fabric)

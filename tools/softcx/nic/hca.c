@@ -30,6 +30,7 @@ static void free_hca(struct cx_hca *hca)
 	free(hca->scratch);
 	free(hca->segment_path);
 	free((char *)hca->config.fabric);
+	free((char *)hca->config.interface);
 	free((char *)hca->config.fault_plan);
 	free((char *)hca->config.trace_path);
 	free(hca);
@@ -44,8 +45,9 @@ static int copy_string(const char **dst, const char *src)
 static int copy_config(struct cx_config *dst, const struct cx_config *src)
 {
 	*dst = *src;
-	dst->fabric = dst->fault_plan = dst->trace_path = NULL;
-	if (copy_string(&dst->fabric, src->fabric) ||
+	dst->fabric = dst->interface = dst->fault_plan = dst->trace_path = NULL;
+	dst->netdev = NULL;
+	if (copy_string(&dst->fabric, src->fabric) || copy_string(&dst->interface, src->interface) ||
 	    copy_string(&dst->fault_plan, src->fault_plan) ||
 	    copy_string(&dst->trace_path, src->trace_path))
 		return -ENOMEM;

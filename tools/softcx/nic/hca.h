@@ -30,6 +30,9 @@ struct cx_config {
 	const char *fabric;            /* NULL: "default"; one fabric per user and name */
 	enum cx_generation generation; /* of the first process; later ones must agree (-EBUSY) */
 	enum cx_link link;
+	/* Behind a RoCE port: its name, empty for that of the default route (nic/netdev.h); NULL: none. */
+	const char *interface;
+	const struct cx_netdev *netdev; /* what the fabric has of it, NULL: none; cx_open() fills it in */
 	const char *fault_plan; /* text of the plan, NULL for none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
 	bool no_atomics;        /* the device says that it has none, as some virtual functions do */
@@ -72,6 +75,7 @@ struct cx_fabric {
 	bool same_pids;  /* else they are in another PID namespace, and cannot be joined either */
 	enum cx_generation generation; /* of the same build */
 	enum cx_link link;
+	char netdev[16]; /* the interface behind its port, of the same build; empty: none */
 };
 
 /*
@@ -320,6 +324,7 @@ enum cx_resource_kind {
 	CX_RESOURCE_MR,
 	CX_RESOURCE_CONTEXT,
 	CX_RESOURCE_SRQ,
+	CX_RESOURCE_CM_ID,
 	CX_RESOURCES,
 };
 
@@ -344,6 +349,13 @@ struct cx_resource {
 			bool is_xrc;
 			uint32_t cqn; /* 0: none */
 		} srq;
+		struct {
+			uint16_t port_space;
+			uint8_t state; /* enum rdma_cm_state of the kernel's rdma/rdma_cm.h */
+			uint8_t qp_type;
+			uint32_t qpn; /* 0: none yet */
+			uint8_t source[48], destination[48]; /* struct sockaddr_in, _in6 or _ib */
+		} cm;
 	};
 };
 

@@ -53,6 +53,7 @@ static void fill_slot(struct cx_hca *hca, unsigned slot)
 	shared->alarms[slot].changes = 1;
 	memset(&shared->bus[slot], 0, sizeof(shared->bus[slot]));
 	memset(&shared->dc[slot], 0, sizeof(shared->dc[slot]));
+	shared->cm.deadlines_ns[slot] = 0;
 	shared->procs[slot].pid = getpid();
 	__atomic_store_n(&hca->self, slot, __ATOMIC_RELAXED);
 }

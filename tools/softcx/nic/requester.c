@@ -350,7 +350,7 @@ static bool may_send(struct cx_hca *hca, const struct cx_qp *qp, const struct bs
 	return !detail;
 }
 
-static void send(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
+static void send_request(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 		 struct attempt *attempt)
 {
 	struct cx_message message;
@@ -448,7 +448,7 @@ static bool execute(struct cx_hca *hca, struct cx_qp *qp)
 		if (!wqe->op->is_message)
 			cx_local_run(hca, qp, wqe, &attempt.out);
 		else if (wqe->op->data != BSN_DATA_NONE)
-			send(hca, qp, wqe, &attempt);
+			send_request(hca, qp, wqe, &attempt);
 	}
 	return settle(hca, qp, &attempt);
 }

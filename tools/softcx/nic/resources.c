@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists the objects of all processes. */
 #include <errno.h>
+#include <string.h>
 
 #include "process.h"
 #include "tables.h"
@@ -68,11 +69,68 @@ static void tell(enum cx_resource_kind kind, const struct cx_head *head,
 	}
 }
 
+/* Of rdma_cm the kernel lists the ids that have a device, as a listener to all addresses has each. */
+static const struct cx_cm_id *next_cm_id(const struct cx_cm *cm, uint32_t *index)
+{
+	while (*index < cm->ids_used) {
+		const struct cx_cm_id *id = &cm->ids[(*index)++];
+
+		if (id->file && (id->has_device || id->state == CX_CM_LISTEN))
+			return id;
+	}
+	return NULL;
+}
+
+static void tell_cm_id(struct cx_hca *hca, const struct cx_cm_id *id, struct cx_resource *resource)
+{
+	static const uint8_t states[] = {
+		[CX_CM_IDLE] = 0,	   [CX_CM_BOUND] = 7,	      [CX_CM_ADDRESS_QUERY] = 1,
+		[CX_CM_ADDRESS_RESOLVED] = 2, [CX_CM_ROUTE_QUERY] = 3, [CX_CM_ROUTE_RESOLVED] = 4,
+		[CX_CM_LISTEN] = 8,	   [CX_CM_CONNECT] = 5,	      [CX_CM_DISCONNECT] = 6,
+	};
+	const struct cx_cm *cm = &hca->shared->cm;
+
+	*resource = (struct cx_resource){
+		.number = (uint32_t)(id - cm->ids),
+		.pid = hca->shared->procs[cm->files[id->file - 1].keeper].pid,
+		.cm = { .port_space = id->port_space, .state = states[id->state], .qp_type = id->qp_type,
+			.qpn = id->qpn },
+	};
+	memcpy(resource->cm.source, &id->source, sizeof(id->source));
+	memcpy(resource->cm.destination, &id->destination, sizeof(id->destination));
+}
+
+static bool cm_resource_next(struct cx_hca *hca, uint32_t *index, struct cx_resource *resource)
+{
+	const struct cx_cm_id *id;
+
+	cx_lock(hca);
+	id = next_cm_id(&hca->shared->cm, index);
+	if (id)
+		tell_cm_id(hca, id, resource);
+	cx_unlock(hca);
+	return id;
+}
+
+static uint64_t count_cm_ids(struct cx_hca *hca)
+{
+	uint32_t index = 0;
+	uint64_t count = 0;
+
+	cx_lock(hca);
+	while (next_cm_id(&hca->shared->cm, &index))
+		count++;
+	cx_unlock(hca);
+	return count;
+}
+
 bool cx_resource_next(struct cx_hca *hca, enum cx_resource_kind kind, uint32_t *index,
 		      struct cx_resource *resource)
 {
 	const struct cx_head *head;
 
+	if (kind == CX_RESOURCE_CM_ID)
+		return cm_resource_next(hca, index, resource);
 	cx_lock(hca);
 	do
 		head = cx_next_of_all(hca, kinds[kind], index);
@@ -92,6 +150,8 @@ uint64_t cx_resource_count(struct cx_hca *hca, enum cx_resource_kind kind)
 	uint32_t index = 0;
 	uint64_t count = 0;
 
+	if (kind == CX_RESOURCE_CM_ID)
+		return count_cm_ids(hca);
 	cx_lock(hca);
 	for (const struct cx_head *head; (head = cx_next_of_all(hca, kinds[kind], &index));)
 		count += is_listed(kind, head);

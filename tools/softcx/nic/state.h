@@ -6,6 +6,8 @@
  *	doorbell, drive -> requester -> sq, keys -> wire -> responder -> keys, rq, cq
  *	keys -> translations
  *
+ * The room of rdma_cm, kernel/cm/, keeps its tables here, too, and sees it.
+ *
  * Every function expects the HCA's lock to be held unless it says otherwise, and none allocates or
  * uses stdio, except where the program opens, creates or closes: they run in the trap's signal
  * handler.
@@ -17,10 +19,12 @@
 #include <stdarg.h>
 
 #include "bus.h"
+#include "connections.h"
 #include "counters.h"
 #include "dc.h"
 #include "datasheet.h"
 #include "hca.h"
+#include "netdev.h"
 
 enum {
 	CX_PROCS = CX_FABRIC_PROCS,
@@ -243,12 +247,14 @@ struct cx_shared {
 	struct cx_proc procs[CX_PROCS];
 	/* Up to here the layout is the same in every build with this magic; some have room for 64 processes only. */
 	pthread_mutex_t lock;
+	struct cx_netdev netdev;
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];
 	struct cx_bus bus[CX_PROCS];
 	struct cx_dc_counts dc[CX_PROCS];
 	uint32_t counters[CX_COUNTER_COUNT];
+	struct cx_traffic traffic;
 	uint64_t channel_serial; /* of the last one */
 	struct cx_pd pds[CX_MAX_PDS];
 	struct cx_umem umems[CX_MAX_UMEMS];
@@ -263,6 +269,7 @@ struct cx_shared {
 	struct cx_context contexts[CX_MAX_CONTEXTS];
 	struct cx_subscription subscriptions[CX_MAX_SUBSCRIPTIONS];
 	struct cx_member members[CX_MAX_MEMBERS];
+	struct cx_cm cm;
 	uint32_t xlt_cursor; /* where the search for room begins */
 	uint64_t xlt_used[CX_XLT_WORDS];
 	struct cx_xlt xlts[CX_MAX_XLTS];

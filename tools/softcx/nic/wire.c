@@ -75,10 +75,25 @@ static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
 	return qp->run.path_here && !hca->shared->port_down ? peer : NULL;
 }
 
+static uint32_t mtu_of(struct cx_hca *hca, const struct cx_qp *qp)
+{
+	const enum ibv_mtu mtu = qp->attr.type == IBV_QPT_UD ? cx_port_mtu(&hca->config) : qp->mod.path_mtu;
+
+	return 128u << mtu;
+}
+
+static void respond(struct cx_hca *hca, struct cx_qp *peer, const struct cx_message *message,
+		    struct cx_outcome *out)
+{
+	cx_respond(hca, peer, message, out);
+	if (out->verdict == CX_ACKED)
+		cx_traffic_add(hca, message->len, mtu_of(hca, peer), false);
+}
+
 static void ask(struct cx_hca *hca, struct cx_qp *peer, const struct cx_message *message,
 		struct cx_outcome *out)
 {
-	cx_respond(hca, peer, message, out);
+	respond(hca, peer, message, out);
 	if (out->verdict == CX_NAKED && is_gone(hca, peer)) {
 		out->verdict = CX_SILENCE;
 		out->fail_peer = 0;
@@ -227,6 +242,7 @@ static void send_to_group(struct cx_hca *hca, struct cx_message *message,
 	    (hca->config.link == CX_LINK_IB && !to->grh))
 		return;
 	put_header(hca, message, to);
+	cx_traffic_add(hca, message->len, 128u << cx_port_mtu(&hca->config), true);
 	while ((peer = cx_mcast_next(hca, gid.raw, &at))) {
 		if (!takes_datagram(peer, message) ||
 		    (peer->attr.blocks_own_multicast && peer->head.number == message->source_qpn))
@@ -255,5 +271,5 @@ void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
 	if (!peer || !takes_datagram(peer, message))
 		return;
 	put_header(hca, message, to);
-	cx_respond(hca, peer, message, out);
+	respond(hca, peer, message, out);
 }

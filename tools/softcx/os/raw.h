@@ -89,13 +89,30 @@ static inline ssize_t raw_sendto(int fd, const void *data, size_t size, int flag
 	return syscall(SYS_sendto, fd, data, size, flags, to, to_size);
 }
 
+static inline ssize_t raw_recv(int fd, void *data, size_t size, int flags)
+{
+	return syscall(SYS_recvfrom, fd, data, size, flags, NULL, NULL);
+}
+
+static inline int raw_connect(int fd, const void *to, unsigned to_size)
+{
+	return (int)syscall(SYS_connect, fd, to, to_size);
+}
+
 /*
  * Sleeps until the word, which any process may change, differs from @seen, or until @deadline on
- * CLOCK_MONOTONIC (NULL: for ever).
+ * CLOCK_MONOTONIC (NULL: for ever). A signal ends it (EINTR), or without a deadline, where its handler has SA_RESTART,
+ * does not.
  */
-static inline void raw_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *deadline)
+static inline int raw_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *deadline)
 {
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+	return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Wakes those threads, of any process, that sleep on the word. */
+static inline void raw_futex_wake_all(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX);
 }
 
 /* Wakes one thread, of any process, that sleeps on the word. */

@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "../datasheet.h"
+#include "../kernel/rdmacm.h"
 #include "../os/raw.h"
 
 enum { MAX_FDS = 65536 };
 
 struct file {
-	struct uverbs_context *ctx; /* one of the three is set */
+	struct uverbs_context *ctx; /* one of the four is set */
+	struct rdmacm *rdmacm;
 	struct event_file *event;
 	struct netlink *netlink;
 	unsigned refs;
@@ -28,11 +30,15 @@ struct file {
 
 static _Atomic(struct file *) files[MAX_FDS];
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned open_contexts;
+static unsigned open_devices;
 
-bool file_is_node(const char *path)
+enum node file_node(const char *path)
 {
-	return !strcmp(path, "/dev/infiniband/" CX_UVERBS_NAME);
+	if (!path || strncmp(path, "/dev/infiniband/", 16))
+		return NODE_NONE;
+	if (!strcmp(path + 16, CX_UVERBS_NAME))
+		return NODE_UVERBS;
+	return strcmp(path + 16, CX_RDMACM_NAME) ? NODE_NONE : NODE_RDMACM;
 }
 
 static struct file *file_of(int fd)
@@ -46,11 +52,24 @@ bool file_is_ours(int fd)
 	return file_of(fd) != NULL;
 }
 
-bool file_is_uverbs(int fd)
+enum node file_node_of(int fd)
 {
-	struct file *file = file_of(fd);
+	const struct file *file = file_of(fd);
 
-	return file && file->ctx;
+	if (!file)
+		return NODE_NONE;
+	return file->ctx ? NODE_UVERBS : file->rdmacm ? NODE_RDMACM : NODE_NONE;
+}
+
+/* Under the lock of its call, which holds this file or another one. */
+int file_lookup_rdmacm(int fd, struct rdmacm **rdmacm)
+{
+	const struct file *file = file_of(fd);
+
+	if (!file)
+		return raw_fcntl(fd, F_GETFD, 0) < 0 ? -ENOENT : -EINVAL;
+	*rdmacm = file->rdmacm;
+	return file->rdmacm ? 0 : -EINVAL;
 }
 
 /* A reference for the length of a call, since another thread may close the descriptor. */
@@ -72,13 +91,15 @@ static void put(struct file *file)
 
 	pthread_mutex_lock(&files_lock);
 	last = !--file->refs;
-	if (last && file->ctx)
-		open_contexts--;
+	if (last && (file->ctx || file->rdmacm))
+		open_devices--;
 	pthread_mutex_unlock(&files_lock);
 	if (!last)
 		return;
 	if (file->ctx)
 		uverbs_close(file->ctx);
+	if (file->rdmacm)
+		rdmacm_free(file->rdmacm);
 	if (file->event)
 		event_file_put(file->event);
 	if (file->netlink)
@@ -93,8 +114,8 @@ static int install(int fd, struct file *file)
 	pthread_mutex_lock(&files_lock);
 	file->refs++;
 	atomic_store_explicit(&files[fd], file, memory_order_release);
-	if (file->ctx && file->refs == 1)
-		open_contexts++;
+	if ((file->ctx || file->rdmacm) && file->refs == 1)
+		open_devices++;
 	pthread_mutex_unlock(&files_lock);
 	return 0;
 }
@@ -127,6 +148,25 @@ free_file:
 	free(file);
 close_fd:
 	raw_close(fd);
+	return err;
+}
+
+int file_open_rdmacm(const struct uverbs_host *host, int flags)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	int fd, err;
+
+	if (!file)
+		return -ENOMEM;
+	fd = rdmacm_open(host->hca, flags, &file->rdmacm);
+	err = fd < 0 ? fd : install(fd, file);
+	if (!err)
+		return fd;
+	if (file->rdmacm) {
+		rdmacm_free(file->rdmacm);
+		raw_close(fd);
+	}
+	free(file);
 	return err;
 }
 
@@ -227,6 +267,25 @@ ssize_t file_read(int fd, void *buf, size_t size)
 	return done;
 }
 
+static void put_at_cancellation(void *file)
+{
+	put(file);
+}
+
+/* A thread that waits for an event may be cancelled. */
+ssize_t file_write(const struct uverbs_host *host, int fd, const void *buf, size_t size)
+{
+	struct file *file = get(fd);
+	ssize_t done;
+
+	if (!file)
+		return -EBADF;
+	pthread_cleanup_push(put_at_cancellation, file);
+	done = file->rdmacm ? rdmacm_write(file->rdmacm, host, fd, buf, size) : -EINVAL;
+	pthread_cleanup_pop(true);
+	return done;
+}
+
 void file_closed(int fd)
 {
 	struct file *file;
@@ -253,7 +312,7 @@ void file_duplicated(int fd, int copy)
 
 bool files_open(void)
 {
-	return open_contexts;
+	return open_devices;
 }
 
 void files_after_fork_child(void)

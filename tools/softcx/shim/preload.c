@@ -43,6 +43,13 @@ static bool is_set(const char *variable)
 	return value && strcmp(value, "0");
 }
 
+static const char *interface_of(const char *value)
+{
+	if (!value)
+		return ""; /* that of the default route */
+	return strcmp(value, "none") ? value : NULL;
+}
+
 bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode)
 {
 	const char *generation = value_of("SOFTCX_GENERATION");
@@ -54,6 +61,7 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 		return false;
 	config->generation = CX_GEN_CX6;
 	config->link = CX_LINK_IB;
+	config->interface = interface_of(value_of("SOFTCX_NETDEV"));
 	config->fault_plan = value_of("SOFTCX_FAULT");
 	config->trace_path = value_of("SOFTCX_TRACE");
 	config->passive = is_set("SOFTCX_PASSIVE");

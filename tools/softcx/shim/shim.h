@@ -27,6 +27,9 @@ int shim_uar_memfd(void);
 /* After a command: whether the model now waits for something. */
 void shim_look(void);
 
+/* After the real close() of a descriptor of rdma_cm; makes no device. */
+void shim_rdmacm_closed(void);
+
 /*
  * preload.c, absent when linked in: reads the configuration from the environment, and how doorbells are
  * trapped; false if there is none.
@@ -51,15 +54,19 @@ const char *sysfs_real(const char *path, char *buf, size_t size);
 
 /* -- files.c ----------------------------------------------------------------------------------- */
 
-/* Is it the device node? */
-bool file_is_node(const char *path);
+/* The device nodes. */
+enum node { NODE_NONE, NODE_UVERBS, NODE_RDMACM };
+enum node file_node(const char *path);
 /* Opens the device: a duplicate of the memfd, or -errno. */
 int file_open_node(const struct uverbs_host *host, int memfd, int flags);
+int file_open_rdmacm(const struct uverbs_host *host, int flags);
 /* Is the descriptor one of ours? Cheap, for the interposed functions' fast path. */
 bool file_is_ours(int fd);
-bool file_is_uverbs(int fd);
+enum node file_node_of(int fd);
+int file_lookup_rdmacm(int fd, struct rdmacm **file);
 int file_ioctl(int fd, unsigned long request, void *arg); /* 0 or -errno */
 ssize_t file_read(int fd, void *buf, size_t size);        /* bytes or -errno */
+ssize_t file_write(const struct uverbs_host *host, int fd, const void *buf, size_t size);
 void file_closed(int fd);                                 /* before the real close() */
 void file_duplicated(int fd, int copy);                   /* after the real dup() */
 /* A netlink socket of the RDMA subsystem: its descriptor, or -errno. What follows is of such. */

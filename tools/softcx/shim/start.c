@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../nic/bus.h"
+#include "../kernel/rdmacm.h"
 #include "../nic/clock.h"
 #include "../os/raw.h"
 #include "shim.h"
@@ -95,6 +96,14 @@ void shim_look(void)
 		timer_look(hca);
 }
 
+void shim_rdmacm_closed(void)
+{
+	struct cx_hca *hca = device.hca;
+
+	if (hca)
+		rdmacm_sweep(hca);
+}
+
 /* A passive device looks at the doorbell records, and needs no trap. */
 static int uar_in_use(uint32_t page)
 {
@@ -147,6 +156,7 @@ static char *copy_string(const char *string, bool *failed)
 static void free_config(struct cx_config *config)
 {
 	free((char *)(uintptr_t)config->fabric);
+	free((char *)(uintptr_t)config->interface);
 	free((char *)(uintptr_t)config->fault_plan);
 	free((char *)(uintptr_t)config->trace_path);
 	memset(config, 0, sizeof(*config));
@@ -158,6 +168,7 @@ static int copy_config(const struct cx_config *from, struct cx_config *to)
 
 	*to = *from;
 	to->fabric = copy_string(from->fabric, &failed);
+	to->interface = copy_string(from->interface, &failed);
 	to->fault_plan = copy_string(from->fault_plan, &failed);
 	to->trace_path = copy_string(from->trace_path, &failed);
 	if (failed)
@@ -205,7 +216,7 @@ static int start_locked(void)
 		device.hca = NULL;
 		return err;
 	}
-	err = sysfs_create(&device.config);
+	err = sysfs_create(cx_config(device.hca));
 	if (err)
 		goto close_hca;
 	err = install_trap();
@@ -217,6 +228,7 @@ static int start_locked(void)
 		.event_dir = sysfs_event_dir(),
 		.install = file_install_event,
 		.lookup = file_lookup_event,
+		.lookup_rdmacm = file_lookup_rdmacm,
 		.uar_in_use = uar_in_use,
 		.clock_in_use = clock_in_use,
 	};
@@ -239,7 +251,11 @@ static const char *explain(int err)
 		return "its programs have another version of softcx; end them (softcx list), then softcx "
 		       "clean";
 	case -EBUSY:
-		return "its programs have another generation or link (softcx list)";
+		return "its programs have another generation, link or interface (softcx list)";
+	case -ENODEV:
+		return "there is no Ethernet interface of the name that SOFTCX_NETDEV has";
+	case -ENETDOWN:
+		return "the interface that SOFTCX_NETDEV names is down";
 	case -ENOSPC:
 		return "no room is left where its file is: make it larger (docker run "
 		       "--shm-size=1g), or name another folder in XDG_RUNTIME_DIR";

@@ -64,32 +64,52 @@ const char *interpose_redirect(const char *path, char buf[PATH_MAX])
 	return fake ? fake : path;
 }
 
-static bool is_node(const char *path)
+static enum node node_of(const char *path)
 {
-	return path && file_is_node(path) && shim_host();
+	const enum node node = file_node(path);
+
+	return node && shim_host() ? node : NODE_NONE;
 }
 
-static int open_node(int flags)
+static bool is_node(const char *path)
+{
+	return node_of(path);
+}
+
+static int open_node(const char *path, int flags)
 {
 	const struct uverbs_host *host = shim_host();
 	int memfd = host ? shim_uar_memfd() : -ENOENT;
 
-	return memfd < 0 ? memfd : file_open_node(host, memfd, flags);
+	if (memfd < 0)
+		return memfd;
+	return file_node(path) == NODE_RDMACM ? file_open_rdmacm(host, flags) :
+						file_open_node(host, memfd, flags);
 }
 
-/* What stat() says of the device node: libibverbs asks for a character device of its number. */
-static void fill_node(struct stat *st)
+/* The numbers of character devices, which libibverbs and librdmacm compare. */
+static unsigned major_of(enum node node)
+{
+	return node == NODE_RDMACM ? CX_RDMACM_MAJOR : CX_UVERBS_MAJOR;
+}
+
+static unsigned minor_of(enum node node)
+{
+	return node == NODE_RDMACM ? CX_RDMACM_MINOR : CX_UVERBS_MINOR;
+}
+
+static void fill_node(struct stat *st, enum node node)
 {
 	st->st_mode = S_IFCHR | 0666;
-	st->st_rdev = makedev(CX_UVERBS_MAJOR, CX_UVERBS_MINOR);
+	st->st_rdev = makedev(major_of(node), minor_of(node));
 	st->st_size = 0;
 }
 
-static int stat_node(struct stat *st)
+static int stat_node(struct stat *st, enum node node)
 {
 	memset(st, 0, sizeof(*st));
 	st->st_nlink = 1;
-	fill_node(st);
+	fill_node(st, node);
 	return 0;
 }
 
@@ -111,7 +131,7 @@ static mode_t mode_argument(int flags, va_list args)
 		mode = mode_argument(flags, args);                                                 \
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(flags));                                        \
+			return set_errno(open_node(path, flags));                                        \
 		return REAL(name)(interpose_redirect(path, buf), flags, mode);                     \
 	}
 
@@ -126,7 +146,7 @@ static mode_t mode_argument(int flags, va_list args)
 		mode = mode_argument(flags, args);                                                 \
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(flags));                                        \
+			return set_errno(open_node(path, flags));                                        \
 		return REAL(name)(dir, interpose_redirect(path, buf), flags, mode);                \
 	}
 
@@ -138,7 +158,7 @@ static mode_t mode_argument(int flags, va_list args)
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(flags));                                        \
+			return set_errno(open_node(path, flags));                                        \
 		return REAL(name)(interpose_redirect(path, buf), flags);                           \
 	}
 
@@ -149,7 +169,7 @@ static mode_t mode_argument(int flags, va_list args)
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(flags));                                        \
+			return set_errno(open_node(path, flags));                                        \
 		return REAL(name)(dir, interpose_redirect(path, buf), flags);                      \
 	}
 
@@ -203,7 +223,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "only LP64 is suppo
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return stat_node((struct stat *)(void *)st);                               \
+			return stat_node((struct stat *)(void *)st, node_of(path));                \
 		return REAL(name)(interpose_redirect(path, buf), st);                              \
 	}
 
@@ -212,8 +232,8 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "only LP64 is suppo
 	{                                                                                          \
 		int err = REAL(name)(fd, st);                                                      \
                                                                                                    \
-		if (!err && file_is_uverbs(fd))                                                    \
-			fill_node((struct stat *)(void *)st);                                      \
+		if (!err && file_node_of(fd))                                                      \
+			fill_node((struct stat *)(void *)st, file_node_of(fd));                    \
 		return err;                                                                        \
 	}
 
@@ -223,7 +243,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "only LP64 is suppo
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return stat_node((struct stat *)(void *)st);                               \
+			return stat_node((struct stat *)(void *)st, node_of(path));                \
 		return REAL(name)(dir, interpose_redirect(path, buf), st, flags);                  \
 	}
 
@@ -236,20 +256,20 @@ DEFINE_FSTAT(fstat64, stat64)
 DEFINE_FSTATAT(fstatat, stat)
 DEFINE_FSTATAT(fstatat64, stat64)
 
-static void fill_node_x(struct statx *st)
+static void fill_node_x(struct statx *st, enum node node)
 {
 	st->stx_mode = S_IFCHR | 0666;
-	st->stx_rdev_major = CX_UVERBS_MAJOR;
-	st->stx_rdev_minor = CX_UVERBS_MINOR;
+	st->stx_rdev_major = major_of(node);
+	st->stx_rdev_minor = minor_of(node);
 	st->stx_size = 0;
 	st->stx_mask |= STATX_TYPE | STATX_MODE | STATX_SIZE;
 }
 
-static int statx_node(struct statx *st)
+static int statx_node(struct statx *st, enum node node)
 {
 	memset(st, 0, sizeof(*st));
 	st->stx_nlink = 1;
-	fill_node_x(st);
+	fill_node_x(st, node);
 	return 0;
 }
 
@@ -259,10 +279,10 @@ int statx(int dir, const char *restrict path, int flags, unsigned mask, struct s
 	int err;
 
 	if (is_node(path))
-		return statx_node(st);
+		return statx_node(st, node_of(path));
 	err = REAL(statx)(dir, interpose_redirect(path, buf), flags, mask, st);
-	if (!err && !*path && file_is_uverbs(dir)) /* AT_EMPTY_PATH */
-		fill_node_x(st);
+	if (!err && !*path && file_node_of(dir)) /* AT_EMPTY_PATH */
+		fill_node_x(st, file_node_of(dir));
 	return err;
 }
 
@@ -357,6 +377,7 @@ DEFINE_LISTXATTR(llistxattr)
 
 int ioctl(int fd, unsigned long request, ...)
 {
+	const int saved = errno;
 	va_list args;
 	void *arg;
 	int err;
@@ -369,6 +390,7 @@ int ioctl(int fd, unsigned long request, ...)
 	signals_open_segv(); /* a thread that makes queues will ring */
 	err = file_ioctl(fd, request, arg);
 	shim_look();
+	errno = saved; /* which a call that succeeds leaves as it was */
 	return set_errno(err);
 }
 
@@ -395,11 +417,35 @@ ssize_t __read_chk(int fd, void *buf, size_t size, size_t room)
 	return size > room ? REAL(__read_chk)(fd, buf, size, room) : read(fd, buf, size);
 }
 
+/* Commands of rdma_cm. */
+ssize_t write(int fd, const void *buf, size_t size)
+{
+	const struct uverbs_host *host;
+	const int saved = errno;
+	ssize_t done;
+
+	if (file_node_of(fd) != NODE_RDMACM)
+		return REAL(write)(fd, buf, size);
+	signals_open_segv(); /* a thread that connects queues will ring */
+	host = shim_host();
+	done = host ? file_write(host, fd, buf, size) : -EIO;
+	shim_look();
+	errno = done < 0 ? (int)-done : saved;
+	return done < 0 ? -1 : done;
+}
+
+/* The last descriptor of a file of rdma_cm takes its connections along. */
 int close(int fd)
 {
+	const bool is_rdmacm = file_node_of(fd) == NODE_RDMACM;
+	int err;
+
 	if (file_is_ours(fd))
 		file_closed(fd);
-	return REAL(close)(fd);
+	err = REAL(close)(fd);
+	if (is_rdmacm)
+		shim_rdmacm_closed();
+	return err;
 }
 
 int dup(int fd)

@@ -21,6 +21,7 @@
 #include "../nic/bus.h"
 #include "../nic/counters.h"
 #include "../nic/dc.h"
+#include "../nic/netdev.h"
 #include "../os/raw.h"
 #include "trees.h"
 
@@ -31,6 +32,8 @@
 #define IB_DIR     PCI_DIR "/infiniband/" CX_DEVICE_NAME
 #define UVERBS_DIR PCI_DIR "/infiniband_verbs/" CX_UVERBS_NAME
 #define PORT_DIR   IB_DIR "/ports/1"
+#define DRIVER_DIR "bus/pci/drivers/mlx5_core"
+#define RDMACM_DIR "devices/virtual/misc/" CX_RDMACM_NAME
 
 static char root[64]; /* empty: there is no tree */
 static char event_dir[80];
@@ -44,6 +47,9 @@ static const char *const prefixes[] = {
 	"class/infiniband_mad",
 	"devices/" PCI_ROOT,
 	"bus/pci/devices/" PCI_NAME,
+	DRIVER_DIR,
+	"class/misc/" CX_RDMACM_NAME,
+	RDMACM_DIR,
 };
 
 static const char *const links[][2] = {
@@ -51,10 +57,31 @@ static const char *const links[][2] = {
 	{ "class/infiniband_verbs/" CX_UVERBS_NAME, "../../" UVERBS_DIR },
 	{ "bus/pci/devices/" PCI_NAME, "../../../" PCI_DIR },
 	{ IB_DIR "/device", "../.." },
+	{ "class/misc/" CX_RDMACM_NAME, "../../" RDMACM_DIR },
 	{ UVERBS_DIR "/device", "../.." },
+	{ PCI_DIR "/driver", "../../../" DRIVER_DIR },
+	{ DRIVER_DIR "/" PCI_NAME, "../../../../" PCI_DIR },
 };
 
+/* Of which the port has none (sysfs.c port_pma_attr_table). Those of data are told[]. */
+#define ERROR_COUNTERS(X)                                                                          \
+	X(symbol_error)                                                                            \
+	X(link_error_recovery)                                                                     \
+	X(link_downed)                                                                             \
+	X(port_rcv_errors)                                                                         \
+	X(port_rcv_remote_physical_errors)                                                         \
+	X(port_rcv_switch_relay_errors)                                                            \
+	X(port_xmit_discards)                                                                      \
+	X(port_xmit_constraint_errors)                                                             \
+	X(port_rcv_constraint_errors)                                                              \
+	X(local_link_integrity_errors)                                                             \
+	X(excessive_buffer_overrun_errors)                                                         \
+	X(VL15_dropped)                                                                            \
+	X(port_xmit_wait)
+
 static const char *const constant_files[][2] = {
+	{ "dev/infiniband/" CX_RDMACM_NAME, "" },
+	{ RDMACM_DIR "/abi_version", "4" }, /* RDMA_USER_CM_ABI_VERSION */
 	{ "dev/infiniband/" CX_UVERBS_NAME, "" }, /* for lists of that folder; open() knows the node */
 	{ "class/infiniband_verbs/abi_version", "6" }, /* IB_USER_VERBS_ABI_VERSION */
 	{ "class/infiniband_mad/abi_version", "5" },   /* IB_USER_MAD_ABI_VERSION; no umad: no subnet */
@@ -68,14 +95,25 @@ static const char *const constant_files[][2] = {
 #define COUNTER_FILE(name, doc) { PORT_DIR "/hw_counters/" #name, "0" },
 	CX_COUNTERS(COUNTER_FILE)
 #undef COUNTER_FILE
+#define COUNTER_FILE(name) { PORT_DIR "/counters/" #name, "0" },
+	ERROR_COUNTERS(COUNTER_FILE)
+#undef COUNTER_FILE
+#define DATA_FILE(name) { PORT_DIR "/counters/" name, "0" }
+	DATA_FILE("port_xmit_data"), DATA_FILE("port_rcv_data"), DATA_FILE("port_xmit_packets"),
+	DATA_FILE("port_rcv_packets"), DATA_FILE("unicast_xmit_packets"), DATA_FILE("unicast_rcv_packets"),
+	DATA_FILE("multicast_xmit_packets"), DATA_FILE("multicast_rcv_packets"),
+#undef DATA_FILE
 	{ PORT_DIR "/hw_counters/lifespan", "10" }, /* RDMA_HW_STATS_DEFAULT_LIFESPAN; here none is kept */
 	{ PORT_DIR "/lid_mask_count", "0" },
 	{ PORT_DIR "/sm_sl", "0" },
 	{ PCI_DIR "/vendor", "0x15b3" },
-	{ PCI_DIR "/class", "0x020700" },
+	{ PCI_DIR "/subsystem_vendor", "0x15b3" },
 	{ PCI_DIR "/revision", "0x00" },
 	{ PCI_DIR "/irq", "0" },
-	{ PCI_DIR "/resource", "0x0000000000000000 0x0000000000000000 0x0000000000000000" },
+#define NO_RANGE "0x0000000000000000 0x0000000000000000 0x0000000000000000"
+	{ PCI_DIR "/resource", /* the six that a device has; DPDK wants them all */
+	  NO_RANGE "\n" NO_RANGE "\n" NO_RANGE "\n" NO_RANGE "\n" NO_RANGE "\n" NO_RANGE },
+#undef NO_RANGE
 	{ PCI_DIR "/numa_node", "-1" },
 	{ PCI_DIR "/current_link_speed", "16.0 GT/s PCIe" },
 	{ PCI_DIR "/current_link_width", "16" },
@@ -193,13 +231,13 @@ static int put_local_cpus(void)
 }
 
 /* The first 64 bytes of configuration space (PCI Local Bus 3.0, 6.1), in little-endian order. */
-static int put_pci_config(uint16_t device_id)
+static int put_pci_config(uint16_t device_id, unsigned class)
 {
 	const uint16_t header[32] = {
 		[0x00 / 2] = CX_PCI_VENDOR_ID,
 		[0x02 / 2] = device_id,
 		[0x04 / 2] = 0x0406, /* memory, bus master, no INTx */
-		[0x0a / 2] = 0x0207, /* an InfiniBand controller */
+		[0x0a / 2] = (uint16_t)(class >> 8),
 		[0x2c / 2] = CX_PCI_VENDOR_ID,
 		[0x2e / 2] = CX_PCI_SUBSYSTEM_ID,
 	};
@@ -214,6 +252,34 @@ static int put_pci_config(uint16_t device_id)
 		return -errno;
 	fwrite(header, sizeof(header), 1, file);
 	return fclose(file) ? -errno : 0;
+}
+
+/* What the kernel calls the device: its files, and the configuration space. */
+static int put_pci(const struct cx_config *config)
+{
+	const unsigned device_id = cx_datasheet(config->generation)->pci_device_id;
+	/* PCI class codes: an Ethernet controller, or one of InfiniBand */
+	const unsigned class = config->link == CX_LINK_ROCE ? 0x020000 : 0x020700;
+	char alias[64];
+	int err;
+
+	snprintf(alias, sizeof(alias), "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc%02xi00", CX_PCI_VENDOR_ID, device_id,
+		 CX_PCI_VENDOR_ID, CX_PCI_SUBSYSTEM_ID, class >> 8 & 0xff);
+	err = put(PCI_DIR "/device", "0x%04x", device_id);
+	if (!err)
+		err = put(PCI_DIR "/class", "0x%06x", class);
+	if (!err)
+		err = put(PCI_DIR "/subsystem_device", "0x%04x", CX_PCI_SUBSYSTEM_ID);
+	if (!err)
+		err = put(PCI_DIR "/modalias", "%s", alias);
+	if (!err)
+		err = put(PCI_DIR "/uevent",
+			  "DRIVER=mlx5_core\nPCI_CLASS=%X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
+			  "PCI_SLOT_NAME=" PCI_NAME "\nMODALIAS=%s",
+			  class, CX_PCI_VENDOR_ID, device_id, CX_PCI_VENDOR_ID, CX_PCI_SUBSYSTEM_ID, alias);
+	if (!err)
+		err = put_pci_config((uint16_t)device_id, class);
+	return err ? err : put_local_cpus();
 }
 
 static int put_device(const struct cx_config *config)
@@ -239,14 +305,8 @@ static int put_device(const struct cx_config *config)
 	if (!err)
 		err = put(UVERBS_DIR "/dev", "%d:%d", CX_UVERBS_MAJOR, CX_UVERBS_MINOR);
 	if (!err)
-		err = put(PCI_DIR "/device", "0x%04x", model->pci_device_id);
-	if (!err)
-		err = put(PCI_DIR "/modalias", "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc07i00",
-			  CX_PCI_VENDOR_ID, model->pci_device_id, CX_PCI_VENDOR_ID,
-			  CX_PCI_SUBSYSTEM_ID);
-	if (!err)
-		err = put_pci_config((uint16_t)model->pci_device_id);
-	return err ? err : put_local_cpus();
+		err = put(RDMACM_DIR "/dev", "%d:%d", CX_RDMACM_MAJOR, CX_RDMACM_MINOR);
+	return err ? err : put_pci(config);
 }
 
 static int put_gid(const struct cx_config *config, unsigned index)
@@ -259,11 +319,28 @@ static int put_gid(const struct cx_config *config, unsigned index)
 		snprintf(text + 5 * i, sizeof(text) - 5 * i, "%02x%02x%s", gid.gid.raw[2 * i],
 			 gid.gid.raw[2 * i + 1], i < 7 ? ":" : "");
 	err = put_numbered(PORT_DIR "/gids", index, "%s", text);
-	/* An empty entry has no type; the kernel's file answers EINVAL, ours is not there. */
+	/* An empty entry has no type; the kernel's file answers EINVAL, ours is not there. So of no interface. */
 	if (err || empty)
 		return err;
-	return put_numbered(PORT_DIR "/gid_attrs/types", index, "%s",
-			    gid.type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+	err = put_numbered(PORT_DIR "/gid_attrs/types", index, "%s",
+			   gid.type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+	if (!err && config->netdev)
+		err = put_numbered(PORT_DIR "/gid_attrs/ndevs", index, "%s", config->netdev->name);
+	return err;
+}
+
+/* device/net/NAME: the machine's own folder of the interface. */
+static int put_netdev(const struct cx_netdev *netdev)
+{
+	char relative[sizeof(PCI_DIR) + 32], path[256], target[64];
+	int err;
+
+	snprintf(relative, sizeof(relative), PCI_DIR "/net/%s", netdev->name);
+	snprintf(target, sizeof(target), "/sys/class/net/%s", netdev->name);
+	err = make_path(relative, path, sizeof(path));
+	if (err)
+		return err;
+	return symlink(target, path) ? -errno : 0;
 }
 
 static int put_port(const struct cx_config *config)
@@ -283,6 +360,8 @@ static int put_port(const struct cx_config *config)
 		err = put_gid(config, i);
 	for (unsigned i = 0; !err && i < cx_pkey_table_len(config); i++)
 		err = put_numbered(PORT_DIR "/pkeys", i, "0x%04x", i ? 0 : CX_PKEY);
+	if (!err && config->netdev)
+		err = put_netdev(config->netdev);
 	return err;
 }
 
@@ -358,6 +437,29 @@ static void tell_phys_state(struct cx_hca *hca, FILE *file)
 CX_COUNTERS(TELL_COUNTER)
 #undef TELL_COUNTER
 
+/* In words of four bytes: IBA, PortCounters. */
+static void tell_data(struct cx_hca *hca, FILE *file)
+{
+	fprintf(file, "%" PRIu64 "\n", cx_traffic_read(hca).bytes / 4);
+}
+
+static void tell_packets(struct cx_hca *hca, FILE *file)
+{
+	const struct cx_traffic traffic = cx_traffic_read(hca);
+
+	fprintf(file, "%" PRIu64 "\n", traffic.unicast + traffic.multicast);
+}
+
+static void tell_unicast(struct cx_hca *hca, FILE *file)
+{
+	fprintf(file, "%" PRIu64 "\n", cx_traffic_read(hca).unicast);
+}
+
+static void tell_multicast(struct cx_hca *hca, FILE *file)
+{
+	fprintf(file, "%" PRIu64 "\n", cx_traffic_read(hca).multicast);
+}
+
 static const struct told {
 	const char *name;
 	void (*print)(struct cx_hca *hca, FILE *file);
@@ -366,6 +468,14 @@ static const struct told {
 	{ "dc_connects", count_connections },
 	{ "ports/1/state", tell_state },
 	{ "ports/1/phys_state", tell_phys_state },
+	{ "ports/1/counters/port_xmit_data", tell_data },
+	{ "ports/1/counters/port_rcv_data", tell_data },
+	{ "ports/1/counters/port_xmit_packets", tell_packets },
+	{ "ports/1/counters/port_rcv_packets", tell_packets },
+	{ "ports/1/counters/unicast_xmit_packets", tell_unicast },
+	{ "ports/1/counters/unicast_rcv_packets", tell_unicast },
+	{ "ports/1/counters/multicast_xmit_packets", tell_multicast },
+	{ "ports/1/counters/multicast_rcv_packets", tell_multicast },
 #define COUNTER_TOLD(name, doc) { "ports/1/hw_counters/" #name, tell_##name },
 	CX_COUNTERS(COUNTER_TOLD)
 #undef COUNTER_TOLD

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "../kernel/rdmacm.h"
 #include "../os/raw.h"
 #include "timer.h"
 
@@ -30,6 +31,22 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
+static uint64_t next_deadline(struct cx_hca *hca)
+{
+	const uint64_t model = cx_next_deadline_ns(hca), rdmacm = rdmacm_next_deadline_ns(hca);
+
+	return !model || (rdmacm && rdmacm < model) ? rdmacm : model;
+}
+
+static void run(struct cx_hca *hca, uint64_t now)
+{
+	const uint64_t rdmacm = rdmacm_next_deadline_ns(hca);
+
+	cx_run_timers(hca);
+	if (rdmacm && rdmacm <= now)
+		rdmacm_run_timers(hca);
+}
+
 /* Sleeps until then (0: for ever), or until the alarm has changed. */
 static void sleep_until(uint64_t deadline, uint32_t seen)
 {
@@ -50,11 +67,11 @@ static void *serve(void *arg)
 
 	while (!atomic_load(&timer.stop)) {
 		uint32_t seen = __atomic_load_n(timer.alarm, __ATOMIC_SEQ_CST);
-		uint64_t deadline = cx_next_deadline_ns(hca), now = now_ns();
+		uint64_t deadline = next_deadline(hca), now = now_ns();
 
 		if (deadline && deadline <= now) {
-			cx_run_timers(hca);
-			deadline = cx_next_deadline_ns(hca);
+			run(hca, now);
+			deadline = next_deadline(hca);
 			/* A deadline that was missed is no reason to spin. */
 			if (deadline && deadline < now + LEAST_NAP_NS)
 				deadline = now + LEAST_NAP_NS;
@@ -93,7 +110,7 @@ static int start(struct cx_hca *hca)
 int timer_look(struct cx_hca *hca)
 {
 	enum thread_state none = NONE;
-	uint64_t deadline = cx_next_deadline_ns(hca);
+	uint64_t deadline = next_deadline(hca);
 
 	if (!deadline && !cx_is_reachable(hca))
 		return 0;

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Unmodified programs of rdma_cm on softcx, in pairs, and with a peer that is killed. Speaks TAP.
+
+usage: connections.py SOFTCX CM_CALLS ATTACH_CM BSN_PERF
+"""
+
+import ipaddress
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from ports import free_port, listens  # noqa: E402
+from cases import Case, Failure, check_nothing_left, finish, run_cases  # noqa: E402
+
+SOFTCX, CM_CALLS, ATTACH_CM, BSN_PERF = (os.path.abspath(path) for path in sys.argv[1:5])
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOON_S = 10
+FOR_EVER = '100000000'
+BYTES = 3000001  # of a file: not a round number
+
+
+def addresses(options):
+    """Of the port: its IPv4 address, and an IPv6 address that is no link-local one; None: it has none."""
+    case = Case(SOFTCX, 'addresses', '/tmp', ['--link=roce', *options], {})
+    case.launcher = [word for word in case.launcher if '--trace' not in word]
+    out = case.run(['sh', '-c', 'cat /sys/class/infiniband/mlx5_0/ports/1/gids/*; '
+                                'ls /sys/class/infiniband/mlx5_0/ports/1/gid_attrs'])
+    if 'ndevs' not in out.split():
+        return None, None
+    gids = [ipaddress.ip_address(line) for line in out.split() if ':' in line]
+    ipv4 = [str(gid.ipv4_mapped) for gid in gids if gid.ipv4_mapped]
+    ipv6 = [str(gid) for gid in gids if not gid.ipv4_mapped and not gid.is_link_local and int(gid)]
+    return ipv4[0] if ipv4 else None, ipv6[0] if ipv6 else None
+
+
+OPTIONS = ['--link=roce']
+IPV4, IPV6 = addresses([])
+HAS_INTERFACE = IPV4 is not None
+if not HAS_INTERFACE:  # a machine without a network
+    OPTIONS.append('--netdev=lo')
+    IPV4, IPV6 = addresses(['--netdev=lo'])
+# Another address on the same link, where only our own port is.
+NEIGHBOUR = str(ipaddress.ip_address(int(ipaddress.ip_address(IPV4)) ^ 0x40)) if HAS_INTERFACE else None
+
+
+def ids(case):
+    return json.loads(case.run(['rdma', '-j', 'resource', 'show', 'cm_id']) or '[]')
+
+
+def await_ids(case, state, process):
+    """An id is in this state."""
+    while not any(cm_id['state'] == state for cm_id in ids(case)):
+        if process.poll() is not None:
+            finish(process, 0)
+            raise Failure(f'{" ".join(process.args)}: ended early')
+        if time.monotonic() > case.deadline:
+            raise Failure(f'{" ".join(process.args)}: no id in state {state}')
+        time.sleep(0.02)
+
+
+def await_port(case, port, process):
+    """For programs that meet by TCP first."""
+    while not listens(port):
+        if process.poll() is not None or time.monotonic() > case.deadline:
+            raise Failure(f'{" ".join(process.args)}: does not listen')
+        time.sleep(0.02)
+
+
+def start_pair(case, server, client, port=None):
+    serving = case.start(server)
+    if port:
+        await_port(case, port, serving)
+    else:
+        await_ids(case, 'LISTEN', serving)
+    return serving, case.start(client)
+
+
+def check_pair(case, server, client, stays=False, port=None):
+    """Both end well; a server that stays for the next client ends by a signal."""
+    serving, going = start_pair(case, server, client, port)
+    said = finish(going, case.deadline)
+    if stays:
+        serving.terminate()
+        finish(serving, case.deadline, status=None)
+    else:
+        finish(serving, case.deadline)
+    case.check_trace('rdma_cm: ')
+    return said
+
+
+# The server of perftest listens anew for its second connection, and the client may come too early.
+TOO_EARLY = re.compile(r'RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\.')
+
+
+def check_perftest(case, command):
+    for _ in range(10):
+        serving, going = start_pair(case, command, [*command, IPV4])
+        if not TOO_EARLY.search(said := finish(going, case.deadline, status=None)):
+            break
+        serving.kill()
+        serving.communicate()
+    if going.returncode:
+        raise Failure(said)
+    finish(serving, case.deadline)
+    case.check_trace()
+
+
+def libfabric(endpoint, *more):
+    """A pair, and the port by which it meets first."""
+    port = free_port()
+    command = ['fi_pingpong', *endpoint, *more]
+    return [*command, '-B', port], [*command, '-P', port, IPV4], port
+
+
+def check_libfabric(case, endpoint):
+    if not HAS_INTERFACE:
+        return 'libfabric has no use for loopback'
+    server, client, port = libfabric(endpoint, '-c')
+    check_pair(case, server, client, port=port)
+    return None
+
+
+def check_rping(case, address):
+    serving, going = start_pair(case, ['rping', '-s', '-V', '-C', '10', '-a', '0.0.0.0' if '.' in address else '::'],
+                                ['rping', '-c', '-V', '-C', '10', '-a', address])
+    for process in going, serving:
+        finish(process, case.deadline)
+    case.check_trace()
+
+
+def check_mckey(case):
+    group = ['mckey', '-m', '224.1.2.3', '-b', IPV4]
+    receiving = case.start(group)
+    deadline = time.monotonic() + SOON_S
+    while True:
+        with open(case.trace, 'a+', encoding='ascii') as trace:
+            trace.seek(0)
+            if 'multicast: qpn' in trace.read():
+                break
+        if time.monotonic() > deadline:
+            raise Failure('nobody joined')
+        time.sleep(0.02)
+    finish(case.start([*group, '-s']), case.deadline)
+    finish(receiving, case.deadline)
+    case.check_trace()
+
+
+def check_rcopy(case):
+    source, target = (os.path.join(case.folder, name) for name in ('from', 'to'))
+    with open(source, 'wb') as file:
+        file.write(os.urandom(BYTES))
+    check_pair(case, ['rcopy'], ['rcopy', source, f'{IPV4}:{target}'], stays=True)
+    with open(source, 'rb') as sent, open(target, 'rb') as received:
+        if sent.read() != received.read():
+            raise Failure('the copy is another')
+
+
+FIO = {
+    'server': '[global]\nioengine=rdma\nport=4711\nbs=64k\nsize=2m\n[receiver]\nrw=read\niodepth=64\n',
+    'client': '[global]\nioengine=rdma\nhostname={address}\nport=4711\nbs=64k\nsize=2m\nverb={verb}\n'
+              '[sender]\nrw=write\niodepth=1\niodepth_batch_complete=1\n',
+}
+
+
+def check_fio(case, verb, verify):
+    more = 'verify=md5\n' if verify else ''
+    jobs = {}
+    for side, text in FIO.items():
+        jobs[side] = os.path.join(case.folder, f'{side}-{verb}.fio')
+        with open(jobs[side], 'w', encoding='ascii') as job:
+            job.write(text.format(address=IPV4, verb=verb) + more)
+    check_pair(case, ['fio', jobs['server']], ['fio', jobs['client']])
+
+
+def check_qperf(case, test):
+    port = free_port()
+    serving = case.start(['qperf', '-lp', port])
+    await_port(case, port, serving)
+    out = finish(case.start(['qperf', '-lp', port, '-cm1', '-t', '1', IPV4, test]), case.deadline)
+    if not re.search(r'(latency|bw) +=', out):
+        raise Failure(out)
+    case.check_trace()
+
+
+def check_attach_cm(case):
+    port = free_port()
+    serving, going = start_pair(case, [ATTACH_CM, port], [ATTACH_CM, port, IPV4])
+    said = [finish(going, case.deadline), finish(serving, case.deadline)]
+    for out, process in zip(said, (serving, going)):
+        if f'hello from process {process.pid}\n' not in out:
+            raise Failure(f'{said}')
+
+
+def check_bsn_perf(case):
+    port = free_port()
+    command = [BSN_PERF, 'lat', '--cm', '--port', port, '--iters', '100']
+    out = check_pair(case, [*command, 'server'], [*command, 'client', IPV4])
+    if 'lat' not in out and 'usec' not in out and 'us' not in out:
+        raise Failure(out)
+
+
+def check_calls(case):
+    """What Linux says, word for word."""
+    if not HAS_INTERFACE:
+        return 'there is no network interface but loopback'
+    out = case.run([CM_CALLS, IPV4])
+    with open(os.path.join(HERE, 'cm_calls.txt'), encoding='ascii') as recorded:
+        wanted = recorded.read().splitlines()
+    found = [line.rstrip() for line in out.splitlines() if not line.startswith('softcx ')]
+    for number, (left, right) in enumerate(zip(wanted, found)):
+        if left != right:
+            raise Failure(f'line {number + 1} of cm_calls.txt: {left}\nhere: {right}')
+    if len(wanted) != len(found):
+        raise Failure(f'{len(found)} lines, not {len(wanted)}')
+    return None
+
+
+# -- peers that are killed ---------------------------------------------------------------------
+
+def start_pinging(case):
+    """A client that has begun."""
+    going = case.start(['rping', '-c', '-v', '-C', FOR_EVER, '-a', IPV4])
+    if not going.stdout.readline():
+        finish(going, case.deadline)
+    return going
+
+
+def check_killed(case, victim):
+    """The other one ends by itself, and nothing is left of either."""
+    serving = case.start(['rping', '-s', '-C', FOR_EVER])
+    await_ids(case, 'LISTEN', serving)
+    going = start_pinging(case)
+    killed, other = (serving, going) if victim == 'server' else (going, serving)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    finish(other, time.monotonic() + SOON_S, status=None)
+    if ids(case):
+        raise Failure(f'left behind: {ids(case)}')
+
+
+def check_killed_listener(case):
+    """Its port is free again at once, and another client finds the new listener."""
+    for _ in range(3):
+        serving = case.start(['rping', '-s', '-p', '7777'])
+        await_ids(case, 'LISTEN', serving)
+        serving.kill()
+        serving.communicate()
+    check_pair(case, ['rping', '-s', '-C', '3', '-p', '7777'],
+               ['rping', '-c', '-C', '3', '-p', '7777', '-a', IPV4])
+
+
+def check_persistent_server(case):
+    """One that takes many clients outlives those that are killed."""
+    serving = case.start(['rping', '-s', '-P', '-V'])
+    await_ids(case, 'LISTEN', serving)
+    for _ in range(3):
+        going = start_pinging(case)
+        going.kill()
+        going.communicate()
+        finish(case.start(['rping', '-c', '-C', '3', '-a', IPV4]), case.deadline)
+    serving.kill()
+
+
+def check_removal(case):
+    """Both ends are told that their device has gone."""
+    serving = case.start(['rping', '-s'])
+    await_ids(case, 'LISTEN', serving)
+    case.launcher[1:2] = ['run', '--fault=nth=50 remove-device']
+    going = case.start(['rping', '-c', '-C', FOR_EVER, '-a', IPV4])
+    for process in going, serving:
+        out = finish(process, time.monotonic() + SOON_S, status=None)
+        if 'cma detected device removal' not in out:
+            raise Failure(out)
+
+
+def check_nobody(case, address, wanted):
+    out = finish(case.start(['rping', '-c', '-d', '-C', '1', '-a', address]), case.deadline, status=None)
+    if wanted not in out:
+        raise Failure(f'no "{wanted}" in\n{out}')
+
+
+PAIRS = [
+    (['ucmatose', '-c', '3'], ['ucmatose', '-s', IPV4, '-c', '3'], False),
+    (['udaddy', '-c', '2'], ['udaddy', '-s', IPV4, '-c', '2'], False),
+    (['cmtime', '-c', '50'], ['cmtime', '-s', IPV4, '-c', '50'], True),
+    (['rdma_server'], ['rdma_client', '-s', IPV4], False),
+    (['rdma_xserver'], ['rdma_xclient', '-s', IPV4], False),
+    (['rdma_xserver', '-c', 'x'], ['rdma_xclient', '-s', IPV4, '-c', 'x'], False),
+    (['rstream', '-S', '100000', '-C', '5', '-T', 'v'], ['rstream', '-s', IPV4, '-S', '100000', '-C', '5', '-T', 'v'],
+     False),
+    (['riostream', '-S', '1000', '-C', '10'], ['riostream', '-s', IPV4, '-S', '1000', '-C', '10'], False),
+]
+
+PERFTESTS = [['ib_write_bw'], ['ib_send_lat'], ['ib_read_bw'], ['ib_send_bw', '-c', 'UD']]
+LIBFABRIC = [['-p', 'verbs', '-e', 'msg'], ['-p', 'verbs;ofi_rxm', '-e', 'rdm']]
+
+
+def cases():
+    for server, client, stays in PAIRS:
+        yield (' '.join(server), server[0],
+               lambda case, s=server, c=client, t=stays: check_pair(case, s, c, t) and None)
+    yield 'rping', 'rping', lambda case: check_rping(case, IPV4)
+    yield ('rping by IPv6', 'rping',
+           lambda case: check_rping(case, IPV6) if IPV6 else 'the interface has no address of IPv6')
+    yield 'mckey', 'mckey', check_mckey
+    yield 'rcopy', 'rcopy', check_rcopy
+    for verb, verify in ('write', False), ('read', False), ('send', True):
+        yield f'fio {verb}', 'fio', lambda case, v=verb, c=verify: check_fio(case, v, c)
+    for test in 'rc_lat', 'rc_bw', 'rc_rdma_read_bw':
+        yield f'qperf -cm1 {test}', 'qperf', lambda case, t=test: check_qperf(case, t)
+    for command in PERFTESTS:
+        yield (' '.join(command) + ' -R', command[0],
+               lambda case, c=command: check_perftest(case, [*c, '-R', '-n', '100']))
+    for endpoint in LIBFABRIC:
+        yield (' '.join(['fi_pingpong', *endpoint]), 'fi_pingpong',
+               lambda case, e=endpoint: check_libfabric(case, e))
+    yield 'attach_cm', ATTACH_CM, check_attach_cm
+    yield 'bsn-perf lat --cm', BSN_PERF, check_bsn_perf
+    yield 'calls of librdmacm are answered as on Linux', CM_CALLS, check_calls
+    for victim in 'client', 'server':
+        yield (f'the {victim} of rping is killed', 'rping', lambda case, v=victim: check_killed(case, v))
+    yield 'a killed listener', 'rping', check_killed_listener
+    yield 'a server outlives its clients', 'rping', check_persistent_server
+    yield 'the device is removed', 'rping', check_removal
+    yield 'nobody listens', 'rping', lambda case: check_nobody(case, IPV4, 'RDMA_CM_EVENT_REJECTED')
+    if NEIGHBOUR:
+        yield ('a neighbour that is not there', 'rping',
+               lambda case: check_nobody(case, NEIGHBOUR, 'RDMA_CM_EVENT_ADDR_ERROR, error -110'))
+    if HAS_INTERFACE:
+        yield 'loopback has no route', 'rping', lambda case: check_nobody(case, '127.0.0.1', 'No such device')
+
+
+def main():
+    on_roce = [(name, program, function, OPTIONS, {}) for name, program, function in cases()]
+    on_ib = [('InfiniBand has no addresses of IP', 'rping',
+              lambda case: check_nobody(case, IPV4, 'RDMA_CM_EVENT_ADDR_ERROR'), ['--link=ib'], {})]
+    last = [('nothing is left behind', 'true', lambda case: check_nothing_left(), [], {})]
+    return run_cases(SOFTCX, on_roce + on_ib + last)
+
+
+sys.exit(main())

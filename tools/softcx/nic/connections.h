@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What rdma_cm keeps in the fabric: open files of /dev/infiniband/rdma_cm, their ids and events.
+ * kernel/cm/ has the code; here is only the room for it, as for the objects of the device. A free
+ * entry is all zeroes.
+ */
+#ifndef SOFTCX_NIC_CONNECTIONS_H
+#define SOFTCX_NIC_CONNECTIONS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rdma/rdma_user_cm.h>
+
+#include "hca.h"
+
+enum { CX_CM_FILES = 1024, CX_CM_IDS = 8192, CX_CM_EVENTS = 16384, CX_CM_GROUPS = 1024 };
+
+/* struct sockaddr_ib, which the kernel's headers for programs do not have. */
+struct cx_cm_sockaddr_ib {
+	uint16_t family, pkey;
+	uint32_t flow;
+	uint8_t gid[16];
+	uint64_t service, service_mask;
+	uint64_t scope;
+};
+
+union cx_cm_address {
+	struct sockaddr any;
+	struct sockaddr_in ip4;
+	struct sockaddr_in6 ip6;
+	struct cx_cm_sockaddr_ib ib;
+};
+
+/* An open file, whichever processes have it: those that fork() made share it. */
+struct cx_cm_file {
+	uint64_t serial; /* 0: free */
+	uint32_t keeper; /* slot of the process that used it last, and looks after its deadlines */
+	uint32_t came;   /* a futex: counts its events */
+	uint32_t first, last; /* of its events, index + 1; 0: there is none */
+};
+
+/* As drivers/infiniband/core/cma.c has them, of the program's side ... */
+enum cx_cm_state {
+	CX_CM_IDLE,
+	CX_CM_BOUND,
+	CX_CM_ADDRESS_QUERY,
+	CX_CM_ADDRESS_RESOLVED,
+	CX_CM_ROUTE_QUERY,
+	CX_CM_ROUTE_RESOLVED,
+	CX_CM_LISTEN,
+	CX_CM_CONNECT,
+	CX_CM_DISCONNECT,
+};
+
+/* ... and as cm.c has them, of the connection. */
+enum cx_cm_link {
+	CX_LINK_NONE, /* there was none yet */
+	CX_LINK_OVER, /* it was refused, or never needs to be closed */
+	CX_LINK_REQ_SENT,
+	CX_LINK_REQ_RCVD,
+	CX_LINK_REP_SENT,
+	CX_LINK_REP_RCVD,
+	CX_LINK_ESTABLISHED,
+	CX_LINK_DREQ_SENT,
+	CX_LINK_DREQ_RCVD,
+	CX_LINK_TIMEWAIT,
+	CX_LINK_SIDR_SENT,
+	CX_LINK_SIDR_RCVD,
+};
+
+struct cx_cm_id {
+	uint32_t file; /* index + 1; 0: free */
+	uint64_t uid;  /* what its events carry; 0: the program has not accepted it yet */
+	uint16_t port_space;
+	uint8_t qp_type;
+	uint8_t state; /* enum cx_cm_state */
+	uint8_t link;  /* enum cx_cm_link */
+	bool has_device, has_interface, has_port, has_route;
+	bool is_removed; /* its device is, and its program was told */
+	bool reuses, is_of_family, family_set;
+	bool has_tos, has_ack_timeout;
+	uint8_t tos, ack_timeout;
+	uint8_t hop_limit;
+	uint8_t lifetime; /* of packets on the path: 4.096 us * 2^n */
+	uint32_t flow_label;
+	uint16_t dlid; /* of InfiniBand */
+	union cx_cm_address source, destination;
+	uint32_t reported; /* events that the program has read */
+	uint32_t backlog;
+	uint64_t deadline_ns; /* of what it waits for; 0: of nothing */
+	uint32_t tries;       /* that are left */
+	/* Of the connection: this end and the other. */
+	uint32_t peer; /* index + 1; 0: none */
+	uint32_t qpn, psn, qkey;
+	bool srq;
+	uint32_t peer_qpn, peer_psn;
+	uint8_t responder_resources, initiator_depth, retries, rnr_retries;
+	struct rdma_ucm_conn_param asked; /* what is asked again if nobody answers */
+	struct rdma_ucm_ece ece;
+};
+
+struct cx_cm_event {
+	uint32_t next; /* of its file, index + 1 */
+	uint32_t id;   /* whose it is, index + 1; 0: the entry is free */
+	uint32_t made; /* the id of a connection request, index + 1 */
+	uint32_t group;
+	struct rdma_ucm_event_resp told;
+};
+
+/* That an id has joined. */
+struct cx_cm_group {
+	uint32_t id; /* index + 1; 0: free */
+	uint32_t reported;
+	uint64_t uid;
+	union cx_cm_address address;
+};
+
+struct cx_cm {
+	uint32_t ids_used, events_used; /* entries from here on never were */
+	uint16_t last_port;             /* that nobody asked for */
+	uint64_t net_namespace; /* in which its files have their names; 0: there was none yet */
+	uint64_t
+		deadlines_ns[CX_FABRIC_PROCS]; /* when each process is to look, by slot; 0: never */
+	struct cx_cm_file files[CX_CM_FILES];
+	struct cx_cm_group groups[CX_CM_GROUPS];
+	struct cx_cm_id ids[CX_CM_IDS];
+	struct cx_cm_event events[CX_CM_EVENTS];
+};
+
+#endif
