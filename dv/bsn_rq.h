@@ -74,9 +74,9 @@ BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned s
  *
  * Cheaper than as many bsn_recv(), also for a shared receive queue.
  * Order: O7.
- * Return: how many were posted, in order: fewer where the queue has no more room, or where an SGE is
- * refused: the next call, with the rest, returns why. None: -EAGAIN the queue is full; -EMSGSIZE an SGE
- * of 2 GiB or more; on plain verbs also what the provider says.
+ * Return: how many were posted, in order: fewer where the queue has no more room, or where an SGE
+ * is refused: the next call, with the rest, returns why. None: -EAGAIN the queue is full; -EMSGSIZE
+ * an SGE of 2 GiB or more; on plain verbs also what the provider says.
  */
 BSN_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			  unsigned count);
@@ -131,7 +131,8 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	    count > BSN_RECV_INLINE_SGE || !bsn_rq_takes(rq, sge, count))
 		return bsn_rq_post(rq, sge, count, id);
 	at = rq->slot;
-	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < count; i++)
 		at = bsn_put_sge(at, &sge[i]);
 	bsn_rq_end_list(at, count, rq->max_sge);
 	bsn_rq_move_on(rq, id);

@@ -7,7 +7,7 @@
 #include "refuse.h"
 #include "sq.h"
 
-/* -- atomics of 8 bytes ----------------------------------------------------------------------------- */
+/* -- atomics of 8 bytes ------------------------------------------------------------------------ */
 
 static int post_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *local,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id,

@@ -485,7 +485,7 @@ int provider_lag_port_set(struct ibv_qp *qp, unsigned port)
 	return provider_error_of_int(mlx5dv_modify_qp_lag_port(qp, (uint8_t)port));
 }
 
-/* -- what a device counts ------------------------------------------------------------------------ */
+/* -- what a device counts ---------------------------------------------------------------------- */
 
 bool provider_dc_connects(const struct ibv_context *context, struct provider_dc_connects *counted)
 {

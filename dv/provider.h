@@ -167,10 +167,10 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 void provider_mkey_destroy(void *handle);
 
 /*
- * Connections of the process's DC initiators, as the device counts them: all, and those of them to a
- * target that was only idle for too long. false: it does not tell. No public source has such a counter
- * of a ConnectX: its targets are counted, for a whole port, in hw_counters/rx_dct_connect (Linux
- * drivers/infiniband/hw/mlx5/counters.c).
+ * Connections of the process's DC initiators, as the device counts them: all, and those of them to
+ * a target that was only idle for too long. false: it does not tell. No public source has such a
+ * counter of a ConnectX: its targets are counted, for a whole port, in hw_counters/rx_dct_connect
+ * (Linux drivers/infiniband/hw/mlx5/counters.c).
  */
 struct provider_dc_connects {
 	uint64_t all, again;

@@ -189,10 +189,11 @@ post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned
 	return bsn_sq_post_wr(ep, &wr);
 }
 
-/* A queue without a ring may bring the endpoint to another one, which takes the request as it is. */
-static __attribute__((noinline, cold)) int post_prepared_cold(struct bsn_ep *ep,
-							      const struct bsn_prepared *p,
-							      uint64_t id, unsigned flags)
+/*
+ * A queue without a ring may bring the endpoint to another one, which takes the request as it is.
+ */
+static __attribute__((noinline, cold)) int
+post_prepared_cold(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
 	const struct bsn_sq_path *const path = ep->sq->path;
 	int err;
@@ -213,8 +214,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
 		return post_anew(ep, prepared, id, flags);
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
-	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN) ||
-	    !has_room(&p))
+	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN) || !has_room(&p))
 		return post_prepared_cold(ep, prepared, id, flags);
 	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
 	for (unsigned i = 0; i < prepared->body_ds; i++)

@@ -5,14 +5,15 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
-/* -- addresses ---------------------------------------------------------------------------------- */
+/* -- addresses --------------------------------------------------------------------------------- */
 
-#define ADDRESS_MAGIC	0x42534e00u
+#define ADDRESS_MAGIC   0x42534e00u
 #define ADDRESS_VERSION 1u
 
 _Static_assert(sizeof(struct wire_address) <= sizeof(struct bsn_address), "an address fits");
 
-struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type type, uint32_t number)
+struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type type,
+			       uint32_t number)
 {
 	const struct bsn_device_info *info = &device->info;
 	struct wire_address wire = {
@@ -22,8 +23,8 @@ struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type
 		.type = (uint8_t)type,
 		.link_layer = device->port.link_layer,
 		.mtu = (uint8_t)device->port.active_mtu,
-		.rd_atomic = (uint8_t)(info->max_rd_atomic < UINT8_MAX ? info->max_rd_atomic :
-									 UINT8_MAX),
+		.rd_atomic = (uint8_t)(info->max_rd_atomic < UINT8_MAX ? info->max_rd_atomic
+								       : UINT8_MAX),
 	};
 
 	memcpy(wire.gid, info->gid, sizeof(wire.gid));
@@ -37,7 +38,8 @@ int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address)
 	if (!qp || !address)
 		return fail(EINVAL, "no QP, or no place for its address");
 	if (!qp->transport->is_connected && qp->transport->is_initiator)
-		return fail(EINVAL, "a DCI has no address: peers want that of a DCT, bsn_dct_address()");
+		return fail(EINVAL,
+			    "a DCI has no address: peers want that of a DCT, bsn_dct_address()");
 	wire = address_of(qp->device, qp->type, qp->verbs->qp_num);
 	wire.psn = bsn_to_be32(qp->psn);
 	wire.qkey = bsn_to_be32(qp->qkey);
@@ -54,8 +56,8 @@ static const char *end_of(const struct wire_address *wire)
 }
 
 /*
- * Requests on InfiniBand have no GRH here, and without one no router takes a packet to another subnet (IBA volume 1,
- * chapter 8): the LID would be that of somebody in this one.
+ * Requests on InfiniBand have no GRH here, and without one no router takes a packet to another
+ * subnet (IBA volume 1, chapter 8): the LID would be that of somebody in this one.
  */
 static int check_fabric(const struct bsn_device *device, const struct wire_address *wire)
 {
@@ -68,13 +70,15 @@ static int check_fabric(const struct bsn_device *device, const struct wire_addre
 	if (wire->link_layer == IBV_LINK_LAYER_ETHERNET || theirs == ours)
 		return 0;
 	return fail(EPROTO,
-		    "the peer's port is in another InfiniBand subnet (GID prefix %#llx, here %#llx), to "
+		    "the peer's port is in another InfiniBand subnet (GID prefix %#llx, here "
+		    "%#llx), to "
 		    "which no request goes",
 		    (unsigned long long)theirs, (unsigned long long)ours);
 }
 
-int read_address(const struct bsn_device *device, const struct transport *transport, bool wants_xrc_target,
-		 const struct bsn_address *address, struct wire_address *wire)
+int read_address(const struct bsn_device *device, const struct transport *transport,
+		 bool wants_xrc_target, const struct bsn_address *address,
+		 struct wire_address *wire)
 {
 	const struct transport *peers;
 	uint32_t magic;
@@ -94,18 +98,23 @@ int read_address(const struct bsn_device *device, const struct transport *transp
 		return fail(EPROTO, "the peer's QP is %s, this one is %s",
 			    peers ? peers->name : "of no known type", transport->name);
 	if ((bool)wire->is_xrc_target != wants_xrc_target)
-		return fail(EPROTO, "the address is of an XRC%s: an initiator connects to a target, and a "
-				    "target to an initiator", end_of(wire));
-	if (wire->type == BSN_QP_DC && (bool)wire->is_rc_target != (device->path->path == BSN_PATH_VERBS))
-		return fail(EPROTO, "the target is on %s, its peer's end is not: open both devices for one "
-				    "path (BSN_PATH)", wire->is_rc_target ? "plain verbs" : "the direct path");
+		return fail(EPROTO,
+			    "the address is of an XRC%s: an initiator connects to a target, and a "
+			    "target to an initiator",
+			    end_of(wire));
+	if (wire->type == BSN_QP_DC &&
+	    (bool)wire->is_rc_target != (device->path->path == BSN_PATH_VERBS))
+		return fail(EPROTO,
+			    "the target is on %s, its peer's end is not: open both devices for one "
+			    "path (BSN_PATH)",
+			    wire->is_rc_target ? "plain verbs" : "the direct path");
 	if (wire->mtu < IBV_MTU_256 || wire->mtu > IBV_MTU_4096 ||
 	    bsn_from_be32(wire->qpn) > BSN_QPN_MAX)
 		return fail(EPROTO, "the peer's address holds an impossible MTU or QPN");
 	return check_fabric(device, wire);
 }
 
-/* -- attributes --------------------------------------------------------------------------------- */
+/* -- attributes -------------------------------------------------------------------------------- */
 
 int mtu_of(uint32_t bytes, enum ibv_mtu *mtu)
 {
@@ -125,8 +134,8 @@ static uint8_t gid_index_of(const struct bsn_device *device, const struct bsn_co
 }
 
 /* RoCE needs the GRH; InfiniBand within a subnet does not. */
-struct ibv_ah_attr way_to(const struct bsn_device *device, uint16_t lid,
-				  const uint8_t gid[16], const struct bsn_connect_attr *attr)
+struct ibv_ah_attr way_to(const struct bsn_device *device, uint16_t lid, const uint8_t gid[16],
+			  const struct bsn_connect_attr *attr)
 {
 	struct ibv_ah_attr ah = {
 		.dlid = lid,

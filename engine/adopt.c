@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-/* -- those whose QPs are all gone ---------------------------------------------------------------- */
+/* -- those whose QPs are all gone -------------------------------------------------------------- */
 
 /*
- * libmlx5 does not know what was consumed of a CQ that is polled directly, so the CQ is kept for QPs
- * that are attached to it later.
+ * libmlx5 does not know what was consumed of a CQ that is polled directly, so the CQ is kept for
+ * QPs that are attached to it later.
  */
 void cq_drop_attached(struct cq_object *cq)
 {
@@ -38,7 +38,7 @@ void cq_forget_idle(struct bsn_device *device)
 	}
 }
 
-/* -- adoption ------------------------------------------------------------------------------------ */
+/* -- adoption ---------------------------------------------------------------------------------- */
 
 /* The CQ of that address. The application may have destroyed it and made another one there. */
 static struct cq_object *find_adopted(struct bsn_device *device, struct ibv_cq *verbs)
@@ -62,8 +62,8 @@ static void put_to_use(struct cq_object *cq)
 }
 
 /*
- * The application sized the CQ for what its queues need. libmlx5 rounds that up to a power of two, and
- * this library cannot tell what was asked for: so it counts on no spare entry.
+ * The application sized the CQ for what its queues need. libmlx5 rounds that up to a power of two,
+ * and this library cannot tell what was asked for: so it counts on no spare entry.
  */
 static int adopt_new(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
 		     struct cq_object **out)

@@ -76,7 +76,9 @@ struct bsn_device_attr {
 	bool has_gid_index;   /* gid_index is meant, also where it is 0 */
 };
 
-/** struct bsn_feature - something that not every device can do; @why_not is NULL where this one can */
+/**
+ * struct bsn_feature - something that not every device can do; @why_not is NULL where this one can
+ */
 struct bsn_feature {
 	const char *name;
 	const char *why_not;
@@ -121,9 +123,11 @@ BSN_API int bsn_device_open_layout(const char *name, const struct bsn_device_att
 
 /**
  * bsn_device_open - opens a device
- * @name: "mlx5_0"; NULL: BSN_DEVICE of the environment, or the first mlx5 device, or the first verbs device
+ * @name: "mlx5_0"; NULL: BSN_DEVICE of the environment, or the first mlx5 device, or the first
+ *	verbs device
  * Return: 0; -ENODEV none, or none of that name; -EACCES no permission on its files; -ENOTSUP the
- * direct path was asked for and cannot be had; -EPROTO headers and library are of different layouts.
+ * direct path was asked for and cannot be had; -EPROTO headers and library are of different
+ * layouts.
  */
 BSN_POST_API int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
 				 struct bsn_device **device)
@@ -154,15 +158,17 @@ struct bsn_event {
 /**
  * bsn_device_get_event - takes one event; never blocks
  *
- * The application must call this: a dead CQ or device is found out here, and polls report it from then
- * on.
+ * The application must call this: a dead CQ or device is found out here, and polls report it from
+ * then on.
  * Return: 0; -EAGAIN none; -EIO the device is gone, and there will be no more.
  */
 BSN_API int bsn_device_get_event(struct bsn_device *device, struct bsn_event *event);
 
 /* -- lanes and protection domains ------------------------------------------------------------- */
 
-/** struct bsn_lane_attr - @is_shared: posted to by several threads: 8-byte doorbells under a lock */
+/**
+ * struct bsn_lane_attr - @is_shared: posted to by several threads: 8-byte doorbells under a lock
+ */
 struct bsn_lane_attr {
 	bool is_shared;
 };
@@ -211,8 +217,8 @@ BSN_ALWAYS_INLINE struct bsn_remote bsn_remote_of(const struct bsn_mr *mr, uint6
 /**
  * struct bsn_mr_attr - how memory is registered
  * @access: IBV_ACCESS_*; 0: everything a peer may do, local write included
- * @iova: with @has_iova, the address of the first byte in requests; 0: the region is zero-based. It has
- *	the same offset in a page as the memory
+ * @iova: with @has_iova, the address of the first byte in requests; 0: the region is zero-based. It
+ *	has the same offset in a page as the memory
  */
 struct bsn_mr_attr {
 	struct bsn_pd *pd;
@@ -229,11 +235,12 @@ struct bsn_mr_attr {
 /**
  * bsn_mr_register - lets the device reach @length bytes at @addr
  *
- * @addr NULL and @length SIZE_MAX, on demand and without an IOVA, are all addresses of the process (an
- * implicit region): nothing is pinned, and a request that meets a page which is not mapped fails. Other
- * kinds of regions are in bsn_mem.h.
- * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped; -EINVAL an IOVA at
- * another place in its page; -EOPNOTSUPP on demand, and the device cannot; or no implicit regions.
+ * @addr NULL and @length SIZE_MAX, on demand and without an IOVA, are all addresses of the process
+ *	(an implicit region): nothing is pinned, and a request that meets a page which is not mapped
+ *	fails. Other kinds of regions are in bsn_mem.h.
+ * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped; -EINVAL an
+ * IOVA at another place in its page; -EOPNOTSUPP on demand, and the device cannot; or no implicit
+ * regions.
  */
 BSN_API int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 			    const struct bsn_mr_attr *attr, struct bsn_mr **mr);
@@ -242,8 +249,9 @@ BSN_API int bsn_mr_deregister(struct bsn_mr *mr);
 /**
  * bsn_buf_alloc - memory, aligned to a page, zeroed and registered; a bsn_mr that owns its bytes
  *
- * On the device's NUMA node, and on huge pages where there are some: bsn_mem.h says in which order sources
- * are tried, and bsn_buf_info() what was got. Only the pages that @length needs are registered.
+ * On the device's NUMA node, and on huge pages where there are some: bsn_mem.h says in which order
+ * sources are tried, and bsn_buf_info() what was got. Only the pages that @length needs are
+ * registered.
  * Return: -ENOMEM no memory, or RLIMIT_MEMLOCK is too low; else what the source says.
  */
 BSN_API int bsn_buf_alloc(struct bsn_device *device, size_t length, const struct bsn_mr_attr *attr,
@@ -282,8 +290,8 @@ enum bsn_cqe_compression {
 /**
  * enum bsn_timestamps - what bsn_completion.timestamp is
  *
- * The device says it in each CQE. A completion without one, or of a failure, has 0. On plain verbs a
- * completion that waited until a QP or SRQ was destroyed has 0, too.
+ * The device says it in each CQE. A completion without one, or of a failure, has 0. On plain verbs
+ * a completion that waited until a QP or SRQ was destroyed has 0, too.
  */
 enum bsn_timestamps {
 	BSN_TIMESTAMPS_NONE,      /* nothing is written there */
@@ -298,22 +306,23 @@ enum bsn_timestamps {
  *
  * Reads the device's free-running clock over the bus, which takes some hundred nanoseconds. Its two
  * halves are read again until they fit together.
- * Context: any thread. Return: 0; -EOPNOTSUPP its clock cannot be read, or ticks are not known to be
- * nanoseconds; or the real-time clock, which no program can read; -EINVAL.
+ * Context: any thread. Return: 0; -EOPNOTSUPP its clock cannot be read, or ticks are not known to
+ * be nanoseconds; or the real-time clock, which no program can read; -EINVAL.
  */
 BSN_API int bsn_device_clock(struct bsn_device *device, enum bsn_timestamps as, uint64_t *now);
 
 /**
  * struct bsn_cq_attr - @entries: what all queues that complete here may have outstanding
  *
- * That is each receive depth, each SRQ once, and each send depth times the basic blocks (64 B) of the
- * longest request that the QP was made for: one for one SGE, or up to 28 bytes inline (UD: two).
+ * That is each receive depth, each SRQ once, and each send depth times the basic blocks (64 B) of
+ * the longest request that the QP was made for: one for one SGE, or up to 28 bytes inline (UD:
+ * two).
  *
  * @ignores_overrun: the device does not check how far the poller came, so the poller publishes that
- * only once a lap, and before it is to be woken. This is safe, since every request has an entry of its
- * own, and gives it back when it is polled. If a QP was destroyed or reset with completions in the CQ,
- * calls that need their entries return -EBUSY until they are polled. Only on the direct path, and not
- * for receives of an SRQ.
+ *	only once a lap, and before it is to be woken. This is safe, since every request has an
+ *	entry of its own, and gives it back when it is polled. If a QP was destroyed or reset with
+ *	completions in the CQ, calls that need their entries return -EBUSY until they are polled.
+ *	Only on the direct path, and not for receives of an SRQ.
  */
 struct bsn_cq_attr {
 	uint32_t entries;  /* 0: 512, which two QPs take that have everything by default */
@@ -334,9 +343,10 @@ BSN_API int bsn_cq_destroy(struct bsn_cq *cq);
 /**
  * bsn_cq_resize - changes the number of entries; completions not yet polled stay
  *
- * Context: the poller's thread. Return: 0; -EINVAL no entries, or more than the device takes; -ENOSPC
- * fewer than its queues may need, or hold now; -EOPNOTSUPP the provider does not resize, or this is the
- * direct path: libmlx5 would copy CQEs from an index that only libmlx5 keeps, and report success.
+ * Context: the poller's thread. Return: 0; -EINVAL no entries, or more than the device takes;
+ * -ENOSPC fewer than its queues may need, or hold now; -EOPNOTSUPP the provider does not resize, or
+ * this is the direct path: libmlx5 would copy CQEs from an index that only libmlx5 keeps, and
+ * report success.
  */
 BSN_API int bsn_cq_resize(struct bsn_cq *cq, uint32_t entries);
 BSN_API void *bsn_cq_user(const struct bsn_cq *cq);
@@ -351,8 +361,8 @@ BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
  *
  * Both 0, the default: an event for the first completion. mlx5 takes periods up to 4095.
  * Context: the control path. Return: 0; -EINVAL a value of more than 16 bits, or a count without a
- * period (the last completions would never raise an event); -EOPNOTSUPP the device or its driver does
- * not moderate.
+ * period (the last completions would never raise an event); -EOPNOTSUPP the device or its driver
+ * does not moderate.
  */
 BSN_API int bsn_cq_moderate(struct bsn_cq *cq, uint32_t count, uint32_t period_us);
 
@@ -367,20 +377,20 @@ BSN_API int bsn_cq_event_taken(struct bsn_cq *cq);
 /* -- queue pairs ------------------------------------------------------------------------------ */
 
 /*
- * BSN_QP_DC: an initiator (DCI); bsn_dc.h has its targets, and pools of them. BSN_QP_XRC: an initiator;
- * bsn_xrc.h has domains and targets.
+ * BSN_QP_DC: an initiator (DCI); bsn_dc.h has its targets, and pools of them. BSN_QP_XRC: an
+ * initiator; bsn_xrc.h has domains and targets.
  */
 enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD, BSN_QP_DC, BSN_QP_XRC };
 
 /**
  * struct bsn_srq_attr - a receive queue for several QPs
- * @is_on_demand: receives may name memory of IBV_ACCESS_ON_DEMAND. The poll posts a receive that met a
- *	page fault again; posts take a lock for that. Without it such a receive completes with
- *	IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP lives, and the application posts the receive
- *	again.
+ * @is_on_demand: receives may name memory of IBV_ACCESS_ON_DEMAND. The poll posts a receive that
+ *	met a page fault again; posts take a lock for that. Without it such a receive completes with
+ *	IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP lives, and the application posts the
+ *	receive again.
  * @xrcd: its domain, of an SRQ that XRC requests name (bsn_xrc.h); no QP of bsn_qp_create() has it
- * @cq: of such an SRQ: the CQ of its receives, of which it takes @recv_depth entries. A CQ has only one
- *	such SRQ, since libmlx5 does not tell the number that their CQEs have
+ * @cq: of such an SRQ: the CQ of its receives, of which it takes @recv_depth entries. A CQ has only
+ *	one such SRQ, since libmlx5 does not tell the number that their CQEs have
  */
 struct bsn_srq_attr {
 	struct bsn_pd *pd;
@@ -404,19 +414,19 @@ BSN_API int bsn_srq_set_limit(struct bsn_rq *srq, uint32_t limit);
 /**
  * struct bsn_qp_attr
  *
- * Inline receive: messages of up to @max_inline_recv bytes come inside their CQE, and so do results of
- * READs and atomics of up to @max_inline_resp. Half a CQE has room: 32 bytes of 64, 64 of 128 (cqe_size of
- * struct bsn_cq_attr). Such a QP's completions have BSN_C_DATA: bsn_completion.data points to the bytes
- * wherever they lie, in the CQE (BSN_C_IN_CQE) or where the first SGE begins. The receive is used up
- * either way, and needs as many bytes as the message has. Longer messages are in memory, at the
- * addresses of the SGEs; where those are no addresses of the program (an IOVA, a zero-based region, an
- * mkey of a layout), neither is @data. The result of an atomic has the byte order that it would have in
- * memory.
+ * Inline receive: messages of up to @max_inline_recv bytes come inside their CQE, and so do results
+ * of READs and atomics of up to @max_inline_resp. Half a CQE has room: 32 bytes of 64, 64 of 128
+ * (cqe_size of struct bsn_cq_attr). Such a QP's completions have BSN_C_DATA: bsn_completion.data
+ * points to the bytes wherever they lie, in the CQE (BSN_C_IN_CQE) or where the first SGE begins.
+ * The receive is used up either way, and needs as many bytes as the message has. Longer messages
+ * are in memory, at the addresses of the SGEs; where those are no addresses of the program (an
+ * IOVA, a zero-based region, an mkey of a layout), neither is @data. The result of an atomic has
+ * the byte order that it would have in memory.
  *
- * On the direct path of RC and UC; results on RC, and only where every request completes (signal_all),
- * since one that does not would lose its result, and only with max_inline_recv (mlx5_ib has one switch).
- * Otherwise it is off, and Bunsen asks for it to be off: libmlx5 by itself asks for it for every QP,
- * and copies.
+ * On the direct path of RC and UC; results on RC, and only where every request completes
+ * (signal_all), since one that does not would lose its result, and only with max_inline_recv
+ * (mlx5_ib has one switch). Otherwise it is off, and Bunsen asks for it to be off: libmlx5 by
+ * itself asks for it for every QP, and copies.
  */
 struct bsn_qp_attr {
 	enum bsn_qp_type type;
@@ -455,22 +465,22 @@ struct bsn_attach_attr {
  * @qp: in any state, before its first post; from here on no ibv_* data verb may touch it or its CQs
  *
  * All QPs of a CQ are attached, with the same promise, before the first of them is posted to.
- * Without @register_is_ours, and on providers other than mlx5, the QP runs on the verbs path.
- * On the direct path as many basic blocks (64 B of WQE) as max_send_wr may be outstanding, or one
- * longest request: the CQ was made for that much. bsn_qp_info() tells how many longest requests that
- * is. If the CQ has room for more, say so by @send_depth, up to max_send_wr.
+ * Without @register_is_ours, and on providers other than mlx5, the QP runs on the verbs path. On
+ * the direct path as many basic blocks (64 B of WQE) as max_send_wr may be outstanding, or one
+ * longest request: the CQ was made for that much. bsn_qp_info() tells how many longest requests
+ * that is. If the CQ has room for more, say so by @send_depth, up to max_send_wr.
  *
  * bsn_qp_destroy() detaches, and the verbs objects live on. Take the QP to RESET before it is used
- * by verbs again, so that nothing of ours comes back. On the direct path libmlx5 does not know what was
- * polled of its CQs: they can be destroyed, after the QP, or serve QPs that are attached later. Bunsen
- * frees what it keeps of them with the device, or by bsn_cq_destroy() of what bsn_qp_info() says.
+ * by verbs again, so that nothing of ours comes back. On the direct path libmlx5 does not know what
+ * was polled of its CQs: they can be destroyed, after the QP, or serve QPs that are attached later.
+ * Bunsen frees what it keeps of them with the device, or by bsn_cq_destroy() of what bsn_qp_info()
+ * says.
  *
- * Return: -EBUSY it was posted to, or is attached, or its CQ has completions or was polled (Bunsen can
- * see posts of mlx5 QPs, and polls on the direct path); -EMLINK the CQ serves a QP that was attached
- * with another promise; -EOPNOTSUPP not RC, UC, UD or an XRC initiator, with an SRQ, or without a send
- * queue;
- * -EINVAL it is of another device's context, or @send_depth is more than max_send_wr or the CQ's
- * entries.
+ * Return: -EBUSY it was posted to, or is attached, or its CQ has completions or was polled (Bunsen
+ * can see posts of mlx5 QPs, and polls on the direct path); -EMLINK the CQ serves a QP that was
+ * attached with another promise; -EOPNOTSUPP not RC, UC, UD or an XRC initiator, with an SRQ, or
+ * without a send queue; -EINVAL it is of another device's context, or @send_depth is more than
+ * max_send_wr or the CQ's entries.
  */
 BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
@@ -484,18 +494,23 @@ BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 BSN_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
 			      struct bsn_device **device);
 
-/* Of a QP with many peers (UD, DC, XRC): an endpoint that refuses every request; see bsn_ep_create(). */
+/*
+ * Of a QP with many peers (UD, DC, XRC): an endpoint that refuses every request; see
+ * bsn_ep_create().
+ */
 BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp);
 BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
 
 /**
  * struct bsn_qp_info - what a QP is made of, and what was granted: more than was asked for, maybe
- * @cq: of its requests, and of its receives unless @recv_cq is another one; also of an attached QP, to be polled
+ * @cq: of its requests, and of its receives unless @recv_cq is another one; also of an attached QP,
+ *	to be polled
  * @verbs: libibverbs' QP; NULL: a command of the driver made it (DC with a full handshake)
  * @number: its QPN
  * @send_depth: requests that may be outstanding, however long
  * @short_sends: the same of requests of one basic block (64 B)
- * @max_inline_recv: bytes of a message that may come in its CQE; 0: none do. @max_inline_resp: of a result
+ * @max_inline_recv: bytes of a message that may come in its CQE; 0: none do. @max_inline_resp: of a
+ *	result
  */
 struct bsn_qp_info {
 	struct bsn_cq *cq, *recv_cq;
@@ -557,14 +572,17 @@ BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_att
 
 /**
  * bsn_qp_connect - brings a QP up; RC, UC and XRC: to @peer. UD and DC: @peer is NULL
- * Return: -EPROTO an address of another version, transport, link layer or InfiniBand subnet, or no address at
- * all; -ENETDOWN this port is not active, and the peer's is another; -EINVAL an attribute that is out
- * of range (the text names it), or a QP that is connected already: bsn_qp_reset() first.
+ * Return: -EPROTO an address of another version, transport, link layer or InfiniBand subnet, or no
+ * address at all; -ENETDOWN this port is not active, and the peer's is another; -EINVAL an
+ * attribute that is out of range (the text names it), or a QP that is connected already:
+ * bsn_qp_reset() first.
  */
 BSN_API int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
 			   const struct bsn_connect_attr *attr);
 
-/** bsn_ep_create - an endpoint of a UD QP or DCI: the QP, or DCT, of @peer; XRC: bsn_xrc_ep_create() */
+/**
+ * bsn_ep_create - an endpoint of a UD QP or DCI: the QP, or DCT, of @peer; XRC: bsn_xrc_ep_create()
+ */
 BSN_API int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 			  const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
 
@@ -601,8 +619,9 @@ BSN_API int bsn_qp_fail(struct bsn_qp *qp);
 /**
  * bsn_qp_reset - back to before bsn_qp_connect()
  *
- * Outstanding requests are gone without completions, on both paths; CQEs not yet polled are dropped. To
- * have everything reported, call bsn_qp_fail() first, and poll until bsn_qp_outstanding() is 0.
+ * Outstanding requests are gone without completions, on both paths; CQEs not yet polled are
+ * dropped. To have everything reported, call bsn_qp_fail() first, and poll until
+ * bsn_qp_outstanding() is 0.
  */
 BSN_API int bsn_qp_reset(struct bsn_qp *qp);
 
@@ -614,8 +633,8 @@ struct bsn_outstanding {
 BSN_API int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstanding);
 
 /**
- * bsn_qp_give_back - flushes what will never have a CQE: unsignaled requests after the last signaled
- * one, on a failed QP that reports only its first error (ce_on_first_error)
+ * bsn_qp_give_back - flushes what will never have a CQE: unsignaled requests after the last
+ * signaled one, on a failed QP that reports only its first error (ce_on_first_error)
  *
  * What is only appended stays until it is rung.
  * Context: the thread that polls its CQ, while nobody posts.
@@ -641,9 +660,9 @@ struct bsn_counters {
 	uint32_t recv_full;
 	uint64_t dropped_cqes; /* on its CQs: CQEs of queues that are gone */
 	/*
-	 * Direct path: how often the lane's poster was another thread than before, though no queue was
-	 * handed over. If this grows, two threads post through a lane without a lock, and tear each
-	 * other's copies: bsn_lane_create().
+	 * Direct path: how often the lane's poster was another thread than before, though no queue
+	 * was handed over. If this grows, two threads post through a lane without a lock, and tear
+	 * each other's copies: bsn_lane_create().
 	 */
 	uint32_t lane_posters;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory: where the bytes of bsn_buf_alloc() come from, and what was got; regions of other kinds than
- * pinned memory of the program; the device's own memory. The rules of bsn.h hold here, too.
+ * Memory: where the bytes of bsn_buf_alloc() come from, and what was got; regions of other kinds
+ * than pinned memory of the program; the device's own memory. The rules of bsn.h hold here, too.
  */
 #ifndef BSN_MEM_H
 #define BSN_MEM_H
@@ -32,7 +32,8 @@ struct bsn_mem_block {
  * struct bsn_mem_source - an allocator; an application's own is one, too
  * @name: for bsn_buf_info() and the log
  * @arg: the source's own
- * @alloc: fills in a block of zeroed memory, or returns a negative errno, best after bsn_error_set()
+ * @alloc: fills in a block of zeroed memory, or returns a negative errno, best after
+ *	bsn_error_set()
  * @release: takes a block back, after it was deregistered
  *
  * Any thread may call them. A source lives longer than the buffers that come of it.
@@ -48,11 +49,11 @@ struct bsn_mem_source {
  * enum bsn_mem_kind - the sources that the library has
  * @BSN_MEM_PLAIN: anonymous pages of the machine's own size
  * @BSN_MEM_THP: anonymous pages, aligned and advised so that the kernel makes huge ones of them.
- *	-EOPNOTSUPP where /sys/kernel/mm/transparent_hugepage/enabled says never. The kernel may still
- *	give plain pages: bsn_buf_info() counts
- * @BSN_MEM_HUGETLB: pages of the kernel's hugepage pools, by mmap() with MAP_HUGETLB. Without a page
- *	size: the machine's default one, 2 MB on x86-64. -EINVAL a size that the machine does not have;
- *	-ENOMEM too few of them are free
+ *	-EOPNOTSUPP where /sys/kernel/mm/transparent_hugepage/enabled says never. The kernel may
+ *	still give plain pages: bsn_buf_info() counts
+ * @BSN_MEM_HUGETLB: pages of the kernel's hugepage pools, by mmap() with MAP_HUGETLB. Without a
+ *	page size: the machine's default one, 2 MB on x86-64. -EINVAL a size that the machine does
+ *	not have; -ENOMEM too few of them are free
  */
 enum bsn_mem_kind { BSN_MEM_PLAIN, BSN_MEM_THP, BSN_MEM_HUGETLB };
 
@@ -98,8 +99,8 @@ struct bsn_mem_attr {
 /**
  * struct bsn_buf_info - what a buffer of bsn_buf_alloc() got
  * @why: why it is nothing better: the refusals of earlier choices; "" if there were none
- * @translations: an estimate of the entries that the device needs to translate its addresses: the pages
- *	of the memory by /proc/self/smaps. 0: not known.
+ * @translations: an estimate of the entries that the device needs to translate its addresses: the
+ *	pages of the memory by /proc/self/smaps. 0: not known.
  */
 struct bsn_buf_info {
 	const char *source;
@@ -119,18 +120,19 @@ BSN_API int bsn_buf_info(const struct bsn_mr *buf, struct bsn_buf_info *info);
 /* -- regions of other kinds ------------------------------------------------------------------- */
 
 /*
- * Each call makes a bsn_mr, which bsn_mr_deregister() takes back; its @addr is the address of the first
- * byte for SGEs and peers. The kernel makes all of them, so both paths have them where the device does.
- * If it does not, bsn_device_info() says why under "on-demand", "implicit", "device-memory", "dma-buf"
- * and "null-region". "physical-address" is always refused: the kernel makes no such mkeys for programs,
- * since one of them opens the whole machine (drivers/infiniband/hw/mlx5/devx.c set_mkey_umem_valid).
+ * Each call makes a bsn_mr, which bsn_mr_deregister() takes back; its @addr is the address of the
+ * first byte for SGEs and peers. The kernel makes all of them, so both paths have them where the
+ * device does. If it does not, bsn_device_info() says why under "on-demand", "implicit",
+ * "device-memory", "dma-buf" and "null-region". "physical-address" is always refused: the kernel
+ * makes no such mkeys for programs, since one of them opens the whole machine
+ * (drivers/infiniband/hw/mlx5/devx.c set_mkey_umem_valid).
  */
 
 /**
  * bsn_mr_register_null - reads bring zeroes, writes go nowhere
  *
- * For local SGEs of any address, as holes of a layout, or to drop part of a message. Peers have no key: @rkey
- * is 0. All null regions of a device may have one lkey.
+ * For local SGEs of any address, as holes of a layout, or to drop part of a message. Peers have no
+ * key: @rkey is 0. All null regions of a device may have one lkey.
  * Return: 0; -EOPNOTSUPP the device or its driver has none (mlx5: dump_fill_mkey).
  */
 BSN_API int bsn_mr_register_null(struct bsn_device *device, struct bsn_pd *pd, struct bsn_mr **mr);
@@ -140,10 +142,10 @@ BSN_API int bsn_mr_register_null(struct bsn_device *device, struct bsn_pd *pd, s
  * @fd: of a dma-buf; it may be closed afterwards
  * @offset: the first byte in it; @length bytes
  *
- * The address of the first byte in requests is @attr's IOVA, or @offset where there is none; both have
- * the same offset in a page.
- * Return: 0; -EBADF no descriptor; -EINVAL no dma-buf, or beyond its end; -EOPNOTSUPP the kernel or the exporter
- * has no such thing.
+ * The address of the first byte in requests is @attr's IOVA, or @offset where there is none; both
+ * have the same offset in a page.
+ * Return: 0; -EBADF no descriptor; -EINVAL no dma-buf, or beyond its end; -EOPNOTSUPP the kernel or
+ * the exporter has no such thing.
  */
 BSN_API int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset,
 				   size_t length, const struct bsn_mr_attr *attr,
@@ -177,12 +179,13 @@ enum bsn_prefetch {
 };
 
 /**
- * bsn_mr_prefetch - brings pages of on-demand regions to the device before a request has to wait for them
+ * bsn_mr_prefetch - brings pages of on-demand regions to the device before a request has to wait
+ * for them
  * @flags: enum bsn_prefetch; WRITE and NO_FAULT exclude each other
  *
  * The pieces are of one protection domain.
- * Return: 0; -ENOENT an lkey is none of an on-demand region; -EPERM it is of another domain, or may not be written;
- * -EFAULT beyond its end, or not mapped; -EOPNOTSUPP; -EINVAL.
+ * Return: 0; -ENOENT an lkey is none of an on-demand region; -EPERM it is of another domain, or may
+ * not be written; -EFAULT beyond its end, or not mapped; -EOPNOTSUPP; -EINVAL.
  */
 BSN_API int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd,
 			    const struct bsn_sge *pieces, unsigned count, unsigned flags);
@@ -191,12 +194,13 @@ BSN_API int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd,
 struct bsn_dm;
 
 /**
- * bsn_dm_alloc - a piece of the device's own memory, which is small, fast and shared by all processes
+ * bsn_dm_alloc - a piece of the device's own memory, which is small, fast and shared by all
+ * processes
  * @align_log2: of its first byte, 2^this bytes; 0: as it comes
  *
  * Its contents are not known, until they are written.
- * Return: 0; -ENOMEM there is not so much left; -EINVAL more than there ever is, or no such alignment; -EOPNOTSUPP
- * the device has none.
+ * Return: 0; -ENOMEM there is not so much left; -EINVAL more than there ever is, or no such
+ * alignment; -EOPNOTSUPP the device has none.
  */
 BSN_API int bsn_dm_alloc(struct bsn_device *device, size_t length, unsigned align_log2,
 			 struct bsn_dm **dm);
@@ -206,9 +210,9 @@ BSN_API int bsn_dm_free(struct bsn_dm *dm);
 /**
  * bsn_dm_write - copies @length bytes to the piece, from @offset on; bsn_dm_read - from it
  *
- * Both are multiples of 4. The bytes pass a window of the PCI bus, uncached, 4 at a time: writes are combined at best,
- * and each read waits for the device. Order: like stores to such memory; a request that is posted afterwards
- * sees what was written.
+ * Both are multiples of 4. The bytes pass a window of the PCI bus, uncached, 4 at a time: writes
+ * are combined at best, and each read waits for the device. Order: like stores to such memory; a
+ * request that is posted afterwards sees what was written.
  * Return: 0; -EINVAL not multiples of 4; -EFAULT beyond the end.
  */
 BSN_API int bsn_dm_write(struct bsn_dm *dm, uint64_t offset, const void *from, size_t length);
@@ -217,8 +221,9 @@ BSN_API int bsn_dm_read(struct bsn_dm *dm, uint64_t offset, void *to, size_t len
 /**
  * bsn_mr_register_dm - lets requests reach a part of the piece
  *
- * Its addresses count from 0, the byte at @offset being the first: such regions are zero-based. QPs of
- * libmlx5 that others made must not scatter to CQEs into it (MLX5_SCATTER_TO_CQE=0); Bunsen's do not.
+ * Its addresses count from 0, the byte at @offset being the first: such regions are zero-based. QPs
+ * of libmlx5 that others made must not scatter to CQEs into it (MLX5_SCATTER_TO_CQE=0); Bunsen's do
+ * not.
  */
 BSN_API int bsn_mr_register_dm(struct bsn_dm *dm, uint64_t offset, size_t length,
 			       const struct bsn_mr_attr *attr, struct bsn_mr **mr);

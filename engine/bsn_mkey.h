@@ -269,12 +269,12 @@ BSN_API int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *window, 
  * @device: of the queue that the message came to
  * @rkey: imm of the completion
  *
- * An mkey then spans nothing: one that was taken may be configured again, and mapping a layout whose map
- * had it gives another one. Layouts that nest it are refused, and requests that use them fail. A window may be
- * bound again.
+ * An mkey then spans nothing: one that was taken may be configured again, and mapping a layout
+ * whose map had it gives another one. Layouts that nest it are refused, and requests that use them
+ * fail. A window may be bound again.
  * Context: of an mkey the thread of its pool; of a window that which binds it.
- * Return: -ENOENT no mkey and no window has that key now; -EINVAL peers may not invalidate mkeys of its
- * pool.
+ * Return: -ENOENT no mkey and no window has that key now; -EINVAL peers may not invalidate mkeys of
+ * its pool.
  */
 BSN_API int bsn_invalidated(struct bsn_device *device, uint32_t rkey);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cache of registrations: any address of the process to its lkey. The rules of bsn.h hold here, too.
+ * A cache of registrations: any address of the process to its lkey. The rules of bsn.h hold here,
+ * too.
  *
- * Each thread uses a cache through a view, which remembers the region that was found last. A region is
- * registered when it is first asked for, and stays so until its memory goes: the cache gives up nothing
- * by itself, since a posted request may use it. Code that unmaps memory calls bsn_mr_cache_invalidate()
- * before; a watch does so for all memory that it knows of.
+ * Each thread uses a cache through a view, which remembers the region that was found last. A region
+ * is registered when it is first asked for, and stays so until its memory goes: the cache gives up
+ * nothing by itself, since a posted request may use it. Code that unmaps memory calls
+ * bsn_mr_cache_invalidate() before; a watch does so for all memory that it knows of.
  *
- * Part of a region may go. Its keys then serve what is left of it, and the region is deregistered after
- * the last of its bytes went. Until then the device reaches the old pages, which no program has any
- * more. A region whose bytes are all in a newer one is not found any more; it stays for posted
- * requests, and still counts.
+ * Part of a region may go. Its keys then serve what is left of it, and the region is deregistered
+ * after the last of its bytes went. Until then the device reaches the old pages, which no program
+ * has any more. A region whose bytes are all in a newer one is not found any more; it stays for
+ * posted requests, and still counts.
  */
 #ifndef BSN_MR_CACHE_H
 #define BSN_MR_CACHE_H
@@ -23,10 +24,11 @@ struct bsn_mr_cache;
 
 /**
  * struct bsn_mr_watch - a source of news about memory that comes and goes
- * @attach: from here on the watch calls bsn_mr_cache_invalidate() before memory goes; NULL: it never does
+ * @attach: from here on the watch calls bsn_mr_cache_invalidate() before memory goes; NULL: it
+ *	never does
  * @detach: after its return the watch makes no more such calls
- * @extent: widens a range to what may be registered with it. [*@start, *@end) is the wanted range, in
- *	whole pages, and may grow. Returns false where the watch does not know the range.
+ * @extent: widens a range to what may be registered with it. [*@start, *@end) is the wanted range,
+ *	in whole pages, and may grow. Returns false where the watch does not know the range.
  */
 struct bsn_mr_watch {
 	void *arg;
@@ -37,8 +39,8 @@ struct bsn_mr_watch {
 
 /**
  * struct bsn_mr_cache_attr - of all registrations of a cache
- * @quarantine: so many registrations rest after all of their memory went, before they are deregistered:
- *	meanwhile the kernel gives their keys to nobody else
+ * @quarantine: so many registrations rest after all of their memory went, before they are
+ *	deregistered: meanwhile the kernel gives their keys to nobody else
  * @max_regions: regions that are registered and do not rest, and parts that may be found; 0: 65536
  * @watch: NULL: the application invalidates by itself; it outlives the cache
  */
@@ -56,7 +58,8 @@ BSN_API int bsn_mr_cache_create(struct bsn_device *device, const struct bsn_mr_c
 				struct bsn_mr_cache **cache);
 
 /**
- * bsn_mr_cache_destroy - deregisters all; requests that were posted with its keys must have completed
+ * bsn_mr_cache_destroy - deregisters all; requests that were posted with its keys must have
+ * completed
  *
  * No view of it may be used any more, nor bsn_mr_cache_invalidate().
  * Return: 0; -EBUSY a window is still bound to a region.
@@ -64,8 +67,8 @@ BSN_API int bsn_mr_cache_create(struct bsn_device *device, const struct bsn_mr_c
 BSN_API int bsn_mr_cache_destroy(struct bsn_mr_cache *cache);
 
 /**
- * struct bsn_mr_view - one thread's view of a cache; bsn_mr_view_init() makes it, and nothing need end
- * it
+ * struct bsn_mr_view - one thread's view of a cache; bsn_mr_view_init() makes it, and nothing need
+ * end it
  * @last: the region that was found last, or a part of it; its rkey is for peers
  */
 struct bsn_mr_view {
@@ -81,9 +84,9 @@ BSN_API int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cach
 /**
  * bsn_mr_view_is_last - whether the region that was found last has these bytes, and is still there
  *
- * Order:   sees each invalidation that happened before the call.
- * Context: one thread a view. It makes no call, so a function whose slow path is a tail call needs no
- * frame.
+ * Order: sees each invalidation that happened before the call.
+ * Context: one thread a view. It makes no call, so a function whose slow path is a tail call needs
+ * no frame.
  */
 BSN_ALWAYS_INLINE bool bsn_mr_view_is_last(const struct bsn_mr_view *view, const void *addr,
 					   uint64_t length)
@@ -107,9 +110,9 @@ BSN_API int bsn_mr_view_search(struct bsn_mr_view *view, uint64_t addr, uint64_t
  *
  * @length is one SGE's. Nothing is registered.
  *
- * Order:   sees each invalidation that happened before the call.
- * Context: one thread a view. No allocation, no system call; no lock where it is the last region, else it
- *	    waits while another thread inserts or removes a region.
+ * Order: sees each invalidation that happened before the call.
+ * Context: one thread a view. No allocation, no system call; no lock where it is the last region,
+ *	    else it waits while another thread inserts or removes a region.
  */
 BSN_ALWAYS_INLINE bool bsn_mr_view_find(struct bsn_mr_view *view, const void *addr, uint32_t length)
 {
@@ -121,10 +124,10 @@ BSN_ALWAYS_INLINE bool bsn_mr_view_find(struct bsn_mr_view *view, const void *ad
  * bsn_mr_view_get - the same; where no region has the bytes, it registers them: the pages that they
  * touch, or what the watch knows around them and no other region has
  *
- * Context: as bsn_mr_view_find() where a region has them; registers where it must: allocates, locks, makes
- *	    system calls.
- * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN their memory kept changing while it
- * was registered; -ENOSPC the cache is full; as bsn_mr_register().
+ * Context: as bsn_mr_view_find() where a region has them; registers where it must: allocates,
+ *	    locks, makes system calls.
+ * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN their memory kept changing
+ * while it was registered; -ENOSPC the cache is full; as bsn_mr_register().
  */
 BSN_ALWAYS_INLINE int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length)
 {
@@ -145,9 +148,9 @@ BSN_ALWAYS_INLINE struct bsn_sge bsn_mr_view_sge(const struct bsn_mr_view *view,
  *
  * After its return no view finds them. Requests that use them must have completed before.
  *
- * Context: any thread, also in a hook of munmap() or in a callback of EAL: it takes a lock for a moment,
- * allocates nothing, and makes no other system call. Deregistrations that are due wait for the next
- * bsn_mr_view_get() that registers, or for bsn_mr_cache_reap().
+ * Context: any thread, also in a hook of munmap() or in a callback of EAL: it takes a lock for a
+ * moment, allocates nothing, and makes no other system call. Deregistrations that are due wait for
+ * the next bsn_mr_view_get() that registers, or for bsn_mr_cache_reap().
  */
 BSN_API void bsn_mr_cache_invalidate(struct bsn_mr_cache *cache, const void *addr, uint64_t length);
 
@@ -157,7 +160,8 @@ BSN_API int bsn_mr_cache_reap(struct bsn_mr_cache *cache);
 /**
  * bsn_mr_cache_flush - forgets and deregisters all regions, the quarantine too
  *
- * It gives memory and keys back. No request that was posted with the cache's keys may be outstanding.
+ * It gives memory and keys back. No request that was posted with the cache's keys may be
+ * outstanding.
  */
 BSN_API int bsn_mr_cache_flush(struct bsn_mr_cache *cache);
 

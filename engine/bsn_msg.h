@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message channel on RDMA WRITE: messages go straight into a ring in the receiver's memory, so there are no
- * receives to post and no completions to poll on its side. Both ends have
+ * A message channel on RDMA WRITE: messages go straight into a ring in the receiver's memory, so
+ * there are no receives to post and no completions to poll on its side. Both ends have
  *
  *	an inbox   memory with a ring for each sender, and one thread that reads it
  *	lines      one a peer: a connected RC QP, the peer's ring in our inbox, and our ring in its
@@ -25,14 +25,15 @@
  *	credits   the receiver tells in a word of the sender's inbox how many messages it took; that word has
  *	          a sum, too
  *
- * A peer that does not keep to this leaves a record or word wrong for @patience_ns, or gives credits
- * for messages that were never sent. Then its line fails with -EPROTO, and the other lines go on.
+ * A peer that does not keep to this leaves a record or word wrong for @patience_ns, or gives
+ * credits for messages that were never sent. Then its line fails with -EPROTO, and the other lines
+ * go on.
  *
- * Threads:  an inbox and all of its lines belong to one thread, which is the poster of their QPs.
+ * Threads: an inbox and all of its lines belong to one thread, which is the poster of their QPs.
  *           Nothing else is posted to those; receives, and other requests of the peer, are free.
- * Room:     the application polls the CQ of the QPs, as ever: this makes room in send queues, and tells of
- *           a connection that broke. The channel's own requests are not signaled, and fail with the
- *           line's address as id.
+ * Room: the application polls the CQ of the QPs, as ever: this makes room in send queues, and tells
+ *           of a connection that broke. The channel's own requests are not signaled, and fail with
+ *           the line's address as id.
  *
  * Rules of parameters and results are those of bsn.h. Both paths have it.
  */
@@ -57,8 +58,8 @@ struct bsn_msg_line;
  * @pd: that of the QPs; NULL: the device's default
  * @senders: lines that there may be; 0: 1
  * @depth: messages that may be unread; 4 to 65536, a power of two; 0: 64
- * @bytes: for messages longer than BSN_MSG_SHORT, the longest of which is a quarter of it; a power of
- *	two up to 2^31; 0: there are no longer ones
+ * @bytes: for messages longer than BSN_MSG_SHORT, the longest of which is a quarter of it; a power
+ *	of two up to 2^31; 0: there are no longer ones
  * @patience_ns: how long a record may stay wrong before it is an error; 0: a second
  */
 struct bsn_msg_inbox_attr {
@@ -75,18 +76,19 @@ BSN_API int bsn_msg_inbox_destroy(struct bsn_msg_inbox *inbox);
 
 /**
  * bsn_msg_line_create - a ring for one peer
- * @qp: RC, of bsn_qp_create(), in the inbox's protection domain, with max_inline of BSN_MSG_RECORD; connected
- *	before the first message is sent
+ * @qp: RC, of bsn_qp_create(), in the inbox's protection domain, with max_inline of BSN_MSG_RECORD;
+ *	connected before the first message is sent
  * @user: comes with each message
  *
- * Return: -ENOSPC the inbox has as many lines as it was made for; -EOPNOTSUPP not RC, or attached; -EINVAL another
- * domain, or too little inline.
+ * Return: -ENOSPC the inbox has as many lines as it was made for; -EOPNOTSUPP not RC, or attached;
+ * -EINVAL another domain, or too little inline.
  */
 BSN_API int bsn_msg_line_create(struct bsn_msg_inbox *inbox, struct bsn_qp *qp, void *user,
 				struct bsn_msg_line **line);
 
 /**
- * bsn_msg_line_destroy - the peer must not send any more: bsn_qp_fail() its QP before, where it might
+ * bsn_msg_line_destroy - the peer must not send any more: bsn_qp_fail() its QP before, where it
+ * might
  *
  * The QP may be destroyed then.
  */
@@ -102,20 +104,22 @@ BSN_API int bsn_msg_line_address(const struct bsn_msg_line *line, struct bsn_msg
  * bsn_msg_line_connect - the line sends to the peer's ring
  * @peer: bsn_msg_line_address() of the peer's line
  *
- * Return: -EPROTO no such address, or of a host of another byte order; -EISCONN it is connected already.
+ * Return: -EPROTO no such address, or of a host of another byte order; -EISCONN it is connected
+ * already.
  */
 BSN_API int bsn_msg_line_connect(struct bsn_msg_line *line, const struct bsn_msg_address *peer);
 
 /**
  * bsn_msg_send - a message, whose bytes are copied now
- * @length: up to the QP's max_inline, and no more than a quarter of the peer's @bytes; up to BSN_MSG_SHORT always
+ * @length: up to the QP's max_inline, and no more than a quarter of the peer's @bytes; up to
+ *	BSN_MSG_SHORT always
  * @flags: BSN_F_RING; or 0: a later message with it, or bsn_msg_ring(), publishes this one
  *
- * Order:   the peer gets the messages of a line in the order in which they were sent
+ * Order: the peer gets the messages of a line in the order in which they were sent
  * Context: the inbox's thread; no allocation, no lock, no system call
- * Return:  0; -EAGAIN the peer has not read enough, or the send queue is full: poll both; -EMSGSIZE too long;
- * -ENOTCONN; -EINVAL unknown flags; -EPROTO the peer's credits are wrong, and the line has failed. Unless 0,
- * nothing was sent.
+ * Return: 0; -EAGAIN the peer has not read enough, or the send queue is full: poll both; -EMSGSIZE
+ * too long; -ENOTCONN; -EINVAL unknown flags; -EPROTO the peer's credits are wrong, and the line
+ * has failed. Unless 0, nothing was sent.
  */
 BSN_API int bsn_msg_send(struct bsn_msg_line *line, const void *data, uint32_t length, unsigned flags);
 
@@ -131,7 +135,10 @@ BSN_API int bsn_msg_send_from(struct bsn_msg_line *line, const struct bsn_sge *l
 /** bsn_msg_ring - publishes what was sent without BSN_F_RING */
 BSN_API int bsn_msg_ring(struct bsn_msg_line *line);
 
-/** struct bsn_msg - a message; @data is in the inbox, on a boundary of 8 bytes, until the next bsn_msg_poll() */
+/**
+ * struct bsn_msg - a message; @data is in the inbox, on a boundary of 8 bytes, until the next
+ * bsn_msg_poll()
+ */
 struct bsn_msg {
 	const void *data;
 	uint32_t length;
@@ -142,10 +149,11 @@ struct bsn_msg {
 /**
  * bsn_msg_poll - the next message of any line; each line in turn
  *
- * Frees the message that the last call gave. The sender gets its credits a quarter of a ring at a time.
+ * Frees the message that the last call gave. The sender gets its credits a quarter of a ring at a
+ * time.
  * Context: as bsn_msg_send().
- * Return: 1; 0 there is none; -EPROTO a line has failed: @msg->line and @msg->user say which. Each line
- * says so once, and is then left out.
+ * Return: 1; 0 there is none; -EPROTO a line has failed: @msg->line and @msg->user say which. Each
+ * line says so once, and is then left out.
  */
 BSN_API int bsn_msg_poll(struct bsn_msg_inbox *inbox, struct bsn_msg *msg);
 

@@ -2,13 +2,13 @@
 /*
  * A part of bsn.h, which programs include.
  *
- * Posting and polling. Inline code knows the usual shapes to one peer (bsn_post_block.h); all else, as
- * requests to one of many peers, is one call. The same functions are linkable symbols of the library
- * (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.
+ * Posting and polling. Inline code knows the usual shapes to one peer (bsn_post_block.h); all else,
+ * as requests to one of many peers, is one call. The same functions are linkable symbols of the
+ * library (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.
  *
- * To post to NULL is -EINVAL where the symbols are called, where the compiler sees that it is NULL, and in
- * what is compiled with BSN_CHECK_NULL, where each request costs two instructions more; else it is
- * undefined.
+ * To post to NULL is -EINVAL where the symbols are called, where the compiler sees that it is NULL,
+ * and in what is compiled with BSN_CHECK_NULL, where each request costs two instructions more; else
+ * it is undefined.
  *
  * Common to all posts:
  *
@@ -132,22 +132,25 @@ BSN_BODY(bsn_post_body(ep, p, id, flags))
 BSN_POST_API int bsn_recv(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
 BSN_BODY(bsn_rq_append(rq, sge, 1, id))
 
-/** bsn_recv_sgl - bsn_recv() of @count pieces of memory; 0 is a receive for messages without data */
+/**
+ * bsn_recv_sgl - bsn_recv() of @count pieces of memory; 0 is a receive for messages without data
+ */
 BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 BSN_BODY(bsn_rq_append(rq, sge, count, id))
 
 /**
  * bsn_poll - reaps up to @n completions
  *
- * It also drives the pools of DC initiators that complete here (bsn_dc.h): BSN_DC_READY is a peer's turn.
- * Gives fewer than @n where no more came. Also where more than 64 are asked for, and as many as can
- * stay in the ring until the next poll were given: so poll until 0 is returned. A request that failed
- * is a completion with a status, not an error. What was reaped by the previous call (pointers into CQEs
- * included) may be overwritten from this one on.
+ * It also drives the pools of DC initiators that complete here (bsn_dc.h): BSN_DC_READY is a peer's
+ * turn. Gives fewer than @n where no more came. Also where more than 64 are asked for, and as many
+ * as can stay in the ring until the next poll were given: so poll until 0 is returned. A request
+ * that failed is a completion with a status, not an error. What was reaped by the previous call
+ * (pointers into CQEs included) may be overwritten from this one on.
  *
  * Order: O4, O5, O6.
- * Context: the CQ's thread; no allocation, and no system call but where a pool on plain verbs connects a
- * peer; a lock only where the CQ, or the SRQ of a receive that may meet page faults, is shared.
+ * Context: the CQ's thread; no allocation, and no system call but where a pool on plain verbs
+ * connects a peer; a lock only where the CQ, or the SRQ of a receive that may meet page faults, is
+ * shared.
  * Return: how many, 0 if there are none; only when there are none: -EIO the device is gone,
  * -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a compressed one of an
  * attached CQ).
@@ -158,9 +161,10 @@ BSN_BODY(bsn_cq_poll(cq, c, n))
 /**
  * struct bsn_wait_attr - how bsn_wait() waits
  * @timeout_ns: in all; 0: for ever
- * @busy_ns: awake before it sleeps; 0: 20,000. The CPU rests until the next CQE's line is written, by
- *	UMWAIT, MONITORX or WFE where it has one of them
- * @solicited_only: asleep, only a solicited or failed completion wakes; those before it are given with it
+ * @busy_ns: awake before it sleeps; 0: 20,000. The CPU rests until the next CQE's line is written,
+ *	by UMWAIT, MONITORX or WFE where it has one of them
+ * @solicited_only: asleep, only a solicited or failed completion wakes; those before it are given
+ *	with it
  * @never_sleeps: stays awake, and so needs no channel
  * @ends_at_event: asleep, an asynchronous event of the device ends the wait, too
  */
@@ -176,19 +180,20 @@ struct bsn_wait_attr {
  * bsn_wait - bsn_poll() that waits until there is a completion: awake for a while, then asleep
  * @attr: how; NULL: 20 us awake, then asleep for as long as it takes
  *
- * No completion is missed, however it races with the wait. To sleep, bsn_wait() takes the events of the
- * CQ's channel: so that channel is this CQ's alone, and nobody else calls bsn_channel_get(). Several
- * threads may wait on a CQ that is shared (is_shared).
+ * No completion is missed, however it races with the wait. To sleep, bsn_wait() takes the events of
+ * the CQ's channel: so that channel is this CQ's alone, and nobody else calls bsn_channel_get().
+ * Several threads may wait on a CQ that is shared (is_shared).
  *
  * The death of a CQ or device ends the wait once its event was taken: by bsn_device_get_event() in
  * another thread, or in this one after -ECANCELED (@ends_at_event).
  *
  * Order: O4, O5; O8 before it sleeps.
- * Context: the CQ's thread; no allocation; system calls only to sleep, and a file of its own with the first.
- * Return: as bsn_poll(), and 0 once @timeout_ns are over; -EINTR a signal's handler ran while it slept;
- * -ECANCELED an event waits. Refused, where a poll found nothing: -EINVAL a CQ without a channel, or
- * no place for completions; -EBUSY the channel has several CQs; -EOPNOTSUPP an attached CQ, whose channel
- * is the application's.
+ * Context: the CQ's thread; no allocation; system calls only to sleep, and a file of its own with
+ * the first.
+ * Return: as bsn_poll(), and 0 once @timeout_ns are over; -EINTR a signal's handler ran while it
+ * slept; -ECANCELED an event waits. Refused, where a poll found nothing: -EINVAL a CQ without a
+ * channel, or no place for completions; -EBUSY the channel has several CQs; -EOPNOTSUPP an attached
+ * CQ, whose channel is the application's.
  */
 BSN_API int bsn_wait(struct bsn_cq *cq, struct bsn_completion *c, int n,
 		     const struct bsn_wait_attr *attr);

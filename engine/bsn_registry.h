@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queues of a process, for a reader of its memory: a debugger, wqe-dump, a reader of a core file. A
- * reader calls nothing and writes nothing; a program that uses Bunsen needs none of this.
+ * The queues of a process, for a reader of its memory: a debugger, wqe-dump, a reader of a core
+ * file. A reader calls nothing and writes nothing; a program that uses Bunsen needs none of this.
  *
  * The registry is found from outside, in a stripped or static program too, by an ELF note of the
- * name "Bunsen" in the image that holds the library: the note is loaded with the image's first pages,
- * and its eight bytes are the distance from themselves to the struct bsn_registry.
+ * name "Bunsen" in the image that holds the library: the note is loaded with the image's first
+ * pages, and its eight bytes are the distance from themselves to the struct bsn_registry.
  *
- * A reader reads @generation before and after, and begins anew if it was odd or has changed. That does
- * not cover the counters of a queue, which change while it is used; struct bsn_registry_queue says what
- * follows from them.
+ * A reader reads @generation before and after, and begins anew if it was odd or has changed. That
+ * does not cover the counters of a queue, which change while it is used; struct bsn_registry_queue
+ * says what follows from them.
  *
  * A child of fork() lists nothing, since the queues stay its parent's.
  *
@@ -50,19 +50,16 @@ enum bsn_registry_kind {
  * @stride_bytes: of a slot
  * @srqn: of a RECV without a ring: the number of the SRQ that the QP receives from; 0: not known
  * @used: of a SHARED_RECV: how many slots are in use at all, the first ones of the ring
- * @producer: address, maybe an odd one, of a 16-bit counter: SEND, RECV - the slot that is posted to next; SHARED_RECV -
- *	the posts so far; free-running. CQ: 0
- * @consumer: what is known to be done, by kind:
- *	SEND - address of 16 bits: where the last WQE that is done begins
- *	RECV - address of a 32-bit counter: the slot that completes next
- *	SHARED_RECV - address of 16 bits: the slot that is posted to next. It is the first of the free
- *	ones; each names the one after it in its link, and the last one BSN_REGISTRY_NO_SLOT
- *	COMPLETION - address of 64 bits: the address of the CQE proper that is polled next
- * @start: where the slots begin that must not be overwritten, by kind:
- *	SEND - address of a 16-bit counter: a WQE begins there, and the poster keeps off it and all
- *	that follow up to @producer
- *	COMPLETION - address of 8 bits: the owner bit of a CQE that is there
- *	RECV, SHARED_RECV - 0
+ * @producer: address, maybe an odd one, of a 16-bit counter: SEND, RECV - the slot that is posted
+ *	to next; SHARED_RECV - the posts so far; free-running. CQ: 0
+ * @consumer: what is known to be done, by kind: SEND - address of 16 bits: where the last WQE that
+ *	is done begins RECV - address of a 32-bit counter: the slot that completes next SHARED_RECV
+ *	- address of 16 bits: the slot that is posted to next. It is the first of the free ones;
+ *	each names the one after it in its link, and the last one BSN_REGISTRY_NO_SLOT COMPLETION -
+ *	address of 64 bits: the address of the CQE proper that is polled next
+ * @start: where the slots begin that must not be overwritten, by kind: SEND - address of a 16-bit
+ *	counter: a WQE begins there, and the poster keeps off it and all that follow up to @producer
+ *	COMPLETION - address of 8 bits: the owner bit of a CQE that is there RECV, SHARED_RECV - 0
  * @lap: SEND: address of a 32-bit counter, which was the producer's value less than 2^16 slots ago:
  *	it and @producer give the 32-bit producer. Else 0
  * @first_error: SEND: address of the struct bsn_completion of the QP's first failure, all zero

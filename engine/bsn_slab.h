@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Slabs: registered buffers of one size, given and taken in O(1). The rules of bsn.h hold here, too.
+ * Slabs: registered buffers of one size, given and taken in O(1). The rules of bsn.h hold here,
+ * too.
  *
- * Each thread takes buffers through a view of its own, which keeps some of them, and goes to the store that all
- * views share for a batch at a time. A slab that one thread owns has no lock at all.
+ * Each thread takes buffers through a view of its own, which keeps some of them, and goes to the
+ * store that all views share for a batch at a time. A slab that one thread owns has no lock at all.
  */
 #ifndef BSN_SLAB_H
 #define BSN_SLAB_H
@@ -13,7 +14,8 @@
 BSN_HEADER_BEGIN
 
 /**
- * struct bsn_slab_store - what holds the buffers that no view keeps; an application may bring its own
+ * struct bsn_slab_store - what holds the buffers that no view keeps; an application may bring its
+ * own
  * @make: an empty store for @count buffers; or a negative errno
  * @take: all @n of them, or none: false. Any thread.
  * @give: never more than were made. Any thread.
@@ -31,7 +33,8 @@ struct bsn_slab_store {
  * struct bsn_slab_attr
  * @size_bytes: of each buffer; rounded up to whole cache lines of 64 bytes
  * @count: buffers
- * @memory: how they are registered, and, by its @mem, where they come from; NULL: as of bsn_buf_alloc()
+ * @memory: how they are registered, and, by its @mem, where they come from; NULL: as of
+ *	bsn_buf_alloc()
  * @store: NULL: buffers on a stack, under a lock unless @has_one_owner
  * @has_one_owner: one thread has all views; not with a @store, which knows by itself
  */
@@ -79,8 +82,8 @@ BSN_API void bsn_slab_spill(struct bsn_slab_view *view);
  *
  * Its bytes are what its last user left. The buffer that was given back last comes first.
  *
- * Context: the view's thread; no allocation, no system call; a lock once in BSN_SLAB_KEEPS / 2 at the most, and none
- * where the slab has one owner.
+ * Context: the view's thread; no allocation, no system call; a lock once in BSN_SLAB_KEEPS / 2 at
+ * the most, and none where the slab has one owner.
  */
 static inline void *bsn_slab_get(struct bsn_slab_view *view)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC, extended reliable connection: one connection to a host, where each process has receives of its
- * own. Each request names the shared receive queue (SRQ) that it is for.
+ * XRC, extended reliable connection: one connection to a host, where each process has receives of
+ * its own. Each request names the shared receive queue (SRQ) that it is for.
  *
- * The receivers share a domain, which is a file; each has an SRQ in it, and a CQ for that. One of them
- * has the target of a connection:
+ * The receivers share a domain, which is a file; each has an SRQ in it, and a CQ for that. One of
+ * them has the target of a connection:
  *
  *	bsn_xrcd_open(device, fd, &xrcd);                                   the same file
  *	bsn_srq_create(device, &(struct bsn_srq_attr){ .xrcd = xrcd, .cq = cq }, &srq);
@@ -22,13 +22,13 @@
  *	bsn_xrc_ep_create(qp, number, user, &ep);
  *	bsn_send(ep, &local, id, BSN_F_SIGNALED | BSN_F_RING);
  *
- * The protection domain of the SRQ is the request's, of RDMA and atomics, too: a key of the process that
- * has the SRQ (IBTA annex A14). Requests of one initiator are executed in order, whichever SRQ they are for.
- * Where one fails, the initiator is in error, and so is the target that refused it: bsn_qp_reset() the
- * one, destroy the other and make it anew.
+ * The protection domain of the SRQ is the request's, of RDMA and atomics, too: a key of the process
+ * that has the SRQ (IBTA annex A14). Requests of one initiator are executed in order, whichever SRQ
+ * they are for. Where one fails, the initiator is in error, and so is the target that refused it:
+ * bsn_qp_reset() the one, destroy the other and make it anew.
  *
- * Rules of parameters, results and threads are those of bsn.h. bsn_device_info() has the feature "xrc",
- * and says why a device has none. Both paths have it.
+ * Rules of parameters, results and threads are those of bsn.h. bsn_device_info() has the feature
+ * "xrc", and says why a device has none. Both paths have it.
  */
 #ifndef BSN_XRC_H
 #define BSN_XRC_H
@@ -42,8 +42,8 @@ struct bsn_xrcd;
 
 /**
  * bsn_xrcd_open - the domain of a file
- * @fd: any file that is open; its inode is the domain, and every process that opens that shares it. The
- *	descriptor is not kept. -1: a domain of this process alone
+ * @fd: any file that is open; its inode is the domain, and every process that opens that shares it.
+ *	The descriptor is not kept. -1: a domain of this process alone
  *
  * The last of its processes ends it.
  * Return: 0; -EOPNOTSUPP the device has no XRC; -EBADF no open file.
@@ -53,9 +53,11 @@ BSN_API int bsn_xrcd_open(struct bsn_device *device, int fd, struct bsn_xrcd **x
 /** bsn_xrcd_close - Return: -EBUSY an SRQ or target of this process is in it */
 BSN_API int bsn_xrcd_close(struct bsn_xrcd *xrcd);
 
-/* -- targets ------------------------------------------------------------------------------------ */
+/* -- targets ----------------------------------------------------------------------------------- */
 
-/** struct bsn_xrc_target - the receiver's end of a connection; it posts nothing, and has no queue */
+/**
+ * struct bsn_xrc_target - the receiver's end of a connection; it posts nothing, and has no queue
+ */
 struct bsn_xrc_target;
 
 /** bsn_xrc_target_create - a target that is not connected yet */
@@ -79,7 +81,7 @@ BSN_API int bsn_xrc_target_connect(struct bsn_xrc_target *target, const struct b
 /** bsn_xrc_target_number - the QPN, which is bsn_completion.qpn of messages that come through it */
 BSN_API uint32_t bsn_xrc_target_number(const struct bsn_xrc_target *target);
 
-/* -- endpoints ---------------------------------------------------------------------------------- */
+/* -- endpoints --------------------------------------------------------------------------------- */
 
 /**
  * bsn_xrc_ep_create - an endpoint of an initiator: an SRQ of the target's domain

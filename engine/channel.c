@@ -104,16 +104,20 @@ int bsn_cq_moderate(struct bsn_cq *hot, uint32_t count, uint32_t period_us)
 	if (!hot)
 		return fail(EINVAL, "no CQ");
 	if (count > UINT16_MAX || period_us > UINT16_MAX)
-		return fail(EINVAL, "an event for %u completions or after %u us: both are 16 bits", count,
-			    period_us);
+		return fail(EINVAL, "an event for %u completions or after %u us: both are 16 bits",
+			    count, period_us);
 	if (count > 1 && !period_us)
-		return fail(EINVAL, "without a period, fewer than %u completions would never "
-				    "raise an event", count);
+		return fail(EINVAL,
+			    "without a period, fewer than %u completions would never "
+			    "raise an event",
+			    count);
 	err = provider_error_of_int(ibv_modify_cq(cq_of(hot)->verbs, &attr));
 	if (err == -ENOSYS || err == -EOPNOTSUPP)
-		return fail(EOPNOTSUPP, "%s does not moderate events", cq_of(hot)->device->info.name);
+		return fail(EOPNOTSUPP, "%s does not moderate events",
+			    cq_of(hot)->device->info.name);
 	return err ? fail(-err, "an event for %u completions or after %u us: %s", count, period_us,
-			  strerror(-err)) : 0;
+			  strerror(-err))
+		   : 0;
 }
 
 int bsn_cq_request(struct bsn_cq *hot, bool solicited_only)

@@ -6,10 +6,10 @@
 
 #include <sys/random.h>
 
-#define DEFAULT_TIMEOUT	      14 /* 4.096 us << 14: 67 ms */
-#define DEFAULT_RETRIES	      7
-#define DEFAULT_QKEY	      0x11111111u
-#define MAX_RD_ATOMIC	      16 /* of what the device can, by default */
+#define DEFAULT_TIMEOUT 14 /* 4.096 us << 14: 67 ms */
+#define DEFAULT_RETRIES 7
+#define DEFAULT_QKEY    0x11111111u
+#define MAX_RD_ATOMIC   16 /* of what the device can, by default */
 
 int choose_mtu(const struct bsn_device *device, const struct wire_address *peer, uint32_t wanted,
 	       enum ibv_mtu *mtu)
@@ -34,7 +34,8 @@ uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
 /* A DCI receives nothing; it only needs the size of its packets. */
 static int dci_to_rtr(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 {
-	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR, .path_mtu = qp->device->port.active_mtu };
+	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR,
+				     .path_mtu = qp->device->port.active_mtu };
 	const int err = attr->mtu ? mtu_of(attr->mtu, &verbs.path_mtu) : 0;
 
 	return err ? err : qp_modify(qp, &verbs, IBV_QP_PATH_MTU, "RTR");
@@ -79,8 +80,7 @@ static int to_rts(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 		verbs.timeout = or_default(attr->timeout, DEFAULT_TIMEOUT);
 		verbs.retry_cnt = or_default(attr->retry_count, DEFAULT_RETRIES);
 		verbs.rnr_retry = or_default(attr->rnr_retry, DEFAULT_RETRIES);
-		verbs.max_rd_atomic = rd_atomic(attr->max_rd_atomic,
-						qp->device->info.max_rd_atomic,
+		verbs.max_rd_atomic = rd_atomic(attr->max_rd_atomic, qp->device->info.max_rd_atomic,
 						qp->peer_rd_atomic);
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
@@ -89,8 +89,8 @@ static int to_rts(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 }
 
 /*
- * A port without a link, or without a subnet manager, reaches no other port, and the first sign of that
- * would be a failed request. Queues of one port need neither.
+ * A port without a link, or without a subnet manager, reaches no other port, and the first sign of
+ * that would be a failed request. Queues of one port need neither.
  */
 int check_port(const struct bsn_device *device, const struct wire_address *peer)
 {

@@ -22,7 +22,8 @@ static int create_verbs(struct cq_object *cq, const struct bsn_cq_attr *attr)
 	const int err = cq->path->cq_create(cq, attr);
 
 	if (err == -EOPNOTSUPP && attr->timestamps)
-		return fail(EOPNOTSUPP, "%s does not stamp completions: create the CQ without timestamps",
+		return fail(EOPNOTSUPP,
+			    "%s does not stamp completions: create the CQ without timestamps",
 			    cq->device->info.name);
 	if (err)
 		return fail(-err, "cannot create a CQ of %u entries: %s%s", cq->entries,
@@ -63,9 +64,11 @@ static int check_sessions(const struct bsn_device *device, const struct bsn_cq_a
 					"ibv_poll_cq() cannot read them");
 	provider_query_cqes(device->context, &caps);
 	if (attr->compression && !(caps.formats >> (attr->compression - 1) & 1))
-		return fail(EOPNOTSUPP, "%s does not compress CQEs by this format", device->info.name);
+		return fail(EOPNOTSUPP, "%s does not compress CQEs by this format",
+			    device->info.name);
 	if (attr->compression && is_128 && !caps.compresses_128)
-		return fail(EOPNOTSUPP, "%s does not compress CQEs of 128 bytes", device->info.name);
+		return fail(EOPNOTSUPP, "%s does not compress CQEs of 128 bytes",
+			    device->info.name);
 	if (attr->is_padded && !caps.pads_128)
 		return fail(EOPNOTSUPP, "%s does not pad CQEs", device->info.name);
 	return 0;
@@ -76,18 +79,22 @@ static int check_timestamps(const struct bsn_device *device, const struct bsn_cq
 	if ((unsigned)attr->timestamps > BSN_TIMESTAMPS_REAL_TIME)
 		return fail(EINVAL, "%d is no enum bsn_timestamps", (int)attr->timestamps);
 	if (attr->timestamps == BSN_TIMESTAMPS_NS && !provider_has_clock_info(device->context))
-		return fail(EOPNOTSUPP, "the kernel does not tell how ticks of %s become "
-					"nanoseconds: ask for BSN_TIMESTAMPS_RAW", device->info.name);
-	if (attr->timestamps == BSN_TIMESTAMPS_REAL_TIME && !provider_has_real_time(device->context))
-		return fail(EOPNOTSUPP, "%s has no real-time clock, or it is not turned on "
-					"(mlxconfig REAL_TIME_CLOCK_ENABLE): ask for BSN_TIMESTAMPS_NS",
+		return fail(EOPNOTSUPP,
+			    "the kernel does not tell how ticks of %s become "
+			    "nanoseconds: ask for BSN_TIMESTAMPS_RAW",
+			    device->info.name);
+	if (attr->timestamps == BSN_TIMESTAMPS_REAL_TIME &&
+	    !provider_has_real_time(device->context))
+		return fail(EOPNOTSUPP,
+			    "%s has no real-time clock, or it is not turned on "
+			    "(mlxconfig REAL_TIME_CLOCK_ENABLE): ask for BSN_TIMESTAMPS_NS",
 			    device->info.name);
 	return 0;
 }
 
 /*
- * It is harmless only if entries are never overrun, and the direct path counts that; a provider stores
- * its record at each poll all the same.
+ * It is harmless only if entries are never overrun, and the direct path counts that; a provider
+ * stores its record at each poll all the same.
  */
 static int check_overrun(const struct bsn_device *device, const struct bsn_cq_attr *attr)
 {
@@ -225,13 +232,15 @@ static int check_resize(const struct cq_object *cq, uint32_t entries)
 					"resize it");
 	if (!cq->path->cq_resize)
 		/* It copies from an index of its own, and reports success. */
-		return fail(EOPNOTSUPP, "libmlx5 would lose completions of a CQ that Bunsen polls: create "
-					"another one for new QPs");
+		return fail(EOPNOTSUPP,
+			    "libmlx5 would lose completions of a CQ that Bunsen polls: create "
+			    "another one for new QPs");
 	if (!entries || entries > cq->device->info.max_cqe)
-		return fail(EINVAL, "%u CQ entries, the device takes 1 to %u", entries, cq->device->info.max_cqe);
+		return fail(EINVAL, "%u CQ entries, the device takes 1 to %u", entries,
+			    cq->device->info.max_cqe);
 	if (entries < cq->charged)
-		return fail(ENOSPC, "%u CQ entries, and its queues may need %u: destroy some first", entries,
-			    cq->charged);
+		return fail(ENOSPC, "%u CQ entries, and its queues may need %u: destroy some first",
+			    entries, cq->charged);
 	return 0;
 }
 
@@ -245,8 +254,8 @@ static int resize(struct cq_object *cq, uint32_t entries)
 	if (err == -ENOSYS || err == -EOPNOTSUPP)
 		return fail(EOPNOTSUPP, "%s does not resize CQs", cq->device->info.name);
 	if (err)
-		return fail(-err, "cannot resize the CQ to %u entries: %s%s", entries, strerror(-err),
-			    memlock_hint(-err));
+		return fail(-err, "cannot resize the CQ to %u entries: %s%s", entries,
+			    strerror(-err), memlock_hint(-err));
 	cq->entries = entries;
 	cq->spare = (uint32_t)cq->verbs->cqe + 1 - entries;
 	return 0;
@@ -272,7 +281,7 @@ void *bsn_cq_user(const struct bsn_cq *cq)
 	return cq ? ((const struct cq_object *)cq)->user : NULL;
 }
 
-/* -- what queues take of a CQ -------------------------------------------------------------------- */
+/* -- what queues take of a CQ ------------------------------------------------------------------ */
 
 int cq_is_clean(const struct cq_object *cq, uint32_t entries)
 {
@@ -280,23 +289,27 @@ int cq_is_clean(const struct cq_object *cq, uint32_t entries)
 
 	if (!stale || cq->charged + entries + stale <= cq->entries)
 		return 0;
-	return fail(EBUSY, "%u completions of queues that are gone are still in the CQ, which ignores overruns: "
-			   "poll it empty", stale);
+	return fail(EBUSY,
+		    "%u completions of queues that are gone are still in the CQ, which ignores "
+		    "overruns: "
+		    "poll it empty",
+		    stale);
 }
 
 int cq_has_room(const struct cq_object *cq, uint32_t entries)
 {
 	if (cq->charged + entries <= cq->entries)
 		return cq_is_clean(cq, entries);
-	return fail(ENOSPC,
-		    "the CQ has %u entries, %u are taken, and %u more may be needed: create it with "
-		    "%u",
-		    cq->entries, cq->charged, entries, cq->charged + entries);
+	return fail(
+		ENOSPC,
+		"the CQ has %u entries, %u are taken, and %u more may be needed: create it with "
+		"%u",
+		cq->entries, cq->charged, entries, cq->charged + entries);
 }
 
 /*
- * Of a CQ that the application made: all of its QPs are ours, so entries that they were not charged for
- * are spare. Their number only falls, since CQEs of QPs that are gone may still be there.
+ * Of a CQ that the application made: all of its QPs are ours, so entries that they were not charged
+ * for are spare. Their number only falls, since CQEs of QPs that are gone may still be there.
  */
 static void count_spare(struct cq_object *cq)
 {

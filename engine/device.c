@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* -- which path --------------------------------------------------------------------------------- */
+/* -- which path -------------------------------------------------------------------------------- */
 
 static int wanted_path(const struct bsn_device_attr *attr, enum bsn_path *path)
 {
@@ -41,9 +41,9 @@ static int resolve_path(struct bsn_device *device, bool is_mlx5)
 	device->path = is_mlx5 && path != BSN_PATH_VERBS ? &direct_path : &verbs_path;
 	device->info.path = device->path->path;
 	snprintf(device->path_why, sizeof(device->path_why), "%s",
-		 !is_mlx5              ? "plain verbs, since libmlx5 does not drive this device" :
-		 path == BSN_PATH_VERBS ? "plain verbs, as asked for" :
-					  "direct, since libmlx5 drives this device");
+		 !is_mlx5                 ? "plain verbs, since libmlx5 does not drive this device"
+		 : path == BSN_PATH_VERBS ? "plain verbs, as asked for"
+					  : "direct, since libmlx5 drives this device");
 	device->info.path_why = device->path_why;
 	device->no_direct = device->path == &direct_path ? NULL : device->path_why;
 	device->no_blueflame = provider_no_blueflame();
@@ -61,8 +61,10 @@ static int wanted_store(struct bsn_device *device)
 			if (!strcmp(env, bsn_store_name(store)))
 				break;
 		if (store == BSN_STORE_COUNT)
-			return fail(EINVAL, "BSN_STORE=%s: use auto, 8x8, 4x16, avx512, movdir64b, "
-					    "st64b or doorbell", env);
+			return fail(EINVAL,
+				    "BSN_STORE=%s: use auto, 8x8, 4x16, avx512, movdir64b, "
+				    "st64b or doorbell",
+				    env);
 	}
 	if ((unsigned)store >= BSN_STORE_COUNT)
 		return fail(EINVAL, "no such store: %d", (int)store);
@@ -82,7 +84,7 @@ int destroyed(struct bsn_device *device, int result)
 	return atomic_load(&device->is_gone) ? 0 : err;
 }
 
-/* -- opening ------------------------------------------------------------------------------------ */
+/* -- opening ----------------------------------------------------------------------------------- */
 
 static struct ibv_device *pick(struct ibv_device **list, const char *name)
 {
@@ -129,8 +131,8 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 	if (!found) {
 		if (list)
 			ibv_free_device_list(list);
-		return name ? fail(ENODEV, "no RDMA device %s: see ibv_devices", name) :
-			      fail(ENODEV, "no RDMA device: load the driver, or run under softcx");
+		return name ? fail(ENODEV, "no RDMA device %s: see ibv_devices", name)
+			    : fail(ENODEV, "no RDMA device: load the driver, or run under softcx");
 	}
 	*is_mlx5 = provider_is_mlx5(found);
 	err = provider_open(found, *is_mlx5, &device->context);
@@ -165,7 +167,8 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	device->default_pd.device = device;
 	device->default_pd.verbs = ibv_alloc_pd(device->context);
 	if (!device->default_pd.verbs)
-		return fail(errno ? errno : ENOMEM, "no protection domain on %s", device->info.name);
+		return fail(errno ? errno : ENOMEM, "no protection domain on %s",
+			    device->info.name);
 	list_regions(device);
 	list_dc(device);
 	pthread_mutex_init(&device->lock, NULL);
@@ -231,10 +234,15 @@ int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr 
 static int check_unused(const struct bsn_device *device)
 {
 	static const char *const names[DEVICE_USES] = {
-		[OF_LANES] = "lane(s)",    [OF_PDS] = "protection domain(s)",
-		[OF_MEMORY] = "memory region(s)", [OF_MKEY_POOLS] = "mkey pool(s)", [OF_CHANNELS] = "channel(s)",
-		[OF_CQS] = "CQ(s)",        [OF_SRQS] = "SRQ(s)",
-		[OF_QPS] = "QP(s)",	   [OF_DCTS] = "DCT(s)",
+		[OF_LANES] = "lane(s)",
+		[OF_PDS] = "protection domain(s)",
+		[OF_MEMORY] = "memory region(s)",
+		[OF_MKEY_POOLS] = "mkey pool(s)",
+		[OF_CHANNELS] = "channel(s)",
+		[OF_CQS] = "CQ(s)",
+		[OF_SRQS] = "SRQ(s)",
+		[OF_QPS] = "QP(s)",
+		[OF_DCTS] = "DCT(s)",
 		[OF_XRCDS] = "XRC domain(s)",
 	};
 	char list[160] = "";
@@ -257,9 +265,11 @@ static int read_clock(struct bsn_device *device, uint64_t *ticks)
 	const int err = provider_error_of_int(ibv_query_rt_values_ex(device->context, &values));
 
 	if (err == -ENOSYS || err == -EOPNOTSUPP || (!err && !values.comp_mask))
-		return fail(EOPNOTSUPP, "the clock of %s cannot be read: its driver shows none", device->info.name);
+		return fail(EOPNOTSUPP, "the clock of %s cannot be read: its driver shows none",
+			    device->info.name);
 	if (err)
-		return fail(-err, "cannot read the clock of %s: %s", device->info.name, strerror(-err));
+		return fail(-err, "cannot read the clock of %s: %s", device->info.name,
+			    strerror(-err));
 	*ticks = (uint64_t)values.raw_clock.tv_nsec; /* which libmlx5 puts there, as they are */
 	return 0;
 }
@@ -277,11 +287,14 @@ int bsn_device_clock(struct bsn_device *device, enum bsn_timestamps as, uint64_t
 	if (as != BSN_TIMESTAMPS_RAW && as != BSN_TIMESTAMPS_NS)
 		return fail(EINVAL, "BSN_TIMESTAMPS_RAW, or BSN_TIMESTAMPS_NS, not %d", (int)as);
 	if (as == BSN_TIMESTAMPS_NS && !provider_has_clock_info(device->context))
-		return fail(EOPNOTSUPP, "the kernel does not tell how ticks of %s become "
-					"nanoseconds: ask for BSN_TIMESTAMPS_RAW", device->info.name);
+		return fail(EOPNOTSUPP,
+			    "the kernel does not tell how ticks of %s become "
+			    "nanoseconds: ask for BSN_TIMESTAMPS_RAW",
+			    device->info.name);
 	err = read_clock(device, &ticks);
 	if (!err)
-		*now = as == BSN_TIMESTAMPS_RAW ? ticks : provider_ns_of_ticks(device->context, ticks);
+		*now = as == BSN_TIMESTAMPS_RAW ? ticks
+						: provider_ns_of_ticks(device->context, ticks);
 	return err;
 }
 

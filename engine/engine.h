@@ -69,14 +69,14 @@ struct bsn_cmd_out;
 int fail_command(int err, const struct bsn_cmd_out *answer, const char *what);
 
 /*
- * error.c: the environment (of BSN_CHECK, also libbunsen-checked) says 1, else @is_on stays as it is;
- * -EINVAL for what is neither 1 nor 0.
+ * error.c: the environment (of BSN_CHECK, also libbunsen-checked) says 1, else @is_on stays as it
+ * is; -EINVAL for what is neither 1 nor 0.
  */
 int switch_on(const char *variable, bool *is_on);
 
 /*
- * Adds to a text where @error is ENOMEM: the device locks the memory that it reaches, and locked memory
- * has a limit of its own. "" where there is no limit.
+ * Adds to a text where @error is ENOMEM: the device locks the memory that it reaches, and locked
+ * memory has a limit of its own. "" where there is no limit.
  */
 const char *memlock_hint(int error);
 
@@ -137,8 +137,8 @@ static inline bool has_atomics(const struct bsn_device *device)
 }
 
 /*
- * Whether a peer can have the right to atomics: devices where libmlx5 has none may still have masked
- * ones.
+ * Whether a peer can have the right to atomics: devices where libmlx5 has none may still have
+ * masked ones.
  */
 static inline bool grants_atomics(const struct bsn_device *device)
 {
@@ -149,8 +149,8 @@ static inline bool grants_atomics(const struct bsn_device *device)
 int mem_access_of(const struct bsn_device *device, int access);
 
 /*
- * mem/pool.c: before a queue is reset or destroyed: UMRs of it that are not known to be done never will
- * be.
+ * mem/pool.c: before a queue is reset or destroyed: UMRs of it that are not known to be done never
+ * will be.
  */
 void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq);
 
@@ -200,8 +200,10 @@ struct bsn_channel {
 
 /**
  * struct cq_guest - takes part in the polls of a CQ, as a DC pool does
- * @hear: @n completions came, if any. Takes out those that are not the program's. Return: how many are left
- * @add: up to @n completions of its own. @may_sleep: none came, so the program may sleep after this poll
+ * @hear: @n completions came, if any. Takes out those that are not the program's. Return: how many
+ *	are left
+ * @add: up to @n completions of its own. @may_sleep: none came, so the program may sleep after this
+ *	poll
  * @wants_polls: whether it takes part in the next one: else that goes straight to the ring
  */
 struct cq_guest {
@@ -348,7 +350,10 @@ struct dci_attr {
 	struct provider_streams streams;
 	const struct handshake_uar *uar;
 };
-/* In which the port counts what queues of verbs do, and which what commands make is to name; 0: none is known. */
+/*
+ * In which the port counts what queues of verbs do, and which what commands make is to name; 0:
+ * none is known.
+ */
 uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd);
 int qp_create_dci(struct bsn_device *device, const struct bsn_qp_attr *attr,
 		  const struct dci_attr *more, struct bsn_qp **out);
@@ -372,13 +377,16 @@ int qp_make_ready(struct bsn_qp *qp); /* of our own: receives may be posted, sen
 void choose_psn(struct bsn_qp *qp);
 
 /*
- * device.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone takes
- * its objects along, though libibverbs refuses to destroy them (EIO, and EBUSY for what they used;
- * RDMAV_ALLOW_DISASSOC_DESTROY): what it keeps of them goes with the process.
+ * device.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone
+ * takes its objects along, though libibverbs refuses to destroy them (EIO, and EBUSY for what they
+ * used; RDMAV_ALLOW_DISASSOC_DESTROY): what it keeps of them goes with the process.
  */
 int destroyed(struct bsn_device *device, int result);
 
-/* info.c: fills in the device's info, but for its path; and lists what it can do, once that is known. */
+/*
+ * info.c: fills in the device's info, but for its path; and lists what it can do, once that is
+ * known.
+ */
 int query_device(struct bsn_device *device);
 void list_features(struct bsn_device *device);
 void list_regions(struct bsn_device *device); /* has a default domain by then */
@@ -396,8 +404,9 @@ struct bsn_qp *listed_qp(struct bsn_device *device, const struct ibv_qp *verbs);
 struct srq_object *listed_srq(struct bsn_device *device, const struct ibv_srq *verbs);
 
 /*
- * registry.c: lists the queues of a device that asks for it. They are removed before their rings are
- * freed, so that no reader finds other memory in a ring's place. Unlisted queues are left alone.
+ * registry.c: lists the queues of a device that asks for it. They are removed before their rings
+ * are freed, so that no reader finds other memory in a ring's place. Unlisted queues are left
+ * alone.
  */
 int registry_open(struct bsn_device *device);
 void registry_add_qp(struct bsn_qp *qp);
@@ -408,9 +417,9 @@ void registry_add_cq(struct cq_object *cq);
 void registry_remove_cq(struct cq_object *cq);
 
 /*
- * checks.c: of a device opened with BSN_CHECK=1 or libbunsen-checked; of others, these do nothing. A queue
- * is added after path->qp_make() or srq_make(), and removed before …_free(). checks_polled() is told what a
- * poll found.
+ * checks.c: of a device opened with BSN_CHECK=1 or libbunsen-checked; of others, these do nothing.
+ * A queue is added after path->qp_make() or srq_make(), and removed before …_free().
+ * checks_polled() is told what a poll found.
  */
 int checks_open(struct bsn_device *device);
 int checks_add_qp(struct bsn_qp *qp);
@@ -421,7 +430,9 @@ void checks_hand_over(struct bsn_qp *qp);
 int checks_poller(struct cq_object *cq);
 void checks_polled(struct cq_object *cq, int got);
 
-/* channel.c: by the batch, since it takes a lock in libibverbs; the rest when the CQ is destroyed. */
+/*
+ * channel.c: by the batch, since it takes a lock in libibverbs; the rest when the CQ is destroyed.
+ */
 void acknowledge_events(struct cq_object *cq, uint32_t at_least);
 
 /* wait.c: wakes a thread that sleeps on the CQ; and ends all waiting for it. */
@@ -433,8 +444,8 @@ int cq_bring_lane(struct cq_object *cq);
 
 /*
  * pollers.c: a CQ with a lock or timestamps, or one that is checked, has a front before its polls:
- * cq_front() is called before path->cq_make(), cq_guard() after it. cq_lock() goes around all that a
- * poller does; it does nothing where one thread polls.
+ * cq_front() is called before path->cq_make(), cq_guard() after it. cq_lock() goes around all that
+ * a poller does; it does nothing where one thread polls.
  */
 int cq_front(struct cq_object *cq, bool is_shared);
 void cq_guard(struct cq_object *cq);
@@ -458,20 +469,23 @@ void cq_forget(struct cq_object *cq);
 void cq_forget_idle(struct bsn_device *device); /* as the device is closed */
 
 /*
- * cq.c: charges a CQ with what queues may need of it. -ENOSPC where so many more could overrun it; CQs
- * that an application sized are charged all the same.
+ * cq.c: charges a CQ with what queues may need of it. -ENOSPC where so many more could overrun it;
+ * CQs that an application sized are charged all the same.
  */
 int cq_has_room(const struct cq_object *cq, uint32_t entries);
 
-/* cq.c: a CQ that ignores overruns must not be overrun by completions of queues that are gone: -EBUSY. */
+/*
+ * cq.c: a CQ that ignores overruns must not be overrun by completions of queues that are gone:
+ * -EBUSY.
+ */
 int cq_is_clean(const struct cq_object *cq, uint32_t entries);
 void cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
 
 /*
- * lane.c: a queue that was created on @asked (NULL: an attached one, or one with a register of its own) and
- * got this register becomes a user of the lane that has it. lane_leave() undoes that. @is_shared: queues of
- * several threads may have got it.
+ * lane.c: a queue that was created on @asked (NULL: an attached one, or one with a register of its
+ * own) and got this register becomes a user of the lane that has it. lane_leave() undoes that.
+ * @is_shared: queues of several threads may have got it.
  */
 struct lane_register {
 	uint8_t *reg;
@@ -482,7 +496,10 @@ int lane_enter(struct bsn_device *device, struct lane_object *asked,
 	       const struct lane_register *got, struct lane_object **lane);
 void lane_leave(struct lane_object *lane);
 
-/* lane.c: makes the parent domain on which a QP is created to get the register of its lane, if that has one. */
+/*
+ * lane.c: makes the parent domain on which a QP is created to get the register of its lane, if that
+ * has one.
+ */
 int lane_make_domain(struct bsn_qp *qp);
 
 #endif

@@ -18,7 +18,7 @@ enum { TEXT_BYTES = 320 };
 
 static _Thread_local char text[TEXT_BYTES];
 
-/* -- BSN_LOG=1, BSN_CHECK=1 ------------------------------------------------------------------------ */
+/* -- BSN_LOG=1, BSN_CHECK=1 -------------------------------------------------------------------- */
 
 static bool has_checked; /* libbunsen-checked is among what the program was started with */
 
@@ -36,7 +36,9 @@ static void look_for_checked(void)
 	dl_iterate_phdr(note_checked, NULL);
 }
 
-/* "0": off. A program with libbunsen-checked is one with BSN_CHECK=1, unless that says otherwise. */
+/*
+ * "0": off. A program with libbunsen-checked is one with BSN_CHECK=1, unless that says otherwise.
+ */
 static const char *setting_of(const char *variable)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -131,7 +133,8 @@ int fail_command(int err, const struct bsn_cmd_out *answer, const char *what)
 
 	if (!said)
 		return fail(-err, "cannot %s: %s%s", what, strerror(-err), memlock_hint(-err));
-	return fail(-err, "cannot %s: the firmware says \"%s\", syndrome %#x", what, said, answer->syndrome);
+	return fail(-err, "cannot %s: the firmware says \"%s\", syndrome %#x", what, said,
+		    answer->syndrome);
 }
 
 const char *bsn_error_text(void)

@@ -81,8 +81,8 @@ static void spread(struct bsn_device *device, const struct bsn_event *event)
 }
 
 /*
- * Asks whether the file has an event, and does not make it non-blocking: an application's context has
- * files whose mode is the application's.
+ * Asks whether the file has an event, and does not make it non-blocking: an application's context
+ * has files whose mode is the application's.
  */
 static bool has_event(const struct bsn_device *device)
 {

@@ -36,8 +36,8 @@ static void choose_gid(struct bsn_device *device)
 		struct ibv_gid_entry entry;
 		if (ibv_query_gid_ex(device->context, device->info.port, (uint32_t)i, &entry, 0))
 			continue;
-		if (device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? rank_gid(&entry) <= best :
-									 best > 0)
+		if (device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? rank_gid(&entry) <= best
+								       : best > 0)
 			continue;
 		best = device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? rank_gid(&entry) : 1;
 		take_gid(device, &entry);
@@ -68,16 +68,16 @@ static int query_port(struct bsn_device *device)
 	const uint8_t last = wanted ? wanted : device->limits.phys_port_cnt;
 
 	for (uint8_t port = wanted ? wanted : 1; port <= last; port++) {
-		const int err = provider_error_of_int(
-			ibv_query_port(device->context, port, &device->port));
+		const int err =
+			provider_error_of_int(ibv_query_port(device->context, port, &device->port));
 		if (err)
 			return fail(-err, "%s has no port %u", device->info.name, port);
 		device->info.port = port;
 		if (device->port.state == IBV_PORT_ACTIVE)
 			break;
 	}
-	device->info.link_layer = device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" :
-										       "InfiniBand";
+	device->info.link_layer =
+		device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
 	device->info.port_state = ibv_port_state_str(device->port.state);
 	device->info.lid = device->port.lid;
 	device->info.active_mtu = 128u << device->port.active_mtu;
@@ -95,10 +95,11 @@ static const char *ask_firmware(struct bsn_device *device, const char *no_direct
 {
 	if (no_direct)
 		return no_direct;
-	return provider_query_caps(device->context, &device->caps) ?
-		       "DevX is not to be had: it takes the capability CAP_NET_RAW, and a driver that "
-		       "has it" :
-		       NULL;
+	return provider_query_caps(device->context, &device->caps)
+		       ? "DevX is not to be had: it takes the capability CAP_NET_RAW, and a driver "
+			 "that "
+			 "has it"
+		       : NULL;
 }
 
 static const char *why_not(const char *unknown, bool exists)
@@ -113,12 +114,13 @@ void list_features(struct bsn_device *device)
 
 	add_feature(device, "direct", no_direct);
 	add_feature(device, "blueflame",
-		    no_direct                                ? no_direct :
-		    device->info.store == BSN_STORE_DOORBELL ? "8-byte doorbells were asked for" :
-							       device->no_blueflame);
+		    no_direct                                  ? no_direct
+		    : device->info.store == BSN_STORE_DOORBELL ? "8-byte doorbells were asked for"
+							       : device->no_blueflame);
 	add_feature(device, "atomics", has_atomics(device) ? NULL : "the device has none");
 	add_feature(device, "srq", device->limits.max_srq ? NULL : "the device has none");
-	device->no_xrc = device->limits.device_cap_flags & IBV_DEVICE_XRC ? NULL : "the device has none";
+	device->no_xrc =
+		device->limits.device_cap_flags & IBV_DEVICE_XRC ? NULL : "the device has none";
 	add_feature(device, "xrc", device->no_xrc);
 	device->no_umr = why_not(unknown, device->caps.max_indirection);
 	add_feature(device, "mkeys", device->no_umr);
@@ -131,7 +133,7 @@ void list_features(struct bsn_device *device)
 	add_feature(device, "inline-receive", device->no_inline_recv);
 }
 
-/* -- regions ------------------------------------------------------------------------------------ */
+/* -- regions ----------------------------------------------------------------------------------- */
 
 static bool is_unknown(int error)
 {
@@ -217,9 +219,11 @@ static const char *why_no_udp_port(const struct bsn_device *device)
 		return device->no_dc;
 	if (device->port.link_layer != IBV_LINK_LAYER_ETHERNET)
 		return "the port is InfiniBand, which has no UDP";
-	if (ibv_query_gid_ex(device->context, device->info.port, device->info.gid_index, &entry, 0) ||
+	if (ibv_query_gid_ex(device->context, device->info.port, device->info.gid_index, &entry,
+			     0) ||
 	    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
-		return "the GID is of RoCE v1, which has no UDP: open the device with one of RoCE v2";
+		return "the GID is of RoCE v1, which has no UDP: open the device with one of RoCE "
+		       "v2";
 	return NULL;
 }
 
@@ -227,8 +231,10 @@ static const char *why_no_lag_port(const struct bsn_device *device)
 {
 	if (device->no_dc)
 		return device->no_dc;
-	return provider_lag_ports(device->context) > 1 ? NULL : "the device has no ports to bond, or its driver "
-								 "does not tell";
+	return provider_lag_ports(device->context) > 1
+		       ? NULL
+		       : "the device has no ports to bond, or its driver "
+			 "does not tell";
 }
 
 void list_dc(struct bsn_device *device)
@@ -252,12 +258,13 @@ void list_dc(struct bsn_device *device)
 void list_regions(struct bsn_device *device)
 {
 	struct ibv_device_attr_ex attr = { 0 };
-	const char *unknown = ibv_query_device_ex(device->context, NULL, &attr) ?
-				      "the kernel does not tell" :
-				      NULL;
+	const char *unknown = ibv_query_device_ex(device->context, NULL, &attr)
+				      ? "the kernel does not tell"
+				      : NULL;
 
 	device->no_odp = why_not(unknown, attr.odp_caps.general_caps & IBV_ODP_SUPPORT);
-	device->no_implicit = why_not(unknown, attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT);
+	device->no_implicit =
+		why_not(unknown, attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT);
 	device->no_dm = why_not(unknown, attr.max_dm_size);
 	device->max_dm_bytes = attr.max_dm_size;
 	device->no_dmabuf = try_dmabuf(device);
@@ -291,8 +298,8 @@ int query_device(struct bsn_device *device)
 	info->max_send_wr = device->path->most_sends(device);
 	info->max_sge = (uint32_t)limits->max_sge;
 	info->max_cqe = (uint32_t)limits->max_cqe;
-	info->max_rd_atomic = (uint32_t)(limits->max_qp_rd_atom < limits->max_qp_init_rd_atom ?
-						 limits->max_qp_rd_atom :
-						 limits->max_qp_init_rd_atom);
+	info->max_rd_atomic = (uint32_t)(limits->max_qp_rd_atom < limits->max_qp_init_rd_atom
+						 ? limits->max_qp_rd_atom
+						 : limits->max_qp_init_rd_atom);
 	return query_port(device);
 }

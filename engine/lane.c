@@ -69,7 +69,7 @@ int lane_make_domain(struct bsn_qp *qp)
 	return provider_error_of_pointer(qp->parent_domain);
 }
 
-/* -- registers; with the device's lock held ------------------------------------------------------ */
+/* -- registers; with the device's lock held ---------------------------------------------------- */
 
 static struct lane_object *find_lane(const struct bsn_device *device, const uint8_t *reg)
 {
@@ -107,8 +107,8 @@ static void unlink_lane(struct lane_object *lane)
 
 /*
  * The lane of a queue that got this register: the queue joins the lane that has it already.
- * @asked: the lane that the queue was created on; NULL: an attached queue, by the caller's word the only
- * one of its register, or one of several that brought it along
+ * @asked: the lane that the queue was created on; NULL: an attached queue, by the caller's word the
+ *	only one of its register, or one of several that brought it along
  */
 static int choose_lane(struct bsn_device *device, struct lane_object *asked,
 		       const struct lane_register *got, struct lane_object **out)

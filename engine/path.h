@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two paths of a lane, a CQ, an SRQ and a QP, each a table of what it does by itself; everything
- * else of the control path is common to both. Private to engine/.
+ * The two paths of a lane, a CQ, an SRQ and a QP, each a table of what it does by itself;
+ * everything else of the control path is common to both. Private to engine/.
  *
  * @name: as BSN_PATH says it
  * @shows_rings: the hot structures name the rings; else they are the provider's
  * @most_sends: the greatest depth of a send queue, for requests of the default length
- * @lane_open: takes a thread domain for the lane, where the path has use for one and the device has one
+ * @lane_open: takes a thread domain for the lane, where the path has use for one and the device has
+ *	one
  * @cq_create, @qp_create: make the object of libibverbs; qp_create also makes its parent domain
- * @qp_make: also makes the QP a user of its lane, until lane_leave()
- * @…_make: the hot structures (their path pointers included) of an object whose libibverbs object is
- *	there
- * @…_free: undoes …_make
+ * @qp_make: also makes the QP a user of its lane, until lane_leave() @…_make: the hot structures
+ *	(their path pointers included) of an object whose libibverbs object is there @…_free: undoes
+ *	…_make
  * @srq_leave: before an SRQ of XRC is destroyed
  * @cq_is_known: whether the state of an idle adopted CQ is still that of its libibverbs CQ
  * @cq_request: asks for an event
  * @qp_sends: completions that a full send queue of qp->info can give: blocks, or requests
- * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, the send_depth
- *	that this allows (@wanted, where it is not 0)
+ * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, the
+ *	send_depth that this allows (@wanted, where it is not 0)
  * @qp_clear: after a reset: the hot structures are as after creation
  * @qp_leave: before the QP is reset or destroyed
- * @qp_failed: after the QP went to error: what was appended and never rung is handed in, to be flushed
+ * @qp_failed: after the QP went to error: what was appended and never rung is handed in, to be
+ *	flushed
  * @mkey_create: an mkey that spans nothing yet; NULL: the path has none
  * @ep_make: prepares what precedes the messages to an endpoint of a datagram QP
  * @ep_leave: before it is destroyed
- * @recvs_move: of plain verbs: a QP with an SRQ goes to error, and what it received and nobody polled is that of
- *	another number, of which the CQ has a route
+ * @recvs_move: of plain verbs: a QP with an SRQ goes to error, and what it received and nobody
+ *	polled is that of another number, of which the CQ has a route
  * @recvs_drop: and that goes, before its route does; its receives are the SRQ's again
  */
 #ifndef PATH_H

@@ -18,7 +18,8 @@ int bsn_pd_create(struct bsn_device *device, struct bsn_pd **out)
 	pd->verbs = ibv_alloc_pd(device->context);
 	if (!pd->verbs) {
 		free(pd);
-		return fail(errno ? errno : ENOMEM, "no protection domain on %s", device->info.name);
+		return fail(errno ? errno : ENOMEM, "no protection domain on %s",
+			    device->info.name);
 	}
 	use(&device->uses[OF_PDS]);
 	*out = pd;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CQs that several threads poll, whose polls are checked, or that have timestamps. The inline poll
- * of the CQ that the user has never finds anything. It goes the cold way, which polls the real CQ; so
- * other CQs pay nothing for this.
+ * of the CQ that the user has never finds anything. It goes the cold way, which polls the real CQ;
+ * so other CQs pay nothing for this.
  *
  * And CQs with guests. While one of them wants to take part, the CQ has a path by which polls come
  * here; while none does, polls go as without guests. (Checked ones come here anyway.)

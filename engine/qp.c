@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* -- creation ----------------------------------------------------------------------------------- */
+/* -- creation ---------------------------------------------------------------------------------- */
 
 /* An attached CQ has no lane, and may be polled through verbs. */
 static int check_cq(const struct bsn_device *device, const struct bsn_qp_attr *attr,
@@ -71,14 +71,19 @@ static int check_inline_recv(const struct bsn_device *device, const struct bsn_q
 	if (device->no_inline_recv)
 		return fail(EOPNOTSUPP, "nothing comes inside CQEs: %s", device->no_inline_recv);
 	if (!transport->has_inline_recv)
-		return fail(EOPNOTSUPP, "nothing comes inside CQEs on %s: the driver offers it on RC "
-					"and UC", transport->name);
+		return fail(EOPNOTSUPP,
+			    "nothing comes inside CQEs on %s: the driver offers it on RC "
+			    "and UC",
+			    transport->name);
 	if (attr->max_inline_resp && !transport->is_reliable)
-		return fail(EOPNOTSUPP, "%s has no READs and atomics whose results might come inside "
-					"CQEs", transport->name);
+		return fail(EOPNOTSUPP,
+			    "%s has no READs and atomics whose results might come inside "
+			    "CQEs",
+			    transport->name);
 	if (attr->max_inline_resp && (!attr->max_inline_recv || !attr->signal_all))
-		return fail(EINVAL, "results come inside CQEs only where messages do (max_inline_recv) "
-				    "and every request completes (signal_all)");
+		return fail(EINVAL,
+			    "results come inside CQEs only where messages do (max_inline_recv) "
+			    "and every request completes (signal_all)");
 	return 0;
 }
 
@@ -102,12 +107,14 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 	if (transport->is_initiator && (attr->srq || attr->recv_depth || attr->max_recv_sge))
 		return fail(EINVAL, "%s initiator receives nothing: what comes is %s",
 			    attr->type == BSN_QP_DC ? "a DC" : "an XRC",
-			    attr->type == BSN_QP_DC ? "its DCT's" : "an SRQ's of its target's domain");
+			    attr->type == BSN_QP_DC ? "its DCT's"
+						    : "an SRQ's of its target's domain");
 	if (attr->type == BSN_QP_DC && device->no_dc)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
 	if (attr->type == BSN_QP_XRC && device->no_xrc)
 		return fail(EOPNOTSUPP, "no XRC: %s", device->no_xrc);
-	if (attr->srq && attr->cq && cq_of(attr->recv_cq ? attr->recv_cq : attr->cq)->ignores_overrun)
+	if (attr->srq && attr->cq &&
+	    cq_of(attr->recv_cq ? attr->recv_cq : attr->cq)->ignores_overrun)
 		return fail(EOPNOTSUPP, "receives of an SRQ may be posted anew while the CQ has "
 					"completions of them of a queue that is gone: use a CQ "
 					"without ignores_overrun");
@@ -151,7 +158,8 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
 	qp->lane = attr->lane ? lane_of(attr->lane) : more->uar ? NULL : qp->cq->lane;
 	qp->streams = more->streams;
-	qp->info.send_depth = or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
+	qp->info.send_depth =
+		or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
 	qp->info.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->info.max_send_sge = or_default(attr->max_send_sge, 1);
 	qp->info.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
@@ -172,10 +180,11 @@ static int check_blocks(const struct bsn_qp *qp)
 	if (qp->sends_bb <= (uint32_t)qp->device->limits.max_qp_wr)
 		return 0;
 	return fail(EINVAL,
-		    "%u sends of this length (%u SGEs, %u bytes inline) take %u blocks of 64 bytes: the "
+		    "%u sends of this length (%u SGEs, %u bytes inline) take %u blocks of 64 "
+		    "bytes: the "
 		    "device has %d",
-		    qp->info.send_depth, qp->info.max_send_sge, qp->info.max_inline,
-		    qp->sends_bb, qp->device->limits.max_qp_wr);
+		    qp->info.send_depth, qp->info.max_send_sge, qp->info.max_inline, qp->sends_bb,
+		    qp->device->limits.max_qp_wr);
 }
 
 /* Another QP that receives from the same SRQ into the same CQ. */
@@ -200,8 +209,8 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs)
 }
 
 /*
- * Charges for every CQE that full queues can give, successes or flushes. The CQEs of an SRQ count once
- * for each CQ.
+ * Charges for every CQE that full queues can give, successes or flushes. The CQEs of an SRQ count
+ * once for each CQ.
  */
 static int charge_locked(struct bsn_qp *qp)
 {
@@ -260,8 +269,9 @@ static int create_verbs(struct bsn_qp *qp)
 	const int err = qp->path->qp_create(qp, &init);
 
 	if (err)
-		return fail(-err, "cannot create a QP of %u sends (%u SGEs, %u bytes inline) and %u "
-				  "receives (%u SGEs): %s%s",
+		return fail(-err,
+			    "cannot create a QP of %u sends (%u SGEs, %u bytes inline) and %u "
+			    "receives (%u SGEs): %s%s",
 			    qp->info.send_depth, qp->info.max_send_sge, qp->info.max_inline,
 			    qp->info.recv_depth, qp->info.max_recv_sge, strerror(-err),
 			    memlock_hint(-err));
@@ -443,9 +453,9 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	if (err) {
 		registry_add_qp(qp);
 		return fail(-err, "cannot destroy the QP: %s%s", strerror(-err),
-			    err == -EBUSY && qp->transport->has_qkey ?
-				    ": it is in a multicast group, see bsn_mcast_detach()" :
-				    "");
+			    err == -EBUSY && qp->transport->has_qkey
+				    ? ": it is in a multicast group, see bsn_mcast_detach()"
+				    : "");
 	}
 	release(qp);
 	unroute_qp(qp);
@@ -460,7 +470,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	return 0;
 }
 
-/* -- what it consists of ------------------------------------------------------------------------ */
+/* -- what it consists of ----------------------------------------------------------------------- */
 
 struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp)
 {
@@ -483,8 +493,9 @@ int bsn_qp_counters(const struct bsn_qp *qp, struct bsn_counters *counters)
 		.recv_full = qp->rq->count_full,
 		.dropped_cqes = qp->cq->ring->count_dropped +
 				(qp->recv_cq != qp->cq ? qp->recv_cq->ring->count_dropped : 0),
-		.lane_posters = qp->lane ? __atomic_load_n(&qp->lane->hot.count_posters,
-							   __ATOMIC_RELAXED) : 0,
+		.lane_posters =
+			qp->lane ? __atomic_load_n(&qp->lane->hot.count_posters, __ATOMIC_RELAXED)
+				 : 0,
 	};
 	return 0;
 }

@@ -63,9 +63,11 @@ int registry_open(struct bsn_device *device)
 	return device->lists_queues ? begin() : 0;
 }
 
-/* -- the list ----------------------------------------------------------------------------------- */
+/* -- the list ---------------------------------------------------------------------------------- */
 
-/* Each store of a change is a release, so a reader sees them in the order in which they are made. */
+/*
+ * Each store of a change is a release, so a reader sees them in the order in which they are made.
+ */
 static void publish(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
@@ -112,7 +114,7 @@ static void take_away(const struct bsn_registry_queue *queue)
 	pthread_mutex_unlock(&lock);
 }
 
-/* -- its queues --------------------------------------------------------------------------------- */
+/* -- its queues -------------------------------------------------------------------------------- */
 
 static uint64_t address(const volatile void *pointer)
 {

@@ -64,7 +64,7 @@ static int create_verbs(struct srq_object *srq, uint32_t depth, uint32_t max_sge
 	return 0;
 }
 
-/* -- of XRC ------------------------------------------------------------------------------------- */
+/* -- of XRC ------------------------------------------------------------------------------------ */
 
 /* Its receives complete on its own CQ, and are charged to that. */
 static int check_xrc(const struct bsn_device *device, const struct bsn_srq_attr *attr)
@@ -73,9 +73,11 @@ static int check_xrc(const struct bsn_device *device, const struct bsn_srq_attr 
 
 	if (!attr->xrcd)
 		return cq ? fail(EINVAL, "only an SRQ of XRC has a CQ: receives of others "
-					 "complete on their QPs' CQs") : 0;
+					 "complete on their QPs' CQs")
+			  : 0;
 	if (attr->xrcd->device != device)
-		return fail(EINVAL, "the XRC domain is of another device: bsn_xrcd_open() it on this one");
+		return fail(EINVAL,
+			    "the XRC domain is of another device: bsn_xrcd_open() it on this one");
 	if (!cq)
 		return fail(EINVAL, "an SRQ of XRC completes on a CQ of its own: name it");
 	if (cq->device != device)
@@ -94,8 +96,9 @@ static int add_to_cq(struct srq_object *srq)
 	if (!err)
 		err = bsn_cq_add(srq->cq->ring, BSN_CQ_XRC, &srq->route);
 	if (err == -EBUSY)
-		return fail(EBUSY, "the CQ has an SRQ of XRC already, and its CQEs would not tell them "
-				   "apart: create another one");
+		return fail(EBUSY,
+			    "the CQ has an SRQ of XRC already, and its CQEs would not tell them "
+			    "apart: create another one");
 	return err ? fail(-err, "no memory") : 0;
 }
 
@@ -132,7 +135,7 @@ static void leave_cq(struct srq_object *srq)
 	unuse(&srq->xrcd->uses);
 }
 
-/* -- any ---------------------------------------------------------------------------------------- */
+/* -- any --------------------------------------------------------------------------------------- */
 
 static int check(const struct bsn_device *device, const struct bsn_srq_attr *attr)
 {
@@ -140,7 +143,8 @@ static int check(const struct bsn_device *device, const struct bsn_srq_attr *att
 		return fail(EINVAL, "the protection domain is of another device");
 	if (attr->recv_depth > (uint32_t)device->limits.max_srq_wr ||
 	    attr->max_recv_sge > (uint32_t)device->limits.max_srq_sge)
-		return fail(EINVAL, "an SRQ of %u receives with %u SGEs: the device takes %d with %d",
+		return fail(EINVAL,
+			    "an SRQ of %u receives with %u SGEs: the device takes %d with %d",
 			    attr->recv_depth, attr->max_recv_sge, device->limits.max_srq_wr,
 			    device->limits.max_srq_sge);
 	return check_xrc(device, attr);
@@ -248,8 +252,9 @@ int bsn_srq_set_limit(struct bsn_rq *rq, uint32_t limit)
 	if (!rq)
 		return fail(EINVAL, "no SRQ");
 	if (limit > srq_of(rq)->depth)
-		return fail(EINVAL, "a limit of %u is above the %u receives that the SRQ was made for", limit,
-			    srq_of(rq)->depth);
+		return fail(EINVAL,
+			    "a limit of %u is above the %u receives that the SRQ was made for",
+			    limit, srq_of(rq)->depth);
 	err = provider_error_of_int(ibv_modify_srq(srq_of(rq)->verbs, &attr, IBV_SRQ_LIMIT));
 	return err ? fail(-err, "cannot set the limit to %u: %s", limit, strerror(-err)) : 0;
 }

@@ -12,7 +12,8 @@
  * @wqe: as the tables of wqe/ know it
  * @least_bb: blocks of the shortest request
  * @is_connected: to one peer, at connect
- * @has_peers: each request goes to an endpoint of its own kind: a datagram's, a DCT, or an SRQ of the peer
+ * @has_peers: each request goes to an endpoint of its own kind: a datagram's, a DCT, or an SRQ of
+ *	the peer
  * @is_reliable: acknowledged, so that it has timeouts and retries, and READs that are outstanding
  * @access: what peers may do, IBV_ACCESS_REMOTE_*; the memory's rights decide in the end
  * @has_qkey: a Q_Key takes the place of such rights
@@ -36,7 +37,10 @@ const struct transport *transport_of_verbs(enum ibv_qp_type verbs, enum bsn_qp_t
 uint32_t transport_most_inline(const struct transport *transport);
 uint32_t transport_most_sge(const struct transport *transport);
 
-/* libibverbs' opcode of an operation, and the flag that a QP's creation needs for it; NULL: it has none. */
+/*
+ * libibverbs' opcode of an operation, and the flag that a QP's creation needs for it; NULL: it has
+ * none.
+ */
 struct verb {
 	bool exists;
 	enum ibv_wr_opcode opcode;

@@ -46,7 +46,7 @@ static int look(const struct wait *w)
 	return bsn_cq_poll(&w->cq->hot, w->c, w->n);
 }
 
-/* -- awake ---------------------------------------------------------------------------------------- */
+/* -- awake ------------------------------------------------------------------------------------- */
 
 static enum bsn_idle how_to_idle(void)
 {
@@ -93,7 +93,7 @@ static int wait_awake(const struct wait *w)
 	return 0;
 }
 
-/* -- asleep --------------------------------------------------------------------------------------- */
+/* -- asleep ------------------------------------------------------------------------------------ */
 
 /* The file that wakes the threads that sleep on the CQ. The first of them makes it. */
 static int make_wake_file(struct cq_object *cq)
@@ -116,8 +116,8 @@ static int wake_fd(const struct cq_object *cq)
 }
 
 /*
- * Both sides change the count of sleepers. So either the waker sees the file of a thread that goes to
- * sleep, or that thread sees the reason to wake.
+ * Both sides change the count of sleepers. So either the waker sees the file of a thread that goes
+ * to sleep, or that thread sees the reason to wake.
  */
 void cq_wake(struct cq_object *cq)
 {
@@ -173,7 +173,8 @@ static int block(const struct wait *w)
 	struct pollfd files[] = {
 		{ .fd = cq->channel->verbs->fd, .events = POLLIN },
 		{ .fd = wake_fd(cq), .events = POLLIN },
-		{ .fd = w->attr.ends_at_event ? cq->device->context->async_fd : -1, .events = POLLIN },
+		{ .fd = w->attr.ends_at_event ? cq->device->context->async_fd : -1,
+		  .events = POLLIN },
 	};
 	struct timespec left;
 	uint64_t times;
@@ -223,7 +224,7 @@ static int wait_asleep(const struct wait *w)
 	return got;
 }
 
-/* -- both ----------------------------------------------------------------------------------------- */
+/* -- both -------------------------------------------------------------------------------------- */
 
 static int check(const struct wait *w)
 {
@@ -234,13 +235,16 @@ static int check(const struct wait *w)
 	if (w->attr.never_sleeps)
 		return 0;
 	if (!cq->owns_verbs)
-		return fail(EOPNOTSUPP, "the channel of an attached CQ is the application's: sleep on that "
-					"after bsn_cq_request() and a poll, or wait with never_sleeps");
+		return fail(EOPNOTSUPP,
+			    "the channel of an attached CQ is the application's: sleep on that "
+			    "after bsn_cq_request() and a poll, or wait with never_sleeps");
 	if (!cq->channel)
-		return fail(EINVAL, "the CQ was created without a channel to sleep on: give it one, or "
-				    "wait with never_sleeps");
+		return fail(EINVAL,
+			    "the CQ was created without a channel to sleep on: give it one, or "
+			    "wait with never_sleeps");
 	if (atomic_load(&cq->channel->uses.count) > 1)
-		return fail(EBUSY, "the channel wakes for %u CQs: give this one a channel of its own",
+		return fail(EBUSY,
+			    "the channel wakes for %u CQs: give this one a channel of its own",
 			    atomic_load(&cq->channel->uses.count));
 	return 0;
 }

@@ -13,7 +13,7 @@ struct bsn_xrc_target {
 	uint32_t psn;
 };
 
-/* -- domains ------------------------------------------------------------------------------------ */
+/* -- domains ----------------------------------------------------------------------------------- */
 
 static int open_verbs(struct bsn_xrcd *xrcd, int fd)
 {
@@ -41,8 +41,10 @@ int bsn_xrcd_open(struct bsn_device *device, int fd, struct bsn_xrcd **out)
 	if (device->no_xrc)
 		return fail(EOPNOTSUPP, "no XRC: %s", device->no_xrc);
 	if (fd < -1 || (fd >= 0 && fcntl(fd, F_GETFD) < 0))
-		return fail(EBADF, "%d is no open file: name an open file, or -1 for a domain of "
-				   "this process alone", fd);
+		return fail(EBADF,
+			    "%d is no open file: name an open file, or -1 for a domain of "
+			    "this process alone",
+			    fd);
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
 		return fail(ENOMEM, "no memory");
@@ -64,7 +66,8 @@ int bsn_xrcd_close(struct bsn_xrcd *xrcd)
 	if (!xrcd)
 		return 0;
 	if (atomic_load(&xrcd->uses.count))
-		return fail(EBUSY, "SRQs or targets are still in this XRC domain: destroy them first");
+		return fail(EBUSY,
+			    "SRQs or targets are still in this XRC domain: destroy them first");
 	err = destroyed(xrcd->device, ibv_close_xrcd(xrcd->verbs));
 	if (err)
 		return fail(-err, "the XRC domain is in use outside of Bunsen");
@@ -73,7 +76,7 @@ int bsn_xrcd_close(struct bsn_xrcd *xrcd)
 	return 0;
 }
 
-/* -- targets ------------------------------------------------------------------------------------ */
+/* -- targets ----------------------------------------------------------------------------------- */
 
 static int modify(struct bsn_xrc_target *target, struct ibv_qp_attr *attr, int mask, const char *to)
 {
@@ -106,8 +109,8 @@ static int to_rtr(struct bsn_xrc_target *target, const struct wire_address *peer
 		.dest_qp_num = bsn_from_be32(peer->qpn),
 		.rq_psn = bsn_from_be32(peer->psn),
 		.ah_attr = way_to(device, bsn_from_be16(peer->lid), peer->gid, attr),
-		.max_dest_rd_atomic = rd_atomic(attr->max_dest_rd_atomic, device->info.max_rd_atomic,
-						UINT8_MAX),
+		.max_dest_rd_atomic =
+			rd_atomic(attr->max_dest_rd_atomic, device->info.max_rd_atomic, UINT8_MAX),
 		.min_rnr_timer = or_default(attr->min_rnr_timer, DEFAULT_MIN_RNR_TIMER),
 	};
 	const int err = choose_mtu(device, peer, attr->mtu, &verbs.path_mtu);
@@ -129,8 +132,9 @@ static int create_verbs(struct bsn_xrc_target *target)
 
 	errno = 0;
 	target->verbs = ibv_create_qp_ex(target->xrcd->device->context, &init);
-	return target->verbs ? 0 : fail(errno ? errno : EIO, "cannot create an XRC target: %s",
-					strerror(errno));
+	return target->verbs ? 0
+			     : fail(errno ? errno : EIO, "cannot create an XRC target: %s",
+				    strerror(errno));
 }
 
 int bsn_xrc_target_create(struct bsn_xrcd *xrcd, struct bsn_xrc_target **out)

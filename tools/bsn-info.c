@@ -52,7 +52,7 @@ static uint32_t limit_of(const struct bsn_device_info *info, const struct limit 
 	return *(const uint32_t *)((const char *)info + limit->offset);
 }
 
-/* -- GIDs --------------------------------------------------------------------------------------- */
+/* -- GIDs -------------------------------------------------------------------------------------- */
 
 static const char *gid_type_name(uint32_t type)
 {
@@ -94,7 +94,7 @@ static void walk_gids(struct bsn_device *device,
 	}
 }
 
-/* -- for people --------------------------------------------------------------------------------- */
+/* -- for people -------------------------------------------------------------------------------- */
 
 static void print_gid(const struct ibv_gid_entry *entry, const char *gid, void *arg)
 {
@@ -127,7 +127,7 @@ static void print_text(struct bsn_device *device)
 	walk_gids(device, print_gid, (void *)(uintptr_t)info);
 }
 
-/* -- for programs ------------------------------------------------------------------------------- */
+/* -- for programs ------------------------------------------------------------------------------ */
 
 static struct json_object *string_or_null(const char *text)
 {
@@ -195,7 +195,7 @@ static struct json_object *to_json(struct bsn_device *device)
 	return object;
 }
 
-/* -- all of them -------------------------------------------------------------------------------- */
+/* -- all of them ------------------------------------------------------------------------------- */
 
 /* One that cannot be opened is told of, too; then the exit status is not 0. */
 static int tell_of(const char *name, struct json_object *devices)

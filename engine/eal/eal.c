@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * All that Bunsen knows of DPDK. Facts of DPDK 22.11: rte_eal_init() works once a process, after
- * rte_eal_cleanup() too (lib/eal/linux/eal.c); callbacks of memory events hold the lock of the memory hotplug
- * for writing (eal_common_memory.c), so that nothing there may take it.
+ * rte_eal_cleanup() too (lib/eal/linux/eal.c); callbacks of memory events hold the lock of the
+ * memory hotplug for writing (eal_common_memory.c), so that nothing there may take it.
  */
 #include "bsn_eal.h"
 
@@ -119,8 +119,8 @@ static void watch_detach(void *arg, struct bsn_mr_cache *cache)
 }
 
 /*
- * The rest of a memseg list's addresses is reserved, without memory, and cannot be registered: so the
- * segments that are allocated before and after the first one.
+ * The rest of a memseg list's addresses is reserved, without memory, and cannot be registered: so
+ * the segments that are allocated before and after the first one.
  */
 static bool run_of(const struct rte_memseg_list *list, uint64_t *start, uint64_t *end)
 {
@@ -158,8 +158,8 @@ static bool watch_extent(void *arg, uint64_t *start, uint64_t *end)
 /* -- the store --------------------------------------------------------------------------------- */
 
 /*
- * Of the pool only the ring is used, for the slab's buffers: the objects that a pool cannot be made without are
- * taken out for good.
+ * Of the pool only the ring is used, for the slab's buffers: the objects that a pool cannot be made
+ * without are taken out for good.
  */
 static int store_make(uint32_t count, void **store)
 {
@@ -338,9 +338,9 @@ static int look_at_memory(void *unused)
 }
 
 /*
- * After rte_eal_cleanup() EAL says that nothing has changed, and a thread that looks at its memory dies
- * (but not with --in-memory, where the memory stays). So a child looks, and dies instead of its parent,
- * which waits for it (vfork(2)).
+ * After rte_eal_cleanup() EAL says that nothing has changed, and a thread that looks at its memory
+ * dies (but not with --in-memory, where the memory stays). So a child looks, and dies instead of
+ * its parent, which waits for it (vfork(2)).
  */
 static bool has_memory(void)
 {

@@ -23,7 +23,7 @@ struct buf {
 	char why[256];
 };
 
-/* -- choices ------------------------------------------------------------------------------------ */
+/* -- choices ----------------------------------------------------------------------------------- */
 
 /* The order that bsn_mem.h documents. */
 static unsigned list_choices(const struct bsn_mem_attr *wish, size_t length,
@@ -36,9 +36,10 @@ static unsigned list_choices(const struct bsn_mem_attr *wish, size_t length,
 	unsigned n = 0, count;
 
 	if (wish->source || wish->is_strict)
-		choices[n++] = (struct choice){ wish->source                     ? wish->source
-						: wish->page_bytes > page_size() ? bsn_mem_source(BSN_MEM_HUGETLB)
-										 : bsn_mem_source(BSN_MEM_PLAIN),
+		choices[n++] = (struct choice){ wish->source ? wish->source
+						: wish->page_bytes > page_size()
+							? bsn_mem_source(BSN_MEM_HUGETLB)
+							: bsn_mem_source(BSN_MEM_PLAIN),
 						wish->page_bytes };
 	if (wish->is_strict)
 		return n;
@@ -72,7 +73,7 @@ static int node_wanted(const struct bsn_device *device, const struct bsn_mem_att
 	return wish->node || wish->has_node ? wish->node : device_node(device);
 }
 
-/* -- making ------------------------------------------------------------------------------------- */
+/* -- making ------------------------------------------------------------------------------------ */
 
 static void release(struct mr_object *mr)
 {
@@ -148,7 +149,7 @@ static int make_any(struct bsn_device *device, struct buf *buf, const struct bsn
 	return err;
 }
 
-/* -- the calls ---------------------------------------------------------------------------------- */
+/* -- the calls --------------------------------------------------------------------------------- */
 
 static void tell(const struct bsn_device *device, const struct buf *buf, size_t length)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cache of registrations: regions are found in a table of places (places.h), which readers search
- * without a lock; a writer holds the lock.
+ * The cache of registrations: regions are found in a table of places (places.h), which readers
+ * search without a lock; a writer holds the lock.
  *
- * Under the lock nothing is allocated and libibverbs is not called: a hook of munmap() may run in each
- * such call, in the same thread, and takes the lock.
+ * Under the lock nothing is allocated and libibverbs is not called: a hook of munmap() may run in
+ * each such call, in the same thread, and takes the lock.
  */
 #include "../engine.h"
 #include "bsn_mr_cache.h"
@@ -44,7 +44,7 @@ struct bsn_mr_cache {
 	uint64_t registered_bytes, registrations, deregistrations;
 };
 
-/* -- lists -------------------------------------------------------------------------------------- */
+/* -- lists ------------------------------------------------------------------------------------- */
 
 static void append(struct region_list *list, struct region *region)
 {
@@ -75,7 +75,7 @@ static void unlink_pending(struct bsn_mr_cache *cache, const struct region *regi
 	*at = region->next;
 }
 
-/* -- regions ------------------------------------------------------------------------------------ */
+/* -- regions ----------------------------------------------------------------------------------- */
 
 /* One place becomes @parts of them. */
 static void divide(struct bsn_mr_cache *cache, struct region *region, uint64_t parts)
@@ -114,7 +114,10 @@ static int register_region(struct bsn_mr_cache *cache, struct region *region)
 			       region->end - region->start, &attr, &region->mr);
 }
 
-/* Deregisters all resting regions beyond @keep. A region that cannot be deregistered goes on resting. */
+/*
+ * Deregisters all resting regions beyond @keep. A region that cannot be deregistered goes on
+ * resting.
+ */
 static int reap(struct bsn_mr_cache *cache, uint64_t keep)
 {
 	int err = 0;
@@ -147,7 +150,7 @@ int bsn_mr_cache_reap(struct bsn_mr_cache *cache)
 	return cache ? reap(cache, cache->attr.quarantine) : fail(EINVAL, "no cache");
 }
 
-/* -- insertion ---------------------------------------------------------------------------------- */
+/* -- insertion --------------------------------------------------------------------------------- */
 
 /* Widens the range: to what the watch knows, or to the pages that the bytes touch. */
 static struct place extent_of(const struct bsn_mr_cache *cache, const struct place *touched)
@@ -161,8 +164,9 @@ static struct place extent_of(const struct bsn_mr_cache *cache, const struct pla
 }
 
 /*
- * Memory around the bytes that has a region is not registered again. A region stays until the last of
- * its memory goes; so with each new neighbour there would be one more region of the memory that stays.
+ * Memory around the bytes that has a region is not registered again. A region stays until the last
+ * of its memory goes; so with each new neighbour there would be one more region of the memory that
+ * stays.
  */
 static void leave_out_found(const struct places *found, const struct place *touched,
 			    struct place *around)
@@ -247,8 +251,8 @@ static int make_pending(struct bsn_mr_cache *cache, struct region *region)
 }
 
 /*
- * One try; 0: look again. Until its extent is known, a pending region is the whole address space, so
- * that nothing goes unseen.
+ * One try; 0: look again. Until its extent is known, a pending region is the whole address space,
+ * so that nothing goes unseen.
  */
 static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 {
@@ -280,7 +284,7 @@ static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 	return is_final ? err : 0;
 }
 
-/* -- finding ------------------------------------------------------------------------------------ */
+/* -- finding ----------------------------------------------------------------------------------- */
 
 static bool find(struct bsn_mr_view *view, uint64_t addr, uint64_t length)
 {
@@ -291,9 +295,8 @@ static bool find(struct bsn_mr_view *view, uint64_t addr, uint64_t length)
 		return false;
 	}
 	view->end = place.end;
-	view->last =
-		(struct bsn_mr){ (void *)(uintptr_t)place.start, place.start,
-				 place.end - place.start, place.lkey, place.rkey };
+	view->last = (struct bsn_mr){ (void *)(uintptr_t)place.start, place.start,
+				      place.end - place.start, place.lkey, place.rkey };
 	return true;
 }
 
@@ -338,11 +341,11 @@ int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cache)
 	return 0;
 }
 
-/* -- removal ------------------------------------------------------------------------------------ */
+/* -- removal ----------------------------------------------------------------------------------- */
 
 /*
- * What is left of a place, at most two parts. Those of the first and last place may be found on; all others lie
- * within these.
+ * What is left of a place, at most two parts. Those of the first and last place may be found on;
+ * all others lie within these.
  */
 static uint64_t leave(struct bsn_mr_cache *cache, uint64_t i, const struct place *hole,
 		      bool is_first, bool is_last, struct place *kept)
@@ -440,7 +443,7 @@ int bsn_mr_cache_flush(struct bsn_mr_cache *cache)
 	return reap(cache, 0);
 }
 
-/* -- the cache ---------------------------------------------------------------------------------- */
+/* -- the cache --------------------------------------------------------------------------------- */
 
 static void unmake(struct bsn_mr_cache *cache)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device's own memory (MEMIC): rdma-core providers/mlx5/verbs.c mlx5_alloc_dm(), mlx5_access_dm(). */
+/*
+ * The device's own memory (MEMIC): rdma-core providers/mlx5/verbs.c mlx5_alloc_dm(),
+ * mlx5_access_dm().
+ */
 #include "register.h"
 
 #include <stdlib.h>

@@ -12,15 +12,18 @@
 int keys_add(struct bsn_device *device, struct known_key *key);
 void keys_remove(struct bsn_device *device, struct known_key *key);
 
-/* Mkeys of a pool are added by this, since the low byte of their key changes; the rest is theirs alone. */
+/*
+ * Mkeys of a pool are added by this, since the low byte of their key changes; the rest is theirs
+ * alone.
+ */
 static inline uint32_t keys_base_of(uint32_t lkey)
 {
 	return lkey & ~(uint32_t)UINT8_MAX;
 }
 
 /*
- * Copies what is known of an lkey; false: nothing is. Of an mkey the low byte is not looked at: its owner knows
- * which one it has.
+ * Copies what is known of an lkey; false: nothing is. Of an mkey the low byte is not looked at: its
+ * owner knows which one it has.
  */
 bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key);
 

@@ -26,7 +26,7 @@ size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* -- sizes -------------------------------------------------------------------------------------- */
+/* -- sizes ------------------------------------------------------------------------------------- */
 
 static int larger_first(const void *a, const void *b)
 {
@@ -91,7 +91,7 @@ bool thp_is_off(void)
 	return is_off;
 }
 
-/* -- nodes -------------------------------------------------------------------------------------- */
+/* -- nodes ------------------------------------------------------------------------------------- */
 
 void node_prefer(void *addr, size_t length, int node)
 {
@@ -121,7 +121,7 @@ int pages_populate(void *addr, size_t length)
 	return err == -EINVAL ? 0 : err; /* of an older kernel: at the first touch */
 }
 
-/* -- smaps -------------------------------------------------------------------------------------- */
+/* -- smaps ------------------------------------------------------------------------------------- */
 
 /* A mapping of /proc/self/smaps, as far as it is read. */
 struct mapping {

@@ -15,15 +15,18 @@ static inline size_t whole_pages(size_t length, size_t page_bytes)
 	return (length + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-/* The sizes of which the kernel has pools (largest first, at most @max), the default one, and THP's; 0: none. */
+/*
+ * The sizes of which the kernel has pools (largest first, at most @max), the default one, and
+ * THP's; 0: none.
+ */
 unsigned hugetlb_sizes(size_t *sizes, unsigned max);
 size_t hugetlb_default_size(void);
 size_t thp_size(void);
 bool thp_is_off(void);
 
 /*
- * Call before pages are touched: sets the node where they should be. A node that cannot be had is no
- * error.
+ * Call before pages are touched: sets the node where they should be. A node that cannot be had is
+ * no error.
  */
 void node_prefer(void *addr, size_t length, int node);
 

@@ -8,8 +8,8 @@
 enum { SPINS = 1000 };
 
 /*
- * Words that may change while they are read. Loads acquire, so that the sequence is read after them;
- * stores release, so that they follow the odd sequence.
+ * Words that may change while they are read. Loads acquire, so that the sequence is read after
+ * them; stores release, so that they follow the odd sequence.
  */
 static uint64_t look(const uint64_t *word)
 {
@@ -46,7 +46,7 @@ struct place places_at(const struct places *p, uint64_t at)
 			       (uint32_t)keys, (void *)(uintptr_t)look(&p->owner[at]) };
 }
 
-/* -- searching ---------------------------------------------------------------------------------- */
+/* -- searching --------------------------------------------------------------------------------- */
 
 /* How many of @count sorted numbers are at most @value; no branch depends on them. */
 static uint64_t count_up_to(const uint64_t *numbers, uint64_t count, uint64_t value)
@@ -99,7 +99,7 @@ bool places_find(const struct places *p, uint64_t addr, uint64_t length, struct 
 	}
 }
 
-/* -- changing ----------------------------------------------------------------------------------- */
+/* -- changing ---------------------------------------------------------------------------------- */
 
 static void copy(struct places *p, uint64_t to, uint64_t from)
 {

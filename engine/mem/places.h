@@ -4,8 +4,8 @@
  *
  * It is sorted by start, and no place lies within another, so that it is sorted by end, too: of all
  * places that begin at or before an address, the last one reaches furthest. One thread at a time
- * changes it; any number search it meanwhile, without a lock, and search again if it changed (a sequence
- * lock).
+ * changes it; any number search it meanwhile, without a lock, and search again if it changed (a
+ * sequence lock).
  */
 #ifndef MEM_PLACES_H
 #define MEM_PLACES_H
@@ -45,7 +45,10 @@ struct place places_at(const struct places *p, uint64_t at);
 uint64_t places_starting_at(const struct places *p, uint64_t addr);
 uint64_t places_ending_after(const struct places *p, uint64_t addr);
 
-/* Puts @count places where @gone were; the caller knows that there is room, and that they are in order. */
+/*
+ * Puts @count places where @gone were; the caller knows that there is room, and that they are in
+ * order.
+ */
 void places_replace(struct places *p, uint64_t at, uint64_t gone, const struct place *with,
 		    uint64_t count, bool is_removal);
 

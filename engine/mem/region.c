@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regions of other kinds than pinned memory of the program; dm.c has those of the device's own memory. */
+/*
+ * Regions of other kinds than pinned memory of the program; dm.c has those of the device's own
+ * memory.
+ */
 #include "register.h"
 
 #include <stdlib.h>
@@ -67,7 +70,7 @@ int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, s
 	return finish_special(pd, verbs, iova, length, register_access(device, attr), out);
 }
 
-/* -- advice ------------------------------------------------------------------------------------- */
+/* -- advice ------------------------------------------------------------------------------------ */
 
 enum { PIECES_MAX = 64 };
 

@@ -180,7 +180,7 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 	return 0;
 }
 
-/* -- registering anew --------------------------------------------------------------------------- */
+/* -- registering anew -------------------------------------------------------------------------- */
 
 _Static_assert((int)BSN_MR_CHANGE_MEMORY == IBV_REREG_MR_CHANGE_TRANSLATION &&
 		       (int)BSN_MR_CHANGE_PD == IBV_REREG_MR_CHANGE_PD &&
@@ -208,7 +208,10 @@ static int check_change(const struct mr_object *mr, unsigned changes, const void
 							     : 0);
 }
 
-/* ibv_rereg_mr() has codes of its own: its input was wrong, it failed, or what it undid failed, too. */
+/*
+ * ibv_rereg_mr() has codes of its own: its input was wrong, it failed, or what it undid failed,
+ * too.
+ */
 static int rereg(struct mr_object *mr, unsigned changes, void *addr, size_t length, int access,
 		 struct bsn_pd *pd)
 {

@@ -18,8 +18,8 @@ int register_check(const struct bsn_device *device, const struct bsn_mr_attr *at
 int register_explain(int error, uint64_t length);
 
 /*
- * Makes a bsn_mr of what libibverbs registered with @access, @verbs (NULL: it did not, and errno says why), which
- * is deregistered where that fails.
+ * Makes a bsn_mr of what libibverbs registered with @access, @verbs (NULL: it did not, and errno
+ * says why), which is deregistered where that fails.
  */
 int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint64_t length,
 		    int access, struct mr_object **mr);

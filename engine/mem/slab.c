@@ -19,7 +19,7 @@ static struct slab_object *slab_of(struct bsn_slab *slab)
 	return (struct slab_object *)(void *)slab;
 }
 
-/* -- the store that is built in ------------------------------------------------------------------ */
+/* -- the store that is built in ---------------------------------------------------------------- */
 
 struct stack {
 	pthread_spinlock_t lock;
@@ -114,7 +114,7 @@ static const struct bsn_slab_store shared_store = { .make = stack_make,
 						    .give = shared_give,
 						    .count = shared_count };
 
-/* -- views -------------------------------------------------------------------------------------- */
+/* -- views ------------------------------------------------------------------------------------- */
 
 int bsn_slab_view_init(struct bsn_slab_view *view, struct bsn_slab *slab)
 {
@@ -159,7 +159,7 @@ void bsn_slab_view_empty(struct bsn_slab_view *view)
 	view->kept = 0;
 }
 
-/* -- slabs -------------------------------------------------------------------------------------- */
+/* -- slabs ------------------------------------------------------------------------------------- */
 
 /* The first buffer comes first. */
 static void fill(struct slab_object *slab)

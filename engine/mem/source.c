@@ -42,7 +42,7 @@ static int settle(struct bsn_mem_block *block, const struct bsn_mem_request *req
 	return 0;
 }
 
-/* -- pages of the machine's size ---------------------------------------------------------------- */
+/* -- pages of the machine's size --------------------------------------------------------------- */
 
 static int plain_alloc(void *arg, const struct bsn_mem_request *request,
 		       struct bsn_mem_block *block)
@@ -61,7 +61,7 @@ static int plain_alloc(void *arg, const struct bsn_mem_request *request,
 	return settle(block, request, unmap);
 }
 
-/* -- transparent huge pages ---------------------------------------------------------------------- */
+/* -- transparent huge pages -------------------------------------------------------------------- */
 
 /* The mapping is a page longer than the block, which is the aligned part of it. */
 static void thp_free(void *arg, const struct bsn_mem_block *block)
@@ -91,7 +91,7 @@ static int thp_alloc(void *arg, const struct bsn_mem_request *request, struct bs
 	return settle(block, request, thp_free);
 }
 
-/* -- hugepages of the kernel's pools -------------------------------------------------------------- */
+/* -- hugepages of the kernel's pools ----------------------------------------------------------- */
 
 static bool has_pool(size_t page)
 {

@@ -25,7 +25,7 @@ static struct window_object *window_of(struct bsn_window *window)
 	return (struct window_object *)window;
 }
 
-/* -- the windows of a device, by their keys, whose low byte changes ------------------------------- */
+/* -- the windows of a device, by their keys, whose low byte changes ---------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -64,7 +64,7 @@ static struct window_object *find_window(struct bsn_device *device, uint32_t rke
 	return node && (*node)->pub.rkey == rkey ? *node : NULL;
 }
 
-/* -- windows ---------------------------------------------------------------------------------------- */
+/* -- windows ----------------------------------------------------------------------------------- */
 
 int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *given,
 		      struct bsn_window **out)
@@ -148,7 +148,10 @@ static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
 	return 0;
 }
 
-/* What is known of memory; most windows are bound to the same again, which is looked up without a lock. */
+/*
+ * What is known of memory; most windows are bound to the same again, which is looked up without a
+ * lock.
+ */
 static const struct known_key *find_memory(struct window_object *window, uint32_t lkey)
 {
 	const uint32_t removed = atomic_load(&window->device->keys_removed);
@@ -163,8 +166,8 @@ static const struct known_key *find_memory(struct window_object *window, uint32_
 }
 
 /*
- * Whether memory that Bunsen registered may be bound like this. The device would refuse it, too, and
- * stop the queue.
+ * Whether memory that Bunsen registered may be bound like this. The device would refuse it, too,
+ * and stop the queue.
  */
 static int check_memory(struct window_object *window, const struct bsn_sge *memory, int access)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All that Bunsen knows of UCX. Facts of UCX 1.13 (ucm/api/ucm.h, src/ucm/event/event.c): handlers of
- * UCM_EVENT_VM_UNMAPPED are called before the memory goes, in the thread that gives it back, under a lock that
- * is held for reading; setting and unsetting a handler holds it for writing. A handler may not allocate.
+ * All that Bunsen knows of UCX. Facts of UCX 1.13 (ucm/api/ucm.h, src/ucm/event/event.c): handlers
+ * of UCM_EVENT_VM_UNMAPPED are called before the memory goes, in the thread that gives it back,
+ * under a lock that is held for reading; setting and unsetting a handler holds it for writing. A
+ * handler may not allocate.
  */
 #include "bsn_ucm.h"
 
@@ -42,7 +43,8 @@ static int watch_attach(void *arg, struct bsn_mr_cache *cache)
 		watch_detach(arg, cache);
 	}
 	snprintf(text, sizeof(text),
-		 "libucm does not see memory go: %s (UCX_MEM_EVENTS=n, valgrind, or another library that "
+		 "libucm does not see memory go: %s (UCX_MEM_EVENTS=n, valgrind, or another "
+		 "library that "
 		 "patches munmap()): invalidate by hand",
 		 ucs_status_string(status));
 	return bsn_error_set(status == UCS_ERR_NO_MEMORY ? ENOMEM : EOPNOTSUPP, text);

@@ -67,7 +67,7 @@ static const struct violation violations[] = {
 	{ BSN_OPCODE_ATOMIC_FA, REMOTE, RIGHT, ALL & ~IBV_ACCESS_REMOTE_ATOMIC },
 };
 
-/* -- what is seen ------------------------------------------------------------------------------- */
+/* -- what is seen ------------------------------------------------------------------------------ */
 
 struct verdict {
 	enum ibv_wc_status status;
@@ -122,7 +122,7 @@ static void expect_verdict(struct bench *b, int end, uint64_t id, unsigned opcod
 			fail_msg("'%s' does not say '%s'", error.text, wanted->words[i]);
 }
 
-/* -- the request -------------------------------------------------------------------------------- */
+/* -- the request ------------------------------------------------------------------------------- */
 
 struct region {
 	uint8_t *pages;
@@ -230,7 +230,7 @@ static void request(struct bench *b, const struct violation *v, const struct reg
 	ok(bsn_post(b->ep[0], &wr));
 }
 
-/* -- what must not happen ----------------------------------------------------------------------- */
+/* -- what must not happen ---------------------------------------------------------------------- */
 
 /* Both ends' memory, and all around the region. */
 struct snapshot {
@@ -274,7 +274,7 @@ static void start_again(struct bench *b)
 	bench_connect(b);
 }
 
-/* -- regions ------------------------------------------------------------------------------------ */
+/* -- regions ----------------------------------------------------------------------------------- */
 
 static void try_violation(struct bench *b, const struct violation *v)
 {
@@ -300,7 +300,7 @@ static void a_region_gives_what_it_allows(struct bench *b)
 		try_violation(b, &violations[i]);
 }
 
-/* -- windows ------------------------------------------------------------------------------------ */
+/* -- windows ----------------------------------------------------------------------------------- */
 
 static const struct violation of_windows[] = {
 	{ BSN_OPCODE_RDMA_WRITE, REMOTE, BEFORE, IBV_ACCESS_REMOTE_WRITE },

@@ -28,7 +28,7 @@ struct app {
 /* Ours in the first half, the peer's in the second. */
 enum { OURS = 0, PEERS = BYTES / 2 };
 
-/* -- the application ---------------------------------------------------------------------------- */
+/* -- the application --------------------------------------------------------------------------- */
 
 static struct ibv_qp *create_qp(struct app *a, struct ibv_cq *cq, enum ibv_qp_type type,
 				bool signal_all)
@@ -177,7 +177,7 @@ static struct app *start_attached(struct bench *b, enum ibv_qp_type type, bool s
 	return a;
 }
 
-/* -- what the application's peer does ----------------------------------------------------------- */
+/* -- what the application's peer does ---------------------------------------------------------- */
 
 static void peer_recv(struct app *a, size_t offset, uint32_t length)
 {
@@ -213,7 +213,7 @@ static void peer_post(struct app *a, enum ibv_wr_opcode opcode, size_t offset, u
 	peer_wc(a);
 }
 
-/* -- what we do --------------------------------------------------------------------------------- */
+/* -- what we do -------------------------------------------------------------------------------- */
 
 static struct bsn_sge our_sge(struct app *a, size_t offset, uint32_t length)
 {
@@ -256,7 +256,7 @@ static void fill_peers(struct app *a, size_t offset, size_t length)
 		a->memory[PEERS + offset + i] = (uint8_t)(0xc0 ^ i ^ length);
 }
 
-/* -- data --------------------------------------------------------------------------------------- */
+/* -- data -------------------------------------------------------------------------------------- */
 
 static void write_both_ways(struct app *a)
 {
@@ -415,7 +415,7 @@ static void results_get_to_memory(struct bench *b)
 	stop_app(a);
 }
 
-/* -- limits ------------------------------------------------------------------------------------- */
+/* -- limits ------------------------------------------------------------------------------------ */
 
 /* Every entry of the CQ is in use, and the poller gives each back as soon as it goes on. */
 static void a_full_queue_never_overruns_its_cq(struct bench *b)
@@ -643,7 +643,7 @@ static void an_attached_qp_takes_its_share_of_the_cq(struct bench *b)
 	stop_app(a);
 }
 
-/* -- errors, detaching -------------------------------------------------------------------------- */
+/* -- errors, detaching ------------------------------------------------------------------------- */
 
 static void an_error_brings_everything_back(struct bench *b)
 {
@@ -714,7 +714,7 @@ static void a_detached_qp_is_the_applications_again(struct bench *b)
 	stop_app(a);
 }
 
-/* -- events ------------------------------------------------------------------------------------- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 static bool is_readable(const struct ibv_comp_channel *channel)
 {
@@ -758,7 +758,7 @@ static void the_applications_channel_loses_no_event(struct bench *b)
 	stop_app(a);
 }
 
-/* -- refusals ----------------------------------------------------------------------------------- */
+/* -- refusals ---------------------------------------------------------------------------------- */
 
 static void assert_refused(struct app *a, struct ibv_qp *qp, int error, const char *word)
 {

@@ -43,7 +43,7 @@ static void assert_says(int result, int error, const char *word, const char *cal
 		assert_ptr_equal(out_, UNTOUCHED);                                                 \
 	} while (0)
 
-/* -- the surroundings, as libibverbs sees them ---------------------------------------------------- */
+/* -- the surroundings, as libibverbs sees them ------------------------------------------------- */
 
 static int open_error;   /* the error of opening any device; 0: none */
 static bool has_nothing; /* libibverbs finds no device */
@@ -73,7 +73,7 @@ struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_
 	return NULL;
 }
 
-/* -- NULL ---------------------------------------------------------------------------------------- */
+/* -- NULL -------------------------------------------------------------------------------------- */
 
 static void nothing_given(struct bench *b)
 {
@@ -199,7 +199,7 @@ static void nothing_is_destroyed_in_silence(struct bench *b)
 	ok(bsn_ep_destroy(NULL));
 }
 
-/* -- addresses ----------------------------------------------------------------------------------- */
+/* -- addresses --------------------------------------------------------------------------------- */
 
 /* Offsets in an address. If one changes, peers of other versions read the address wrongly. */
 enum { AT_VERSION = 3, AT_QPN = 4, AT_LID = 16, AT_TYPE = 18, AT_LINK = 19, AT_MTU = 20, AT_GID = 24 };
@@ -286,7 +286,7 @@ static void endpoint_attributes(struct bench *b)
 		bsn_ep_create(b->qp[0], &peer, NULL, NULL, out));
 }
 
-/* -- sizes --------------------------------------------------------------------------------------- */
+/* -- sizes ------------------------------------------------------------------------------------- */
 
 static void sizes_of_queue_pairs(struct bench *b)
 {
@@ -346,7 +346,7 @@ static void a_cq_that_is_too_small(struct bench *b)
 	ok(bsn_cq_destroy(attr.cq));
 }
 
-/* -- what belongs together ------------------------------------------------------------------------ */
+/* -- what belongs together --------------------------------------------------------------------- */
 
 static void objects_of_another_device(struct bench *b)
 {
@@ -449,7 +449,7 @@ static void what_is_used_stays(struct bench *b)
 	ok(bsn_pd_destroy(mr.pd));
 }
 
-/* -- posting ------------------------------------------------------------------------------------- */
+/* -- posting ----------------------------------------------------------------------------------- */
 
 static void refused_as(int err, const char *word)
 {
@@ -512,7 +512,7 @@ static void posts_to_nothing(struct bench *b)
 	refused_as(bsn_cancel(NULL), "no endpoint");
 }
 
-/* -- opening ------------------------------------------------------------------------------------- */
+/* -- opening ----------------------------------------------------------------------------------- */
 
 static void try_variable(const char *name, const char *value)
 {
@@ -568,7 +568,7 @@ static void a_device_that_may_not_be_opened(struct bench *b)
 	open_error = 0;
 }
 
-/* -- memory that may not be locked ---------------------------------------------------------------- */
+/* -- memory that may not be locked ------------------------------------------------------------- */
 
 /* CAP_IPC_LOCK overrides the limit, and root has it. */
 static bool may_lock(bool *set)

@@ -42,7 +42,7 @@ void turns_unmade(const void *object)
 	alive -= object != NULL;
 }
 
-/* -- trying ------------------------------------------------------------------------------------- */
+/* -- trying ------------------------------------------------------------------------------------ */
 
 #define UNTOUCHED ((void *)0x55)
 
@@ -89,7 +89,7 @@ static void try_each_turn(struct bench *b, int (*try)(struct attempt *a), unsign
 
 #define OUT(a, type) ((struct type **)(void *)&(a)->result)
 
-/* -- devices ------------------------------------------------------------------------------------ */
+/* -- devices ----------------------------------------------------------------------------------- */
 
 static int try_open(struct attempt *a)
 {
@@ -117,7 +117,7 @@ static void devices(struct bench *b)
 	try_each_turn(b, try_device_attach, 4);
 }
 
-/* -- small objects ------------------------------------------------------------------------------ */
+/* -- small objects ----------------------------------------------------------------------------- */
 
 #define DEFINE_TRY(name, type, create, destroy)                                                    \
 	static int try_##name(struct attempt *a)                                                   \
@@ -150,7 +150,7 @@ static void small_objects(struct bench *b)
 	try_each_turn(b, try_srq, 3);
 }
 
-/* -- mkeys and windows -------------------------------------------------------------------------- */
+/* -- mkeys and windows ------------------------------------------------------------------------- */
 
 DEFINE_TRY(pool, bsn_mkey_pool,
 	   bsn_mkey_pool_create(a->b->device, &(struct bsn_mkey_pool_attr){ .count = 3 },
@@ -185,7 +185,7 @@ static void mkeys(struct bench *b)
 		try_each_turn(b, try_window, 2);
 }
 
-/* -- queue pairs -------------------------------------------------------------------------------- */
+/* -- queue pairs ------------------------------------------------------------------------------- */
 
 /* On CQs of its own, since what they know of queues grows with the first. */
 static int try_qp_of(struct attempt *a, enum bsn_qp_type type, bool with_srq)
@@ -257,7 +257,7 @@ static void queue_pairs(struct bench *b)
 	try_each_turn(b, try_attach, 7);
 }
 
-/* -- endpoints ---------------------------------------------------------------------------------- */
+/* -- endpoints --------------------------------------------------------------------------------- */
 
 static int try_ep(struct attempt *a)
 {
@@ -276,7 +276,7 @@ static void endpoints(struct bench *b)
 	try_each_turn(b, try_ep, 2);
 }
 
-/* -- dynamically connected transport -------------------------------------------------------------- */
+/* -- dynamically connected transport ----------------------------------------------------------- */
 
 static int try_dct_of(struct attempt *a, bool has_full_handshake)
 {
@@ -401,7 +401,7 @@ static void pools_do_without_a_register(struct bench *b)
 	ok(bsn_cq_destroy(attr.cq));
 }
 
-/* -- lanes without a register of their own ------------------------------------------------------- */
+/* -- lanes without a register of their own ----------------------------------------------------- */
 
 static void count_message(void *count, const char *text)
 {

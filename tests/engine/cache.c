@@ -42,7 +42,7 @@ static struct bsn_mr_cache_stats stats_of(struct bsn_mr_cache *cache)
 	return stats;
 }
 
-/* -- finding ------------------------------------------------------------------------------------ */
+/* -- finding ----------------------------------------------------------------------------------- */
 
 static void a_region_is_registered_once(struct bench *b)
 {
@@ -104,7 +104,7 @@ static void what_is_found_can_be_sent(struct bench *b)
 	munmap(map, 2 * PAGE);
 }
 
-/* -- going -------------------------------------------------------------------------------------- */
+/* -- going ------------------------------------------------------------------------------------- */
 
 static void a_part_that_goes_leaves_the_rest(struct bench *b)
 {
@@ -179,7 +179,7 @@ static void a_full_cache_says_so(struct bench *b)
 	munmap(map, 32 * PAGE);
 }
 
-/* -- while it is registered --------------------------------------------------------------------- */
+/* -- while it is registered -------------------------------------------------------------------- */
 
 struct meddler {
 	struct bsn_mr_watch watch;
@@ -344,7 +344,7 @@ static void bad_input(struct bench *b)
 	ok(bsn_mr_cache_destroy(NULL));
 }
 
-/* -- against a model ---------------------------------------------------------------------------- */
+/* -- against a model --------------------------------------------------------------------------- */
 
 enum { RECORDS = 4096 };
 
@@ -465,7 +465,7 @@ static void random_uses(struct bench *b)
 	munmap(map, PAGES * PAGE);
 }
 
-/* -- threads ------------------------------------------------------------------------------------ */
+/* -- threads ----------------------------------------------------------------------------------- */
 
 enum { THREADS = 3, ROUNDS = 400 };
 
@@ -519,7 +519,7 @@ static void threads(struct bench *b)
 	munmap(map, PAGES * PAGE);
 }
 
-/* -- what hardware would lose ------------------------------------------------------------------- */
+/* -- what hardware would lose ------------------------------------------------------------------ */
 
 static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_t length)
 {

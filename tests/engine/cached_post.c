@@ -48,7 +48,7 @@ static uint32_t length(const struct poster *p)
 	return *(const volatile uint32_t *)&p->bytes;
 }
 
-/* -- in a loop ---------------------------------------------------------------------------------- */
+/* -- in a loop --------------------------------------------------------------------------------- */
 
 COUNTED void post_known(struct poster *p)
 {
@@ -79,7 +79,7 @@ COUNTED void post_cached(struct poster *p)
 	}
 }
 
-/* -- a call each -------------------------------------------------------------------------------- */
+/* -- a call each ------------------------------------------------------------------------------- */
 
 COUNTED int call_known(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, uint32_t lkey,
 		       const struct bsn_remote *to)
@@ -115,7 +115,7 @@ static void call_each_cached(struct poster *p)
 		p->bad |= call_cached(p->ep, piece(p, i), length(p), &p->view, &p->to);
 }
 
-/* -- all of them -------------------------------------------------------------------------------- */
+/* -- all of them ------------------------------------------------------------------------------- */
 
 static void drain(struct bench *b)
 {

@@ -43,7 +43,7 @@ static void assert_all_is_well(struct bench *b)
 	assert_nothing_outstanding(b);
 }
 
-/* -- memory --------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 static void memory_that_was_deregistered(struct bench *b)
 {
@@ -174,7 +174,7 @@ static void memory_of_a_shared_queue(struct bench *b)
 	}
 }
 
-/* -- threads -------------------------------------------------------------------------------------- */
+/* -- threads ----------------------------------------------------------------------------------- */
 
 struct elsewhere {
 	struct bench *b;
@@ -234,7 +234,7 @@ static void another_thread_has_to_be_told_of(struct bench *b)
 	assert_true(e.poll >= 0);
 }
 
-/* -- what was never published ------------------------------------------------------------------------ */
+/* -- what was never published ------------------------------------------------------------------ */
 
 static unsigned told;
 

@@ -127,7 +127,7 @@ static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
 	}
 }
 
-/* -- in steps ----------------------------------------------------------------------------------- */
+/* -- in steps ---------------------------------------------------------------------------------- */
 
 static enum ibv_qp_state state_of(struct bench *b, int end)
 {

@@ -50,7 +50,7 @@ static void expect_some(struct bench *b, struct bsn_cq *cq, uint64_t first, unsi
 		expect_done(b, cq, first + i, BSN_OPCODE_RDMA_WRITE);
 }
 
-/* -- overruns ----------------------------------------------------------------------------------------- */
+/* -- overruns ---------------------------------------------------------------------------------- */
 
 static struct bsn_cq *make_ignoring(struct bench *b, struct bsn_channel *channel)
 {
@@ -148,7 +148,7 @@ static void what_cannot_ignore_them_is_refused(struct bench *b)
 	ok(bsn_cq_destroy(cq));
 }
 
-/* -- another size ------------------------------------------------------------------------------------- */
+/* -- another size ------------------------------------------------------------------------------ */
 
 /* Completions in the ring move to the new ring, wherever they are. */
 static void completions_survive_another_size(struct bench *b)

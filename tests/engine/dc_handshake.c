@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DC with a full handshake: who asks for it gets it, whichever end that is, and all else is as ever. */
+/*
+ * DC with a full handshake: who asks for it gets it, whichever end that is, and all else is as
+ * ever.
+ */
 #include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
 
 #include "dc_rig.h"
@@ -22,7 +25,7 @@ static void expect_connected(const struct rig *r, uint64_t count, uint64_t full)
 	assert_int_equal(model_count(CX_DC_full_handshake) - full_before, full);
 }
 
-/* -- targets ------------------------------------------------------------------------------------ */
+/* -- targets ----------------------------------------------------------------------------------- */
 
 static void who_connects_to_a_target_does_so_in_full(struct bench *b)
 {
@@ -98,7 +101,10 @@ static void a_target_has_all_rights(struct bench *b)
 	unmake(&r);
 }
 
-/* What was on its way fails at the initiator, as with any target; the number may be another one's then. */
+/*
+ * What was on its way fails at the initiator, as with any target; the number may be another one's
+ * then.
+ */
 static void a_target_goes_with_requests_on_their_way(struct bench *b)
 {
 	struct rig r;
@@ -154,7 +160,7 @@ static void what_the_firmware_refuses_is_said(struct bench *b)
 	unmake(&r);
 }
 
-/* -- initiators --------------------------------------------------------------------------------- */
+/* -- initiators -------------------------------------------------------------------------------- */
 
 static void initiators_connect_in_full(struct bench *b)
 {
@@ -265,8 +271,8 @@ static void pools_work_side_by_side(struct bench *b)
 }
 
 /*
- * Stores into its register ring, and have the requests with them. valgrind (tests/memcheck) makes two of one, which the
- * model finds wrong.
+ * Stores into its register ring, and have the requests with them. valgrind (tests/memcheck) makes
+ * two of one, which the model finds wrong.
  */
 static void their_register_rings(struct bench *b)
 {
@@ -300,7 +306,7 @@ static void they_have_no_lane_of_others(struct bench *b)
 	ok(bsn_lane_destroy(attr.lane));
 }
 
-/* -- the same as by verbs ----------------------------------------------------------------------- */
+/* -- the same as by verbs ---------------------------------------------------------------------- */
 
 /* What the device knows of an end, but for its number and objects. */
 static void expect_same(uint32_t by_verbs, uint32_t by_command)
@@ -378,7 +384,7 @@ static void an_initiator_is_the_same_as_by_verbs(struct bench *b)
 		ok(bsn_dc_pool_destroy(pools[i]));
 }
 
-/* -- where there is none ------------------------------------------------------------------------ */
+/* -- where there is none ----------------------------------------------------------------------- */
 
 static void without_commands_it_is_refused(struct bench *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One loop for RC QPs and pools of DC initiators: they share a CQ. The bench's first QP completes where the pool
- * does.
+ * One loop for RC QPs and pools of DC initiators: they share a CQ. The bench's first QP completes
+ * where the pool does.
  */
 #include "path.h" /* before cmocka.h, which has a macro fail() */
 
@@ -54,7 +54,7 @@ static void connect_peer(struct rig *r, int p)
 	assert_int_equal(work(r), 1);
 }
 
-/* -- both in one loop ---------------------------------------------------------------------------- */
+/* -- both in one loop -------------------------------------------------------------------------- */
 
 static void completions_come_in_order(struct bench *b)
 {
@@ -143,7 +143,7 @@ static void failures_are_told_where_they_come(struct bench *b)
 	unmake(&r);
 }
 
-/* -- turns --------------------------------------------------------------------------------------- */
+/* -- turns ------------------------------------------------------------------------------------- */
 
 /* There is always a completion of the RC QP, and room for one. */
 static void turns_are_told_though_others_complete(struct bench *b)
@@ -207,7 +207,10 @@ static void pools_share_a_loop(struct bench *b)
 	unmake(&s);
 }
 
-/* The event of the NOP that tells the end of what nobody signaled wakes it, and its last poll gives the turn. */
+/*
+ * The event of the NOP that tells the end of what nobody signaled wakes it, and its last poll gives
+ * the turn.
+ */
 static void who_sleeps_has_its_turn(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .signal_every = -1 };
@@ -228,7 +231,7 @@ static void who_sleeps_has_its_turn(struct bench *b)
 	unmake(&r);
 }
 
-/* -- the CQ -------------------------------------------------------------------------------------- */
+/* -- the CQ ------------------------------------------------------------------------------------ */
 
 /* On plain verbs it also says farewell to targets, and waits until that is sent. */
 static void a_pool_that_goes_leaves_others_completions(struct bench *b)
@@ -277,7 +280,7 @@ static void the_cq_has_room_for_all(struct bench *b)
 	ok(bsn_cq_destroy(attr.cq));
 }
 
-/* -- at random ----------------------------------------------------------------------------------- */
+/* -- at random --------------------------------------------------------------------------------- */
 
 struct rc_expected {
 	uint64_t next, due;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. On plain verbs
- * initiators are connected on demand: dc_rc.c.
+ * Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. On
+ * plain verbs initiators are connected on demand: dc_rc.c.
  */
 #include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
 
@@ -19,7 +19,9 @@ static int write_bytes(struct rig *r, int p, uint32_t bytes)
 	return bsn_write(r->ep[p], &local, &to, 1, NOW);
 }
 
-/* What the pool counts is what the device had to connect, since the peers here have a target each. */
+/*
+ * What the pool counts is what the device had to connect, since the peers here have a target each.
+ */
 static void expect_connects(const struct rig *r, uint64_t count)
 {
 	assert_true(counters_of(r).has_connects);
@@ -28,7 +30,7 @@ static void expect_connects(const struct rig *r, uint64_t count)
 	assert_int_equal(model_count(CX_DC_connect) - r->connects, count);
 }
 
-/* -- who has which ------------------------------------------------------------------------------ */
+/* -- who has which ----------------------------------------------------------------------------- */
 
 static void a_set_that_fits_stays_connected(struct bench *b)
 {
@@ -68,7 +70,10 @@ static void a_queue_takes_sixteen(struct bench *b)
 	unmake(&r);
 }
 
-/* Many more peers than slots, each in turn, and all is done before the next. A stream may keep its peer. */
+/*
+ * Many more peers than slots, each in turn, and all is done before the next. A stream may keep its
+ * peer.
+ */
 static void a_miss_binds_once_by_each_policy(struct bench *b)
 {
 	static const unsigned initiators[] = { 2, 8 }, streams[] = { 1, 3 };
@@ -113,7 +118,10 @@ static void who_was_used_least_recently_makes_room(struct bench *b)
 	unmake(&r);
 }
 
-/* The plan holds the third request back for two seconds of the device's clock, and the peer keeps its initiator. */
+/*
+ * The plan holds the third request back for two seconds of the device's clock, and the peer keeps
+ * its initiator.
+ */
 static void an_idle_connection_is_made_anew(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
@@ -194,7 +202,7 @@ static void every_post_binds(struct bench *b)
 	unmake(&r);
 }
 
-/* -- operations that not every device has -------------------------------------------------------- */
+/* -- operations that not every device has ------------------------------------------------------ */
 
 enum { BESIDE = 16 }; /* so many bytes before the target is where an atomic's result goes */
 
@@ -335,7 +343,9 @@ static void use_a_turn(struct bench *b, unsigned copies, unsigned swaps, unsigne
 	unmake(&r);
 }
 
-/* They count as what they move: the bytes of a copy once, those of an atomic without its operands. */
+/*
+ * They count as what they move: the bytes of a copy once, those of an atomic without its operands.
+ */
 static void they_count_in_a_turn(struct bench *b)
 {
 	use_a_turn(b, 7, 0, 0);
@@ -384,7 +394,10 @@ static void expect_columns(struct bench *b, const uint8_t *packed)
 		assert_memory_equal(packed + 8 * k, bench_at(b, 0, 256 * k), 8);
 }
 
-/* An initiator posts no UMR: an RC QP does, and once that has completed peers are posted to with the mkey. */
+/*
+ * An initiator posts no UMR: an RC QP does, and once that has completed peers are posted to with
+ * the mkey.
+ */
 static void layouts_are_local_memory(struct bench *b)
 {
 	struct bsn_mkey_pool *keys = make_pool(b, 4, 16);
@@ -454,7 +467,7 @@ static void a_peer_may_invalidate(struct bench *b)
 	unmake(&r);
 }
 
-/* -- ways and checks ----------------------------------------------------------------------------- */
+/* -- ways and checks --------------------------------------------------------------------------- */
 
 static uint32_t port_of(struct rig *r, int p)
 {
@@ -552,8 +565,8 @@ static uint8_t lag_port_of(const struct rig *r, uint32_t initiator)
 }
 
 /*
- * The driver gives the queues that it makes the ports in turn; what the pool was told holds for all of its own, spares
- * too.
+ * The driver gives the queues that it makes the ports in turn; what the pool was told holds for all
+ * of its own, spares too.
  */
 static void initiators_send_by_the_port_of_the_bond(struct bench *b)
 {
@@ -634,7 +647,7 @@ static void a_check_tells_who_is_alive(struct bench *b)
 	unmake(&r);
 }
 
-/* -- who waits ---------------------------------------------------------------------------------- */
+/* -- who waits --------------------------------------------------------------------------------- */
 
 static void who_waits_has_its_turn_in_order(struct bench *b)
 {
@@ -797,8 +810,8 @@ static void let_go(struct rig *r, int sends)
 }
 
 /*
- * All initiators but one are stuck, for want of receives; the requests of that one are silent. Who sleeps when a
- * poll has told nothing is told before that of what the program does not see.
+ * All initiators but one are stuck, for want of receives; the requests of that one are silent. Who
+ * sleeps when a poll has told nothing is told before that of what the program does not see.
  */
 static void an_end_among_many_is_found_out(struct bench *b)
 {
@@ -915,7 +928,10 @@ static bool is_told(const struct rig *r, int p)
 	return false;
 }
 
-/* It posted eight turns at once while others waited, and nobody looked before its initiator was taken. */
+/*
+ * It posted eight turns at once while others waited, and nobody looked before its initiator was
+ * taken.
+ */
 static void who_leaves_in_debt_is_passed(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 512 };
@@ -970,7 +986,7 @@ static void who_waits_may_be_destroyed(struct bench *b)
 	unmake(&r);
 }
 
-/* -- READs have a limit -------------------------------------------------------------------------- */
+/* -- READs have a limit ------------------------------------------------------------------------ */
 
 static int read_from(struct rig *r, int p, uint64_t id, unsigned flags)
 {
@@ -1062,7 +1078,10 @@ static void a_quiet_read_makes_room(struct bench *b)
 	unmake(&r);
 }
 
-/* Those that are done are looked at when there is no room; the index may have gone half round by then, or nearly all. */
+/*
+ * Those that are done are looked at when there is no room; the index may have gone half round by
+ * then, or nearly all.
+ */
 static void a_read_of_long_ago_makes_room(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .max_reads = 2 };
@@ -1269,7 +1288,9 @@ static void expect_way_held(struct rig *r, int p, unsigned way, struct bsn_ep *e
 	assert_int_equal(counters_of(r).reads_held, held + WAYS + 1);
 }
 
-/* With these flags but for the last one, after which nothing else is taken but what does not read. */
+/*
+ * With these flags but for the last one, after which nothing else is taken but what does not read.
+ */
 static void read_to_the_limit(struct rig *r, int p, unsigned way, unsigned flags, unsigned most,
 			      struct bsn_ep *elsewhere)
 {
@@ -1309,7 +1330,10 @@ static void each_way_to_read_has_the_limit(struct bench *b)
 	unmake(&r);
 }
 
-/* By peers that take another's initiator, whose queue is so short that it looks for room at most posts. */
+/*
+ * By peers that take another's initiator, whose queue is so short that it looks for room at most
+ * posts.
+ */
 static void each_way_to_read_takes_an_initiator(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .max_reads = 2, .max_send_sge = 4, .send_depth = 1 };
@@ -1435,7 +1459,7 @@ static void a_repaired_initiator_is_busy(struct bench *b)
 	unmake(&r);
 }
 
-/* -- who fails ---------------------------------------------------------------------------------- */
+/* -- who fails --------------------------------------------------------------------------------- */
 
 /* What is kept of a failure: the first one, and the request as it was posted. */
 static void expect_error(struct rig *r, int p, uint32_t generation, uint64_t id, uint8_t status)
@@ -1539,7 +1563,10 @@ static void all_initiators_fail_and_come_back(struct bench *b)
 	all_fail_and_come_back(b, BSN_DC_HASHED);
 }
 
-/* A thousand peers, one after the other: each fails, its initiator is repaired, and it is there again. */
+/*
+ * A thousand peers, one after the other: each fails, its initiator is repaired, and it is there
+ * again.
+ */
 static void a_thousand_peers_fail_and_return(struct bench *b)
 {
 	enum { MANY = 1000 };
@@ -1572,7 +1599,7 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 	unmake(&r);
 }
 
-/* -- at random ---------------------------------------------------------------------------------- */
+/* -- at random --------------------------------------------------------------------------------- */
 
 static void at_random(struct bench *b)
 {
@@ -1600,7 +1627,7 @@ static void at_random_by_places(struct bench *b)
 	at_random_of(b, BSN_DC_HASHED, 5, 1, 20000);
 }
 
-/* -- many, and wrong ones ------------------------------------------------------------------------ */
+/* -- many, and wrong ones ---------------------------------------------------------------------- */
 
 /* More than a few chunks of them, of which each is found again. */
 static void thousands_of_peers(struct bench *b)
@@ -1631,7 +1658,10 @@ static void thousands_of_peers(struct bench *b)
 	unmake(&r);
 }
 
-/* An address whose access key is another is whole; only its target can tell, and only its peer fails. */
+/*
+ * An address whose access key is another is whole; only its target can tell, and only its peer
+ * fails.
+ */
 static void a_wrong_access_key_fails_its_peer(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 2, .spares = 1 };
@@ -1689,7 +1719,9 @@ static void an_address_of_another_link_is_refused(struct bench *b)
 	unmake(&r);
 }
 
-/* Bytes 24 to 31 of an address are its GID's prefix. On RoCE other ones are those of other hosts. */
+/*
+ * Bytes 24 to 31 of an address are its GID's prefix. On RoCE other ones are those of other hosts.
+ */
 static void an_address_of_another_subnet_is_refused(struct bench *b)
 {
 	struct bsn_address address;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pools and targets on plain verbs, by RC connections that are made on demand: on the model, and on the
- * kernel's soft-RoCE. What becomes of a pool by itself is in dc_pool.c.
+ * Pools and targets on plain verbs, by RC connections that are made on demand: on the model, and on
+ * the kernel's soft-RoCE. What becomes of a pool by itself is in dc_pool.c.
  */
 #include "harness.h"
 
@@ -81,7 +81,7 @@ static void unmake(struct rig *r)
 	ok(bsn_cq_destroy(r->into));
 }
 
-/* -- time --------------------------------------------------------------------------------------- */
+/* -- time -------------------------------------------------------------------------------------- */
 
 static void accept_all(struct rig *r)
 {
@@ -170,7 +170,10 @@ static void connect(struct rig *r, int p)
 	expect_ready(r, p);
 }
 
-/* So many initiators came to targets, or left them, since the rig is there; and nothing else happens. */
+/*
+ * So many initiators came to targets, or left them, since the rig is there; and nothing else
+ * happens.
+ */
 static void expect_changes(struct rig *r, int changes)
 {
 	const long until_ms = now_ms() + PATIENCE_MS;
@@ -201,7 +204,7 @@ static void write_anyway(struct rig *r, int p, uint64_t id)
 	write_and_finish(r, p, id);
 }
 
-/* -- connecting --------------------------------------------------------------------------------- */
+/* -- connecting -------------------------------------------------------------------------------- */
 
 static void a_peer_is_connected_by_its_first_post(struct bench *b)
 {
@@ -223,7 +226,10 @@ static void a_peer_is_connected_by_its_first_post(struct bench *b)
 	unmake(&r);
 }
 
-/* What evicts which, by a clock that is written down here once more: whom the hand comes to is the first. */
+/*
+ * What evicts which, by a clock that is written down here once more: whom the hand comes to is the
+ * first.
+ */
 struct clock {
 	int peer[5];
 	unsigned uses[5], count;
@@ -496,7 +502,7 @@ static void what_was_polled_is_not_given_back_again_with_its_target(struct bench
 	unmake(&r);
 }
 
-/* -- waiting ------------------------------------------------------------------------------------ */
+/* -- waiting ----------------------------------------------------------------------------------- */
 
 /* Two are connected at a time, so neighbours may change places. A turn that is not used passes. */
 static void who_waits_has_its_turn_in_order(struct bench *b)
@@ -585,7 +591,7 @@ static void who_waits_or_is_being_connected_may_be_destroyed(struct bench *b)
 	unmake(&r);
 }
 
-/* -- failing ------------------------------------------------------------------------------------ */
+/* -- failing ----------------------------------------------------------------------------------- */
 
 static void replace_target(struct rig *r, int t)
 {
@@ -731,7 +737,7 @@ static void wrong_rkeys_fail_their_peers(struct bench *b)
 	unmake(&r);
 }
 
-/* -- wrong ones --------------------------------------------------------------------------------- */
+/* -- wrong ones -------------------------------------------------------------------------------- */
 
 static void refused(int result, int error, const char *word)
 {

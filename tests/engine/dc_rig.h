@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A pool of DC initiators with its peers, for tests of it; and a simple model of what has to come back. */
+/*
+ * A pool of DC initiators with its peers, for tests of it; and a simple model of what has to come
+ * back.
+ */
 #ifndef TESTS_ENGINE_DC_RIG_H
 #define TESTS_ENGINE_DC_RIG_H
 
@@ -15,8 +18,8 @@ enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 
 enum { MAX_INLINE = 60 }; /* of what is posted at random */
 
 /*
- * Peers are those of a few targets in turn. With BSN_TEST_FULL_HANDSHAKE in the environment both ends are made by
- * commands, where they can be.
+ * Peers are those of a few targets in turn. With BSN_TEST_FULL_HANDSHAKE in the environment both
+ * ends are made by commands, where they can be.
  */
 struct rig {
 	struct bench *b;
@@ -192,7 +195,7 @@ static inline unsigned rounds(void)
 	return wanted ? (unsigned)strtoul(wanted, NULL, 10) : 1;
 }
 
-/* -- at random ---------------------------------------------------------------------------------- */
+/* -- at random --------------------------------------------------------------------------------- */
 
 /* What a peer has outstanding, as a simple model: ids in order, the first of them due next. */
 struct expected {
@@ -222,7 +225,9 @@ static inline void take_completion(struct rig *r, struct expected *all, const st
 		e->waited = 0;
 		return;
 	}
-	/* In order; what was skipped succeeded in silence, and after a failure nothing is silent. */
+	/*
+	 * In order; what was skipped succeeded in silence, and after a failure nothing is silent.
+	 */
 	assert_true(c->id >= e->due_id && c->id < e->next_id);
 	if (e->failed) {
 		assert_int_equal(c->id, e->due_id);
@@ -230,7 +235,9 @@ static inline void take_completion(struct rig *r, struct expected *all, const st
 	} else {
 		skip_unsignaled(e, c->id);
 	}
-	/* Whose request is flushed first was not the one that failed: then no initiator was left. */
+	/*
+	 * Whose request is flushed first was not the one that failed: then no initiator was left.
+	 */
 	if (!e->failed && c->status == IBV_WC_WR_FLUSH_ERR && r->b->test->no_errored_streams)
 		assert_int_equal(counters_of(r).broken, r->initiators);
 	e->due_id = c->id + 1;
@@ -328,8 +335,8 @@ static inline void signal_end(struct rig *r, struct expected *e, int p)
 }
 
 /*
- * Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits for ever.
- * Returns what the pool has counted.
+ * Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits
+ * for ever. Returns what the pool has counted.
  */
 static inline struct bsn_dc_counters at_random_by(struct bench *b, const struct bsn_dc_pool_attr *attr, unsigned steps)
 {

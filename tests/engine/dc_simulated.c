@@ -195,7 +195,10 @@ static void threads_do_not_meet(void **state)
 	}
 }
 
-/* Each poll gives all that is idle to those that wait, as dcs does, which keeps a list of what is idle. */
+/*
+ * Each poll gives all that is idle to those that wait, as dcs does, which keeps a list of what is
+ * idle.
+ */
 static void nothing_is_idle_where_one_waits(void **state)
 {
 	static const uint32_t pools[][2] = { { 8, 1 }, { 12, 1 }, { 64, 1 }, { 16, 4 }, { 32, 8 } };

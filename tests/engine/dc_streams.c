@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pools whose initiators have streams: several peers have requests in one queue, and each fails alone where it can. */
+/*
+ * Pools whose initiators have streams: several peers have requests in one queue, and each fails
+ * alone where it can.
+ */
 #include "dc_rig.h"
 
 #include "bsn_syndrome.h"
@@ -43,7 +46,7 @@ static void expect_completion(struct rig *r, int p, uint64_t id, enum ibv_wc_sta
 	assert_int_equal(r->done[found].status, status);
 }
 
-/* -- who has which ------------------------------------------------------------------------------ */
+/* -- who has which ----------------------------------------------------------------------------- */
 
 static void an_initiator_has_several_peers(struct bench *b)
 {
@@ -72,7 +75,10 @@ static void an_initiator_has_several_peers(struct bench *b)
 	unmake(&r);
 }
 
-/* A peer's stream is another one's only when nothing of it is outstanding, whatever the others have. */
+/*
+ * A peer's stream is another one's only when nothing of it is outstanding, whatever the others
+ * have.
+ */
 static void a_stream_is_of_one_peer(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 2, .turn_bytes = LENGTH };
@@ -138,7 +144,7 @@ static void plain_verbs_have_none(struct bench *b)
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EOPNOTSUPP, "streams");
 }
 
-/* -- failures ----------------------------------------------------------------------------------- */
+/* -- failures ---------------------------------------------------------------------------------- */
 
 static void expect_error(struct rig *r, int p, uint64_t id, enum ibv_wc_status status, const char *word)
 {
@@ -285,7 +291,10 @@ static void too_many_streams_fail_their_initiator(struct bench *b)
 	unmake(&r);
 }
 
-/* Where the first stream that fails fails all: who has something outstanding is told, if it wants that. */
+/*
+ * Where the first stream that fails fails all: who has something outstanding is told, if it wants
+ * that.
+ */
 static void an_initiator_fails_with_all_its_streams(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4, .no_repeats = true };
@@ -333,8 +342,8 @@ static int read_into(struct rig *r, int p, uint64_t id, size_t into)
 }
 
 /*
- * WRITEs and READs of others are done once, in order, before what is posted next; what was unsignaled
- * stays so. In a ring of which the end lies between them.
+ * WRITEs and READs of others are done once, in order, before what is posted next; what was
+ * unsignaled stays so. In a ring of which the end lies between them.
  */
 static void who_is_not_concerned_goes_on(struct bench *b)
 {
@@ -409,7 +418,10 @@ static void who_is_not_concerned_waits(struct bench *b)
 	unmake(&r);
 }
 
-/* Both streams of the spare are taken when it fails, too: what is held waits until there is one again. */
+/*
+ * Both streams of the spare are taken when it fails, too: what is held waits until there is one
+ * again.
+ */
 static void what_is_held_waits_for_room(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 2, .spares = 1, .streams = 2 };
@@ -460,7 +472,10 @@ static void what_is_held_waits_for_the_queue(struct bench *b)
 		id++;
 	assert_true(id > 40);
 	softcx_step(30);
-	/* The model has flushed, and done a little of the other: what it did is not polled all at once. */
+	/*
+	 * The model has flushed, and done a little of the other: what it did is not polled all at
+	 * once.
+	 */
 	r.count = bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 7);
 	assert_int_equal(counters_of(&r).repeats, 0);
 	assert_int_equal(bsn_dc_peer_reset(r.ep[1]), 0); /* it has not failed */
@@ -573,7 +588,10 @@ static void unsignaled_requests_stay_so(struct bench *b)
 	unmake(&r);
 }
 
-/* No DevX, no reset of a stream: the whole initiator is, once the other streams have nothing outstanding. */
+/*
+ * No DevX, no reset of a stream: the whole initiator is, once the other streams have nothing
+ * outstanding.
+ */
 static void without_commands_the_initiator_is_reset(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
@@ -626,7 +644,7 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 	unmake(&r);
 }
 
-/* -- at random ---------------------------------------------------------------------------------- */
+/* -- at random --------------------------------------------------------------------------------- */
 
 static void at_random(struct bench *b)
 {

@@ -65,7 +65,7 @@ static void an_srq_takes_what_its_cq_was_charged_for(struct bench *b)
 	}
 }
 
-/* -- registers ---------------------------------------------------------------------------------- */
+/* -- registers --------------------------------------------------------------------------------- */
 
 static void note_shortage(void *arg, const char *text)
 {
@@ -166,7 +166,7 @@ static void qps_come_and_go_without_registers(struct bench *b)
 	ok(bsn_device_close(device));
 }
 
-/* -- sizes -------------------------------------------------------------------------------------- */
+/* -- sizes ------------------------------------------------------------------------------------- */
 
 static void the_greatest_depth_can_be_created(struct bench *b)
 {

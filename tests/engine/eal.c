@@ -112,7 +112,7 @@ static void the_cache_follows_the_heap(struct bench *b)
 	ok(bsn_eal_close(eal));
 }
 
-/* -- threads ------------------------------------------------------------------------------------ */
+/* -- threads ----------------------------------------------------------------------------------- */
 
 enum { THREADS = 3, ROUNDS = 100 };
 
@@ -170,7 +170,7 @@ static void threads(struct bench *b)
 	ok(bsn_eal_close(eal));
 }
 
-/* -- what hardware would lose ------------------------------------------------------------------- */
+/* -- what hardware would lose ------------------------------------------------------------------ */
 
 /*
  * EAL's locks spin, and a thread that spins takes the CPU from the holder. So the threads here wait

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A machine without free hugepages: EAL is not started, and the error says what to do. Speaks TAP. */
+/*
+ * A machine without free hugepages: EAL is not started, and the error says what to do. Speaks TAP.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -47,7 +47,7 @@ static enum ibv_qp_state state_of(struct bench *b, int end)
 	return error.state;
 }
 
-/* -- causes ------------------------------------------------------------------------------------- */
+/* -- causes ------------------------------------------------------------------------------------ */
 
 /* What end 0 posts, and the status that it gets. An error at the responder fails end 1, too. */
 struct cause {
@@ -317,7 +317,7 @@ static void a_peer_that_is_gone(struct bench *b)
 	assert_fails(b, &cause);
 }
 
-/* -- what comes back ---------------------------------------------------------------------------- */
+/* -- what comes back --------------------------------------------------------------------------- */
 
 /* All requests after a failed one come back, whether or not a completion was asked for. */
 static void what_follows_is_flushed_in_order(struct bench *b)
@@ -434,7 +434,9 @@ static void reset_both(struct bench *b)
 {
 	ok(bsn_qp_reset(b->qp[0]));
 	ok(bsn_qp_reset(b->qp[1]));
-	/* Our own are ready for receives again; an attached one is the application's to bring up. */
+	/*
+	 * Our own are ready for receives again; an attached one is the application's to bring up.
+	 */
 	assert_int_equal(state_of(b, 0), b->app.qp[0] ? IBV_QPS_RESET : IBV_QPS_INIT);
 }
 
@@ -459,7 +461,7 @@ static void silent_successes_do_not_hold_up_a_drain(struct bench *b)
 	}
 }
 
-/* -- bringing it back --------------------------------------------------------------------------- */
+/* -- bringing it back -------------------------------------------------------------------------- */
 
 static void assert_works(struct bench *b, uint64_t id)
 {

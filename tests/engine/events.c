@@ -26,7 +26,7 @@ static void post_send(struct bench *b, uint64_t id, unsigned flags)
 	ok(bsn_send(b->ep[0], &local, id, flags | BSN_F_RING));
 }
 
-/* -- completion channels ------------------------------------------------------------------------ */
+/* -- completion channels ----------------------------------------------------------------------- */
 
 static void do_not_block(struct bench *b)
 {
@@ -179,7 +179,7 @@ static void without_a_channel_there_is_nothing_to_ask(struct bench *b)
 	assert_int_equal(bsn_cq_request(b->cq[0], false), -EINVAL);
 }
 
-/* -- asynchronous events ------------------------------------------------------------------------ */
+/* -- asynchronous events ----------------------------------------------------------------------- */
 
 static void assert_told(struct bench *b, enum ibv_event_type type, enum bsn_event_object object,
 			struct bsn_event *event)
@@ -245,7 +245,7 @@ static void a_device_that_vanishes_ends_the_wait(struct bench *b)
 	assert_int_equal(bsn_poll(b->cq[1], &c, 1), -EIO);
 }
 
-/* -- destruction -------------------------------------------------------------------------------- */
+/* -- destruction ------------------------------------------------------------------------------- */
 
 static void what_is_used_is_not_destroyed(struct bench *b)
 {

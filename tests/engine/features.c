@@ -32,7 +32,7 @@ struct feature {
 	struct bench_case needs;
 };
 
-/* -- requests ------------------------------------------------------------------------------------ */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
 
@@ -311,7 +311,7 @@ static const char *try_copy(struct bench *b)
 	return NULL;
 }
 
-/* -- memory keys ----------------------------------------------------------------------------------- */
+/* -- memory keys ------------------------------------------------------------------------------- */
 
 /* Every other byte of 16. */
 static const char *try_layout_of(struct bench *b, unsigned flags)
@@ -364,7 +364,7 @@ static const char *try_window(struct bench *b)
 	return why;
 }
 
-/* -- forms of requests --------------------------------------------------------------------------- */
+/* -- forms of requests ------------------------------------------------------------------------- */
 
 static const char *try_pieces(struct bench *b)
 {
@@ -446,7 +446,7 @@ static const char *try_fence(struct bench *b)
 	return NULL;
 }
 
-/* -- completions --------------------------------------------------------------------------------- */
+/* -- completions ------------------------------------------------------------------------------- */
 
 /* Posts several times the queue's depth without asking for a completion. */
 static const char *try_unsignaled(struct bench *b)
@@ -587,7 +587,7 @@ static const char *try_async_events(struct bench *b)
 	return NULL;
 }
 
-/* -- failures ------------------------------------------------------------------------------------ */
+/* -- failures ---------------------------------------------------------------------------------- */
 
 static void post_bad_write(struct bench *b, uint64_t id)
 {
@@ -651,7 +651,7 @@ static const char *try_reset(struct bench *b)
 	return try_write(b);
 }
 
-/* -- whose queues, whose registers --------------------------------------------------------------- */
+/* -- whose queues, whose registers ------------------------------------------------------------- */
 
 struct applications {
 	struct ibv_cq *cq;
@@ -748,7 +748,7 @@ static const char *try_stores(struct bench *b)
 	return is_direct ? NULL : "the provider rings";
 }
 
-/* -- the list ------------------------------------------------------------------------------------ */
+/* -- the list ---------------------------------------------------------------------------------- */
 
 /* Attributes of the cases: what the bench has. */
 #define RC                                                                                         \
@@ -764,7 +764,7 @@ static const char *try_stores(struct bench *b)
 		.qp.type = BSN_QP_UD                                                               \
 	}
 
-/* -- more of receiving -------------------------------------------------------------------------------- */
+/* -- more of receiving ------------------------------------------------------------------------- */
 
 static void connect_xrc(struct bsn_qp *qp, struct bsn_xrc_target *target)
 {
@@ -816,7 +816,7 @@ static const char *try_xrc(struct bench *b)
 	return NULL;
 }
 
-/* -- dynamically connected transport -------------------------------------------------------------- */
+/* -- dynamically connected transport ----------------------------------------------------------- */
 
 struct dc {
 	struct bsn_cq *into;
@@ -920,7 +920,7 @@ static const char *try_full_handshake(struct bench *b)
 	return try_dc(b, &(struct bsn_dc_pool_attr){ .initiators = 1, .full_handshake = true });
 }
 
-/* -- completions --------------------------------------------------------------------------------- */
+/* -- completions ------------------------------------------------------------------------------- */
 
 static const char *try_timestamps(struct bench *b, enum bsn_timestamps kind)
 {

@@ -27,7 +27,7 @@ struct bsn_sq *bench_sq(struct bsn_qp *qp)
 	return qp->sq;
 }
 
-/* -- time --------------------------------------------------------------------------------------- */
+/* -- time -------------------------------------------------------------------------------------- */
 
 /*
  * Lets the model do a step; returns whether it had anything to do. A real device works by itself:
@@ -87,7 +87,7 @@ void bench_settle(struct bench *b)
 		;
 }
 
-/* -- expectations ------------------------------------------------------------------------------- */
+/* -- expectations ------------------------------------------------------------------------------ */
 
 void bench_assert_ok(int result, const char *what, const char *file, int line)
 {
@@ -131,7 +131,7 @@ void bench_expect_nothing(struct bench *b, struct bsn_cq *cq, const char *file, 
 	_assert_int_equal(bsn_poll(cq, &c, 1), 0, file, line);
 }
 
-/* -- objects ------------------------------------------------------------------------------------ */
+/* -- objects ----------------------------------------------------------------------------------- */
 
 struct ibv_ah_attr bench_way_to_self(struct bench *b)
 {
@@ -300,7 +300,7 @@ void bench_connect(struct bench *b)
 					 &b->ep[end]));
 }
 
-/* -- one trial ---------------------------------------------------------------------------------- */
+/* -- one trial --------------------------------------------------------------------------------- */
 
 static void start_model(const struct bench_case *test)
 {

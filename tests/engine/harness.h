@@ -93,7 +93,7 @@ struct bench {
 /* Runs each case on each path; what main() returns. */
 int bench_run(const char *subject, const struct bench_case *cases, size_t count);
 
-/* -- objects ------------------------------------------------------------------------------------ */
+/* -- objects ----------------------------------------------------------------------------------- */
 
 /* Makes the end's QP as the case wants it; connects both after both were made. */
 void bench_make_qp(struct bench *b, int end);
@@ -122,7 +122,7 @@ struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
  */
 uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value);
 
-/* -- time --------------------------------------------------------------------------------------- */
+/* -- time -------------------------------------------------------------------------------------- */
 
 /*
  * Lets the device work and polls, until there are @n completions or nothing more happens. Returns
@@ -142,7 +142,7 @@ unsigned bench_rounds(struct bench *b, unsigned n);
 /* Lets the device work until it has nothing more to do; on a real one, for a while. */
 void bench_settle(struct bench *b);
 
-/* -- expectations ------------------------------------------------------------------------------- */
+/* -- expectations ------------------------------------------------------------------------------ */
 
 /* Expects one completion, as described, and returns it for a closer look. */
 struct bsn_completion bench_expect(struct bench *b, struct bsn_cq *cq, uint64_t id, unsigned opcode,

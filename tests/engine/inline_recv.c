@@ -197,7 +197,7 @@ static void a_short_receive_fails(struct bench *b)
 	break_pair(&p);
 }
 
-/* -- what READs and atomics bring ------------------------------------------------------------------ */
+/* -- what READs and atomics bring -------------------------------------------------------------- */
 
 static void reads_of(struct bench *b, uint32_t cqe_size)
 {
@@ -326,7 +326,7 @@ static void after_a_reset_results_come_as_before(struct bench *b)
 	break_pair(&p);
 }
 
-/* -- refusals -------------------------------------------------------------------------------------- */
+/* -- refusals ---------------------------------------------------------------------------------- */
 
 static void assert_refused(struct bench *b, struct bsn_qp_attr attr, int error, const char *why)
 {
@@ -380,7 +380,10 @@ static void assert_empty_cqe(struct bench *b, const struct bsn_cq *cq)
 	assert_int_equal(tail.format, BSN_CQE_NO_INLINE);
 }
 
-/* libmlx5 would ask for data in CQEs on every QP, and get results in them where all requests signal. */
+/*
+ * libmlx5 would ask for data in CQEs on every QP, and get results in them where all requests
+ * signal.
+ */
 static void nothing_comes_in_a_cqe_unasked(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 8), into = bench_sge(b, 1, DST, 8);

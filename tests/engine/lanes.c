@@ -107,7 +107,7 @@ static void a_lane_goes_with_the_last_of_its_register(struct bench *b)
 	free_domain(&d);
 }
 
-/* -- libmlx5's own switches ---------------------------------------------------------------------- */
+/* -- libmlx5's own switches -------------------------------------------------------------------- */
 
 static struct bsn_counters count_a_post(struct bench *b, const char *variable, const char *value)
 {
@@ -153,7 +153,7 @@ static void libmlx5_s_switches_are_obeyed(struct bench *b)
 	}
 }
 
-/* -- two posters ----------------------------------------------------------------------------------- */
+/* -- two posters ------------------------------------------------------------------------------- */
 
 struct poster {
 	struct bench *bench;
@@ -209,7 +209,7 @@ static void two_posters_are_counted(struct bench *b)
 	assert_int_equal(count_two_posters(b, true, true), 0);
 }
 
-/* -- no register left ---------------------------------------------------------------------------- */
+/* -- no register left -------------------------------------------------------------------------- */
 
 /* Only sends take a register. */
 static void a_cq_of_receives_takes_no_lane(struct bench *b)

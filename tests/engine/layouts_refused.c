@@ -108,7 +108,9 @@ static void memory_that_went_is_missed_at_each_level(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* Parts of two strides, of as many rounds as there can be: it takes no time to say what is wrong. */
+/*
+ * Parts of two strides, of as many rounds as there can be: it takes no time to say what is wrong.
+ */
 static void many_rounds_are_judged_at_once(struct bench *b)
 {
 	const struct bsn_mkey_pool_attr any = { .takes_any_lkey = true };

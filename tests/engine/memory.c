@@ -57,7 +57,7 @@ static struct bsn_buf_info try(struct bench *b, size_t length, const struct bsn_
 	return info;
 }
 
-/* -- built-in sources --------------------------------------------------------------------------- */
+/* -- built-in sources -------------------------------------------------------------------------- */
 
 /* Whether THP is "always": then the kernel gives huge pages even if nobody asks for them. */
 static bool kernel_chooses_pages(void)
@@ -106,8 +106,8 @@ static void transparent_huge_pages(struct bench *b)
 }
 
 /*
- * libibverbs asks the kernel to hide pages from children one by one, which hugepages do not allow. It refuses
- * an address only the first time, so this case comes before the others.
+ * libibverbs asks the kernel to hide pages from children one by one, which hugepages do not allow.
+ * It refuses an address only the first time, so this case comes before the others.
  */
 static void hugepages_and_children(struct bench *b)
 {
@@ -163,7 +163,7 @@ static void a_strict_wish_is_refused_in_words(struct bench *b)
 		"no ");
 }
 
-/* -- an application's own ------------------------------------------------------------------------ */
+/* -- an application's own ---------------------------------------------------------------------- */
 
 /* One block of static memory. */
 struct arena {
@@ -241,7 +241,7 @@ static void what_a_source_refuses_comes_from_another(struct bench *b)
 	assert_int_equal(arena.given, arena.taken);
 }
 
-/* -- what is said ------------------------------------------------------------------------------- */
+/* -- what is said ------------------------------------------------------------------------------ */
 
 static void keep_line(void *arg, const char *text)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The message channel: what is sent arrives whole, once and in order, whoever writes what into the ring. */
+/*
+ * The message channel: what is sent arrives whole, once and in order, whoever writes what into the
+ * ring.
+ */
 #include "harness.h"
 
 #include <errno.h>
@@ -127,7 +130,7 @@ static int send_one(struct bench *b, const struct ends *e, int end, uint32_t len
 	return bsn_msg_send_from(e->line[end], &local, 0, BSN_F_RING);
 }
 
-/* -- what is right ---------------------------------------------------------------------------------- */
+/* -- what is right ----------------------------------------------------------------------------- */
 
 static void messages_of_any_length_arrive(struct bench *b)
 {
@@ -176,7 +179,9 @@ static void what_is_appended_goes_with_the_ring(struct bench *b)
 	free_ends(&e);
 }
 
-/* A full ring refuses, and what was refused goes once there is room: many times round both rings. */
+/*
+ * A full ring refuses, and what was refused goes once there is room: many times round both rings.
+ */
 static void rings_come_round_in_order(struct bench *b)
 {
 	const uint32_t count = bench_rounds(b, 1000);
@@ -316,7 +321,7 @@ static void many_senders_have_their_turns(struct bench *b)
 	free_senders(&s);
 }
 
-/* -- in which order bytes come ------------------------------------------------------------------------ */
+/* -- in which order bytes come ----------------------------------------------------------------- */
 
 /* What an address says, as peers of this version know it. */
 struct ring {
@@ -383,7 +388,10 @@ static void no_order_of_bytes_makes_a_message(struct bench *b)
 				come_in_order(b, lengths[i], (struct order){ firsts[k], step });
 }
 
-/* What the record of a message has besides zeros that nobody reads: sum, length, and pairs of words. */
+/*
+ * What the record of a message has besides zeros that nobody reads: sum, length, and pairs of
+ * words.
+ */
 static uint32_t bytes_of_record(uint32_t length)
 {
 	return length <= BSN_MSG_SHORT ? 16 + (length + 15) / 16 * 16 : 16;
@@ -459,7 +467,7 @@ static void a_message_of_another_ring_is_none(struct bench *b)
 	exchange_records(b, 200);
 }
 
-/* -- a peer that does not keep to it ------------------------------------------------------------------ */
+/* -- a peer that does not keep to it ----------------------------------------------------------- */
 
 /* The line has failed for both directions, and is told of once. */
 static void expect_failed(struct bench *b, struct bsn_msg_inbox *inbox, struct bsn_msg_line *line, const char *why)
@@ -636,7 +644,7 @@ static void a_length_that_cannot_be_is_refused(struct bench *b)
 	free_ends(&e);
 }
 
-/* -- what a caller gets wrong ------------------------------------------------------------------------- */
+/* -- what a caller gets wrong ------------------------------------------------------------------ */
 
 static void inboxes_that_cannot_be_are_refused(struct bench *b)
 {

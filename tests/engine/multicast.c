@@ -212,7 +212,9 @@ static void only_ud_has_multicast(struct bench *b)
 	assert_refused(bsn_ep_create_mcast(b->qp[0], &group, NULL, NULL, &ep), EINVAL, "UD QP");
 }
 
-/* The kernel's rxe sends to groups by the host's network, which has to be a member by IGMP or MLD. */
+/*
+ * The kernel's rxe sends to groups by the host's network, which has to be a member by IGMP or MLD.
+ */
 #define UD .qp = { .type = BSN_QP_UD }, .rxe_lacks = "a network in which the host has joined the group"
 
 static const struct bench_case cases[] = {

@@ -170,7 +170,7 @@ static void atomics_answer_with_the_old_value(struct bench *b)
 	assert_int_equal(*word_at(b, 1, DST), 6);
 }
 
-/* -- lists -------------------------------------------------------------------------------------- */
+/* -- lists ------------------------------------------------------------------------------------- */
 
 static void pieces_become_one_message(struct bench *b)
 {
@@ -209,7 +209,7 @@ static void messages_may_be_empty(struct bench *b)
 	assert_int_equal(*bench_at(b, 1, DST), 0);
 }
 
-/* -- prepared requests -------------------------------------------------------------------------- */
+/* -- prepared requests ------------------------------------------------------------------------- */
 
 static void a_prepared_request_keeps_nothing_of_the_callers(struct bench *b)
 {
@@ -255,7 +255,7 @@ static void prepared_requests_of_each_kind(struct bench *b)
 	assert_moved(b, SRC, DST + 1024, 100);
 }
 
-/* -- what is refused ---------------------------------------------------------------------------- */
+/* -- what is refused --------------------------------------------------------------------------- */
 
 static void assert_refused(struct bench *b, const struct bsn_wr *given, unsigned opcode,
 			   unsigned flags, int error)

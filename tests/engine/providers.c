@@ -26,7 +26,7 @@ static uint32_t outstanding_sends(struct bench *b)
 	return outstanding.sends;
 }
 
-/* -- a queue that the provider finds full ------------------------------------------------------- */
+/* -- a queue that the provider finds full ------------------------------------------------------ */
 
 static unsigned takes; /* so many requests are taken, then no more */
 static int (*real_post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
@@ -162,7 +162,7 @@ static void a_reset_forgets_what_was_appended(struct bench *b)
 	ok(post_write(b, 0, BSN_F_SIGNALED)); /* the QP is destroyed with it */
 }
 
-/* -- receives ----------------------------------------------------------------------------------- */
+/* -- receives ---------------------------------------------------------------------------------- */
 
 static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
@@ -189,7 +189,7 @@ static void a_refused_receive_costs_no_room(struct bench *b)
 		ok(bsn_recv(b->rq[1], &into, id));
 }
 
-/* -- polls -------------------------------------------------------------------------------------- */
+/* -- polls ------------------------------------------------------------------------------------- */
 
 static int fail_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {

@@ -44,7 +44,7 @@ static uint32_t send_depth(struct bench *b)
 	return limits.short_sends;
 }
 
-/* -- publishing --------------------------------------------------------------------------------- */
+/* -- publishing -------------------------------------------------------------------------------- */
 
 static void nothing_happens_before_the_ring(struct bench *b)
 {
@@ -104,7 +104,7 @@ static void batches_come_round(struct bench *b)
 	assert_written(b, 0, next);
 }
 
-/* -- credits ------------------------------------------------------------------------------------ */
+/* -- credits ----------------------------------------------------------------------------------- */
 
 static void a_full_queue_refuses_until_polled(struct bench *b)
 {
@@ -230,7 +230,7 @@ static void all_of_a_full_queue_may_be_signaled(struct bench *b)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 }
 
-/* -- receives ----------------------------------------------------------------------------------- */
+/* -- receives ---------------------------------------------------------------------------------- */
 
 static void receives_have_credits_too(struct bench *b)
 {
@@ -254,7 +254,7 @@ static void receives_have_credits_too(struct bench *b)
 	}
 }
 
-/* -- polling ------------------------------------------------------------------------------------ */
+/* -- polling ----------------------------------------------------------------------------------- */
 
 /*
  * A completion names its QP as ibv_wc.qp_num does, for requests and receives, polled alone or with
@@ -325,7 +325,7 @@ static void directions_mix_on_one_cq(struct bench *b)
 	assert_int_equal(recvs, DEPTH);
 }
 
-/* -- threads ------------------------------------------------------------------------------------ */
+/* -- threads ----------------------------------------------------------------------------------- */
 
 enum { MANY = 2000 };
 
@@ -374,7 +374,7 @@ static void poster_and_poller_are_two_threads(struct bench *b)
 #define OWN   .is_own_only = true /* attached queues never signal by themselves */
 #define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
 
-/* -- taken back ----------------------------------------------------------------------------------- */
+/* -- taken back -------------------------------------------------------------------------------- */
 
 static void what_was_appended_may_be_taken_back(struct bench *b)
 {
@@ -392,7 +392,7 @@ static void what_was_appended_may_be_taken_back(struct bench *b)
 	}
 }
 
-/* -- several queues ---------------------------------------------------------------------------------- */
+/* -- several queues ---------------------------------------------------------------------------- */
 
 /* Both ends write to each other. */
 static void append_at_both_ends(struct bench *b, uint32_t id)
@@ -428,7 +428,7 @@ static void queues_are_rung_together(struct bench *b)
 	}
 }
 
-/* -- several pollers -------------------------------------------------------------------------------- */
+/* -- several pollers --------------------------------------------------------------------------- */
 
 enum { POLLERS = 3, BATCH = 32, POLLED = 40 * BATCH };
 

@@ -158,7 +158,7 @@ static bool never_signals(const struct world *w)
 	return w->b->test->qp.signal_every < 0 || w->b->test->qp.signal_all || is_attached(w);
 }
 
-/* -- where things are --------------------------------------------------------------------------- */
+/* -- where things are -------------------------------------------------------------------------- */
 
 static size_t region_at(int e, unsigned slot)
 {
@@ -212,7 +212,7 @@ static bool is_inline(const struct sent *s)
 	return s->wr.flags & BSN_F_INLINE;
 }
 
-/* -- the model: what is in memory when a request is over ----------------------------------------- */
+/* -- the model: what is in memory when a request is over --------------------------------------- */
 
 static void put_peers(const struct sent *s, uint8_t *image, bool is_over)
 {
@@ -261,7 +261,7 @@ static void check_data(struct world *w, int e, const struct sent *s)
 	       (unsigned long long)s->wr.id, s->wr.opcode, s->length);
 }
 
-/* -- requests ----------------------------------------------------------------------------------- */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 static unsigned choose_opcode(const struct world *w)
 {
@@ -429,8 +429,8 @@ static void choose_request(struct world *w, int e, struct sent *s)
 }
 
 /*
- * A QP that libmlx5 created by itself is given up to 64 bytes in the CQE, and they are copied from there
- * without a look at the key.
+ * A QP that libmlx5 created by itself is given up to 64 bytes in the CQE, and they are copied from
+ * there without a look at the key.
  */
 static bool may_scatter_to_cqe(const struct world *w, uint32_t length)
 {
@@ -581,7 +581,7 @@ static void send_nonsense(struct world *w, int e)
 	demand(w, bsn_post(w->b->ep[e], &wr) == -EMSGSIZE, "a request too long was taken");
 }
 
-/* -- receives ----------------------------------------------------------------------------------- */
+/* -- receives ---------------------------------------------------------------------------------- */
 
 static void choose_recv(struct world *w, int e, struct received *r, unsigned slot)
 {
@@ -635,7 +635,7 @@ static void receive_one(struct world *w, int e, bool is_spoiled)
 		w->trouble = RECEIVE_KEY;
 }
 
-/* -- completions -------------------------------------------------------------------------------- */
+/* -- completions ------------------------------------------------------------------------------- */
 
 static void keep_error(struct world *w, int e, const struct bsn_completion *c)
 {
@@ -878,7 +878,7 @@ static void settle(struct world *w)
 	} while (count);
 }
 
-/* -- what is promised at rest -------------------------------------------------------------------- */
+/* -- what is promised at rest ------------------------------------------------------------------ */
 
 /* Checks the number of outstanding requests. It is known, except for the library's own signals. */
 static void check_outstanding(struct world *w, int e)
@@ -990,7 +990,7 @@ static void drain_by_failure(struct world *w, int e)
 	check_error(w, e);
 }
 
-/* -- lives -------------------------------------------------------------------------------------- */
+/* -- lives ------------------------------------------------------------------------------------- */
 
 static void forget(struct world *w, int e)
 {

@@ -94,7 +94,7 @@ static char *map_pages(size_t count)
 	return pages;
 }
 
-/* -- addresses ---------------------------------------------------------------------------------- */
+/* -- addresses --------------------------------------------------------------------------------- */
 
 static void a_region_is_called_as_one_likes(struct bench *b)
 {
@@ -164,7 +164,7 @@ static void rights_are_kept(struct bench *b)
 	munmap(pages, PAGE);
 }
 
-/* -- registering anew --------------------------------------------------------------------------- */
+/* -- registering anew -------------------------------------------------------------------------- */
 
 /* rxe cannot (drivers/infiniband/sw/rxe/rxe_verbs.c): the region stays as it was. */
 static void stays_as_it_was(struct bench *b, struct bsn_mr *mr)
@@ -215,7 +215,7 @@ static void a_region_changes_under_its_keys(struct bench *b)
 	munmap(pages, 2 * PAGE);
 }
 
-/* -- on demand ---------------------------------------------------------------------------------- */
+/* -- on demand --------------------------------------------------------------------------------- */
 
 static void memory_on_demand(struct bench *b)
 {
@@ -263,7 +263,7 @@ static void all_memory(struct bench *b)
 	munmap(pages, PAGE);
 }
 
-/* -- of the device ------------------------------------------------------------------------------ */
+/* -- of the device ----------------------------------------------------------------------------- */
 
 static void memory_of_the_device(struct bench *b)
 {
@@ -297,7 +297,7 @@ static void memory_of_the_device(struct bench *b)
 	ok(bsn_dm_free(dm));
 }
 
-/* -- of a dma-buf, and of nothing --------------------------------------------------------------- */
+/* -- of a dma-buf, and of nothing -------------------------------------------------------------- */
 
 /*
  * On the model a memfd serves as a dma-buf. Elsewhere an exporter is needed, such as a GPU's

@@ -16,7 +16,7 @@
 
 static const struct bsn_registry *registry;
 
-/* -- as a reader would -------------------------------------------------------------------------- */
+/* -- as a reader would ------------------------------------------------------------------------- */
 
 static size_t aligned(size_t bytes)
 {
@@ -101,7 +101,7 @@ static bool is_direct(const struct bench *b)
 	return b->kind == BENCH_DIRECT || b->kind == BENCH_ATTACHED_DIRECT;
 }
 
-/* -- cases -------------------------------------------------------------------------------------- */
+/* -- cases ------------------------------------------------------------------------------------- */
 
 static void the_head_says_what_it_is(struct bench *b)
 {

@@ -118,7 +118,10 @@ static void expect_datagram(struct bench *b, const struct datagrams *d, uint64_t
 	assert_memory_equal(bench_at(b, 1, n * ROOM % BENCH_BYTES + BSN_GRH_SIZE), &n, sizeof(n));
 }
 
-/* Datagrams of a UD QP, and messages of RC QPs, with receives posted one at a time and many at once. */
+/*
+ * Datagrams of a UD QP, and messages of RC QPs, with receives posted one at a time and many at
+ * once.
+ */
 static void connected_qps_and_datagrams_take_from_one_queue(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, sizeof(uint64_t));
@@ -295,7 +298,10 @@ static void a_limit_above_the_size_is_refused(struct bench *b)
 	ok(bsn_srq_destroy(srq));
 }
 
-/* The sender is told that no receive was there, and sends again: nothing is lost, nothing comes twice. */
+/*
+ * The sender is told that no receive was there, and sends again: nothing is lost, nothing comes
+ * twice.
+ */
 static void an_empty_queue_loses_nothing(struct bench *b)
 {
 	enum { MESSAGES = 5 };
@@ -313,7 +319,10 @@ static void an_empty_queue_loses_nothing(struct bench *b)
 	}
 }
 
-/* A sender that may not try again is told so at once. Its message took no receive: the next one is another QP's. */
+/*
+ * A sender that may not try again is told so at once. Its message took no receive: the next one is
+ * another QP's.
+ */
 static void an_empty_queue_fails_who_may_not_retry(struct bench *b)
 {
 	const uint64_t lost = 1, next = 2;
@@ -336,7 +345,7 @@ static void an_empty_queue_fails_who_may_not_retry(struct bench *b)
 	destroy_pairs(&p);
 }
 
-/* -- of several CQs ------------------------------------------------------------------------------- */
+/* -- of several CQs ---------------------------------------------------------------------------- */
 
 /*
  * Receives of one SRQ complete in two CQs, and the CQ with the later ones is polled first. So WQEs

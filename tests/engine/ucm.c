@@ -42,7 +42,7 @@ static uint8_t *map_between(void)
 	return map;
 }
 
-/* -- each way to lose memory -------------------------------------------------------------------- */
+/* -- each way to lose memory ------------------------------------------------------------------- */
 
 static void unmap(uint8_t *map)
 {
@@ -144,7 +144,7 @@ static void caches_come_and_go(struct bench *b)
 	munmap(map_pages(NULL, PAGES), PAGES * PAGE);
 }
 
-/* -- what hardware would lose ------------------------------------------------------------------- */
+/* -- what hardware would lose ------------------------------------------------------------------ */
 
 static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_t length)
 {

@@ -61,7 +61,7 @@ static void end_work(struct device_at_work *d)
 	assert_int_equal(pthread_join(d->thread, NULL), 0);
 }
 
-/* -- what ends a wait ----------------------------------------------------------------------------- */
+/* -- what ends a wait -------------------------------------------------------------------------- */
 
 static void what_is_there_is_given_at_once(struct bench *b)
 {
@@ -195,7 +195,7 @@ static void an_asynchronous_event_ends_it_if_asked(struct bench *b)
 	ok(loop_free(&l));
 }
 
-/* -- what is refused ------------------------------------------------------------------------------- */
+/* -- what is refused --------------------------------------------------------------------------- */
 
 static void assert_refused(struct bsn_cq *cq, int error, const char *why)
 {
@@ -223,7 +223,7 @@ static void a_channel_of_several_cqs_is_refused(struct bench *b)
 	assert_refused(b->cq[0], EBUSY, "2 CQs");
 }
 
-/* -- moderation ------------------------------------------------------------------------------------ */
+/* -- moderation -------------------------------------------------------------------------------- */
 
 static bool has_event(struct loop *l)
 {

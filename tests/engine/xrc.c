@@ -12,7 +12,9 @@ enum { RECVS = 8, INTO = 4096, LENGTH = 200, SRQS = 2, LONGEST_INLINE = 400 };
 
 static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
 
-/* An initiator, its target, and two SRQs in a domain that was opened twice, as two processes would. */
+/*
+ * An initiator, its target, and two SRQs in a domain that was opened twice, as two processes would.
+ */
 struct xrc {
 	FILE *file;
 	struct bsn_xrcd *xrcd[SRQS];
@@ -119,7 +121,7 @@ static void expect_sent(struct bench *b, struct xrc *x, int to, uint64_t id, uns
 	assert_int_equal(c.qpn, bsn_qp_info(x->qp)->number);
 }
 
-/* -- what works --------------------------------------------------------------------------------- */
+/* -- what works -------------------------------------------------------------------------------- */
 
 static void messages_go_to_the_srq_they_name(struct bench *b)
 {
@@ -219,7 +221,7 @@ static void an_initiator_is_attached(struct bench *b)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-/* -- what fails --------------------------------------------------------------------------------- */
+/* -- what fails -------------------------------------------------------------------------------- */
 
 /* Both ends are in error then; with a new target the initiator is as before. */
 static void a_number_of_no_srq_fails_at_its_sender(struct bench *b)

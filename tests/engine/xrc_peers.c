@@ -46,7 +46,7 @@ static void fill(uint8_t *bytes, uint64_t id)
 		bytes[i] = (uint8_t)(id + i);
 }
 
-/* -- the receiver, where asserts do not work ---------------------------------------------------- */
+/* -- the receiver, where asserts do not work --------------------------------------------------- */
 
 #define NEED(condition)                                                                            \
 	do {                                                                                       \
@@ -113,7 +113,7 @@ static void be_the_receiver(int fd, enum bsn_path path)
 	_exit(0);
 }
 
-/* -- the sender --------------------------------------------------------------------------------- */
+/* -- the sender -------------------------------------------------------------------------------- */
 
 struct sender {
 	struct bsn_device *device;

@@ -17,7 +17,10 @@ enum {
 	REGIONS = 2, /* each fills its queue once; but see regions_of() */
 };
 
-/* Of requests and receives that many QPs take in turn, so many regions as make a lap of their rings. */
+/*
+ * Of requests and receives that many QPs take in turn, so many regions as make a lap of their
+ * rings.
+ */
 static unsigned regions_of(const struct cost_rig *rig, const struct cost_row *row)
 {
 	const enum cost_queues kind = row->shape.queues;
@@ -64,7 +67,9 @@ static int count_row(const struct cost_column *column, void *queue, const struct
 	return bad ? cost_complain(column, row, bad) : 0;
 }
 
-/* A single operation, or a batch, after others; several, since one may come to the end of a ring. */
+/*
+ * A single operation, or a batch, after others; several, since one may come to the end of a ring.
+ */
 static int count_lines_of(const struct cost_column *column, void *queue, const struct cost_row *row,
 			  const struct cost_rig *rig)
 {

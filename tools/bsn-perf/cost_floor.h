@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The floor: only what the device must be given. It posts to a queue pair of its own
- * that works like any other, but has no credits, no ids, no checks, no modes and no errors, keeps its
- * state in registers, and is of no other use. The bytes come from wqe/ and the barriers from dv/, since
+ * The floor: only what the device must be given. It posts to a queue pair of its own that works
+ * like any other, but has no credits, no ids, no checks, no modes and no errors, keeps its state in
+ * registers, and is of no other use. The bytes come from wqe/ and the barriers from dv/, since
  * those are facts of the device.
  */
 #ifndef COST_FLOOR_H

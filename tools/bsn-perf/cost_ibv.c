@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The column `ibv`: ibv_post_send(), ibv_poll_cq(), ibv_post_recv(). Requests that do not change are
- * built once, and only their id is set at each post: the best that a program can do there.
+ * The column `ibv`: ibv_post_send(), ibv_poll_cq(), ibv_post_recv(). Requests that do not change
+ * are built once, and only their id is set at each post: the best that a program can do there.
  */
 #include "cost_verbs.h"
 

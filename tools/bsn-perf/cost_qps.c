@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bsn-perf cost --qps: what a post and a poll take where so many QPs take turns on one CQ. Cache
- * lines decide there, not instructions. Each QP has a WRITE outstanding when completions are polled,
- * where they are few several.
+ * lines decide there, not instructions. Each QP has a WRITE outstanding when completions are
+ * polled, where they are few several.
  */
 #include "cost.h"
 

@@ -30,8 +30,8 @@ int verbs_post(void *queue, enum cost_what what, unsigned count);
 int verbs_post_recv(void *queue, unsigned count);
 
 /*
- * Polls until @count completions came, one at a time. Return: 0; a status; -ETIMEDOUT; what @poll says
- * that is negative, as -EIO.
+ * Polls until @count completions came, one at a time. Return: 0; a status; -ETIMEDOUT; what @poll
+ * says that is negative, as -EIO.
  */
 int verbs_drain(struct ibv_cq *cq, unsigned count,
 		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc));

@@ -7,7 +7,10 @@
 
 enum { DRAWING_LINES = 8, DRAWING_POINTS = 256 };
 
-/* What is to the right: numbers; bytes; or samples, of which one is beyond y: 100 is the percentile 99. */
+/*
+ * What is to the right: numbers; bytes; or samples, of which one is beyond y: 100 is the percentile
+ * 99.
+ */
 enum drawing_x { DRAWING_SAMPLES, DRAWING_BYTES, DRAWING_NUMBERS };
 
 /* Zero it. Both axes are logarithmic. */
@@ -23,7 +26,10 @@ struct drawing {
 	} lines[DRAWING_LINES];
 };
 
-/* Points of a line are added from left to right, lines from the lowest on; points that have no place are left out. */
+/*
+ * Points of a line are added from left to right, lines from the lowest on; points that have no
+ * place are left out.
+ */
 void drawing_add(struct drawing *drawing, unsigned line, double x, double y);
 
 /* The file of it, before anything is measured; NULL after a complaint. */

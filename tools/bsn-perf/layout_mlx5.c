@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libmlx5's column of `bsn-perf layout`: mlx5dv_wr_mr_list(), mlx5dv_wr_mr_interleaved(), ibv_wr_*. */
+/*
+ * libmlx5's column of `bsn-perf layout`: mlx5dv_wr_mr_list(), mlx5dv_wr_mr_interleaved(), ibv_wr_*.
+ */
 #include "layout.h"
 
 #include <errno.h>

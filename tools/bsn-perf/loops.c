@@ -13,7 +13,7 @@
 
 enum { PROGRESS_NS = 200 * 1000 * 1000, SPINS_LOG2 = 10, LOOK_EVERY = 64 };
 
-/* -- waiting ------------------------------------------------------------------------------------ */
+/* -- waiting ----------------------------------------------------------------------------------- */
 
 /* How long nothing has come. */
 struct waiting {
@@ -22,8 +22,8 @@ struct waiting {
 };
 
 /*
- * Finds out what no completion tells: that the device is gone, or that a queue failed by itself or by
- * its peer's fault. Reading the events is also what makes a dead CQ's polls fail.
+ * Finds out what no completion tells: that the device is gone, or that a queue failed by itself or
+ * by its peer's fault. Reading the events is also what makes a dead CQ's polls fail.
  */
 static int look_for_events(const struct traffic *t)
 {
@@ -105,7 +105,7 @@ static void show_progress(uint64_t done, uint64_t total)
 	}
 }
 
-/* -- latency ------------------------------------------------------------------------------------ */
+/* -- latency ----------------------------------------------------------------------------------- */
 
 static uint8_t stamp_of(uint64_t turn)
 {
@@ -224,7 +224,7 @@ static int answer_lat(const struct traffic *t)
 	return 0;
 }
 
-/* -- bandwidth ---------------------------------------------------------------------------------- */
+/* -- bandwidth --------------------------------------------------------------------------------- */
 
 /* An end in this process: what it sends, and whether messages arrive there. */
 struct flow {
@@ -370,7 +370,7 @@ static int measure_bw(const struct traffic *t, struct throughput *found)
 	return err;
 }
 
-/* -- both --------------------------------------------------------------------------------------- */
+/* -- both -------------------------------------------------------------------------------------- */
 
 /* Receives before anything is sent; then both ends are ready. */
 static int get_ready(struct traffic *t)

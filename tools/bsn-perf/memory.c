@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bsn-perf memory: the cost of registrations, and what saves them: the cache, slabs, and larger pages. */
+/*
+ * bsn-perf memory: the cost of registrations, and what saves them: the cache, slabs, and larger
+ * pages.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -71,7 +74,7 @@ struct memory {
 	struct source_figures sources[SOURCES];
 };
 
-/* -- the measured loops ------------------------------------------------------------------------- */
+/* -- the measured loops ------------------------------------------------------------------------ */
 
 /* A plain binary search, as programs have it. */
 struct span {
@@ -166,7 +169,7 @@ static void take_each(struct bsn_slab_view *view)
 	}
 }
 
-/* -- look-ups ----------------------------------------------------------------------------------- */
+/* -- look-ups ---------------------------------------------------------------------------------- */
 
 static uint8_t *region(const struct memory *m, unsigned i)
 {
@@ -228,7 +231,7 @@ static int time_look_ups(struct memory *m)
 	return 0;
 }
 
-/* -- registrations, buffers --------------------------------------------------------------------- */
+/* -- registrations, buffers -------------------------------------------------------------------- */
 
 static int time_registrations(struct memory *m)
 {
@@ -276,7 +279,7 @@ static int time_slab(struct memory *m)
 	return 0;
 }
 
-/* -- pages -------------------------------------------------------------------------------------- */
+/* -- pages ------------------------------------------------------------------------------------- */
 
 static void try_source(struct memory *m, struct source_figures *f)
 {
@@ -312,7 +315,7 @@ static void try_sources(struct memory *m)
 	end_progress();
 }
 
-/* -- reports ------------------------------------------------------------------------------------ */
+/* -- reports ----------------------------------------------------------------------------------- */
 
 static void print_text(FILE *to, const struct memory *m)
 {
@@ -403,7 +406,7 @@ static void print_json(FILE *to, const struct memory *m)
 	json_print(to, report);
 }
 
-/* -- all of it ---------------------------------------------------------------------------------- */
+/* -- all of it --------------------------------------------------------------------------------- */
 
 static int open_all(struct memory *m)
 {

@@ -23,7 +23,9 @@ enum perf_exit { PERF_OK = 0, PERF_FAILED = 1, PERF_USAGE = 2 };
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* complain() of a call to the library that failed: bsn_error_text(), or else -errno; @what or NULL */
+/*
+ * complain() of a call to the library that failed: bsn_error_text(), or else -errno; @what or NULL
+ */
 int complain_of(const char *what, int error);
 
 static inline uint64_t now_ns(void)
@@ -34,9 +36,11 @@ static inline uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* -- options ------------------------------------------------------------------------------------ */
+/* -- options ----------------------------------------------------------------------------------- */
 
-/* What every command takes; zero it, and let poptFreeContext() be followed by perf_options_free(). */
+/*
+ * What every command takes; zero it, and let poptFreeContext() be followed by perf_options_free().
+ */
 struct perf_options {
 	char *device;
 	char *output;
@@ -69,7 +73,7 @@ int complain_of_option(poptContext context, int got);
 /* A number between @min and @max, which may end in k, m or g (2^10, …). 0, or PERF_USAGE. */
 int parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
-/* -- reports ------------------------------------------------------------------------------------ */
+/* -- reports ----------------------------------------------------------------------------------- */
 
 /* Where the report goes: opened before anything is measured. NULL after a complaint. */
 FILE *report_open(const struct perf_options *options);
@@ -91,7 +95,7 @@ const char *store_name(const struct bsn_device_info *info);
 /* What kind of CPU this is, of /proc/cpuinfo. */
 const char *cpu_name(void);
 
-/* -- commands ----------------------------------------------------------------------------------- */
+/* -- commands ---------------------------------------------------------------------------------- */
 
 int cost_main(int argc, const char **argv);
 int recv_main(int argc, const char **argv);

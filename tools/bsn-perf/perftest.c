@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What users of perftest type, and lat and bw do not have: what would change nothing is taken, all else is
- * answered with what there is instead.
+ * What users of perftest type, and lat and bw do not have: what would change nothing is taken, all
+ * else is answered with what there is instead.
  */
 #include <stdlib.h>
 

@@ -82,7 +82,9 @@ static int create_xrc_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 	return q->srq ? 0 : errno_or(ENOMEM);
 }
 
-/* With libmlx5's lock, so that it can be polled by other threads than post to it, as Bunsen's can. */
+/*
+ * With libmlx5's lock, so that it can be polled by other threads than post to it, as Bunsen's can.
+ */
 static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->srq_depth, .max_sge = attr->max_recv_sge } };
@@ -163,7 +165,10 @@ static int create_target(struct plain_qp *q)
 	return q->target ? 0 : errno_or(EINVAL);
 }
 
-/* The operations are named also where they are not posted by ibv_wr_*: libmlx5 makes its ring by them. */
+/*
+ * The operations are named also where they are not posted by ibv_wr_*: libmlx5 makes its ring by
+ * them.
+ */
 static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	struct ibv_qp_init_attr_ex init = {

@@ -63,9 +63,9 @@ int plain_qp_pass_numbers(struct bsn_device *device, unsigned count);
 void plain_qp_address(const struct plain_qp *q, struct bsn_address *address);
 
 /*
- * As @attr says, of what struct bsn_connect_attr has for the way and for timeouts; NULL: by default. A UD
- * pair is made ready, with an address handle of @peer.
- * -EPROTO: @peer was not made by plain_qp_address().
+ * As @attr says, of what struct bsn_connect_attr has for the way and for timeouts; NULL: by
+ * default. A UD pair is made ready, with an address handle of @peer. -EPROTO: @peer was not made by
+ * plain_qp_address().
  */
 int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer, const struct bsn_connect_attr *attr);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libucs is not linked: it would hook signals and parse its environment in every run. Its structures come from
- * its header, its functions by name.
+ * libucs is not linked: it would hook signals and parse its environment in every run. Its
+ * structures come from its header, its functions by name.
  */
 #include "rcache.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UCX's cache of registrations (libucs), beside ours. It is loaded when it is measured, and not before. */
+/*
+ * UCX's cache of registrations (libucs), beside ours. It is loaded when it is measured, and not
+ * before.
+ */
 #ifndef RCACHE_H
 #define RCACHE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bsn-perf recv: the receive side. Rows of `bsn-perf cost`, and what is the difference of two of them; a message
- * there and back (recv_trip.c). All of it once for each number of QPs.
+ * bsn-perf recv: the receive side. Rows of `bsn-perf cost`, and what is the difference of two of
+ * them; a message there and back (recv_trip.c). All of it once for each number of QPs.
  */
 #include "recv.h"
 
@@ -65,7 +65,7 @@ struct size {
 	struct trip_figures trips[TRIPS];
 };
 
-/* -- a message there and back ---------------------------------------------------------------------------- */
+/* -- a message there and back ------------------------------------------------------------------ */
 
 /* The dumps of one trip: all of it, and the marks alone. */
 struct dumps {
@@ -128,8 +128,8 @@ static int time_trip(struct bsn_device *device, struct size *size, int by, unsig
 }
 
 /*
- * Each kind has its turn several times, so that what slows down one of them slows down all. Only one is open
- * at a time, since the model looks at every QP that there is.
+ * Each kind has its turn several times, so that what slows down one of them slows down all. Only
+ * one is open at a time, since the model looks at every QP that there is.
  */
 static int time_trips(struct bsn_device *device, struct size *size)
 {
@@ -151,7 +151,7 @@ static int time_trips(struct bsn_device *device, struct size *size)
 	return err;
 }
 
-/* -- measuring -------------------------------------------------------------------------------------------- */
+/* -- measuring --------------------------------------------------------------------------------- */
 
 static int measure_size(struct cost *cost, struct size *size)
 {
@@ -186,7 +186,7 @@ static int count_in_child(struct cost *cost, unsigned qps)
 	return err;
 }
 
-/* -- the report ------------------------------------------------------------------------------------------- */
+/* -- the report -------------------------------------------------------------------------------- */
 
 static double instructions_of(const struct size *size, const struct difference *d)
 {
@@ -296,7 +296,7 @@ static void print_json(FILE *to, const struct size *sizes, unsigned count)
 	json_print(to, report);
 }
 
-/* -- all of it ---------------------------------------------------------------------------------------------- */
+/* -- all of it --------------------------------------------------------------------------------- */
 
 static int measure_all(struct cost *cost, const unsigned *qps, unsigned count, FILE *report)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `bsn-perf recv` has beside rows of `bsn-perf cost`: a message of 32 bytes there and back between two
- * ends in this process, by the channel of bsn_msg.h, by SEND and receive, and by those of libibverbs. Each way
- * finds what came, sends as much, and makes ready for the next; QPs take turns.
+ * What `bsn-perf recv` has beside rows of `bsn-perf cost`: a message of 32 bytes there and back
+ * between two ends in this process, by the channel of bsn_msg.h, by SEND and receive, and by those
+ * of libibverbs. Each way finds what came, sends as much, and makes ready for the next; QPs take
+ * turns.
  */
 #ifndef RECV_H
 #define RECV_H
@@ -33,8 +34,8 @@ void trip_close(struct trip *trip);
 /* Slices of a round, each of some trips. */
 unsigned trip_slices(unsigned qps);
 /*
- * The nanoseconds of a way, of each slice of so many rounds, and what a way asks the bus for. 0, or PERF_FAILED
- * after a complaint.
+ * The nanoseconds of a way, of each slice of so many rounds, and what a way asks the bus for. 0, or
+ * PERF_FAILED after a complaint.
  */
 int trip_time(struct trip *trip, unsigned rounds, double *ns, struct trip_figures *figures);
 

@@ -53,7 +53,7 @@ struct trip {
 	struct end ends[ENDS];
 };
 
-/* -- one way of each kind ---------------------------------------------------------------------------- */
+/* -- one way of each kind ---------------------------------------------------------------------- */
 
 static int message_send(struct end *end, unsigned which, const void *data, bool is_signaled)
 {
@@ -151,7 +151,7 @@ static const struct kind {
 	[TRIP_BY_IBV] = { ibv_send, ibv_poll_sends, ibv_find, ibv_ready },
 };
 
-/* -- there and back ---------------------------------------------------------------------------------- */
+/* -- there and back ---------------------------------------------------------------------------- */
 
 static void mark(const struct trip *t)
 {
@@ -249,8 +249,8 @@ static int send_ahead(struct trip *t, unsigned first)
 }
 
 /*
- * What falls due once in so many messages of a QP, signals and credits, does so for each of many QPs at another
- * time: a few turns of theirs have their share of it.
+ * What falls due once in so many messages of a QP, signals and credits, does so for each of many
+ * QPs at another time: a few turns of theirs have their share of it.
  */
 static int set_apart(struct trip *t)
 {
@@ -342,7 +342,7 @@ int trip_count(struct trip *t)
 	return err;
 }
 
-/* -- making both ends ----------------------------------------------------------------------------------- */
+/* -- making both ends -------------------------------------------------------------------------- */
 
 static uint32_t depth_of(const struct trip *t)
 {

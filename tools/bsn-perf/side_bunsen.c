@@ -233,7 +233,7 @@ int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
 	return 0;
 }
 
-/* -- attached ----------------------------------------------------------------------------------- */
+/* -- attached ---------------------------------------------------------------------------------- */
 
 static void close_attached(struct side *side)
 {

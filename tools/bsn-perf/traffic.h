@@ -66,7 +66,10 @@ struct side_ops {
 	/* Posts @count requests on one, or receives, and rings once; there is room. */
 	int (*post)(struct side *side, unsigned qp, unsigned count);
 	int (*post_recv)(struct side *side, unsigned qp, unsigned count);
-	/* Takes up to TRAFFIC_BURST requests, or messages, that are done, and says of which each was. */
+	/*
+	 * Takes up to TRAFFIC_BURST requests, or messages, that are done, and says of which each
+	 * was.
+	 */
 	int (*reap)(struct side *side, uint32_t *qps);
 	int (*reap_recv)(struct side *side, uint32_t *qps);
 	/* Requests are as the side's plan is now; receives stay. */
@@ -90,7 +93,9 @@ struct side {
 void side_init(struct side *side, const struct side_ops *ops, const struct plan *plan,
 	       const struct side_memory *memory);
 
-/* Posts up to @count, with at most @window outstanding, on the next queue pair. How many it posted. */
+/*
+ * Posts up to @count, with at most @window outstanding, on the next queue pair. How many it posted.
+ */
 int side_send(struct side *side, uint64_t count, uint32_t window);
 
 /* How many requests are done that were not before; messages, whose receives are given back. */
@@ -120,7 +125,7 @@ int side_attached_open(struct bsn_device *device, struct rdma_cm_id *id, const s
 int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 		  const struct side_memory *memory, struct side **side);
 
-/* -- options of perftest (perftest.c) ------------------------------------------------------------- */
+/* -- options of perftest (perftest.c) ---------------------------------------------------------- */
 
 /* A popt table of those that are not ours. */
 struct poptOption *perftest_options(void);
@@ -128,7 +133,7 @@ struct poptOption *perftest_options(void);
 /* As parse_options(), where that table is included. */
 int parse_perftest_options(poptContext context);
 
-/* -- meeting the peer (session.c) ----------------------------------------------------------------- */
+/* -- meeting the peer (session.c) -------------------------------------------------------------- */
 
 struct session_attr {
 	bool is_server;
@@ -154,7 +159,7 @@ int session_hear(int peer, int timeout_ms);
 /* Swaps what each end measured: 0, and the sum of both rates in @rate. */
 int session_add_rates(int peer, double *rate, int timeout_ms);
 
-/* -- running (loops.c) ---------------------------------------------------------------------------- */
+/* -- running (loops.c) ------------------------------------------------------------------------- */
 
 /* Who takes part: the far side too where it is in this process, else the peer's socket. */
 struct traffic {
@@ -171,7 +176,9 @@ struct histogram;
 /* Latencies in ns go to @histogram; at the server, which only answers, none. */
 int run_lat(struct traffic *t, struct histogram *histogram);
 
-/* What bw found: operations of this process, how long they took, and a second's of both directions. */
+/*
+ * What bw found: operations of this process, how long they took, and a second's of both directions.
+ */
 struct throughput {
 	uint64_t operations, ns;
 	double rate;

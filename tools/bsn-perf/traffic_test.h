@@ -37,7 +37,7 @@ static inline bool has_peer(const struct test *test)
 	return test->is_client || test->session.is_server;
 }
 
-/* -- options (traffic_options.c) -------------------------------------------------------------------- */
+/* -- options (traffic_options.c) --------------------------------------------------------------- */
 
 /* @test keeps strings of the context. */
 poptContext test_options(int argc, const char **argv, bool is_bw);
@@ -46,7 +46,7 @@ int test_read_options(poptContext context, bool is_bw, struct test *test);
 /* How many operations come before those that are measured. */
 uint64_t warmup_of(uint64_t iters);
 
-/* -- reports (traffic_report.c) --------------------------------------------------------------------- */
+/* -- reports (traffic_report.c) ---------------------------------------------------------------- */
 
 /* What the server says, and the client before its first result. */
 void print_title(FILE *to, const struct test *test);

@@ -157,7 +157,10 @@ static const struct cx_netdev no_netdev = {
 	.addresses = { { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } } },
 };
 
-/* The addresses of the interface, but for that which is the default GID already; false: there are fewer. */
+/*
+ * The addresses of the interface, but for that which is the default GID already; false: there are
+ * fewer.
+ */
 static bool find_address(const struct cx_config *config, unsigned number, union ibv_gid *gid)
 {
 	const struct cx_netdev *netdev = config->netdev ? config->netdev : &no_netdev;
@@ -174,8 +177,8 @@ static bool find_address(const struct cx_config *config, unsigned number, union 
 }
 
 /*
- * RoCE has each address as version 1 and as version 2 (drivers/infiniband/core/roce_gid_mgmt.c): first that of the
- * MAC, then those of the interface.
+ * RoCE has each address as version 1 and as version 2 (drivers/infiniband/core/roce_gid_mgmt.c):
+ * first that of the MAC, then those of the interface.
  */
 static int get_roce_gid(const struct cx_config *config, unsigned index, struct cx_gid *gid)
 {

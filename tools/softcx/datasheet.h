@@ -94,8 +94,8 @@ int cx_link_by_name(const char *name, enum cx_link *link);
 const char *cx_link_name(enum cx_link link);
 
 /*
- * The node GUID in host order, which the fabric's name seeds; what the port carries; and its MAC (RoCE), that of
- * the interface, or where there is none of the fabric's name, too.
+ * The node GUID in host order, which the fabric's name seeds; what the port carries; and its MAC
+ * (RoCE), that of the interface, or where there is none of the fabric's name, too.
  */
 uint64_t cx_node_guid(const struct cx_config *config);
 enum ibv_mtu cx_port_mtu(const struct cx_config *config);
@@ -106,11 +106,14 @@ struct cx_gid {
 	enum ibv_gid_type type;
 };
 
-/* Of DC initiators: claimed of ConnectX-6 and later; no public source names the first that has them. */
+/*
+ * Of DC initiators: claimed of ConnectX-6 and later; no public source names the first that has
+ * them.
+ */
 bool cx_has_dci_streams(const struct cx_config *config);
 /*
- * How many of them have failed when the initiator does, log2. Firmware of 2026 says 0, by the report of
- * meta-pytorch/torchcomms#958.
+ * How many of them have failed when the initiator does, log2. Firmware of 2026 says 0, by the
+ * report of meta-pytorch/torchcomms#958.
  */
 unsigned cx_dci_errored_log2(const struct cx_config *config);
 

@@ -216,8 +216,8 @@ static void set_preload(void)
 }
 
 /*
- * gcc's AddressSanitizer refuses to run after another library, though it sees all calls there, too. The
- * user's own options come after ours, so they count.
+ * gcc's AddressSanitizer refuses to run after another library, though it sees all calls there, too.
+ * The user's own options come after ours, so they count.
  */
 static void set_sanitizer(void)
 {

@@ -23,7 +23,7 @@ static int refuse(struct build *b, const char *format, ...)
 	return -EINVAL;
 }
 
-/* -- bytes -------------------------------------------------------------------------------------- */
+/* -- bytes ------------------------------------------------------------------------------------- */
 
 /* Appends `size` zero bytes, rounded up to whole DS; returns NULL if there is no room. */
 static uint8_t *grow(struct build *b, size_t size)
@@ -54,7 +54,7 @@ static int add_segment(struct build *b, const struct bsn_seg_desc *desc)
 	return 0;
 }
 
-/* -- fields ------------------------------------------------------------------------------------- */
+/* -- fields ------------------------------------------------------------------------------------ */
 
 /* Finds "field" or "segment.field"; @at: filled with its segment. */
 static const struct bsn_row *find_field(const struct build *b, const char *field, unsigned *at)
@@ -131,7 +131,7 @@ int build_set(struct build *b, const char *field, const char *value)
 	return build_set_number(b, field, number);
 }
 
-/* -- the operation ------------------------------------------------------------------------------ */
+/* -- the operation ----------------------------------------------------------------------------- */
 
 /* Upper case, "-" as "_"; "write" as "RDMA_WRITE". */
 static const struct bsn_wqe_op *find_operation(const char *name)
@@ -224,7 +224,7 @@ int build_begin(struct build *build, const struct build_attr *attr)
 	return err;
 }
 
-/* -- what follows ------------------------------------------------------------------------------- */
+/* -- what follows ------------------------------------------------------------------------------ */
 
 /* Pads translations to 64 bytes, unless they are a pointer. */
 static int end_translations(struct build *b)
@@ -321,7 +321,7 @@ int build_segment(struct build *b, const char *name)
 	return refuse(b, "no segment %s: see wqe-dump build --list", name);
 }
 
-/* -- the end ------------------------------------------------------------------------------------ */
+/* -- the end ----------------------------------------------------------------------------------- */
 
 static int count_umr(struct build *b)
 {

@@ -120,7 +120,7 @@ static bool is_given(enum action action)
 	return false;
 }
 
-/* -- arguments ---------------------------------------------------------------------------------- */
+/* -- arguments --------------------------------------------------------------------------------- */
 
 /* Reads bytes as digits, with spaces, colons or nothing between them; the count, or -EINVAL. */
 static int read_hex(const char *text, uint8_t bytes[BUILD_MAX_BYTES])
@@ -234,7 +234,7 @@ static int take_step(struct build *b, const struct step *step)
 	}
 }
 
-/* -- the WQE ------------------------------------------------------------------------------------ */
+/* -- the WQE ----------------------------------------------------------------------------------- */
 
 static int read_transport(enum bsn_transport *transport)
 {
@@ -310,7 +310,7 @@ static int build(struct build *b, const char *operation)
 	return err;
 }
 
-/* -- output ------------------------------------------------------------------------------------- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 static void print_bytes(const struct build *b)
 {

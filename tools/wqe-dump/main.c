@@ -53,7 +53,7 @@ static const struct command {
 	{ NULL, NULL },
 };
 
-/* -- what the options say ----------------------------------------------------------------------- */
+/* -- what the options say ---------------------------------------------------------------------- */
 
 static const char *const raw_names[] = {
 	[RAW_CQE] = "cqe",   [RAW_CQE128] = "cqe128",     [RAW_WQE] = "wqe",
@@ -141,7 +141,7 @@ static int read_compressed(struct scan_attr *attr)
 	return 0;
 }
 
-/* -- files -------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------- */
 
 static int scan_file(struct scan *scan, const char *path)
 {

@@ -45,7 +45,7 @@ const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode)
 	return bsn_enum_find(bsn_row_enum(tail, bsn_row_find(tail, "opcode")), opcode);
 }
 
-/* -- what the forms fill in --------------------------------------------------------------------- */
+/* -- what the forms fill in -------------------------------------------------------------------- */
 
 /* A line may have a field twice. */
 static struct record_field *add_field(struct record *record, const char *name)
@@ -155,7 +155,7 @@ void record_set_recv(struct record *record, const void *bytes, size_t size,
 	record->recv = recv;
 }
 
-/* -- what the printers walk --------------------------------------------------------------------- */
+/* -- what the printers walk -------------------------------------------------------------------- */
 
 struct walk {
 	void (*each)(const struct record_row *row, void *arg);

@@ -54,7 +54,10 @@ int uverbs_init_pages(int memfd)
 
 /* -- contexts ---------------------------------------------------------------------------------- */
 
-/* A passive device has no clock that anybody could read while it runs: its time stands still between steps. */
+/*
+ * A passive device has no clock that anybody could read while it runs: its time stands still
+ * between steps.
+ */
 static bool has_clock(const struct call *call)
 {
 	return !call->ctx->config->passive;

@@ -4,8 +4,8 @@
  * command that creates gives an object, others are queries. The firmware judges what they say; its
  * refusal reaches the program as a status in the answer, and -EREMOTEIO.
  *
- * Event channels tell of the port, and of queue pairs, targets, CQs and RMPs that commands made. Queues of DevX are
- * the same objects of the device as those of verbs.
+ * Event channels tell of the port, and of queue pairs, targets, CQs and RMPs that commands made.
+ * Queues of DevX are the same objects of the device as those of verbs.
  */
 #include "kernel.h"
 
@@ -213,8 +213,8 @@ static int destroy_devx_object(struct call *call)
 }
 
 /*
- * devx_is_obj_query_cmd(), devx_is_obj_modify_cmd(), and devx_get_obj_id(): of which kind of object a
- * command is.
+ * devx_is_obj_query_cmd(), devx_is_obj_modify_cmd(), and devx_get_obj_id(): of which kind of object
+ * a command is.
  */
 static const struct follow_up {
 	uint32_t opcode, creator;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Device memory (MEMIC). Checks follow hw/mlx5/dm.c and drivers/infiniband/core/uverbs_std_types_dm.c. */
+/*
+ * Device memory (MEMIC). Checks follow hw/mlx5/dm.c and
+ * drivers/infiniband/core/uverbs_std_types_dm.c.
+ */
 #include "kernel.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event files: completion channels and asynchronous events. Each is a FIFO. The device writes records
- * into it, from whichever process its model runs in; the program reads and polls it. Records that the
- * program has read are counted per object: destruction answers with that count, and libibverbs then
- * waits until as many were acknowledged.
+ * Event files: completion channels and asynchronous events. Each is a FIFO. The device writes
+ * records into it, from whichever process its model runs in; the program reads and polls it.
+ * Records that the program has read are counted per object: destruction answers with that count,
+ * and libibverbs then waits until as many were acknowledged.
  */
 #include "kernel.h"
 

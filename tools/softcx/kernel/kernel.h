@@ -155,7 +155,9 @@ void event_files_disown(void);
 /* The event file that a descriptor of the program names; -EBADF when it is not of that kind. */
 int event_file_of_fd(const struct uverbs_context *ctx, int64_t fd, enum cx_event kind,
 		     struct event_file **file);
-/* Copies an eventfd of the program, until the file is closed: 0; -EBADF; -EINVAL: it is no eventfd. */
+/*
+ * Copies an eventfd of the program, until the file is closed: 0; -EBADF; -EINVAL: it is no eventfd.
+ */
 int event_file_keep_eventfd(struct event_file *file, int fd, int *copy);
 /* Creates one and installs it; the program's descriptor or -errno. */
 int event_file_open(struct uverbs_context *ctx, enum cx_event kind);
@@ -271,8 +273,8 @@ void device_unmap(void *mapped, size_t length);
 /* From now on the device is told when other pages come to be at these addresses. */
 void watch_memory(struct cx_hca *hca, uint64_t start, uint64_t length);
 /*
- * Call before memory is registered: after it the device knows of every change that began before. The
- * kernel tells of another thread's munmap() after the fact, when the place may be this thread's
+ * Call before memory is registered: after it the device knows of every change that began before.
+ * The kernel tells of another thread's munmap() after the fact, when the place may be this thread's
  * already.
  */
 void watch_catch_up(struct cx_hca *hca);

@@ -72,7 +72,10 @@ int object_destroy(struct uverbs_context *ctx, struct object *object)
 	err = object->destroyer ? object->destroyer(ctx->hca, object->number) : 0;
 	if (err)
 		return err;
-	/* The device sends no more events; the program will never acknowledge those it has not read. */
+	/*
+	 * The device sends no more events; the program will never acknowledge those it has not
+	 * read.
+	 */
 	if (object->async)
 		event_file_forget(object->async, object);
 	if (object->kind == OBJECT_CQ && object->cq.channel)

@@ -306,8 +306,8 @@ static int reg_dm_mr(struct call *call)
 }
 
 /*
- * dma_buf_get(): a descriptor of a dma-buf. Without a GPU there is no exporter, so a memfd counts as a
- * dma-buf here: nothing else is memory with a descriptor and has seals.
+ * dma_buf_get(): a descriptor of a dma-buf. Without a GPU there is no exporter, so a memfd counts
+ * as a dma-buf here: nothing else is memory with a descriptor and has seals.
  */
 static int map_dmabuf(struct object *mr, int fd, uint64_t offset, bool writable)
 {

@@ -38,7 +38,9 @@ int mkey_destroy(struct cx_hca *hca, uint32_t index)
 	return cx_command(hca, NULL, in, sizeof(in), out, sizeof(out));
 }
 
-/* The variant differs from window to window, so that an old key opens none: mlx5_ib_create_mkey() */
+/*
+ * The variant differs from window to window, so that an old key opens none: mlx5_ib_create_mkey()
+ */
 static int make_window(struct call *call, struct object *mw, uint8_t type, uint32_t *rkey)
 {
 	static uint8_t variant;

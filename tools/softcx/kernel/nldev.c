@@ -32,7 +32,7 @@ enum {
 	UVERBS_ABI = 1,
 };
 
-/* -- messages ----------------------------------------------------------------------------------- */
+/* -- messages ---------------------------------------------------------------------------------- */
 
 struct message {
 	_Alignas(NLMSG_ALIGNTO) uint8_t bytes[NLMSG_ALIGN(PART_SIZE + 2 * ENTRY_SIZE)];
@@ -104,7 +104,7 @@ static void nest_end(struct message *m, size_t at)
 	memcpy(m->bytes + at + offsetof(struct nlattr, nla_len), &length, sizeof(length));
 }
 
-/* -- requests ----------------------------------------------------------------------------------- */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 enum { ASKED_MAX = RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID };
 
@@ -153,7 +153,7 @@ static bool asks_text(const struct asked *asked, unsigned type, const char *text
 	       !strncmp((const char *)attr + NLA_HDRLEN, text, attr->nla_len - NLA_HDRLEN);
 }
 
-/* -- the device and its port -------------------------------------------------------------------- */
+/* -- the device and its port ------------------------------------------------------------------- */
 
 static void put_name(struct message *m)
 {
@@ -274,7 +274,9 @@ static int put_statistics(struct cx_hca *hca, const struct asked *asked, struct 
 	return 0;
 }
 
-/* The one attribute that every kernel has. It says nothing of copies on fork, as before Linux 5.12. */
+/*
+ * The one attribute that every kernel has. It says nothing of copies on fork, as before Linux 5.12.
+ */
 static int put_system(struct cx_hca *hca, const struct asked *asked, struct message *m)
 {
 	(void)hca;
@@ -283,7 +285,7 @@ static int put_system(struct cx_hca *hca, const struct asked *asked, struct mess
 	return 0;
 }
 
-/* -- its objects -------------------------------------------------------------------------------- */
+/* -- its objects ------------------------------------------------------------------------------- */
 
 static void put_pd(struct message *m, const struct cx_resource *r)
 {
@@ -357,7 +359,10 @@ static void put_cm_id(struct message *m, const struct cx_resource *r)
 	put_address(m, RDMA_NLDEV_ATTR_RES_DST_ADDR, r->cm.destination, sizeof(r->cm.destination));
 }
 
-/* What there is of each kind: its request, its table and entries, its number, its name in a summary. */
+/*
+ * What there is of each kind: its request, its table and entries, its number, its name in a
+ * summary.
+ */
 static const struct kind {
 	uint16_t command, table, entry, number;
 	enum cx_resource_kind resource;
@@ -455,7 +460,7 @@ static bool put_some(struct cx_hca *hca, const struct kind *kind, uint32_t *inde
 	return count;
 }
 
-/* -- answers ------------------------------------------------------------------------------------ */
+/* -- answers ----------------------------------------------------------------------------------- */
 
 typedef int putter(struct cx_hca *hca, const struct asked *asked, struct message *m);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The netlink family of RDMA devices (RDMA_NL_NLDEV of rdma/rdma_netlink.h), answered in the kernel's
- * stead: devices, ports, character devices, and the objects of every process of the fabric.
+ * The netlink family of RDMA devices (RDMA_NL_NLDEV of rdma/rdma_netlink.h), answered in the
+ * kernel's stead: devices, ports, character devices, and the objects of every process of the
+ * fabric.
  */
 #ifndef SOFTCX_NLDEV_H
 #define SOFTCX_NLDEV_H

@@ -50,7 +50,9 @@ static enum cx_dc dc_of(const struct mlx5_ib_create_qp *driver)
 						       : CX_DC_NONE;
 }
 
-/* check_qp_attr() and check_ucmd_data(): receives of a target go to an SRQ, an initiator has none. */
+/*
+ * check_qp_attr() and check_ucmd_data(): receives of a target go to an SRQ, an initiator has none.
+ */
 static int check_dc(const struct call *call, const struct ib_uverbs_qp_cap *cap,
 		    const struct mlx5_ib_create_qp *driver)
 {

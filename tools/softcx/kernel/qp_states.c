@@ -241,9 +241,10 @@ static int mask_of(const struct object *qp, uint32_t asked)
 }
 
 /*
- * Queues of a bonded device take its ports in turn as they leave RESET, by a count of their context, so that
- * the first has the second port: hw/mlx5/qp.c get_tx_affinity(), qp_supports_affinity(). A target of DC has a
- * port of the bond, too (mlx5_ib_modify_dct()), which no command shows.
+ * Queues of a bonded device take its ports in turn as they leave RESET, by a count of their
+ * context, so that the first has the second port: hw/mlx5/qp.c get_tx_affinity(),
+ * qp_supports_affinity(). A target of DC has a port of the bond, too (mlx5_ib_modify_dct()), which
+ * no command shows.
  */
 static void assign_lag_port(struct uverbs_context *ctx, const struct object *qp,
 			    enum ibv_qp_state from, enum ibv_qp_state to)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UAR pages, which hold the doorbell registers, and VARs, which hold those of a virtio device that a
- * program emulates: the model does not react to stores into VARs. Checks follow hw/mlx5/main.c.
+ * UAR pages, which hold the doorbell registers, and VARs, which hold those of a virtio device that
+ * a program emulates: the model does not react to stores into VARs. Checks follow hw/mlx5/main.c.
  */
 #include "kernel.h"
 

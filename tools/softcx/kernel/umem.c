@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program's memory as the kernel treats it: copies report faults instead of taking them; memory is
- * pinned only where it is mapped, and charged to RLIMIT_MEMLOCK.
+ * The program's memory as the kernel treats it: copies report faults instead of taking them; memory
+ * is pinned only where it is mapped, and charged to RLIMIT_MEMLOCK.
  */
 #include "kernel.h"
 

@@ -143,8 +143,9 @@ static int check_attrs(struct call *call, const struct method *method)
 }
 
 /*
- * Requests by which libraries find out what there is: the room that an answer takes, the empty entries
- * of the GID table, whether there are dma-bufs. Their failures are not worth a line in the trace.
+ * Requests by which libraries find out what there is: the room that an answer takes, the empty
+ * entries of the GID table, whether there are dma-bufs. Their failures are not worth a line in the
+ * trace.
  */
 static bool is_probe(const struct method *method, int err)
 {
@@ -196,8 +197,9 @@ static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
 }
 
 /*
- * A child of fork() may use what its parent opened. In the model queues and keys belong to one process;
- * device memory and answers to queries do not (invoke_write() has those that the child does not get).
+ * A child of fork() may use what its parent opened. In the model queues and keys belong to one
+ * process; device memory and answers to queries do not (invoke_write() has those that the child
+ * does not get).
  */
 static bool is_closed_to(const struct uverbs_context *ctx, const struct ib_uverbs_ioctl_hdr *hdr)
 {

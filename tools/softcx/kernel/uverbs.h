@@ -22,15 +22,20 @@ struct uverbs_host {
 	const char *event_dir; /* where the FIFOs of event files go */
 	/* Gives an event file, and its reference, a descriptor of the process; that or -errno. */
 	int (*install)(struct event_file *file);
-	/* The event file that a descriptor names, while the kernel's lock is held; NULL for others. */
+	/*
+	 * The event file that a descriptor names, while the kernel's lock is held; NULL for others.
+	 */
 	struct event_file *(*lookup)(int fd);
-	/* The file of rdma_cm that a descriptor names: 0, -ENOENT: it is not open, -EINVAL: it is something else. */
+	/*
+	 * The file of rdma_cm that a descriptor names: 0, -ENOENT: it is not open, -EINVAL: it is
+	 * something else.
+	 */
 	int (*lookup_rdmacm)(int fd, struct rdmacm **file);
 	/* Before a queue is created that uses a page of the UAR window; 0 or -errno. */
 	int (*uar_in_use)(uint32_t page);
 	/*
-	 * From now on a process that has mapped the clock's page reads the device's clock there; 0 or
-	 * -errno.
+	 * From now on a process that has mapped the clock's page reads the device's clock there; 0
+	 * or -errno.
 	 */
 	int (*clock_in_use)(void);
 };
@@ -46,8 +51,8 @@ enum { UVERBS_UAR_PAGES = 4096 };
 #define UVERBS_UAR_SIZE      (UVERBS_UAR_PAGES * UVERBS_UAR_PAGE_SIZE)
 
 /*
- * Device memory lies where mlx5 puts it, at command 8 and its page's number; pages of VARs, which a virtio
- * device listens to, below the registers.
+ * Device memory lies where mlx5 puts it, at command 8 and its page's number; pages of VARs, which a
+ * virtio device listens to, below the registers.
  */
 #define UVERBS_DM_BASE	((off_t)8 << 8 << 12)
 #define UVERBS_VAR_BASE ((off_t)1 << 31)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Watches what the program does to the pages that it has registered, by userfaultfd(2), in the place of
- * the kernel's MMU notifiers. A ConnectX keeps the pages that were there at registration; the model
- * reaches memory by its address, so it has to be told when other pages are there. The kernel tells it
- * of each munmap(), mremap(), madvise() and brk(), whoever calls them and however, and lets the caller
- * go on only when the model has read that. Nothing is protected or faulted by this.
+ * Watches what the program does to the pages that it has registered, by userfaultfd(2), in the
+ * place of the kernel's MMU notifiers. A ConnectX keeps the pages that were there at registration;
+ * the model reaches memory by its address, so it has to be told when other pages are there. The
+ * kernel tells it of each munmap(), mremap(), madvise() and brk(), whoever calls them and however,
+ * and lets the caller go on only when the model has read that. Nothing is protected or faulted by
+ * this.
  *
- * Files whose pages go by ftruncate() or fallocate() are not seen, nor are changes under valgrind, which
- * runs one thread at a time and would wait for itself, or where a program has registered the range with a
- * userfaultfd of its own. The trace says when memory cannot be watched.
+ * Files whose pages go by ftruncate() or fallocate() are not seen, nor are changes under valgrind,
+ * which runs one thread at a time and would wait for itself, or where a program has registered the
+ * range with a userfaultfd of its own. The trace says when memory cannot be watched.
  */
 #include "kernel.h"
 
@@ -171,8 +172,8 @@ void watch_memory(struct cx_hca *hca, uint64_t start_va, uint64_t length)
 }
 
 /*
- * The kernel counts a change before it makes it, and says EAGAIN to every request until it was read (fs/userfaultfd.c
- * mmap_changing). A request for no bytes asks for that alone.
+ * The kernel counts a change before it makes it, and says EAGAIN to every request until it was read
+ * (fs/userfaultfd.c mmap_changing). A request for no bytes asks for that alone.
  */
 static bool is_changing(void)
 {

@@ -12,8 +12,8 @@
  *    for each message that wants a receive WQE. The records of CQs, and events, are not counted.
  *  - Receive WQEs are read one by one, a stride each.
  *  - Payload is one request for each piece of memory that a segment names, or an mkey stands for;
- *    real packets, and the requests of a PCIe device, are smaller. Translations that a UMR points at
- *    are payload, too; what an mkey holds is inside the device, and costs nothing.
+ *    real packets, and the requests of a PCIe device, are smaller. Translations that a UMR points
+ *    at are payload, too; what an mkey holds is inside the device, and costs nothing.
  *  - A CQE is one write of its whole size.
  */
 #ifndef SOFTCX_NIC_BUS_H

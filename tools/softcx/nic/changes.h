@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ranges of registered memory whose pages are no longer the program's, in order and apart. Under the
- * lock.
+ * Ranges of registered memory whose pages are no longer the program's, in order and apart. Under
+ * the lock.
  */
 #ifndef SOFTCX_NIC_CHANGES_H
 #define SOFTCX_NIC_CHANGES_H

@@ -7,8 +7,8 @@
 #include "../os/raw.h"
 
 /*
- * It is open for reading, too, since its owner may be killed, and SIGPIPE would then end this process;
- * the name may then be another user's.
+ * It is open for reading, too, since its owner may be killed, and SIGPIPE would then end this
+ * process; the name may then be another user's.
  */
 static int open_own(const char *path)
 {

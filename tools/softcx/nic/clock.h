@@ -16,7 +16,10 @@ static inline uint64_t cx_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The real-time clock as CQEs have it: seconds in the high half (kernel mlx5 lib/clock.h REAL_TIME_TO_NS()). */
+/*
+ * The real-time clock as CQEs have it: seconds in the high half (kernel mlx5 lib/clock.h
+ * REAL_TIME_TO_NS()).
+ */
 static inline uint64_t cx_real_time(void)
 {
 	struct timespec now;

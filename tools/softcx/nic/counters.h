@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the port counts of queues that name its set of counters: the kernel's are given it with INIT, those of DevX
- * name it themselves, or none, and then count nowhere. Source: the kernel's hw/mlx5/counters.c basic_q_cnts, which is
- * all that it reads of a device without the capabilities of more; hw/mlx5/qp.c __mlx5_ib_modify_qp() and
- * mlx5_ib_modify_dct().
+ * What the port counts of queues that name its set of counters: the kernel's are given it with
+ * INIT, those of DevX name it themselves, or none, and then count nowhere. Source: the kernel's
+ * hw/mlx5/counters.c basic_q_cnts, which is all that it reads of a device without the capabilities
+ * of more; hw/mlx5/qp.c __mlx5_ib_modify_qp() and mlx5_ib_modify_dct().
  */
 #ifndef SOFTCX_NIC_COUNTERS_H
 #define SOFTCX_NIC_COUNTERS_H
@@ -31,8 +31,8 @@ struct cx_hca;
 struct cx_qp;
 
 /*
- * What the port has carried, of all processes; it sends and receives alike. Of payload alone: no public source says
- * which headers a ConnectX counts, nor how many acknowledgements it sends.
+ * What the port has carried, of all processes; it sends and receives alike. Of payload alone: no
+ * public source says which headers a ConnectX counts, nor how many acknowledgements it sends.
  */
 struct cx_traffic {
 	uint64_t bytes;

@@ -37,8 +37,8 @@ static bool is_due(const struct cx_cq *cq, uint32_t ci)
 }
 
 /*
- * An event is due, at once or by moderation (PRM "CQ context": cq_max_count, cq_period): once there are so
- * many CQEs, or so long after the first, whichever is earlier.
+ * An event is due, at once or by moderation (PRM "CQ context": cq_max_count, cq_period): once there
+ * are so many CQEs, or so long after the first, whichever is earlier.
  */
 static void fire_moderated(struct cx_hca *hca, struct cx_cq *cq)
 {
@@ -394,9 +394,9 @@ int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 
 /*
  * Resizing: the last CQE in the old buffer says so, and the new one takes over at the next index
- * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). That CQE needs a place in the old buffer, and the CQEs
- * that are not consumed must fit into the new one; else the command is refused (BAD_SIZE_OUTS_CQES,
- * which the kernel makes -EINVAL) and the CQ is as it was.
+ * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). That CQE needs a place in the old buffer, and the
+ * CQEs that are not consumed must fit into the new one; else the command is refused
+ * (BAD_SIZE_OUTS_CQES, which the kernel makes -EINVAL) and the CQ is as it was.
  */
 int cx_cq_move(struct cx_hca *hca, struct cx_cq *cq, const struct cx_cq_attr *attr)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dynamically connected transport: whom an initiator (DCI) is connected to. It connects to the target
- * (DCT) that a request names, and disconnects from the one before. With streams it has a connection for
- * each stream, and each stream fails by itself.
+ * Dynamically connected transport: whom an initiator (DCI) is connected to. It connects to the
+ * target (DCT) that a request names, and disconnects from the one before. With streams it has a
+ * connection for each stream, and each stream fails by itself.
  *
  * The model executes a queue's requests one after the other, those of several streams too. After
- * CX_DC_IDLE_NS without a request a connection is gone; a ConnectX drops idle connections after a time
- * that no public source tells.
+ * CX_DC_IDLE_NS without a request a connection is gone; a ConnectX drops idle connections after a
+ * time that no public source tells.
  */
 #ifndef SOFTCX_NIC_DC_H
 #define SOFTCX_NIC_DC_H
@@ -66,9 +66,9 @@ struct cx_dc_link {
 void cx_dc_count(struct cx_hca *hca, unsigned proc, enum cx_dc_kind kind);
 
 /*
- * Whether the stream is connected, or the targets of that process have room for its connection: an idle
- * one makes room. With CNAK the initiator comes again, without end and without using up retries; no
- * public source tells when a ConnectX gives up.
+ * Whether the stream is connected, or the targets of that process have room for its connection: an
+ * idle one makes room. With CNAK the initiator comes again, without end and without using up
+ * retries; no public source tells when a ConnectX gives up.
  */
 bool cx_dc_has_room(struct cx_hca *hca, const struct cx_qp *qp, uint16_t stream,
 		    const struct cx_qp *dct);

@@ -70,8 +70,8 @@ void cx_run_timers(struct cx_hca *hca)
 /* -- stepping ---------------------------------------------------------------------------------- */
 
 /*
- * A step that looked into every queue would take longer with each queue that there is. So it compares one word
- * of each: a queue at rest has no work before its record moves.
+ * A step that looked into every queue would take longer with each queue that there is. So it
+ * compares one word of each: a queue at rest has no work before its record moves.
  */
 static const uint32_t never_at_rest = 1;
 
@@ -89,7 +89,10 @@ static void look_when_it_moves(struct cx_word *word, const struct cx_qp *qp)
 	bsn_dbr_wq_encode((uint8_t *)&word->was, &record);
 }
 
-/* A queue with WQEs left is not at rest; nor is one in the error state, which flushes receives, too. */
+/*
+ * A queue with WQEs left is not at rest; nor is one in the error state, which flushes receives,
+ * too.
+ */
 static void settle(struct cx_word *word, const struct cx_qp *qp)
 {
 	if (qp->mod.qp_state == IBV_QPS_RTS && qp->run.sq_head == qp->run.sq_tail)

@@ -93,7 +93,9 @@ static unsigned number_of(enum ibv_event_type type)
 	}
 }
 
-/* device.h: a target's events name their kind of queue, which devx.c get_legacy_obj_type() wants. */
+/*
+ * device.h: a target's events name their kind of queue, which devx.c get_legacy_obj_type() wants.
+ */
 static void tell_subscribers(struct cx_hca *hca, const struct cx_qp *qp, unsigned event)
 {
 	const struct bsn_eqe eqe = { .type = event,
@@ -104,7 +106,10 @@ static void tell_subscribers(struct cx_hca *hca, const struct cx_qp *qp, unsigne
 	cx_tell_subscribers(hca, qp->told, &eqe);
 }
 
-/* Of a target the kernel hands none on but by DevX: mlx5 qpc.c dct_allowed_event_types(), rsc_event_notifier(). */
+/*
+ * Of a target the kernel hands none on but by DevX: mlx5 qpc.c dct_allowed_event_types(),
+ * rsc_event_notifier().
+ */
 void cx_event_qp(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_event_type type)
 {
 	const uint32_t channel = qp->attr.dc == CX_DC_TARGET ? 0 : qp->attr.async_channel;

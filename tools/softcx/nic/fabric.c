@@ -29,8 +29,9 @@
 #define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
 
 /*
- * Robust, since processes die. Not of PTHREAD_PRIO_INHERIT: such a lock is handed to whoever waits longest, and where
- * more processes run than there are cores each request then waits for that one to be scheduled.
+ * Robust, since processes die. Not of PTHREAD_PRIO_INHERIT: such a lock is handed to whoever waits
+ * longest, and where more processes run than there are cores each request then waits for that one
+ * to be scheduled.
  */
 static int init_lock(pthread_mutex_t *lock)
 {
@@ -79,8 +80,8 @@ static int name_segment(const char *fabric, char **path)
 }
 
 /*
- * The folder may be one where everybody writes. A file of another user, or one that has a second name
- * where another user gave it this one, is no fabric.
+ * The folder may be one where everybody writes. A file of another user, or one that has a second
+ * name where another user gave it this one, is no fabric.
  */
 static bool is_own(const struct stat *st)
 {
@@ -226,8 +227,8 @@ static int join_segment(struct cx_hca *hca)
 }
 
 /*
- * The tables are not reserved, since they have room for far more than most programs make: where that
- * room is missing later, the program is told (nic/memory.c).
+ * The tables are not reserved, since they have room for far more than most programs make: where
+ * that room is missing later, the program is told (nic/memory.c).
  */
 static int reserve_beginning(int fd)
 {

@@ -30,13 +30,19 @@ struct cx_config {
 	const char *fabric;            /* NULL: "default"; one fabric per user and name */
 	enum cx_generation generation; /* of the first process; later ones must agree (-EBUSY) */
 	enum cx_link link;
-	/* Behind a RoCE port: its name, empty for that of the default route (nic/netdev.h); NULL: none. */
+	/*
+	 * Behind a RoCE port: its name, empty for that of the default route (nic/netdev.h); NULL:
+	 * none.
+	 */
 	const char *interface;
 	const struct cx_netdev *netdev; /* what the fabric has of it, NULL: none; cx_open() fills it in */
 	const char *fault_plan; /* text of the plan, NULL for none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
 	bool no_atomics;        /* the device says that it has none, as some virtual functions do */
-	/* Results of 8 bytes are big-endian: then the kernel says that there are none (mlx5 main.c get_atomic_caps()). */
+	/*
+	 * Results of 8 bytes are big-endian: then the kernel says that there are none (mlx5 main.c
+	 * get_atomic_caps()).
+	 */
 	bool big_endian_atomics;
 	bool no_devx;           /* programs may not send commands */
 	bool no_stride_index;   /* CQEs are not compressed by that format, as on ConnectX-4 */
@@ -79,8 +85,8 @@ struct cx_fabric {
 };
 
 /*
- * 0; -EINVAL for what cannot be a fabric's name, -ENOENT where there is no fabric of that name, -EPERM
- * where another user has put a file.
+ * 0; -EINVAL for what cannot be a fabric's name, -ENOENT where there is no fabric of that name,
+ * -EPERM where another user has put a file.
  */
 int cx_fabric_find(const char *name, struct cx_fabric *fabric);
 /* 0; -EBUSY while a living process uses it; or as above. */
@@ -139,15 +145,16 @@ struct cx_range {
 };
 
 /*
- * The program has other pages, or none, where it had registered some. `next` gives one range after the
- * other, and is called under the lock, so that nothing executes between the change and its becoming known.
+ * The program has other pages, or none, where it had registered some. `next` gives one range after
+ * the other, and is called under the lock, so that nothing executes between the change and its
+ * becoming known.
  */
 typedef bool cx_change_reader(void *context, struct cx_range *changed);
 void cx_memory_changed(struct cx_hca *hca, cx_change_reader *next, void *context);
 
 /*
- * An XRC domain. All openings of one file are one domain, whichever process opened it; without a file
- * each opening is a domain. kernel/xrcd.c says which may be opened.
+ * An XRC domain. All openings of one file are one domain, whichever process opened it; without a
+ * file each opening is a domain. kernel/xrcd.c says which may be opened.
  */
 struct cx_xrcd_attr {
 	bool has_file;
@@ -179,7 +186,10 @@ int cx_command(struct cx_hca *hca, const struct cx_commander *by, const void *in
 /* General objects, which only commands make. */
 int cx_general_object_destroy(struct cx_hca *hca, uint32_t number);
 
-/* Device memory, which exists once in a fabric: -ENOMEM when so much of it is not free in one piece. */
+/*
+ * Device memory, which exists once in a fabric: -ENOMEM when so much of it is not free in one
+ * piece.
+ */
 int cx_dm_create(struct cx_hca *hca, uint32_t pages, uint32_t *number, uint32_t *first_page);
 int cx_dm_destroy(struct cx_hca *hca, uint32_t number);
 
@@ -203,8 +213,8 @@ int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, 
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
 
 /*
- * Events by the firmware's number (enum bsn_event_number), of an object or of the port, go to a channel of kind
- * CX_EVENT_DEVX_COOKIE or _DATA, too, or to an eventfd of the program.
+ * Events by the firmware's number (enum bsn_event_number), of an object or of the port, go to a
+ * channel of kind CX_EVENT_DEVX_COOKIE or _DATA, too, or to an eventfd of the program.
  */
 enum cx_event_source { CX_SOURCE_QP, CX_SOURCE_CQ, CX_SOURCE_SRQ, CX_SOURCE_PORT };
 enum { CX_MOST_EVENTS = 16 }; /* of a call: devx.c MAX_NUM_EVENTS */
@@ -311,7 +321,7 @@ bool cx_mcast_is_group(const uint8_t gid[16]); /* rdma_is_multicast_addr() */
 int cx_mcast_attach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]);
 int cx_mcast_detach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]); /* -EINVAL: no member */
 
-/* -- what there is ------------------------------------------------------------------------------ */
+/* -- what there is ----------------------------------------------------------------------------- */
 
 /* Records an opening of the device, which only lists of resources need: 0, -ENOMEM, -EIO. */
 int cx_context_create(struct cx_hca *hca, uint32_t *number);
@@ -387,7 +397,10 @@ void cx_doorbell(struct cx_hca *hca, uint32_t uar_page, uint32_t offset, const v
  */
 unsigned cx_step(struct cx_hca *hca, unsigned max_wqes);
 
-/* When this process's next retry, RNR wait, delay or moderated event is due, CLOCK_MONOTONIC ns; 0: none. */
+/*
+ * When this process's next retry, RNR wait, delay or moderated event is due, CLOCK_MONOTONIC ns; 0:
+ * none.
+ */
 uint64_t cx_next_deadline_ns(struct cx_hca *hca);
 void cx_run_timers(struct cx_hca *hca);
 

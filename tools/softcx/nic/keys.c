@@ -57,9 +57,9 @@ static void trace_refusal(struct cx_hca *hca, const struct cx_mr *mr, const stru
 }
 
 /*
- * A ConnectX does not wait: a request that uses an mkey before its change is known to be done may find
- * the old mkey. On the queue that changed it a fence is enough. On another queue the change must have
- * completed, or a fence must have let a message pass that tells of it.
+ * A ConnectX does not wait: a request that uses an mkey before its change is known to be done may
+ * find the old mkey. On the queue that changed it a fence is enough. On another queue the change
+ * must have completed, or a fence must have let a message pass that tells of it.
  */
 static void lint_fresh(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim *claim)
 {
@@ -105,9 +105,9 @@ static int access_beneath(int access)
 }
 
 /*
- * ibv_alloc_null_mr(3) gives an lkey alone, yet peers may read and write by it: perftest of NVIDIA sends it
- * to them as the rkey (ib_write_bw --use-null-mr, set_up_connection(), since its commit f961e40 of 2025).
- * No public source says what an atomic does; here it is refused.
+ * ibv_alloc_null_mr(3) gives an lkey alone, yet peers may read and write by it: perftest of NVIDIA
+ * sends it to them as the rkey (ib_write_bw --use-null-mr, set_up_connection(), since its commit
+ * f961e40 of 2025). No public source says what an atomic does; here it is refused.
  */
 static bool is_null(const struct cx_claim *claim, uint32_t key)
 {
@@ -154,7 +154,10 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 	}
 }
 
-/* The key of memory that a byte is in, and in `piece` how far it reaches; NULL: the byte is in none. */
+/*
+ * The key of memory that a byte is in, and in `piece` how far it reaches; NULL: the byte is in
+ * none.
+ */
 static const struct cx_mr *find_memory(struct cx_hca *hca, struct cx_piece *piece)
 {
 	for (unsigned depth = 0; depth <= CX_MAX_INDIRECTION; depth++) {
@@ -187,7 +190,8 @@ bool cx_key_is_on_demand(struct cx_hca *hca, uint32_t key, uint64_t addr, uint64
 
 /*
  * Only keys that were made for it: the kernel sets en_rinval of windows of type 2 (hw/mlx5/mr.c
- * mlx5_ib_alloc_mw()), a program of its own mkeys (mlx5dv_create_mkey()); of a program's regions nobody does.
+ * mlx5_ib_alloc_mw()), a program of its own mkeys (mlx5dv_create_mkey()); of a program's regions
+ * nobody does.
  */
 bool cx_key_invalidate(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim)
 {

@@ -27,8 +27,8 @@ struct cx_span {
 };
 
 /*
- * The first span of the range that the key opens to the claim, at most `len` bytes: CX_TPT_OK, or an
- * enum bsn_tpt_detail.
+ * The first span of the range that the key opens to the claim, at most `len` bytes: CX_TPT_OK, or
+ * an enum bsn_tpt_detail.
  */
 unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim, uint64_t addr,
 		     uint64_t len, struct cx_span *span);

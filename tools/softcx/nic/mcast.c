@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups. A fabric has one port, so a group is the list of its members; the subnet manager
- * says who may join, when the program asks it.
+ * Multicast groups. A fabric has one port, so a group is the list of its members; the subnet
+ * manager says who may join, when the program asks it.
  */
 #include "mcast.h"
 

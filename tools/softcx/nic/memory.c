@@ -173,7 +173,9 @@ static __attribute__((noinline)) uint32_t find_guarded(const struct cx_word *wor
 	return from;
 }
 
-/* All under one guard, which costs more than many words. If one has gone away, each under its own. */
+/*
+ * All under one guard, which costs more than many words. If one has gone away, each under its own.
+ */
 uint32_t cx_mem_find_changed(const struct cx_word *words, uint32_t from, uint32_t count)
 {
 	uint32_t at = find_guarded(words, from, count), word;
@@ -196,8 +198,9 @@ static ssize_t copy_piece(bool reads, pid_t pid, uint64_t va, uint8_t *local, si
 enum { SMALL_BYTES = 4096 };
 
 /*
- * A peer's memory goes by its number, which may be another process's after its death. So it is asked
- * for before each copy; before small ones once a message, since that takes a third of their time.
+ * A peer's memory goes by its number, which may be another process's after its death. So it is
+ * asked for before each copy; before small ones once a message, since that takes a third of their
+ * time.
  */
 static bool may_reach(struct cx_hca *hca, unsigned proc, size_t len)
 {

@@ -12,7 +12,10 @@ int cx_mem_read(struct cx_hca *hca, unsigned proc, uint64_t va, void *dst, size_
 int cx_mem_write(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len);
 /* Writes the last byte after all others, since a reader looks at it first. */
 int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len);
-/* The first of this process's words from `from` on that is not as it was, or cannot be read; `count`: none. */
+/*
+ * The first of this process's words from `from` on that is not as it was, or cannot be read;
+ * `count`: none.
+ */
 uint32_t cx_mem_find_changed(const struct cx_word *words, uint32_t from, uint32_t count);
 int cx_mem_guard(void); /* installs the fault handler, once a process */
 /* So that it can say what a fault there means; @path stays the caller's. */

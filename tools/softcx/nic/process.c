@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of a fabric. What one that died owned is swept, and a lock that it held is taken over.
+ * The processes of a fabric. What one that died owned is swept, and a lock that it held is taken
+ * over.
  */
 #include "process.h"
 

@@ -277,8 +277,9 @@ static void fill_message(struct cx_hca *hca, const struct cx_qp *qp, const struc
 }
 
 /*
- * What an atomic found is in the host's order so far. A result of 4 bytes is big-endian on every device (UCX
- * ib_mlx5dv_md.c, ext_atomic_arg_sizes_be), one of 8 in a CQE (bsn_cqe.h) and where the device's mode is that.
+ * What an atomic found is in the host's order so far. A result of 4 bytes is big-endian on every
+ * device (UCX ib_mlx5dv_md.c, ext_atomic_arg_sizes_be), one of 8 in a CQE (bsn_cqe.h) and where the
+ * device's mode is that.
  */
 static void order_result(const struct cx_hca *hca, const struct bsn_wqe *wqe, bool in_cqe, uint8_t *bytes)
 {

@@ -106,9 +106,9 @@ static void ask_to_wait(struct service *s)
 /* -- receiving --------------------------------------------------------------------------------- */
 
 /*
- * False: a plan has failed the receive, or its memory must be brought first. After an on-demand page
- * fault on a shared receive queue the WQE has left the chain; the driver posts it again when it finds
- * this CQE (rdma-core mlx5_complete_odp_fault()), and the sender tries again.
+ * False: a plan has failed the receive, or its memory must be brought first. After an on-demand
+ * page fault on a shared receive queue the WQE has left the chain; the driver posts it again when
+ * it finds this CQE (rdma-core mlx5_complete_odp_fault()), and the sender tries again.
  */
 static bool survives_faults(struct service *s)
 {
@@ -410,9 +410,9 @@ static bool is_of_domain(struct cx_hca *hca, const struct cx_srq *srq, const str
 
 /*
  * An XRC request names a shared receive queue of the target's domain, whichever process has it. Its
- * receives, its CQ and its protection domain serve the request, that of a WRITE or READ as well (IBTA
- * annex A14, XRC). No public source tells what a ConnectX answers where there is no such queue; IBTA
- * calls for this answer to an invalid request.
+ * receives, its CQ and its protection domain serve the request, that of a WRITE or READ as well
+ * (IBTA annex A14, XRC). No public source tells what a ConnectX answers where there is no such
+ * queue; IBTA calls for this answer to an invalid request.
  */
 static bool choose_queue(struct service *s)
 {

@@ -2,7 +2,8 @@
 /*
  * Receive queues, a queue pair's own and shared ones. A queue pair's own is a ring, whose record
  * counts what was posted. A shared one is a chain: each WQE names the next, and the driver links
- * them in the order in which it will post (rdma-core srq.c), or a ring (RMP); its record counts, too.
+ * them in the order in which it will post (rdma-core srq.c), or a ring (RMP); its record counts,
+ * too.
  */
 #include "rq.h"
 

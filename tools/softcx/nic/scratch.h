@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The model's working memory: one a process, under the lock, so that the poster's stack need not hold
- * it.
+ * The model's working memory: one a process, under the lock, so that the poster's stack need not
+ * hold it.
  */
 #ifndef SOFTCX_NIC_SCRATCH_H
 #define SOFTCX_NIC_SCRATCH_H

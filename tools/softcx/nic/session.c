@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Basic layout (bsn_decode.h): the title in the first slot, arrays in the slots 1, 8, 16, … after it.
- * Which CQEs a ConnectX takes together is not known. The model takes those that a session can hold
- * without a loss, but for the timestamp, which is that of the first one.
+ * Basic layout (bsn_decode.h): the title in the first slot, arrays in the slots 1, 8, 16, … after
+ * it. Which CQEs a ConnectX takes together is not known. The model takes those that a session can
+ * hold without a loss, but for the timestamp, which is that of the first one.
  */
 #include "session.h"
 

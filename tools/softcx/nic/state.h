@@ -245,7 +245,10 @@ struct cx_shared {
 	uint64_t pid_namespace; /* in which its processes have their numbers */
 	bool port_down, removed; /* by a fault */
 	struct cx_proc procs[CX_PROCS];
-	/* Up to here the layout is the same in every build with this magic; some have room for 64 processes only. */
+	/*
+	 * Up to here the layout is the same in every build with this magic; some have room for 64
+	 * processes only.
+	 */
 	pthread_mutex_t lock;
 	struct cx_netdev netdev;
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who hears of which event by DevX. The rules are those of drivers/infiniband/hw/mlx5/devx.c: a subscription lives
- * as long as its object and its channel do, and what it has told stays to be read after the object has gone. A channel
- * without data holds one record for each subscription, however often the event came.
+ * Who hears of which event by DevX. The rules are those of drivers/infiniband/hw/mlx5/devx.c: a
+ * subscription lives as long as its object and its channel do, and what it has told stays to be
+ * read after the object has gone. A channel without data holds one record for each subscription,
+ * however often the event came.
  */
 #include "subscriptions.h"
 
@@ -24,7 +25,10 @@ static uint32_t link_of(struct cx_hca *hca, const struct cx_subscription *s)
 	return (uint32_t)(s - hca->shared->subscriptions) + 1;
 }
 
-/* Where the list of an object of this process begins; NULL: there is no such object, or it is the port. */
+/*
+ * Where the list of an object of this process begins; NULL: there is no such object, or it is the
+ * port.
+ */
 static uint32_t *list_of(struct cx_hca *hca, enum cx_event_source source, uint32_t number)
 {
 	struct cx_srq *srq;
@@ -147,7 +151,9 @@ static int open_peer(struct cx_hca *hca, unsigned proc)
 	return -1;
 }
 
-/* An eventfd has no path. Another process's is reached as its memory is: by the right to trace it. */
+/*
+ * An eventfd has no path. Another process's is reached as its memory is: by the right to trace it.
+ */
 static void signal_eventfd(struct cx_hca *hca, const struct cx_subscription *s)
 {
 	const bool is_here = cx_is_local(hca, s->head.owner);

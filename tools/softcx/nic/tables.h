@@ -35,8 +35,8 @@ CX_DEFINE_FINDERS(xrcd, CX_XRCD)
 struct cx_mr *cx_mr_find_index(struct cx_hca *hca, uint32_t index);
 
 /*
- * The next object of a kind, of any process, from *index on; moves *index past it. NULL: there is no
- * more.
+ * The next object of a kind, of any process, from *index on; moves *index past it. NULL: there is
+ * no more.
  */
 struct cx_head *cx_next_of_all(struct cx_hca *hca, enum cx_kind kind, uint32_t *index);
 

@@ -15,8 +15,9 @@ void cx_xlt_free(struct cx_hca *hca, struct cx_mr *mr);
 void cx_xlt_recount(struct cx_hca *hca);
 
 /*
- * Writes `count` of them, which fit, from number `first` on; they count when they are settled. False: a KLM
- * has more than 2^31 bytes (the kernel's MLX5_MAX_KLM_BYTE_COUNT; rdma-core qp.c set_bind_wr()).
+ * Writes `count` of them, which fit, from number `first` on; they count when they are settled.
+ * False: a KLM has more than 2^31 bytes (the kernel's MLX5_MAX_KLM_BYTE_COUNT; rdma-core qp.c
+ * set_bind_wr()).
  */
 void cx_xlt_put(struct cx_hca *hca, struct cx_mr *mr, uint32_t first, const void *bytes,
 		uint32_t count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UMR: configuring and invalidating mkeys, binding windows. What the device checks follows wqe/bsn_umr.h
- * and its sources; mkeys of regions are the kernel's, and a program may not change them.
+ * UMR: configuring and invalidating mkeys, binding windows. What the device checks follows
+ * wqe/bsn_umr.h and its sources; mkeys of regions are the kernel's, and a program may not change
+ * them.
  */
 #include "umr.h"
 
@@ -76,9 +77,9 @@ static bool is_binding(const struct change *c)
 }
 
 /*
- * IBTA C10-73 and C10-74, as the kernel's rxe_mw.c has them: the region must allow windows, and writes
- * where the window does. No known bit of an mlx5 mkey says that it allows windows; the model keeps to
- * the specification.
+ * IBTA C10-73 and C10-74, as the kernel's rxe_mw.c has them: the region must allow windows, and
+ * writes where the window does. No known bit of an mlx5 mkey says that it allows windows; the model
+ * keeps to the specification.
  */
 static bool check_binding(struct change *c)
 {

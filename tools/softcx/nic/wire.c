@@ -124,8 +124,8 @@ static bool is_for_us(struct cx_hca *hca, uint32_t rlid, uint64_t rgid_hi, uint6
 
 /*
  * A target that is not there, or not for this key, does not answer, and the initiator's retries run
- * out (0x15/0x81: ucx#3679). No public source says what a ConnectX does about a wrong key; IBTA calls
- * for a wrong Q_Key to be dropped and counted, and the model does the same here.
+ * out (0x15/0x81: ucx#3679). No public source says what a ConnectX does about a wrong key; IBTA
+ * calls for a wrong Q_Key to be dropped and counted, and the model does the same here.
  */
 static struct cx_qp *find_target(struct cx_hca *hca, const struct cx_qp *qp,
 				 const struct bsn_av_dc_grh *to)
@@ -226,9 +226,9 @@ static bool takes_datagram(const struct cx_qp *peer, const struct cx_message *me
 }
 
 /*
- * To each member of a group, the sender's queue pair included unless it is blocked; each has its own
- * receive, and one that fails leaves the others alone. A packet to a group has a GRH, of which on
- * RoCE the address vector says nothing.
+ * To each member of a group, the sender's queue pair included unless it is blocked; each has its
+ * own receive, and one that fails leaves the others alone. A packet to a group has a GRH, of which
+ * on RoCE the address vector says nothing.
  */
 static void send_to_group(struct cx_hca *hca, struct cx_message *message,
 			  const struct bsn_av_ud_grh *to, struct cx_outcome *out)

@@ -18,8 +18,8 @@ struct mapping {
 };
 
 /*
- * The mapping at an address: 0, -ENOENT, or -EOPNOTSUPP where the kernel has no query for one (before
- * 6.11).
+ * The mapping at an address: 0, -ENOENT, or -EOPNOTSUPP where the kernel has no query for one
+ * (before 6.11).
  */
 int maps_at(uintptr_t addr, struct mapping *m);
 

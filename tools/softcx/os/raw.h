@@ -101,8 +101,8 @@ static inline int raw_connect(int fd, const void *to, unsigned to_size)
 
 /*
  * Sleeps until the word, which any process may change, differs from @seen, or until @deadline on
- * CLOCK_MONOTONIC (NULL: for ever). A signal ends it (EINTR), or without a deadline, where its handler has SA_RESTART,
- * does not.
+ * CLOCK_MONOTONIC (NULL: for ever). A signal ends it (EINTR), or without a deadline, where its
+ * handler has SA_RESTART, does not.
  */
 static inline int raw_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *deadline)
 {

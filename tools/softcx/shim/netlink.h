@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Netlink sockets of the RDMA subsystem. The program gets a true netlink socket, of the protocol that
- * programs talk to each other by (NETLINK_USERSOCK), so that libc's calls do what they do; what it
- * sends to the kernel is taken here, and answered from a second socket.
+ * Netlink sockets of the RDMA subsystem. The program gets a true netlink socket, of the protocol
+ * that programs talk to each other by (NETLINK_USERSOCK), so that libc's calls do what they do;
+ * what it sends to the kernel is taken here, and answered from a second socket.
  */
 #ifndef SOFTCX_SHIM_NETLINK_H
 #define SOFTCX_SHIM_NETLINK_H

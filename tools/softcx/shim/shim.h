@@ -31,8 +31,8 @@ void shim_look(void);
 void shim_rdmacm_closed(void);
 
 /*
- * preload.c, absent when linked in: reads the configuration from the environment, and how doorbells are
- * trapped; false if there is none.
+ * preload.c, absent when linked in: reads the configuration from the environment, and how doorbells
+ * are trapped; false if there is none.
  */
 bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode)
 	__attribute__((weak));
@@ -45,8 +45,8 @@ void sysfs_remove(void);
 void sysfs_disown(void); /* after fork, in the child: it is the parent's to remove */
 const char *sysfs_event_dir(void);
 /*
- * Writes into `buf` where the fake of a path of /sys is, if that path is about the device; NULL if it
- * does not fit. sysfs_real() turns a name inside the tree back into the one the program expects.
+ * Writes into `buf` where the fake of a path of /sys is, if that path is about the device; NULL if
+ * it does not fit. sysfs_real() turns a name inside the tree back into the one the program expects.
  */
 bool sysfs_is_ours(const char *path);
 const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size);

@@ -13,8 +13,8 @@
 #include "signals.h"
 
 /*
- * What the program believes to be installed. A handler may run while another thread changes it: the two
- * slots take turns, and `current` says which one counts.
+ * What the program believes to be installed. A handler may run while another thread changes it: the
+ * two slots take turns, and `current` says which one counts.
  */
 static struct taken {
 	struct sigaction slots[2];
@@ -29,9 +29,9 @@ static struct taken *state_of(int signal)
 }
 
 /*
- * A program that blocks SIGSEGV, or whose handler of it runs, is ended by its next fault. SIGSEGV itself
- * stays open for doorbells. In the kernel's mask a signal that nobody sends stands for it: whatever
- * restores a mask (the return from a handler, siglongjmp()) restores that.
+ * A program that blocks SIGSEGV, or whose handler of it runs, is ended by its next fault. SIGSEGV
+ * itself stays open for doorbells. In the kernel's mask a signal that nobody sends stands for it:
+ * whatever restores a mask (the return from a handler, siglongjmp()) restores that.
  */
 enum { STAND_IN = SIGSTKFLT };
 
@@ -95,8 +95,8 @@ int signals_take(int signal, void (*handler)(int, siginfo_t *, void *))
 {
 	/*
 	 * NODEFER: emulating an instruction may fault in its turn. Not ONSTACK: the model needs
-	 * more stack than alternate ones have. The price: the program's own handler never learns of a
-	 * stack overflow; the program dies of it all the same.
+	 * more stack than alternate ones have. The price: the program's own handler never learns of
+	 * a stack overflow; the program dies of it all the same.
 	 */
 	struct sigaction ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
 	struct taken *state = state_of(signal);
@@ -118,7 +118,9 @@ void signals_open_segv(void)
 	raw_unblock(SIGSEGV);
 }
 
-/* ThreadSanitizer's sigaction() lets handlers run with every signal blocked, whatever their flags. */
+/*
+ * ThreadSanitizer's sigaction() lets handlers run with every signal blocked, whatever their flags.
+ */
 void signals_open_faults(const void *ucontext)
 {
 #ifdef __SANITIZE_THREAD__

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SIGSEGV belongs to the trap and SIGBUS to the model, and the program must not notice: its own handlers are
- * remembered and reached by every fault that is not ours, and SIGSEGV never stays blocked.
+ * SIGSEGV belongs to the trap and SIGBUS to the model, and the program must not notice: its own
+ * handlers are remembered and reached by every fault that is not ours, and SIGSEGV never stays
+ * blocked.
  */
 #ifndef SOFTCX_SIGNALS_H
 #define SOFTCX_SIGNALS_H
 
 #include <signal.h>
 
-/* Takes SIGSEGV or SIGBUS; what was installed becomes the program's handler. Return: 0 or -errno. */
+/*
+ * Takes SIGSEGV or SIGBUS; what was installed becomes the program's handler. Return: 0 or -errno.
+ */
 int signals_take(int signal, void (*handler)(int, siginfo_t *, void *));
 
 /* For this thread, which may have blocked it, or begun so, by ways that are not interposed. */

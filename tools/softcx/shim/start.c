@@ -372,8 +372,9 @@ static void leave_at_exit(int status, void *context)
 }
 
 /*
- * After the destructors of all libraries, which may still use the device: what is registered before the
- * program starts runs last, and no destructor of this library may do it, since it is not the last one.
+ * After the destructors of all libraries, which may still use the device: what is registered before
+ * the program starts runs last, and no destructor of this library may do it, since it is not the
+ * last one.
  */
 __attribute__((constructor)) static void leave_last(void)
 {

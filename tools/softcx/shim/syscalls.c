@@ -502,11 +502,11 @@ int dup3(int fd, int copy, int flags)
 DEFINE_FCNTL(fcntl)
 DEFINE_FCNTL(fcntl64)
 
-/* -- netlink ------------------------------------------------------------------------------------ */
+/* -- netlink ----------------------------------------------------------------------------------- */
 
 /*
- * Programs read sysfs where there is no such socket, as in a container that has none of its own. The
- * machine's own would tell of the machine's devices.
+ * Programs read sysfs where there is no such socket, as in a container that has none of its own.
+ * The machine's own would tell of the machine's devices.
  */
 int socket(int domain, int type, int protocol)
 {

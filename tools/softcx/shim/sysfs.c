@@ -319,7 +319,10 @@ static int put_gid(const struct cx_config *config, unsigned index)
 		snprintf(text + 5 * i, sizeof(text) - 5 * i, "%02x%02x%s", gid.gid.raw[2 * i],
 			 gid.gid.raw[2 * i + 1], i < 7 ? ":" : "");
 	err = put_numbered(PORT_DIR "/gids", index, "%s", text);
-	/* An empty entry has no type; the kernel's file answers EINVAL, ours is not there. So of no interface. */
+	/*
+	 * An empty entry has no type; the kernel's file answers EINVAL, ours is not there. So of no
+	 * interface.
+	 */
 	if (err || empty)
 		return err;
 	err = put_numbered(PORT_DIR "/gid_attrs/types", index, "%s",
@@ -512,7 +515,7 @@ static void write_told(struct cx_hca *hca, const struct told *what)
 	pthread_mutex_unlock(&lock);
 }
 
-/* -- PCI ---------------------------------------------------------------------------------------- */
+/* -- PCI --------------------------------------------------------------------------------------- */
 
 /* The machine's devices and ours: the path, below /sys, of the list that programs walk. */
 #define PCI_LIST "bus/pci/devices"

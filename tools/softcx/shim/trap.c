@@ -82,7 +82,10 @@ static int learn_file(void)
 	return err;
 }
 
-/* The part of a mapping that shows those of the file's bytes, which are called @at here; false: none. */
+/*
+ * The part of a mapping that shows those of the file's bytes, which are called @at here; false:
+ * none.
+ */
 static bool part_of(const struct mapping *m, uint64_t first, size_t length, size_t at, struct range *range)
 {
 	const uint64_t end = first + length;
@@ -141,7 +144,8 @@ static struct range load_range(const struct range *from)
 
 /*
  * The range is known before it is protected, so a fault always finds it. A signal handler of the
- * program that posted in the middle would wait for ever for this thread to finish, hence none may run.
+ * program that posted in the middle would wait for ever for this thread to finish, hence none may
+ * run.
  */
 static int publish(const struct range *ranges, unsigned count)
 {

@@ -37,7 +37,9 @@ typedef void trap_callback(void *context, uint32_t page, uint32_t offset, const 
 /* A store by itself, before it is reported, in the same place. */
 typedef void trap_counter(void *context, uint32_t page, uint32_t offset, uint32_t size);
 
-/* A load of so many bytes from the page of trap_cover_reads(): puts there what it reads, all of it. */
+/*
+ * A load of so many bytes from the page of trap_cover_reads(): puts there what it reads, all of it.
+ */
 typedef void trap_answer(void *context, uint32_t offset, uint8_t *data, uint32_t size);
 
 struct trap_listener {
@@ -67,8 +69,8 @@ int trap_cover(uint32_t page);
 
 /*
  * Takes the right to read away from the mappings of the page at `page` of the same file, which is
- * always the same one. Like trap_cover(), to be called after the program has mapped it. If no mapping
- * exists, that is no failure.
+ * always the same one. Like trap_cover(), to be called after the program has mapped it. If no
+ * mapping exists, that is no failure.
  * Return: 0, or the -errno of what failed; -ENXIO before trap_install().
  */
 int trap_cover_reads(off_t page);

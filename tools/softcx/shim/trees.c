@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The directory in which a process keeps its fake files. Its name has the user and, for people, the pid.
- * It is where everybody may write: what is swept is known by descriptor, never by name, since another user
- * may have put something else under the name.
+ * The directory in which a process keeps its fake files. Its name has the user and, for people, the
+ * pid. It is where everybody may write: what is swept is known by descriptor, never by name, since
+ * another user may have put something else under the name.
  */
 #include "trees.h"
 
@@ -17,7 +17,10 @@
 #include "../os/life.h"
 #include "../os/raw.h"
 
-/* Memory first, where fabrics are, too: on a disk a device would take a hundred times as long to open. */
+/*
+ * Memory first, where fabrics are, too: on a disk a device would take a hundred times as long to
+ * open.
+ */
 static const char *const parents[] = { "/dev/shm", "/tmp" };
 #define PARENTS (sizeof(parents) / sizeof(parents[0]))
 
@@ -117,7 +120,10 @@ void trees_remove(const char *path, void *life)
 	life_let_go(life);
 }
 
-/* If its process is gone, which could still be about to take the lock: so this one keeps it meanwhile. */
+/*
+ * If its process is gone, which could still be about to take the lock: so this one keeps it
+ * meanwhile.
+ */
 static void sweep_tree(int parent, const char *name)
 {
 	const int fd = open_own(parent, name);

@@ -5,7 +5,9 @@
 
 #include <stddef.h>
 
-/* Writes the new directory's name to `path`, and to `life` what keeps it (os/life.h); 0 or -errno. */
+/*
+ * Writes the new directory's name to `path`, and to `life` what keeps it (os/life.h); 0 or -errno.
+ */
 int trees_create(char *path, size_t size, void **life);
 void trees_remove(const char *path, void *life);
 void trees_sweep(void);

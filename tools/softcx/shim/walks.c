@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The libc functions that walk through folders or enter them. Inside, they open without coming through
- * the functions that syscalls.c has, so they begin at the fake. What they say are the names that the
- * program expects; only fts(3) says those of the fakes.
+ * The libc functions that walk through folders or enter them. Inside, they open without coming
+ * through the functions that syscalls.c has, so they begin at the fake. What they say are the names
+ * that the program expects; only fts(3) says those of the fakes.
  */
 /* Each name must be the plain function, not its checked or its 64-bit form. */
 #undef _FORTIFY_SOURCE

@@ -44,7 +44,8 @@ bool hex_is_likely(const char *text, size_t len);
  * @row: what was found
  * @bytes: the bytes, at most HEX_ROW_MAX; may be NULL
  *
- * There may be text before the bytes. An offset, and the same bytes in ASCII after them, do not count.
+ * There may be text before the bytes. An offset, and the same bytes in ASCII after them, do not
+ * count.
  * Return: whether there are any.
  */
 bool hex_row_read(const char *text, struct hex_row *row, uint8_t *bytes);

@@ -7,7 +7,7 @@
 #define PIECE_MAX    64  /* CQEs; a title of more is in a whole queue */
 #define RING_POINTS  100 /* more than units get: indices do not match slots by chance */
 
-/* -- plausible CQEs ----------------------------------------------------------------------------- */
+/* -- plausible CQEs ---------------------------------------------------------------------------- */
 
 static int judge_error(const struct bsn_cqe_err *err, const uint8_t *cqe)
 {
@@ -114,7 +114,7 @@ static bool has_empty_halves(const uint8_t *bytes, size_t size)
 	return size >= BSN_CQE128_SIZE;
 }
 
-/* -- plausible WQEs ----------------------------------------------------------------------------- */
+/* -- plausible WQEs ---------------------------------------------------------------------------- */
 
 /*
  * Whether a message has no destination. A UD Q_Key of 0 counts as none, since the upper half of a

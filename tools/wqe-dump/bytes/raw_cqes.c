@@ -31,7 +31,7 @@ static bool is_unwritten(const uint8_t *proper)
 	return is_zero(proper, BSN_CQE_SIZE) || proper[BSN_CQE_SIZE - 1] >> 4 == BSN_CQE_INVALID;
 }
 
-/* -- CQEs --------------------------------------------------------------------------------------- */
+/* -- CQEs -------------------------------------------------------------------------------------- */
 
 /*
  * @offset: of the CQE, or of the mini CQE that it was expanded from; @compressed says which, or is
@@ -56,7 +56,7 @@ static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const 
 	tell_record(teller->tell, &record);
 }
 
-/* -- compressed ones ---------------------------------------------------------------------------- */
+/* -- compressed ones --------------------------------------------------------------------------- */
 
 static void refuse_slot(const struct walker *walker, const char *why)
 {
@@ -140,7 +140,7 @@ static void tell_compressed(struct walker *walker, uint32_t count)
 	walker->has_title &= compression->is_enhanced;
 }
 
-/* -- the queue ---------------------------------------------------------------------------------- */
+/* -- the queue --------------------------------------------------------------------------------- */
 
 /* How many slots the CQE or block in a slot takes. */
 static uint32_t slots_at(const struct teller *teller, uint32_t slot)

@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* -- topics.h as data --------------------------------------------------------------------------- */
+/* -- topics.h as data -------------------------------------------------------------------------- */
 
 #define ENUM_STEP(NAME, text) STEP_##NAME,
 enum step { STEPS(ENUM_STEP) };
@@ -94,7 +94,7 @@ const char *space_name(enum error_space space)
 	return space_names[space];
 }
 
-/* -- what one number means ---------------------------------------------------------------------- */
+/* -- what one number means --------------------------------------------------------------------- */
 
 static const struct bsn_enum_value *find_value(const char *list, uint32_t value)
 {
@@ -141,7 +141,7 @@ struct meaning meaning_of(enum error_space space, uint32_t value)
 	return meaning;
 }
 
-/* -- which topic it is -------------------------------------------------------------------------- */
+/* -- which topic it is ------------------------------------------------------------------------- */
 
 static const struct tpt_base *find_base(uint32_t vendor)
 {
@@ -227,7 +227,7 @@ bool error_is_pair(const struct error *error)
 	       code.syndrome == error_syndrome(error);
 }
 
-/* -- how sure it is ----------------------------------------------------------------------------- */
+/* -- how sure it is ---------------------------------------------------------------------------- */
 
 static const char *confidence_of(const struct error *error, const struct topic_row *topic,
 				 enum bsn_source source)
@@ -277,7 +277,7 @@ static void add_sources(struct explanation *e, const struct error *error,
 	e->confidence = confidence_of(error, topic, vendor.source);
 }
 
-/* -- what else the numbers tell ----------------------------------------------------------------- */
+/* -- what else the numbers tell ---------------------------------------------------------------- */
 
 #define NOTE(e, ...)                                                                               \
 	do {                                                                                       \
@@ -337,7 +337,7 @@ static void add_notes(struct explanation *e, const struct error *error)
 		NOTE(e, "a 32-bit syndrome of a command is the firmware's own, and not public");
 }
 
-/* -- all of it ---------------------------------------------------------------------------------- */
+/* -- all of it --------------------------------------------------------------------------------- */
 
 bool explanation_cause(const struct explanation *explanation, unsigned nth, struct cause *cause)
 {
@@ -416,7 +416,7 @@ void explain(const struct error *error, struct explanation *explanation)
 	add_notes(e, error);
 }
 
-/* -- the last ones ------------------------------------------------------------------------------ */
+/* -- the last ones ----------------------------------------------------------------------------- */
 
 #define KEPT 64
 
@@ -454,7 +454,7 @@ const struct explanation *explanation_of(const struct error *error)
 	return &place->explanation;
 }
 
-/* -- records ------------------------------------------------------------------------------------ */
+/* -- records ----------------------------------------------------------------------------------- */
 
 static bool is_event(const struct record *record, const struct driver_event *event)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an error means, who noticed it and when, and what the cause usually is, by topics.h and causes.h. */
+/*
+ * What an error means, who noticed it and when, and what the cause usually is, by topics.h and
+ * causes.h.
+ */
 #ifndef WQE_DUMP_EXPLAIN_H
 #define WQE_DUMP_EXPLAIN_H
 
@@ -94,7 +97,9 @@ const struct explanation *explanation_of(const struct error *error);
  */
 bool explanation_cause(const struct explanation *explanation, unsigned nth, struct cause *cause);
 
-/** error_syndrome() - the syndrome, or the one that becomes the verbs status; -1: neither is known */
+/**
+ * error_syndrome() - the syndrome, or the one that becomes the verbs status; -1: neither is known
+ */
 int error_syndrome(const struct error *error);
 
 /**

@@ -17,7 +17,7 @@ struct words {
 	char word[MATCH_WORDS][MATCH_WORD_BYTES];
 };
 
-/* -- words -------------------------------------------------------------------------------------- */
+/* -- words ------------------------------------------------------------------------------------- */
 
 static bool is_idle(const char *word)
 {
@@ -90,7 +90,7 @@ static bool is_named(const struct words *names, const char *asked)
 	return false;
 }
 
-/* -- a name against a question ------------------------------------------------------------------ */
+/* -- a name against a question ----------------------------------------------------------------- */
 
 /** struct search - the best matches so far */
 struct search {

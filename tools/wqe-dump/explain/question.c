@@ -37,7 +37,7 @@ struct question {
 	char rest[QUESTION_BYTES]; /* the words */
 };
 
-/* -- words that say what a number is ------------------------------------------------------------ */
+/* -- words that say what a number is ----------------------------------------------------------- */
 
 /* The number after one of these is no error: opcode, length, QP … */
 #define NOT_AN_ERROR (SPACE_COUNT + 1)
@@ -94,7 +94,7 @@ static bool is_continued(int before, const struct label *label)
 	       (label->space == SPACE_STATUS || label->space == SPACE_SYNDROME);
 }
 
-/* -- numbers ------------------------------------------------------------------------------------ */
+/* -- numbers ----------------------------------------------------------------------------------- */
 
 static void add_choice(struct digits *digits, enum error_space space, unsigned long value)
 {
@@ -152,7 +152,7 @@ static bool read_number(const char *word, enum number_base base, struct digits *
 	return true;
 }
 
-/* -- taking it apart ---------------------------------------------------------------------------- */
+/* -- taking it apart --------------------------------------------------------------------------- */
 
 /* The space of the next number. A 32-bit syndrome of a command is the firmware's own. */
 static int space_after(const struct question *q, const struct label *label)
@@ -220,7 +220,7 @@ static void take_apart(struct question *q, const char *const *words, unsigned co
 	}
 }
 
-/* -- putting it together ------------------------------------------------------------------------ */
+/* -- putting it together ----------------------------------------------------------------------- */
 
 /* If a status and a syndrome do not go together, a number was misread. */
 static bool classes_agree(const struct error *error)

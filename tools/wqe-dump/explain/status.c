@@ -24,7 +24,7 @@ static const char *kernel_text(uint32_t status)
 	}
 }
 
-/* -- the ways to write them, by their first letter ---------------------------------------------- */
+/* -- the ways to write them, by their first letter --------------------------------------------- */
 
 #define LETTERS 32 /* by the lower bits of their codes, so that capitals are the same */
 
@@ -67,7 +67,7 @@ static const struct spelling *spellings_with(char letter)
 	return by_letter[(unsigned char)letter % LETTERS];
 }
 
-/* -- in a line ---------------------------------------------------------------------------------- */
+/* -- in a line --------------------------------------------------------------------------------- */
 
 /* The length of IBV_WC_ or IB_WC_, which the names of libibverbs and of the kernel begin with. */
 static size_t prefix_len(const char *text)

@@ -36,7 +36,7 @@ static const struct shape nccl_lines[] = {
 
 KEYS_FORM(nccl, "nccl", nccl_lines, "Got completion from peer ", "Got completion with error ");
 
-/* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---------- */
+/* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---- */
 
 static const struct shape mpi_lines[] = {
 	LINE(STATUS, UNKNOWN, " CQ with status", STATUS("status number "),
@@ -49,8 +49,8 @@ static const struct shape mpi_lines[] = {
 KEYS_FORM(mpi, "mpi", mpi_lines, " CQ with status", "vendor code=0x");
 
 /*
- * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of rdma-core:
- * libibverbs/examples, librdmacm/examples
+ * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of
+ * rdma-core: libibverbs/examples, librdmacm/examples
  */
 
 static const struct shape perftest_line =
@@ -125,7 +125,7 @@ static const struct shape example_lines[] = {
 KEYS_FORM(examples, "verbs-example", example_lines, ") for wr_id ", "cq completion failed status ",
 	  "Work completion error ", "bad completion with status");
 
-/* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------------ */
+/* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------- */
 
 /* One number holds the WQE's opcode and the QPN. */
 static void split_opcode_qpn(struct record *record, const char *line)
@@ -340,8 +340,9 @@ KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
 	  "tx completion errors");
 
 /*
- * -- anything else that names a verbs status or a vendor error. Nothing says whether a number without
- * 0x is decimal or hexadecimal: if only one of the two goes with the status, it is that one.
+ * -- anything else that names a verbs status or a vendor error. Nothing says whether a number
+ * without 0x is decimal or hexadecimal: if only one of the two goes with the status, it is that
+ * one.
  */
 
 /* Skips words that programs put between "vendor_err" and its number. */

@@ -45,7 +45,7 @@ static void free_block(struct block *block)
 	*block = (struct block){ 0 };
 }
 
-/* -- what the bytes are ------------------------------------------------------------------------- */
+/* -- what the bytes are ------------------------------------------------------------------------ */
 
 /* Turns words of a little-endian host, printed as numbers, into bytes. */
 static void swap_words(uint8_t *bytes, size_t size, unsigned group)
@@ -154,7 +154,7 @@ static void finish(struct feed *feed, struct block *block)
 	free_block(block);
 }
 
-/* -- its lines ---------------------------------------------------------------------------------- */
+/* -- its lines --------------------------------------------------------------------------------- */
 
 /* Makes room for more elements; false: out of memory. */
 static bool make_room(void **list, size_t count, size_t more, size_t size)

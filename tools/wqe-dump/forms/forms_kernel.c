@@ -507,8 +507,8 @@ KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x", "/1: Q
 	  "insufficient power on", "Port module event[error]");
 
 /*
- * -- the kernel's own users: ulp/iser, ulp/isert, ulp/ipoib, ulp/srp, ulp/rtrs; nvme/host/rdma.c and
- * nvme/target/rdma.c; net/rds/ib_*.c; trace/events/rpcrdma.h; smb/client/smbdirect.c; Lustre's
+ * -- the kernel's own users: ulp/iser, ulp/isert, ulp/ipoib, ulp/srp, ulp/rtrs; nvme/host/rdma.c
+ * and nvme/target/rdma.c; net/rds/ib_*.c; trace/events/rpcrdma.h; smb/client/smbdirect.c; Lustre's
  * o2iblnd_cb.c
  */
 

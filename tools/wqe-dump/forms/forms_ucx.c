@@ -185,7 +185,7 @@ const struct form form_ucx = {
 	.close = keys_close, /* the line of the WQE did not come */
 };
 
-/* -- WQEs as they are posted, with UCX_LOG_LEVEL=data --------------------------------------------- */
+/* -- WQEs as they are posted, with UCX_LOG_LEVEL=data ------------------------------------------ */
 
 static enum form_answer feed_ucx_wqe(struct feed *feed, const struct line *line, void *state)
 {
@@ -211,7 +211,7 @@ const struct form form_ucx_wqe = {
 	.feed = feed_ucx_wqe,
 };
 
-/* -- the rest: one line each ---------------------------------------------------------------------- */
+/* -- the rest: one line each ------------------------------------------------------------------- */
 
 static const struct shape ucx_lines[] = {
 	LINE(CQE, UNKNOWN, "CQE(op_own ", FIELD_HEX("op_own ", "op_own"), HEX("qp ", qpn),

@@ -166,7 +166,7 @@ enum read_answer keys_read(const struct line *line, const struct shape *shape,
 	return strcmp(record->status, "success") ? READ_WELL : READ_FINE;
 }
 
-/* -- what becomes of it ------------------------------------------------------------------------- */
+/* -- what becomes of it ------------------------------------------------------------------------ */
 
 /* The numbers of another NIC mean something else, so they become plain fields. */
 static void disown(struct record *record, const char *nic)

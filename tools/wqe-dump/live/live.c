@@ -39,7 +39,7 @@ struct live {
 
 static volatile sig_atomic_t is_interrupted;
 
-/* -- records ------------------------------------------------------------------------------------ */
+/* -- records ----------------------------------------------------------------------------------- */
 
 static void add_text(struct record *record, const char *name, const char *text)
 {
@@ -131,7 +131,7 @@ static void tell_cqe(struct live *live, struct look *look, uint32_t index)
 		   (int32_t)(index - look->done_end) < 0 ? "polled" : "not polled", &record);
 }
 
-/* -- the first failure of a QP ------------------------------------------------------------------ */
+/* -- the first failure of a QP ----------------------------------------------------------------- */
 
 static void set_failure(struct record *record, const struct bsn_completion *c)
 {
@@ -172,7 +172,7 @@ static void tell_failure(struct live *live, struct watched *watched)
 	tell_record(live->tell, &record);
 }
 
-/* -- one queue ---------------------------------------------------------------------------------- */
+/* -- one queue --------------------------------------------------------------------------------- */
 
 static void tell_missed(struct live *live, const struct look *look)
 {
@@ -257,7 +257,7 @@ static int show_queue(struct live *live, struct watched *watched)
 	return 0;
 }
 
-/* -- all of them -------------------------------------------------------------------------------- */
+/* -- all of them ------------------------------------------------------------------------------- */
 
 static bool is_qp(const struct bsn_registry_queue *q)
 {
@@ -390,7 +390,7 @@ static int look_around(struct live *live)
 	return err;
 }
 
-/* -- from the beginning to the end -------------------------------------------------------------- */
+/* -- from the beginning to the end ------------------------------------------------------------- */
 
 static void interrupt(int signal_number)
 {

@@ -10,7 +10,7 @@
 #define RETRY_BYTES (32u << 20) /* what attempts may read; more than that only the first one */
 #define CQE_BATCH   64          /* CQEs that are read at once */
 
-/* -- reading ------------------------------------------------------------------------------------ */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 /* Discards what was read. The sentence is shown if this was the last attempt. */
 static int be_torn(struct look *look, const char *what)
@@ -111,7 +111,7 @@ static bool is_before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-/* -- send queue --------------------------------------------------------------------------------- */
+/* -- send queue -------------------------------------------------------------------------------- */
 
 struct send_state {
 	uint32_t start; /* a WQE begins here; nothing up to the producer is overwritten */
@@ -305,7 +305,7 @@ static int look_at_send(struct look *look, bool goes_on)
 	return follow_chain(look);
 }
 
-/* -- receive queues ----------------------------------------------------------------------------- */
+/* -- receive queues ---------------------------------------------------------------------------- */
 
 struct recv_state {
 	uint32_t tail, head;
@@ -381,8 +381,8 @@ static int read_shared(struct look *look, struct shared_state *s)
 }
 
 /*
- * Marks the free slots, each of which names the one after it; all others are posted. Returns false if
- * a free slot has an impossible number.
+ * Marks the free slots, each of which names the one after it; all others are posted. Returns false
+ * if a free slot has an impossible number.
  */
 static bool mark_free(struct look *look, uint32_t slot)
 {
@@ -425,7 +425,7 @@ static int look_at_shared(struct look *look)
 	return 0;
 }
 
-/* -- completion queue --------------------------------------------------------------------------- */
+/* -- completion queue -------------------------------------------------------------------------- */
 
 struct poll_state {
 	uint64_t next; /* address of the CQE proper */
@@ -560,7 +560,7 @@ static int look_at_completions(struct look *look, bool goes_on)
 	return 0;
 }
 
-/* -- any ---------------------------------------------------------------------------------------- */
+/* -- any --------------------------------------------------------------------------------------- */
 
 static void name_ring(struct look *look)
 {

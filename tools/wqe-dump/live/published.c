@@ -12,7 +12,7 @@
 #define PATIENCE  4096  /* attempts at a list that is being changed */
 #define NOTES_MAX 65536 /* bytes of an image's notes that are looked at */
 
-/* -- the note ----------------------------------------------------------------------------------- */
+/* -- the note ---------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t bytes)
 {
@@ -91,7 +91,7 @@ static int look_into_image(struct target *target, uint64_t start, uint64_t *foun
 	return err;
 }
 
-/* -- the list ----------------------------------------------------------------------------------- */
+/* -- the list ---------------------------------------------------------------------------------- */
 
 static int read_head(struct target *target, uint64_t address, struct bsn_registry *head)
 {

@@ -32,7 +32,10 @@ struct published_list {
  */
 int published_read(struct target *target, struct published_list *list);
 
-/** published_is_same() - whether two entries are one queue: nothing in an entry changes while it is listed */
+/**
+ * published_is_same() - whether two entries are one queue: nothing in an entry changes while it is
+ * listed
+ */
 bool published_is_same(const struct published *a, const struct published *b);
 
 /** published_is_still() - whether a queue is still listed unchanged; false if it cannot be read */

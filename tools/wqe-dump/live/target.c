@@ -83,7 +83,7 @@ void target_close(struct target *target)
 	*target = (struct target){ .pidfd = -1 };
 }
 
-/* -- a process ---------------------------------------------------------------------------------- */
+/* -- a process --------------------------------------------------------------------------------- */
 
 static bool has_ended(const struct target *target)
 {

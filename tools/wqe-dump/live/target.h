@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory to read: that of a process, or that in a core file. What is in it may have been written to mislead
- * its reader; so what is read and allocated is bounded by the memory that the target has.
+ * Memory to read: that of a process, or that in a core file. What is in it may have been written to
+ * mislead its reader; so what is read and allocated is bounded by the memory that the target has.
  */
 #ifndef WQE_DUMP_TARGET_H
 #define WQE_DUMP_TARGET_H
@@ -51,8 +51,8 @@ bool target_has_room(const struct target *target, uint64_t bytes);
 /**
  * target_read() - reads all of these bytes
  *
- * Return: 0; or, with @why: -ESRCH, the process has ended; -EFAULT, they are not there; -EPERM; -EPROTO, the look has
- * read several times what is in memory.
+ * Return: 0; or, with @why: -ESRCH, the process has ended; -EFAULT, they are not there; -EPERM;
+ * -EPROTO, the look has read several times what is in memory.
  */
 int target_read(struct target *target, uint64_t address, void *to, size_t bytes);
 

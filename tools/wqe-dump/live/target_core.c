@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A core file, by elfutils' libelf. Any number in it may be wrong: sums are checked when it is opened, and all that
- * is looked up by an address is sorted by it.
+ * A core file, by elfutils' libelf. Any number in it may be wrong: sums are checked when it is
+ * opened, and all that is looked up by an address is sorted by it.
  */
 #include "target.h"
 
@@ -59,7 +59,7 @@ struct core {
 	size_t file_count;
 };
 
-/* -- by address --------------------------------------------------------------------------------- */
+/* -- by address -------------------------------------------------------------------------------- */
 
 static int compare_starts(const void *a, const void *b)
 {
@@ -89,7 +89,7 @@ static struct mapped *find_file(const struct core *core, uint64_t address)
 			   : NULL;
 }
 
-/* -- the files that were mapped ----------------------------------------------------------------- */
+/* -- the files that were mapped ---------------------------------------------------------------- */
 
 struct build_id {
 	const char *bytes;
@@ -161,8 +161,8 @@ static bool is_made_up(const struct statfs *system)
 }
 
 /*
- * Opens the file of an image. Who wrote the core may have named any path, for a reader that may open more. So the
- * path is first only looked at: to open a device can already act on it.
+ * Opens the file of an image. Who wrote the core may have named any path, for a reader that may
+ * open more. So the path is first only looked at: to open a device can already act on it.
  */
 static int open_image(const struct core *core, const struct mapped *image)
 {
@@ -187,7 +187,9 @@ static int open_image(const struct core *core, const struct mapped *image)
 	return REFUSED;
 }
 
-/* Reads what was not dumped, such as code, from the file that was mapped; returns how much of it. */
+/*
+ * Reads what was not dumped, such as code, from the file that was mapped; returns how much of it.
+ */
 static size_t read_mapped_file(struct core *core, uint64_t address, void *to, size_t bytes)
 {
 	const struct mapped *file = find_file(core, address);
@@ -209,7 +211,7 @@ static size_t read_mapped_file(struct core *core, uint64_t address, void *to, si
 	return bytes;
 }
 
-/* -- reading ------------------------------------------------------------------------------------ */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 /* Reads as many bytes as one piece of memory has; 0 with @why. */
 static size_t read_piece(struct target *target, uint64_t address, void *to, size_t bytes)
@@ -257,7 +259,7 @@ static int read_core(struct target *target, uint64_t address, void *to, size_t b
 	return 0;
 }
 
-/* -- notes -------------------------------------------------------------------------------------- */
+/* -- notes ------------------------------------------------------------------------------------- */
 
 static void add_file(struct core *core, const uint64_t *entry, uint64_t page_bytes,
 		     const char *path)
@@ -334,7 +336,7 @@ static void read_notes(struct target *target, const GElf_Phdr *segment)
 	}
 }
 
-/* -- opening ------------------------------------------------------------------------------------ */
+/* -- opening ----------------------------------------------------------------------------------- */
 
 /* Whether a piece of memory begins where a mapped file begins; true if no files are known. */
 static bool may_be_image(const struct core *core, const struct load *load)

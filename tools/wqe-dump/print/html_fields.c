@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- of a record: data-raw="00ff…" data-rows="ctrl@0 raddr@16 inline@32+5" ------------------------- */
+/* -- of a record: data-raw="00ff…" data-rows="ctrl@0 raddr@16 inline@32+5" --------------------- */
 
 /* The tables that the page needs, by the names of their segments. */
 static struct json_object *tables;
@@ -102,7 +102,7 @@ void html_fields_put(const struct record *record)
 	putchar('"');
 }
 
-/* -- of the page -------------------------------------------------------------------------------- */
+/* -- of the page ------------------------------------------------------------------------------- */
 
 /*
  * Draws the fields of a slot when its link is followed, and those of a log's records when they come

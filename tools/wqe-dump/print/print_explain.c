@@ -7,7 +7,7 @@
 #define WIDTH       96
 #define LABEL_WIDTH 13
 
-/* -- for people --------------------------------------------------------------------------------- */
+/* -- for people -------------------------------------------------------------------------------- */
 
 /** struct column - a column of text */
 struct column {
@@ -101,7 +101,7 @@ void print_explanation(FILE *to, const struct explanation *explanation, unsigned
 		put(&column, "note", explanation->notes[i]);
 }
 
-/* -- for programs ------------------------------------------------------------------------------- */
+/* -- for programs ------------------------------------------------------------------------------ */
 
 static void add_text(struct json_object *object, const char *key, const char *text)
 {

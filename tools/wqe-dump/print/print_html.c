@@ -59,7 +59,7 @@ static struct {
 	bool is_used[OPCODES];
 } html;
 
-/* -- text --------------------------------------------------------------------------------------- */
+/* -- text -------------------------------------------------------------------------------------- */
 
 static void put(const char *text)
 {
@@ -94,7 +94,7 @@ static const char *opcode_name(unsigned opcode)
 	return op ? op->name : "unknown opcode";
 }
 
-/* -- what was found ----------------------------------------------------------------------------- */
+/* -- what was found ---------------------------------------------------------------------------- */
 
 /* What a log line says; the fields of bytes are drawn by the script. */
 static void put_log_fields(const struct record *record)
@@ -189,7 +189,7 @@ static void put_record(const struct record *record)
 	fputs("</section>\n", stdout);
 }
 
-/* -- where it is in the ring -------------------------------------------------------------------- */
+/* -- where it is in the ring ------------------------------------------------------------------- */
 
 static bool is_same_ring(const struct picture *picture, const struct record *record)
 {
@@ -409,7 +409,7 @@ static void put_picture(const struct picture *picture)
 	fputs("</div></section>\n", stdout);
 }
 
-/* -- the page ----------------------------------------------------------------------------------- */
+/* -- the page ---------------------------------------------------------------------------------- */
 
 static const char style[] =
 	":root{color-scheme:light dark;--pale:#f4f4f4;--line:#ccc;--none:#e4e4e4;--wrong:#b00000}"

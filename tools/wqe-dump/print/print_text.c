@@ -69,7 +69,7 @@ static void put_column(const char *text)
 	put(blanks + (len < COLUMN ? len : COLUMN));
 }
 
-/* -- fields ------------------------------------------------------------------------------------- */
+/* -- fields ------------------------------------------------------------------------------------ */
 
 static void print_raw(const struct record *record, const struct record_row *row)
 {
@@ -154,7 +154,7 @@ static void print_findings(const struct bsn_wqe *wqe)
 		printf("  %swrong%s  %s\n", colour(RED), colour(PLAIN), text);
 }
 
-/* -- what it means ------------------------------------------------------------------------------ */
+/* -- what it means ----------------------------------------------------------------------------- */
 
 static void print_meaning(const struct record *record, const struct error_kind *kind)
 {
@@ -195,7 +195,7 @@ static void print_kind(const struct error_kind *kind)
 	printf("%s%s\n", side ? "  at the " : "", side ? side : "");
 }
 
-/* -- sinks -------------------------------------------------------------------------------------- */
+/* -- sinks ------------------------------------------------------------------------------------- */
 
 static bool is_in_list; /* the last record was one line; others are set apart */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file, standard input or a pipe as a stream of lines, in bounded memory however long they are. */
+/*
+ * A file, standard input or a pipe as a stream of lines, in bounded memory however long they are.
+ */
 #ifndef WQE_DUMP_INPUT_H
 #define WQE_DUMP_INPUT_H
 

@@ -126,7 +126,7 @@ static void grow_impatient(struct scan *scan)
 			give_up(scan, &scan->open[i]);
 }
 
-/* -- lines -------------------------------------------------------------------------------------- */
+/* -- lines ------------------------------------------------------------------------------------- */
 
 /* Shows a line to a form that has not seen anything yet; true if it took it. */
 static bool feed_new(struct scan *scan, const struct form *form, const struct line *line)
@@ -267,7 +267,7 @@ int scan_input(struct scan *scan, struct input *input)
 	return got < 0 ? got : 0;
 }
 
-/* -- the scanner -------------------------------------------------------------------------------- */
+/* -- the scanner ------------------------------------------------------------------------------- */
 
 static struct marks *collect_marks(const struct form *only)
 {

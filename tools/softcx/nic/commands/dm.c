@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device memory (MEMIC): the owner of each page. The bytes are in the file of the device, at the same
- * page in each process, so a page has one owner in the whole fabric.
+ * Device memory (MEMIC): the owner of each page. The bytes are in the file of the device, at the
+ * same page in each process, so a page has one owner in the whole fabric.
  */
 #include "commands.h"
 

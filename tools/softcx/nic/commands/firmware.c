@@ -119,7 +119,10 @@ int cx_command(struct cx_hca *hca, const struct cx_commander *by, const void *in
 	memset(out, 0, out_size);
 	bsn_cmd_in_decode(&box.head, in);
 	cx_lock_to_create(hca);
-	/* mlx5_internal_err_ret_value(): commands that destroy also succeed on a device that is gone. */
+	/*
+	 * mlx5_internal_err_ret_value(): commands that destroy also succeed on a device that is
+	 * gone.
+	 */
 	if (hca->shared->removed && box.head.opcode != BSN_CMD_DESTROY_MKEY) {
 		cx_unlock(hca);
 		return -EIO;

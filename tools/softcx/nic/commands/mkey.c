@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory keys that programs make. Which fields a firmware checks follows mlx5_ifc.h and PRM "MKEY". */
+/*
+ * Memory keys that programs make. Which fields a firmware checks follows mlx5_ifc.h and PRM "MKEY".
+ */
 #include "firmware.h"
 
 #include "datasheet.h"
@@ -26,7 +28,9 @@ static bool is_indirect(uint32_t mode)
 	return mode == BSN_MKEY_MODE_KLM || mode == BSN_MKEY_MODE_KSM;
 }
 
-/* Where the first byte is: the umem has the pages, and the address has the offset in the first one. */
+/*
+ * Where the first byte is: the umem has the pages, and the address has the offset in the first one.
+ */
 static uint64_t va_of(const struct request *r)
 {
 	const uint64_t mask = (1u << PAGE_LOG2) - 1;

@@ -154,7 +154,10 @@ static void reset(struct cx_qp *qp)
 	qp->mod.qp_state = IBV_QPS_RESET;
 }
 
-/* From now on a peer of another process may fail it, and requests posted after that must be flushed. */
+/*
+ * From now on a peer of another process may fail it, and requests posted after that must be
+ * flushed.
+ */
 static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
 {
 	if (!hca->config.private_fabric && !hca->config.passive && cx_has_own_receives(qp))
@@ -162,8 +165,8 @@ static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
 }
 
 /*
- * A ConnectX ignored the doorbells of requests that were posted too early. It executes these with the
- * next ones that are rung, since it reads the ring in order.
+ * A ConnectX ignored the doorbells of requests that were posted too early. It executes these with
+ * the next ones that are rung, since it reads the ring in order.
  */
 static void look_for_early_work(struct cx_hca *hca, struct cx_qp *qp)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The context of a queue pair of RC in commands: its transitions, which the firmware judges, and
- * QUERY_QP. What a transition must set and may set beyond it follows hw/mlx5/qp.c opt_mask[] and IBA
- * 11.2.5.2.
+ * QUERY_QP. What a transition must set and may set beyond it follows hw/mlx5/qp.c opt_mask[] and
+ * IBA 11.2.5.2.
  */
 #include "firmware.h"
 
@@ -245,8 +245,8 @@ static enum bsn_command_status move_on(struct cx_hca *hca, struct cx_mailbox *bo
 }
 
 /*
- * What an extended context changes: a stream in error works again; a stream that is not in error cannot
- * be reset (rdma-core tests/test_mlx5_dc.py).
+ * What an extended context changes: a stream in error works again; a stream that is not in error
+ * cannot be reset (rdma-core tests/test_mlx5_dc.py).
  */
 static enum bsn_command_status extend(struct cx_mailbox *box, struct cx_qp *qp,
 				      const struct transition *t)

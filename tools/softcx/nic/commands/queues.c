@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues that programs make by commands: CREATE_CQ and CREATE_QP, with rings and doorbell records in
- * umems. They are objects of the same tables as those of the driver. Fields follow mlx5_ifc.h; a field
- * that asks for what is not modelled is refused.
+ * Queues that programs make by commands: CREATE_CQ and CREATE_QP, with rings and doorbell records
+ * in umems. They are objects of the same tables as those of the driver. Fields follow mlx5_ifc.h; a
+ * field that asks for what is not modelled is refused.
  */
 #include "firmware.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receivers that programs make by commands: memory pools of receives (RMP), which are shared receive
- * queues, and targets of dynamically connected transport. Fields follow mlx5_ifc.h.
+ * Receivers that programs make by commands: memory pools of receives (RMP), which are shared
+ * receive queues, and targets of dynamically connected transport. Fields follow mlx5_ifc.h.
  */
 #include "firmware.h"
 
@@ -292,7 +292,9 @@ enum bsn_command_status cx_query_dct(struct cx_hca *hca, struct cx_mailbox *box)
 	return BSN_COMMAND_OK;
 }
 
-/* From here on the target answers nobody: after the last acknowledgement it is as if it were gone. */
+/*
+ * From here on the target answers nobody: after the last acknowledgement it is as if it were gone.
+ */
 enum bsn_command_status cx_drain_dct(struct cx_hca *hca, struct cx_mailbox *box)
 {
 	struct cx_qp *dct = find_target(hca, box);

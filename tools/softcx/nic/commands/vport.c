@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* QUERY_HCA_VPORT_CONTEXT: what the subnet knows of the port. An Ethernet port has no such context. */
+/*
+ * QUERY_HCA_VPORT_CONTEXT: what the subnet knows of the port. An Ethernet port has no such context.
+ */
 #include "firmware.h"
 
 #include "datasheet.h"
