@@ -29,7 +29,7 @@ ROOMS = {
     'forms/': ['bytes/', 'explain/', 'tell/', 'text/'],
     'live/': ['tell/', 'command.h'],
     'bytes/': ['tell/'],
-    'print/': ['explain/'],
+    'print/': ['explain/', 'command.h'],
     'tell/': ['explain/'],
     'explain/': ['text/'],
     'text/': [],

@@ -359,6 +359,7 @@ static void an_mkey_tells_what_it_is(void **state)
 	struct mkey_request r = klm_request(l);
 	uint8_t in[16] = { 0 }, out[BSN_QUERY_MKEY_OUT_CTX_OFFSET + BSN_MKEY_CTX_SIZE];
 	struct mlx5dv_devx_obj *obj;
+	uint8_t found[BSN_MKEY_CTX_SIZE], wanted[BSN_MKEY_CTX_SIZE];
 	struct bsn_cmd_object asked = { 0 };
 	struct bsn_mkey_ctx ctx;
 	uint32_t key;
@@ -371,7 +372,9 @@ static void an_mkey_tells_what_it_is(void **state)
 	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &asked);
 	assert_int_equal(mlx5dv_devx_obj_query(obj, in, sizeof(in), out, sizeof(out)), 0);
 	bsn_mkey_ctx_decode(&ctx, out + BSN_QUERY_MKEY_OUT_CTX_OFFSET);
-	assert_memory_equal(&ctx, &r.ctx, sizeof(ctx));
+	bsn_mkey_ctx_encode(found, &ctx);
+	bsn_mkey_ctx_encode(wanted, &r.ctx);
+	assert_memory_equal(found, wanted, sizeof(found));
 	asked.number++;
 	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &asked);
 	assert_int_equal(mlx5dv_devx_obj_query(obj, in, sizeof(in), out, sizeof(out)), EINVAL);

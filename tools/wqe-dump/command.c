@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/text.h"
+#include "record.h"
 
 void complain(const char *format, ...)
 {
@@ -16,7 +16,7 @@ void complain(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	text_clean(line);
+	make_printable(line);
 	fprintf(stderr, "%s\n", line);
 }
 

@@ -75,7 +75,7 @@ static size_t copy_text(char *to, size_t size, const char *text, size_t len)
 	size_t n = 0;
 
 	for (; n < len && n < size - 1; n++)
-		to[n] = text_printable(text[n]);
+		to[n] = printable(text[n]);
 	to[n] = '\0';
 	return n + 1;
 }

@@ -171,4 +171,17 @@ struct record_row {
 void record_walk(const struct record *record, void (*each)(const struct record_row *row, void *arg),
 		 void *arg);
 
+/** printable() - the character, or a dot for one that terminals or JSON do not take */
+static inline char printable(char c)
+{
+	return c >= ' ' && c < 0x7f ? c : '.';
+}
+
+/** make_printable() - of a text, in place: the name of a file may have any bytes */
+static inline void make_printable(char *text)
+{
+	for (; *text; text++)
+		*text = printable(*text);
+}
+
 #endif

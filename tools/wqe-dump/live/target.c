@@ -14,7 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../text/text.h"
+#include "../record.h"
+
 
 #define ROOM_BYTES (16u << 20)  /* the kernel's counts of memory are that far off, or further */
 #define LOOK_BYTES (256u << 20) /* what a look may read, however small the target is */
@@ -28,7 +29,7 @@ int target_fail(struct target *target, int error, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(target->why, sizeof(target->why), format, args);
 	va_end(args);
-	text_clean(target->why);
+	make_printable(target->why);
 	return -error;
 }
 
@@ -38,7 +39,7 @@ void target_set_name(struct target *target, const char *what, long pid, const ch
 	char clean[32] = "";
 
 	for (size_t i = 0; i < len && i < sizeof(clean) - 1 && program[i]; i++)
-		clean[i] = text_printable(program[i]);
+		clean[i] = printable(program[i]);
 	snprintf(target->name, sizeof(target->name), *clean ? "%s %ld (%s)" : "%s %ld", what, pid,
 		 clean);
 }

@@ -17,7 +17,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "../text/text.h"
+#include "../record.h"
+
 
 #define SEGMENTS_MAX 128   /* of an image whose build-id is looked for */
 #define NOTES_MAX    65536 /* bytes of its notes */
@@ -442,7 +443,7 @@ int target_open_core(struct target *target, const char *path, bool is_trusted)
 	if (!core)
 		return target_fail(target, ENOMEM, "out of memory");
 	snprintf(target->name, sizeof(target->name), "core file %s", slash ? slash + 1 : path);
-	text_clean(target->name);
+	make_printable(target->name);
 	core->is_trusted = is_trusted;
 	target->core = core;
 	target->close = close_core;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../explain/explain.h"
-#include "../text/text.h"
+#include "../record.h"
 #include "html_fields.h"
 #include "kinds.h"
 #include "print_explain.h"
@@ -78,7 +78,7 @@ static void put_name(const char *name)
 	char clean[SUMMARY_BYTES];
 
 	snprintf(clean, sizeof(clean), "%s", name);
-	text_clean(clean);
+	make_printable(clean);
 	put(clean);
 }
 

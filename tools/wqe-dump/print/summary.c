@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../explain/explain.h"
-#include "../text/text.h"
+#include "../record.h"
 
 #define FINDINGS_MAX 16 /* of one WQE */
 
@@ -46,7 +46,7 @@ static void add_name(struct text *text, const char *name)
 	char *const begin = text->begin + text->len;
 
 	add_words(text, name);
-	text_clean(begin);
+	make_printable(begin);
 }
 
 /* Adds a number with at least `digits` digits. */

@@ -18,12 +18,6 @@ static bool is_after_number(const char *text, const char *at)
 	return digits < at && digits - text >= 2 && !strncmp(digits - 2, "0x", 2);
 }
 
-void text_clean(char *text)
-{
-	for (; *text; text++)
-		*text = text_printable(*text);
-}
-
 const char *text_find(const char *text, const char *word)
 {
 	const char *at = text;

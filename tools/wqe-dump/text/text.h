@@ -29,15 +29,6 @@ static inline const char *text_next_word(const char *text)
 /** text_find() - finds a word that is not part of another one; NULL: it is not there */
 const char *text_find(const char *text, const char *word);
 
-/** text_printable() - the character, or a dot for one that terminals or JSON do not take */
-static inline char text_printable(char c)
-{
-	return c >= ' ' && c < 0x7f ? c : '.';
-}
-
-/** text_clean() - makes a text printable, in place: the name of a file may have any bytes */
-void text_clean(char *text);
-
 /**
  * text_number() - reads a number after blanks, brackets and the like
  * @base: 10 or 16; a 0x before the digits overrides it
