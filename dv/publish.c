@@ -81,9 +81,7 @@ int bsn_sq_ring(struct bsn_sq *sq)
 
 int bsn_ring(struct bsn_ep *ep)
 {
-	/* That of a QP of many peers has neither: each peer has its own. */
-	return has_queue(ep) && (ep->sq->ring || ep->sq->path) ? bsn_sq_ring(ep->sq)
-							       : bsn_sq_no_endpoint();
+	return has_queue(ep) ? bsn_sq_ring(ep->sq) : bsn_sq_no_endpoint();
 }
 
 int bsn_sq_publish(struct bsn_sq *sq, size_t bytes)

@@ -186,9 +186,10 @@ int bsn_sq_refuse_opcode(struct bsn_ep *ep);
 /* Blocks that may still be taken. */
 uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
 
+/* False also of a QP of many peers: each of them has an endpoint of its own. */
 static inline bool has_queue(const struct bsn_ep *ep)
 {
-	return ep && ep->sq;
+	return ep && ep->sq && (ep->sq->ring || ep->sq->path);
 }
 
 /* What bsn_ring() and bsn_cancel() do. */

@@ -115,8 +115,9 @@ static void the_queue_pair_itself_is_no_endpoint(struct bench *b)
 	refused_for_want_of_a_peer(bsn_prepare(ep, &wr, &prepared));
 	refused_for_want_of_a_peer(bsn_post_prepared(ep, &prepared, 0, BSN_F_RING));
 	assert_int_equal(bsn_ep_destroy(ep), -EINVAL);
-	ok(bsn_ring(ep));
-	ok(bsn_cancel(ep));
+	refused_for_want_of_a_peer(bsn_ring(ep));
+	refused_for_want_of_a_peer(bsn_cancel(ep));
+	assert_int_equal(bsn_room(ep), 0);
 }
 
 /* Each request comes back with the user pointer of its own endpoint. */
