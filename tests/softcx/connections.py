@@ -168,7 +168,7 @@ FIO = {
 
 
 def check_fio(case, verb, verify):
-    more = 'verify=md5\n' if verify else ''
+    more = 'verify=md5\nverify_state_save=0\n' if verify else ''
     jobs = {}
     for side, text in FIO.items():
         jobs[side] = os.path.join(case.folder, f'{side}-{verb}.fio')
