@@ -81,7 +81,7 @@ int bsn_sq_ring(struct bsn_sq *sq)
 
 int bsn_ring(struct bsn_ep *ep)
 {
-	return has_queue(ep) ? bsn_sq_ring(ep->sq) : bsn_sq_no_endpoint();
+	return has_queue(ep) ? bsn_sq_ring(ep->sq) : bsn_sq_no_queue(ep);
 }
 
 int bsn_sq_publish(struct bsn_sq *sq, size_t bytes)

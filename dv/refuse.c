@@ -17,3 +17,8 @@ int bsn_sq_no_endpoint(void)
 {
 	return refuse(EINVAL, "no endpoint: a QP with many peers has one for each (bsn_ep_create)");
 }
+
+int bsn_sq_no_queue(const struct bsn_ep *ep)
+{
+	return ep && ep->sq ? refuse(ep->sq->closed, ep->sq->closed_why) : bsn_sq_no_endpoint();
+}

@@ -20,4 +20,7 @@ int refuse(int error, const char *why) __attribute__((cold));
 /* A post to NULL: -EINVAL, with its words. */
 int bsn_sq_no_endpoint(void);
 
+/* The same to an endpoint without a queue, or whose queue is closed: why it is. */
+int bsn_sq_no_queue(const struct bsn_ep *ep);
+
 #endif

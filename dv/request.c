@@ -215,16 +215,6 @@ static int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer, const st
 	return bsn_sq_commit(sq, peer, (unsigned)ds, r->what, r->id);
 }
 
-/* The queue of @ep, or why it takes nothing at all. */
-static int check_queue(const struct bsn_ep *ep)
-{
-	if (!has_queue(ep))
-		return bsn_sq_no_endpoint();
-	if (ep->sq->closed)
-		return refuse(ep->sq->closed, ep->sq->closed_why);
-	return 0;
-}
-
 /* NULL too: the request is the queue's own, and to no peer. */
 static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 {
@@ -234,7 +224,7 @@ static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	if (BSN_UNLIKELY(!has_queue(ep) || ep->sq->closed))
-		return check_queue(ep);
+		return bsn_sq_no_queue(ep);
 	return ep->sq->path ? ep->sq->path->post(ep, r) : post_to_ring(ep->sq, peer_or_null(ep), r);
 }
 
@@ -254,7 +244,7 @@ int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t
 
 int bsn_sq_refuse_opcode(struct bsn_ep *ep)
 {
-	const int err = check_queue(ep);
+	const int err = has_queue(ep) && !ep->sq->closed ? 0 : bsn_sq_no_queue(ep);
 
 	return err ? err : refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
 }
@@ -284,13 +274,11 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	int ds;
 
 	if (!has_queue(ep))
-		return bsn_sq_no_endpoint();
+		return bsn_sq_no_queue(ep);
 	if (wr->map) {
 		ds = bsn_list_map(wr, &as_list);
 		return ds ? ds : bsn_prepare(ep, &as_list, p);
 	}
-	if (!ep->sq->ring && !ep->sq->path)
-		return check_queue(ep);
 	if (wr->opcode > UINT8_MAX || wr->flags & ~(unsigned)BSN_F_ALL)
 		return refuse(EINVAL, "no such opcode, or unknown flags");
 	r = bsn_request_of(wr, operand);

@@ -248,7 +248,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 
 int bsn_cancel(struct bsn_ep *ep)
 {
-	return has_queue(ep) ? bsn_sq_cancel(ep->sq) : bsn_sq_no_endpoint();
+	return has_queue(ep) ? bsn_sq_cancel(ep->sq) : bsn_sq_no_queue(ep);
 }
 
 uint32_t bsn_room(struct bsn_ep *ep)

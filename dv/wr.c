@@ -80,7 +80,7 @@ static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 	int err;
 
 	if (!has_queue(ep))
-		return bsn_sq_no_endpoint();
+		return bsn_sq_no_queue(ep);
 	if (wr->map->sge_count > ep->sq->max_sge && !(wr->flags & BSN_F_INLINE))
 		return post_several(ep, wr);
 	err = bsn_list_map(wr, &as_list);

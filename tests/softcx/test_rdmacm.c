@@ -226,6 +226,11 @@ static void a_waiting_thread_can_be_cancelled(void **state)
 	void *result;
 
 	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	print_message("# gcc 12's AddressSanitizer stops at the unwinding of a cancelled thread\n");
+	close(fd);
+	skip();
+#endif
 	start_waiter(&waiter, fd);
 	assert_int_equal(pthread_cancel(waiter.thread), 0);
 	pthread_join(waiter.thread, &result);
