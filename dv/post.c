@@ -281,7 +281,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 /* Whether it is inline data in one piece, of a length that @what can say. */
 static bool is_one_piece(uint32_t what, const struct bsn_sge *sge)
 {
-	return count_of(what) == 1 && sge->length < BSN_WHAT_COUNT_MAX;
+	return count_of(what) == 1 && sge && sge->length < BSN_WHAT_COUNT_MAX;
 }
 
 /* The count is then that of bytes, not of SGEs. */
