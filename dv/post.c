@@ -106,7 +106,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, 
 	return end_post(&p, id, what);
 }
 
-/* A list of one SGE is by far the most frequent: without loops it takes half the time. */
+/* A list of one SGE is by far the most frequent, and needs no loop. */
 BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
