@@ -57,42 +57,6 @@ static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, u
 	return bsn_sq_post_request(ep, &r);
 }
 
-/* -- more room: the request comes back, if that was all it lacked ----------------------------- */
-
-static bool finds_room(const struct bsn_ep *ep, uint32_t what, unsigned data_ds)
-{
-	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(head_ds(peer_of(ep), what) + data_ds));
-}
-
-static __attribute__((noinline, cold)) int refill_for_sgl(struct bsn_ep *ep, uint32_t what,
-							  const struct bsn_sge *sge,
-							  const struct bsn_remote *remote,
-							  uint32_t imm, uint64_t id)
-{
-	return finds_room(ep, what, count_of(what))
-		       ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
-		       : post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-static __attribute__((noinline, cold)) int refill_for_inline(struct bsn_ep *ep, uint32_t what,
-							     const void *data,
-							     const struct bsn_remote *remote,
-							     uint32_t imm, uint64_t id)
-{
-	return finds_room(ep, what, bsn_inline_ds(count_of(what)))
-		       ? bsn_sq_post_inline(ep, what, data, remote, imm, id)
-		       : post_inline_cold(ep, what, data, remote, imm, id);
-}
-
-static __attribute__((noinline, cold)) int refill_for_atomic(struct bsn_ep *ep, uint32_t what,
-							     const struct bsn_sge *sge,
-							     const struct bsn_remote *remote,
-							     const uint64_t operand[2], uint64_t id)
-{
-	return finds_room(ep, what, 2) ? bsn_sq_post_atomic(ep, what, sge, remote, operand, id)
-				       : post_atomic_cold(ep, what, sge, remote, operand, id);
-}
-
 /* -- what programs call ----------------------------------------------------------------------- */
 
 /*
@@ -104,17 +68,16 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, 
 				const struct bsn_sge *sge, unsigned count,
 				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	const struct place p = place_of(ep, peer, what, count);
+	struct place p = place_of(ep, peer, what, count);
 
-	if (!has_room(&p))
-		return refill_for_sgl(ep, what, sge, remote, imm, id);
-	if (BSN_UNLIKELY(count > p.sq->max_sge) || BSN_UNLIKELY(!are_plain(sge, count)))
+	if (!has_room(&p) || BSN_UNLIKELY(count > p.sq->max_sge) ||
+	    BSN_UNLIKELY(!are_plain(sge, count)))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	put_sges(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), sge, count);
 	return end_post(&p, id, what);
 }
 
-/* A list of one SGE is by far the most frequent: without loops it takes half the time. */
+/* A list of one SGE is by far the most frequent, and needs no loop. */
 BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
@@ -155,11 +118,9 @@ BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer,
 				 const void *data, const struct bsn_remote *remote, uint32_t imm,
 				 uint64_t id)
 {
-	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
+	struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
 
-	if (!has_room(&p))
-		return refill_for_inline(ep, what, data, remote, imm, id);
-	if (BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	put_inline(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), data, count_of(what));
 	return end_post(&p, id, what);
@@ -196,12 +157,10 @@ static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t w
 						   const struct bsn_remote *remote,
 						   const uint64_t operand[2], uint64_t id)
 {
-	const struct place p = place_of(ep, peer_of(ep), what, 2);
+	struct place p = place_of(ep, peer_of(ep), what, 2);
 	uint8_t *at;
 
-	if (!has_room(&p))
-		return refill_for_atomic(ep, what, sge, remote, operand, id);
-	if (BSN_UNLIKELY(count_of(what) != 1))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) != 1))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
 	put_atomic(at, sge, operand);
