@@ -255,13 +255,6 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 
 /* -- polling ---------------------------------------------------------------------------------- */
 
-bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		 unsigned kind, struct bsn_completion *c)
-{
-	return kind >> 4 == BSN_CQE_REQ ? bsn_reap_send(cq, route, cqe, kind, c)
-					: bsn_reap_recv(cq, route, cqe, kind, c);
-}
-
 static struct bsn_route *find(const struct bsn_cq *cq, uint32_t qpn)
 {
 	const uint8_t shift = __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);

@@ -48,10 +48,8 @@ static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t 
 /* Copies into the memory that a list of data pointers names. */
 void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries);
 
-/* bsn_cq_reap() of requests, and of all else. */
+/* bsn_cq_reap() of requests. */
 bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		   unsigned kind, struct bsn_completion *c);
-bool bsn_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		   unsigned kind, struct bsn_completion *c);
 
 /* A request succeeded, and the user is not told. False: the user should be. */

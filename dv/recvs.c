@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions of receives that the inline poll does not know. */
+/* Completions that the inline poll does not know: bsn_cq_reap(), and those of receives. */
 #include "bsn_syndrome.h"
 #include "reap.h"
 #include "srq.h"
@@ -11,21 +11,6 @@ static const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 	const size_t slot = wqe_index & rq->mask;
 
 	return rq->ring + (slot << rq->stride_log2) + (rq->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
-}
-
-/* Copies into the memory that a list of data pointers names. */
-void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries)
-{
-	for (unsigned i = 0; i < entries && bytes; i++) {
-		struct bsn_data data;
-		bsn_data_decode(&data, list + (size_t)i * BSN_DATA_SIZE);
-		if (!data.byte_count || data.is_inline)
-			return;
-		const size_t n = bytes < data.byte_count ? bytes : data.byte_count;
-		memcpy((void *)(uintptr_t)data.addr, src, n);
-		src += n;
-		bytes -= n;
-	}
 }
 
 /* Up to BSN_CQE_SIZE bytes, by moves that overlap. */
@@ -158,11 +143,13 @@ static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 	return true;
 }
 
-bool bsn_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		   unsigned kind, struct bsn_completion *c)
+bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		 unsigned kind, struct bsn_completion *c)
 {
 	const unsigned opcode = kind >> 4;
 
+	if (opcode == BSN_CQE_REQ)
+		return bsn_reap_send(cq, route, cqe, kind, c);
 	if (kind == BSN_CQ_MESSAGE && route->recvs == BSN_RECVS_LINKED) {
 		c->who = bsn_cq_who_received(c->who);
 		c->id = bsn_srq_give_back(route->rq, bsn_cq_wqe_index(cqe));

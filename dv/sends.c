@@ -86,6 +86,21 @@ bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe)
 
 /* -- results ---------------------------------------------------------------------------------- */
 
+/* Copies into the memory that a list of data pointers names. */
+void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries)
+{
+	for (unsigned i = 0; i < entries && bytes; i++) {
+		struct bsn_data data;
+		bsn_data_decode(&data, list + (size_t)i * BSN_DATA_SIZE);
+		if (!data.byte_count || data.is_inline)
+			return;
+		const size_t n = bytes < data.byte_count ? bytes : data.byte_count;
+		memcpy((void *)(uintptr_t)data.addr, src, n);
+		src += n;
+		bytes -= n;
+	}
+}
+
 /*
  * Copies results of READs and atomics into memory. The WQE is still there: its slots are not free
  * before it is done.
