@@ -152,7 +152,7 @@ static void race(enum bsn_path path, unsigned waiters)
 	pthread_t thread[MOST_WAITERS];
 	struct bsn_device *device;
 
-	print_message("BSN_SEED=%u\n", r.seed);
+	print_message("# BSN_SEED=%u\n", r.seed);
 	assert_int_equal(softcx_start(&config), 0);
 	assert_int_equal(bsn_device_open(NULL, &device_attr, &device), 0);
 	assert_int_equal(loop_make(&r.loop, device, (struct bsn_cq_attr){ .is_shared = waiters > 1 }), 0);
