@@ -107,7 +107,7 @@ static __attribute__((noinline)) int post_sges_to_peer(struct bsn_ep *ep, uint32
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (!takes(ep->sq, what, bsn_wqe_sets.with_list, BSN_F_PLAIN))
+	if (!takes(ep->sq, what, BSN_OPS_WITH_LIST, BSN_F_PLAIN))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	if (ep->sq->has_peers)
 		return post_sges_to_peer(ep, what, sge, remote, imm, id);
@@ -145,7 +145,7 @@ static __attribute__((noinline)) int post_bytes_to_peer(struct bsn_ep *ep, uint3
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (!takes(ep->sq, what, bsn_wqe_sets.with_gather, BSN_F_ALL))
+	if (!takes(ep->sq, what, BSN_OPS_WITH_GATHER, BSN_F_ALL))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	if (ep->sq->has_peers)
 		return post_bytes_to_peer(ep, what, data, remote, imm, id);

@@ -77,7 +77,7 @@ static unsigned data_at(const struct bsn_sq *sq, uint16_t index, const struct bs
 	if (ctrl->opmod || ctrl->opcode == BSN_OPCODE_ATOMIC_CS ||
 	    ctrl->opcode == BSN_OPCODE_ATOMIC_FA)
 		return ctrl->ds - 1;
-	return 1 + prefix_at(sq, index) + is_one_of(bsn_wqe_sets.with_raddr, ctrl->opcode);
+	return 1 + prefix_at(sq, index) + is_one_of(BSN_OPS_WITH_RADDR, ctrl->opcode);
 }
 
 uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index)

@@ -34,7 +34,7 @@ static int judge_opcode(const struct bsn_sq *sq, const struct bsn_request *r)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (!is_one_of(sq->ops | sq->held_ops, opcode))
 		return refuse(EOPNOTSUPP, "this transport or device does not have the operation");
-	if (r->what & BSN_F_INLINE && !is_one_of(bsn_wqe_sets.with_gather, opcode))
+	if (r->what & BSN_F_INLINE && !is_one_of(BSN_OPS_WITH_GATHER, opcode))
 		return refuse(EOPNOTSUPP, "this operation sends no data that could be inline");
 	if (count && opcode == BSN_OPCODE_NOP)
 		return refuse(EOPNOTSUPP, "a NOP has no data");

@@ -7,6 +7,7 @@
 #define DV_SEGMENTS_H
 
 #include "bsn_ops.h"
+#include "messages.h"
 #include "publish.h"
 
 BSN_ALWAYS_INLINE unsigned opcode_of(uint32_t what)
@@ -38,7 +39,7 @@ BSN_ALWAYS_INLINE unsigned prefix_ds_of(const struct bsn_peer *peer)
 
 BSN_ALWAYS_INLINE bool has_remote(uint32_t what)
 {
-	return bsn_wqe_sets.with_raddr >> (what & 63) & 1;
+	return BSN_OPS_WITH_RADDR >> (what & 63) & 1;
 }
 
 /* Units before the data: control segment, address vector, remote address. */

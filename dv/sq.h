@@ -8,6 +8,7 @@
 #include "bsn_ops.h"
 #include "bsn_post_block.h"
 #include "bsn_decode.h"
+#include "messages.h"
 #include "refuse.h"
 
 BSN_ALWAYS_INLINE const uint8_t *bsn_sq_slot_of(const struct bsn_sq *sq, unsigned index)
@@ -89,12 +90,6 @@ BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 	return BSN_LIKELY((uint16_t)(done + 1) == sq->pi) || bsn_sq_is_empty(sq);
 }
 
-/* READs and atomics, a bit each: their answers bring data. */
-#define BSN_OPS_OF_READS                                                                           \
-	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |                             \
-	 1ull << BSN_OPCODE_ATOMIC_FA | 1ull << BSN_OPCODE_ATOMIC_MASKED_CS |                      \
-	 1ull << BSN_OPCODE_ATOMIC_MASKED_FA)
-
 /* Atomics without masks. */
 #define BSN_OPS_OF_ATOMICS (1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA)
 
@@ -139,7 +134,7 @@ BSN_ALWAYS_INLINE bool is_one_of(uint64_t opcodes, unsigned opcode)
 /* Of an operation that has one, else 0. */
 BSN_ALWAYS_INLINE uint32_t imm_of(const struct bsn_wr *wr)
 {
-	return is_one_of(bsn_wqe_sets.with_imm, wr->opcode) ? wr->imm : 0;
+	return is_one_of(BSN_OPS_WITH_IMM, wr->opcode) ? wr->imm : 0;
 }
 
 /* @operand: of @wr, if it is an atomic. The opcode is below 256. */
@@ -244,9 +239,6 @@ int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t
 
 /* The same of an endpoint, which may be one of many of its queue. */
 int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
-
-/* bsn_post() to an endpoint that is not NULL. */
-int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
 
 /* An atomic of 8 bytes; operands: swap or add, compare. @ep is not NULL. */
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,

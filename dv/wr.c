@@ -68,7 +68,7 @@ static int post_several(struct bsn_ep *ep, const struct bsn_wr *wr)
 		one.sge = map->sge + at;
 		one.sge_count = left < most ? left : most;
 		one.flags = flags_of(wr->flags, !at, left <= most);
-		err = bsn_sq_post_wr(ep, &one);
+		err = bsn_post(ep, &one);
 		one.remote.addr += bytes_of(one.sge, one.sge_count);
 	}
 	return err;
@@ -84,21 +84,20 @@ static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 	if (wr->map->sge_count > ep->sq->max_sge && !(wr->flags & BSN_F_INLINE))
 		return post_several(ep, wr);
 	err = bsn_list_map(wr, &as_list);
-	return err ? err : bsn_sq_post_wr(ep, &as_list);
+	return err ? err : bsn_post(ep, &as_list);
 }
 
 /* -- any request ------------------------------------------------------------------------------ */
 
-/* Whether it is inline data in one piece, of a length that @what can say. */
-static bool is_one_piece(uint32_t what, const struct bsn_sge *sge)
+/* Whether inline data are so few that @what can say their length in place of the count of SGEs. */
+static bool is_short(const struct bsn_sge *sge)
 {
-	return count_of(what) == 1 && sge && sge->length < BSN_WHAT_COUNT_MAX;
+	return sge->length < BSN_WHAT_COUNT_MAX;
 }
 
-/* The count is then that of bytes, not of SGEs. */
-static uint32_t with_length(uint32_t what, const struct bsn_sge *sge)
+static uint32_t with_count(uint32_t rest, uint32_t count)
 {
-	return (what & BSN_WHAT_REST) | sge->length << BSN_WHAT_COUNT_SHIFT;
+	return rest | count << BSN_WHAT_COUNT_SHIFT;
 }
 
 static const void *to_data(const struct bsn_sge *sge)
@@ -125,31 +124,31 @@ static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct 
 	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_sq_post_request(ep, &r);
 }
 
-int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
-{
-	const uint32_t what = wr->opcode | wr->flags | wr->sge_count << BSN_WHAT_COUNT_SHIFT;
-
-	if (BSN_UNLIKELY(wr->opcode > 63 || wr->flags & ~BSN_F_ALL || wr->sge_count > UINT8_MAX ||
-			 wr->map))
-		return post_other(ep, wr);
-	if (what & BSN_F_INLINE && is_one_piece(what, wr->sge))
-		return bsn_sq_post_inline(ep, with_length(what, wr->sge), to_data(wr->sge),
-					  &wr->remote, imm_of(wr), wr->id);
-	if (!(what & BSN_F_INLINE) && is_one_of(bsn_wqe_sets.with_list, wr->opcode))
-		return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
-	if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
-		return post_atomic_wr(ep, what, wr);
-	return post_other(ep, wr);
-}
-
 int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
-	return BSN_LIKELY(ep) ? bsn_sq_post_wr(ep, wr) : bsn_sq_no_endpoint();
+	uint32_t what;
+
+	if (BSN_UNLIKELY(!ep))
+		return bsn_sq_no_endpoint();
+	if (BSN_UNLIKELY(wr->opcode > 63 || wr->sge_count > UINT8_MAX || wr->map))
+		return post_other(ep, wr);
+	what = wr->opcode | wr->flags;
+	if (!(wr->flags & ~BSN_F_PLAIN) && is_one_of(BSN_OPS_WITH_LIST, wr->opcode))
+		return bsn_sq_post_sgl(ep, with_count(what, wr->sge_count), wr->sge, &wr->remote,
+				       imm_of(wr), wr->id);
+	if (BSN_UNLIKELY(wr->flags & ~BSN_F_ALL))
+		return post_other(ep, wr);
+	if (wr->flags & BSN_F_INLINE && wr->sge_count == 1 && is_short(wr->sge))
+		return bsn_sq_post_inline(ep, with_count(what, wr->sge->length), to_data(wr->sge),
+					  &wr->remote, imm_of(wr), wr->id);
+	if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
+		return post_atomic_wr(ep, with_count(what, wr->sge_count), wr);
+	return post_other(ep, wr);
 }
 
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	const uint32_t what = r->what;
+	const uint32_t what = r->what, rest = what & BSN_WHAT_REST;
 
 	if (!is_one_of(ep->sq->ops, opcode_of(what)) || r->body)
 		return bsn_sq_post_request(ep, r);
@@ -157,10 +156,10 @@ int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 		return bsn_sq_post_atomic(ep, what, r->sge, r->remote, r->operand, r->id);
 	if (!(what & BSN_F_INLINE))
 		return bsn_sq_post_sgl(ep, what, r->sge, r->remote, r->imm, r->id);
-	if (!is_one_piece(what, r->sge))
+	if (count_of(what) != 1 || !is_short(r->sge))
 		return bsn_sq_post_request(ep, r);
-	return bsn_sq_post_inline(ep, with_length(what, r->sge), to_data(r->sge), r->remote, r->imm,
-				  r->id);
+	return bsn_sq_post_inline(ep, with_count(rest, r->sge->length), to_data(r->sge), r->remote,
+				  r->imm, r->id);
 }
 
 /* -- prepared requests ------------------------------------------------------------------------ */
@@ -186,7 +185,7 @@ post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned
 		wr.sge = &copied;
 		wr.sge_count = 1;
 	}
-	return bsn_sq_post_wr(ep, &wr);
+	return bsn_post(ep, &wr);
 }
 
 /*

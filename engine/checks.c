@@ -132,7 +132,7 @@ static int check_request(struct checked_sq *c, const struct bsn_request *r)
 		err = bsn_sq_judge(c->sq, r);
 	if (err)
 		return err;
-	if (!r->remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
+	if (!r->remote && is_one_of(BSN_OPS_WITH_RADDR, opcode))
 		return fail(EINVAL, "no remote address");
 	if (r->operand && r->remote->addr % 8)
 		return fail(EINVAL, "an atomic at 0x%llx, which is no multiple of 8",

@@ -126,19 +126,6 @@ struct bsn_wqe_op {
 };
 
 /**
- * struct bsn_wqe_sets - sets of message opcodes, a bit each, for code that asks for every WQE
- * @with_raddr: those that have a remote address
- * @with_imm: those that say something in the last dword of the control segment
- * @with_gather: those that send data, which may be inline
- * @with_list: those that need only a list of SGEs, and an address where they have one
- */
-struct bsn_wqe_sets {
-	uint64_t with_raddr, with_imm, with_gather, with_list;
-};
-
-extern const struct bsn_wqe_sets bsn_wqe_sets;
-
-/**
  * bsn_wqe_op_find() - the operation of an opcode: one look into a table
  *
  * Return: the description, or NULL for an opcode that is not described here.

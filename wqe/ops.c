@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Operation and transport: which segments a WQE has, once. */
+#include "messages.h"
 #include "places.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -47,10 +48,10 @@ static const struct {
 	.name = #op, .opcode = BSN_OPCODE_##op, .transports = (on), .max_opmod = (opmod),          \
 	.data = BSN_DATA_##what_data, .imm = BSN_IMM_##what_imm
 /* Messages: the transport's segments come first, the data last. */
-#define MESSAGE(op, on, what_data, what_imm, own)                                                  \
+#define MESSAGE(op, on, what_data, what_imm, has)                                                  \
 	[BSN_OPCODE_##op] = { COMMON(op, on, what_data, what_imm, 0), .is_message = true,          \
-			      .is_addressed = true, .has_raddr = ((own) & P(RADDR)) != 0,          \
-			      .forms = { ANYHOW(own) } },
+			      .is_addressed = true, .has_raddr = (has),                            \
+			      .forms = { ANYHOW(P(DATA) | ((has) ? P(RADDR) : 0)) } },
 #define ATOMIC(op, opmod, ...)                                                                     \
 	[BSN_OPCODE_##op] = { COMMON(op, RELIABLE, SCATTER, NONE, opmod), .is_message = true,      \
 			      .is_addressed = true, .has_raddr = true, .has_atomic = true,         \
@@ -63,43 +64,9 @@ static const struct {
 #define OTHER(op, on, what_data, what_imm, opmod, ...)                                             \
 	[BSN_OPCODE_##op] = { COMMON(op, on, what_data, what_imm, opmod), .forms = { __VA_ARGS__ } },
 
-/* Messages. The sets below are made of them. */
-#define MESSAGES(MESSAGE, ATOMIC)                                                                  \
-	/*      opcode           transports          data     imm         after the address */      \
-	MESSAGE(SEND,            ANY,                GATHER,  NONE,       P(DATA))                  \
-	MESSAGE(SEND_IMM,        CONNECTED | ON(UD), GATHER,  IMMEDIATE,  P(DATA))                  \
-	MESSAGE(SEND_INVAL,      CONNECTED,          GATHER,  INVALIDATE, P(DATA))                  \
-	MESSAGE(RDMA_WRITE,      CONNECTED,          GATHER,  NONE,       P(RADDR) | P(DATA))       \
-	MESSAGE(RDMA_WRITE_IMM,  CONNECTED,          GATHER,  IMMEDIATE,  P(RADDR) | P(DATA))       \
-	MESSAGE(RDMA_READ,       RELIABLE,           SCATTER, NONE,       P(RADDR) | P(DATA))       \
-                                                                                                    \
-	/*     opcode            last modifier        the modifiers, and the operands */            \
-	ATOMIC(ATOMIC_CS,        0,                   ANYHOW(OPERAND(ATOMIC_CS)))                   \
-	ATOMIC(ATOMIC_FA,        0,                   ANYHOW(OPERAND(ATOMIC_FA)))                   \
-	ATOMIC(ATOMIC_MASKED_CS, BSN_OPMOD_MASKED(8),                                               \
-	       FORM(BSN_OPMOD_MASKED(4), BSN_OPMOD_MASKED(4), OPERAND(MASKED_CS32)),                \
-	       FORM(BSN_OPMOD_MASKED(8), BSN_OPMOD_MASKED(8), OPERAND(MASKED_CS)))                  \
-	ATOMIC(ATOMIC_MASKED_FA, BSN_OPMOD_MASKED(8),                                               \
-	       FORM(BSN_OPMOD_MASKED(4), BSN_OPMOD_MASKED(4), OPERAND(MASKED_FA32)),                \
-	       FORM(BSN_OPMOD_MASKED(8), BSN_OPMOD_MASKED(8), OPERAND(MASKED_FA)))
-
-#define BIT(op) (1ull << BSN_OPCODE_##op)
-#define NO_BIT(...)
-#define LIST_BIT(op, ...) | BIT(op)
-#define RADDR_BIT(op, on, what_data, what_imm, own) | ((own) & P(RADDR) ? BIT(op) : 0)
-#define IMM_BIT(op, on, what_data, what_imm, own) | (BSN_IMM_##what_imm != BSN_IMM_NONE ? BIT(op) : 0)
-#define GATHER_BIT(op, on, what_data, ...) | (BSN_DATA_##what_data == BSN_DATA_GATHER ? BIT(op) : 0)
-
-const struct bsn_wqe_sets bsn_wqe_sets = {
-	.with_raddr = 0 MESSAGES(RADDR_BIT, LIST_BIT),
-	.with_imm = 0 MESSAGES(IMM_BIT, NO_BIT),
-	.with_gather = 0 MESSAGES(GATHER_BIT, NO_BIT),
-	.with_list = 0 MESSAGES(LIST_BIT, NO_BIT),
-};
-
 static const struct bsn_wqe_op ops[] = {
 	[BSN_OPCODE_NOP] = { COMMON(NOP, ANY, NONE, NONE, 0), .is_message = true, .forms = { ANYHOW(0) } },
-	MESSAGES(MESSAGE, ATOMIC)
+	BSN_MESSAGES(MESSAGE, ATOMIC)
 
 	/*     opcode            transports, last modifier */
 	PACKET(TSO,              PACKETS, 1)

@@ -30,7 +30,7 @@ void rc_queue_look(struct rc_queue *q)
 
 static void write_block(struct rc_queue *q, unsigned opcode, bool tells, uint64_t bytes)
 {
-	const unsigned data_at = 1 + is_one_of(bsn_wqe_sets.with_raddr, opcode);
+	const unsigned data_at = 1 + is_one_of(BSN_OPS_WITH_RADDR, opcode);
 	const struct bsn_ctrl ctrl = { .opcode = opcode,
 				       .ds = data_at + 1,
 				       .ce = tells ? BSN_CE_ALWAYS : BSN_CE_ON_FIRST_ERROR };

@@ -11,14 +11,14 @@
 /* -- posting --------------------------------------------------------------------------------- */
 
 /* The first that the provider refused is @bad. */
-static int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+BSN_ALWAYS_INLINE int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	*bad = wr;
 	return rq->srq ? ibv_post_srq_recv(rq->srq, wr, bad) : ibv_post_recv(rq->qp, wr, bad);
 }
 
 /* A poller may fill the place as soon as the receive is handed in, so it is empty before. */
-static bool take_slot(struct recv_queue *rq, uint64_t id, struct ibv_recv_wr *wr)
+BSN_ALWAYS_INLINE bool take_slot(struct recv_queue *rq, uint64_t id, struct ibv_recv_wr *wr)
 {
 	uint32_t *const place = &rq->free[rq->head & rq->mask];
 	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */

@@ -65,7 +65,7 @@ static int judge(struct send_queue *sq, const struct bsn_request *r)
 	if (r->body)
 		return refuse(EOPNOTSUPP, "plain verbs have no such request");
 	err = bsn_sq_judge(&sq->hot, r);
-	if (!err && !r->operand && !is_one_of(bsn_wqe_sets.with_list, opcode_of(r)))
+	if (!err && !r->operand && !is_one_of(BSN_OPS_WITH_LIST, opcode_of(r)))
 		return refuse(EINVAL, "an atomic has operands");
 	return err;
 }
@@ -205,7 +205,7 @@ static void list_remote(struct ibv_send_wr *wr, const struct ep_object *peer,
 		wr->wr.atomic.rkey = r->remote->rkey;
 		wr->wr.atomic.compare_add = r->operand[adds ? 0 : 1];
 		wr->wr.atomic.swap = adds ? 0 : r->operand[0];
-	} else if (is_one_of(bsn_wqe_sets.with_raddr, opcode_of(r))) {
+	} else if (is_one_of(BSN_OPS_WITH_RADDR, opcode_of(r))) {
 		wr->wr.rdma.remote_addr = r->remote->addr;
 		wr->wr.rdma.rkey = r->remote->rkey;
 	}
@@ -482,8 +482,8 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
 	sq->hot.transport = (uint8_t)qp->transport->wqe;
 	sq->hot.held_ops = ops_of(qp);
-	sq->list_ops = sq->hot.held_ops & bsn_wqe_sets.with_list;
-	sq->inline_ops = sq->hot.held_ops & bsn_wqe_sets.with_gather;
+	sq->list_ops = sq->hot.held_ops & BSN_OPS_WITH_LIST;
+	sq->inline_ops = sq->hot.held_ops & BSN_OPS_WITH_GATHER;
 	sq->hot.slot =
 		(uint8_t *)sq->kept; /* after the limit of none: the inline code finds no room */
 	sq->quiet = sq->hot.signal_every;

@@ -93,7 +93,7 @@ static void assert_as_the_long_way(struct fake *f, const struct bsn_peer *peer,
 
 		append_one_to(f, ep, quiet, closed);
 		bsn_refusal = NULL;
-		assert_int_equal(bsn_sq_post_wr(ep, wr), expected);
+		assert_int_equal(bsn_post(ep, wr), expected);
 		why = bsn_refusal;
 		memcpy(ring, f->sq_ring, sizeof(ring));
 		append_one_to(f, ep, quiet, closed);
