@@ -96,6 +96,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->max_inline =
 		init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
+	sq->max_sge += !sq->max_sge; /* any WQE has room for one */
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;
 	sq->has_peers = init->has_peers;

@@ -70,7 +70,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, 
 {
 	struct place p = place_of(ep, peer, what, count);
 
-	if (!has_room(&p) || BSN_UNLIKELY(count > p.sq->max_sge) ||
+	if (!has_room(&p) || BSN_UNLIKELY(count > 1 && count > p.sq->max_sge) ||
 	    BSN_UNLIKELY(!are_plain(sge, count)))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	put_sges(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), sge, count);

@@ -92,7 +92,7 @@ static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 /* Whether inline data are so few that @what can say their length in place of the count of SGEs. */
 static bool is_short(const struct bsn_sge *sge)
 {
-	return sge->length < BSN_WHAT_COUNT_MAX;
+	return sge && sge->length < BSN_WHAT_COUNT_MAX;
 }
 
 static uint32_t with_count(uint32_t rest, uint32_t count)
@@ -133,16 +133,16 @@ int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 	if (BSN_UNLIKELY(wr->opcode > 63 || wr->sge_count > UINT8_MAX || wr->map))
 		return post_other(ep, wr);
 	what = wr->opcode | wr->flags;
-	if (!(wr->flags & ~BSN_F_PLAIN) && is_one_of(BSN_OPS_WITH_LIST, wr->opcode))
-		return bsn_sq_post_sgl(ep, with_count(what, wr->sge_count), wr->sge, &wr->remote,
-				       imm_of(wr), wr->id);
-	if (BSN_UNLIKELY(wr->flags & ~BSN_F_ALL))
-		return post_other(ep, wr);
-	if (wr->flags & BSN_F_INLINE && wr->sge_count == 1 && is_short(wr->sge))
+	if (!(wr->flags & ~BSN_F_PLAIN)) {
+		what = with_count(what, wr->sge_count);
+		if (is_one_of(BSN_OPS_WITH_LIST, wr->opcode))
+			return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
+			return post_atomic_wr(ep, what, wr);
+	} else if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge)) {
 		return bsn_sq_post_inline(ep, with_count(what, wr->sge->length), to_data(wr->sge),
 					  &wr->remote, imm_of(wr), wr->id);
-	if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
-		return post_atomic_wr(ep, with_count(what, wr->sge_count), wr);
+	}
 	return post_other(ep, wr);
 }
 
