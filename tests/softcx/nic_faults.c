@@ -311,6 +311,11 @@ static void bad_plans_are_explained(void **state)
 		{ "dc-connections 0", "line 1", "'0'" },
 		{ "dc-connections 4 5", "line 1", "'5'" },
 		{ "qpn=0x1000000 drop", "line 1", "'qpn=0x1000000'" },
+		{ "pkeys", "line 1", "'pkeys'" },
+		{ "pkeys 0xffff 0x10000", "line 1", "'0x10000'" },
+		{ "gids", "line 1", "'gids'" },
+		{ "gids fe80::1 nobody", "line 1", "'nobody'" },
+		{ "gids fe80::1/v3", "line 1", "'fe80::1/v3'" },
 	};
 	struct cx_config config;
 	struct cx_hca *hca;

@@ -2,11 +2,29 @@
 /* What each disagreement of two ends looks like: the table in softcx(1). */
 #include "fit.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+
 #include "bsn_syndrome.h"
+
+/*
+ * Of P_Keys, two full members, two limited ones, another partition, and no key; of RoCE, an address
+ * of each version and family.
+ */
+static const char *const plans[] = {
+	[CX_LINK_IB] = "pkeys 0xffff 0x8123 0x123 0x123 0x8456 0",
+	[CX_LINK_ROCE] = "gids fe80::5/v1 fe80::5/v2 192.0.2.9/v1 192.0.2.9 - fd05::9",
+};
+
+enum { KEY_DEFAULT, KEY_FULL, KEY_LIMITED, KEY_LIMITED_TOO, KEY_OTHER, KEY_NONE, KEY_UNSET = 99 };
 
 static int set_up(void **state, enum cx_link link)
 {
-	struct fit *f = fit_open(loopback_config(link, true));
+	struct cx_config config = loopback_config(link, true);
+	struct fit *f;
+
+	config.fault_plan = plans[link];
+	f = fit_open(config);
 
 	fit_create_qps(f, IBV_QPT_RC);
 	*state = f;
@@ -242,6 +260,112 @@ static void messages_to_others_are_not_answered(void **state)
 	assert_true(fit_trace_says(f, "not delivered: it is connected to another one"));
 }
 
+static void keys_make_members_of_a_partition(void **state)
+{
+	static const struct {
+		uint16_t a, b;
+		bool match;
+	} cases[] = {
+		{ KEY_FULL, KEY_FULL, true },         { KEY_FULL, KEY_LIMITED, true },
+		{ KEY_LIMITED, KEY_FULL, true },      { KEY_LIMITED, KEY_LIMITED_TOO, false },
+		{ KEY_FULL, KEY_OTHER, false },       { KEY_DEFAULT, KEY_FULL, false },
+		{ KEY_NONE, KEY_DEFAULT, false },     { KEY_DEFAULT, KEY_NONE, false },
+		{ KEY_NONE, KEY_NONE, false },        { KEY_UNSET, KEY_DEFAULT, false },
+	};
+	struct fit *f = *state;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		f->told[A].pkey_index = cases[i].a;
+		f->told[B].pkey_index = cases[i].b;
+		fit_connect(f);
+		if (cases[i].match)
+			expect_done(f, IBV_WR_SEND, 64);
+		else
+			expect_silence(f, IBV_WR_SEND, 64);
+		assert_int_equal(fit_trace_says(f, "do not match: not delivered"), !cases[i].match);
+	}
+}
+
+static void the_tables_are_those_of_the_plan(void **state)
+{
+	struct fit *f = *state;
+	struct ibv_gid_entry entry;
+	__be16 key;
+
+	if (!f->is_roce) {
+		assert_int_equal(ibv_query_pkey(f->ctx, 1, KEY_LIMITED, &key), 0);
+		assert_int_equal(ntohs(key), 0x123);
+		return;
+	}
+	assert_int_equal(ibv_query_gid_ex(f->ctx, 1, 2, &entry, 0), 0);
+	assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V1);
+	assert_memory_equal(entry.gid.raw + 10, "\xff\xff\xc0\x00\x02\x09", 6);
+	assert_int_equal(ibv_query_gid_ex(f->ctx, 1, 4, &entry, 0), ENODATA);
+	assert_int_equal(ibv_query_gid_ex(f->ctx, 1, 5, &entry, 0), 0);
+	assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V2);
+}
+
+static void versions_of_roce_do_not_meet(void **state)
+{
+	struct fit *f = *state;
+
+	f->told[A].sgid_index = 2;
+	fit_connect(f);
+	expect_silence(f, IBV_WR_RDMA_WRITE, 64);
+	assert_true(fit_trace_says(f, "one is of RoCE v1, the other of v2: not delivered"));
+	f->told[B].sgid_index = 2;
+	fit_connect(f);
+	expect_done(f, IBV_WR_RDMA_WRITE, 64);
+}
+
+static void families_of_addresses_do_not_meet(void **state)
+{
+	struct fit *f = *state;
+
+	f->told[A].sgid_index = 5;
+	assert_int_equal(fit_init(f, A), 0);
+	assert_int_equal(fit_rtr(f, A), EINVAL);
+	assert_true(fit_trace_says(f, "of IPv4, the other of IPv6"));
+	f->told[A].sgid_index = 4; /* empty */
+	assert_int_equal(fit_rtr(f, A), ENODATA);
+	f->told[A].sgid_index = 3;
+	assert_int_equal(fit_rtr(f, A), 0);
+}
+
+/* -- READs ------------------------------------------------------------------------------------- */
+
+/* What is outstanding counts, not what might be. */
+static void reads_beyond_the_responders_room_are_refused(void **state)
+{
+	struct fit *f = *state;
+
+	f->told[B].max_dest_rd_atomic = 1;
+	fit_connect(f);
+	for (unsigned i = 0; i < 8; i++)
+		expect_done(f, IBV_WR_RDMA_READ, 64);
+	expect_refused(f, IBV_WR_RDMA_READ, 64, 2, IBV_EVENT_QP_REQ_ERR);
+	assert_true(fit_trace_says(f, "2 READs and atomics are outstanding, room for 1"));
+	fit_connect(f);
+	expect_refused(f, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 2, IBV_EVENT_QP_REQ_ERR);
+}
+
+static void the_requester_sends_no_more_reads_than_it_may(void **state)
+{
+	struct fit *f = *state;
+	struct effect effect;
+
+	f->told[A].max_rd_atomic = 2;
+	f->told[B].max_dest_rd_atomic = 2;
+	fit_connect(f);
+	effect = fit_run(f, IBV_WR_RDMA_READ, 64, 8);
+	assert_int_equal(effect.status, IBV_WC_SUCCESS);
+	f->told[A].max_rd_atomic = 4;
+	f->told[B].max_dest_rd_atomic = 3; /* the device's room is a power of two */
+	fit_connect(f);
+	effect = fit_run(f, IBV_WR_RDMA_READ, 64, 8);
+	assert_int_equal(effect.status, IBV_WC_SUCCESS);
+}
+
 int main(void)
 {
 #define IB(test) cmocka_unit_test_setup_teardown(test, set_up_ib, tear_down)
@@ -260,6 +384,13 @@ int main(void)
 		IB(the_next_psn_can_be_asked_for),
 		IB(unreliable_messages_are_lost_in_silence),
 		IB(messages_to_others_are_not_answered),
+		IB(keys_make_members_of_a_partition),
+		IB(the_tables_are_those_of_the_plan),
+		ROCE(the_tables_are_those_of_the_plan),
+		ROCE(versions_of_roce_do_not_meet),
+		ROCE(families_of_addresses_do_not_meet),
+		IB(reads_beyond_the_responders_room_are_refused),
+		IB(the_requester_sends_no_more_reads_than_it_may),
 	};
 #undef IB
 #undef ROCE

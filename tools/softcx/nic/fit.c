@@ -33,6 +33,41 @@ static bool is_read(const struct cx_message *message)
 	return message->op->data == BSN_DATA_SCATTER && !message->op->has_atomic;
 }
 
+/* -- for it ------------------------------------------------------------------------------------ */
+
+enum { PKEY_FULL = 0x8000 };
+
+bool cx_shares_partition(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer)
+{
+	const uint16_t here = cx_pkey_get(&hca->config, qp->mod.pkey_index);
+	const uint16_t there = cx_pkey_get(&hca->config, peer->mod.pkey_index);
+	const uint16_t members = (here | there) & PKEY_FULL;
+
+	if (members && here & ~PKEY_FULL && !((here ^ there) & ~PKEY_FULL))
+		return true;
+	cx_trace(hca, "fit: qpn %#x to %#x: P_Keys %#x and %#x do not match: not delivered",
+		 qp->head.number, peer->head.number, here, there);
+	return false;
+}
+
+static enum ibv_gid_type version_of(struct cx_hca *hca, const struct cx_qp *qp)
+{
+	struct cx_gid gid = { 0 };
+
+	cx_gid_get(&hca->config, qp->mod.ah_attr.grh.sgid_index, &gid);
+	return gid.type;
+}
+
+/* RoCE v1 and v2 are packets of two protocols: Mooncake pull request 113. */
+static bool fits_version(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer)
+{
+	if (hca->config.link != CX_LINK_ROCE || version_of(hca, qp) == version_of(hca, peer))
+		return true;
+	cx_trace(hca, "fit: qpn %#x to %#x: one is of RoCE v1, the other of v2: not delivered",
+		 qp->head.number, peer->head.number);
+	return false;
+}
+
 /* -- its turn ---------------------------------------------------------------------------------- */
 
 /*
@@ -85,6 +120,36 @@ static bool fits_psn(struct cx_hca *hca, const struct cx_qp *qp, const struct cx
 
 /* -- taken ------------------------------------------------------------------------------------- */
 
+/* The device has room for a power of two of them: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
+static unsigned round_up(unsigned reads)
+{
+	unsigned room = 1;
+
+	while (room < reads)
+		room <<= 1;
+	return room;
+}
+
+/*
+ * READs and atomics that are outstanding at once: those that one doorbell has published, as far as
+ * the requester may. What a responder does about more than it has room for differs: one that
+ * refuses was seen in a trace (SPDK 2261), as IBTA 9.7.4.1 has it.
+ */
+static bool fits_reads(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
+		       const struct cx_message *message, struct cx_outcome *out)
+{
+	const unsigned here = round_up(qp->mod.max_rd_atomic);
+	const unsigned there = round_up(peer->mod.max_dest_rd_atomic);
+	const unsigned outstanding = qp->run.reads < here ? qp->run.reads : here;
+
+	if (message->op->data != BSN_DATA_SCATTER || outstanding <= there)
+		return true;
+	cx_trace(hca, "fit: qpn %#x to %#x: %u READs and atomics are outstanding, room for %u: "
+		      "refused", qp->head.number, peer->head.number, outstanding, there);
+	cx_outcome_refuse(out, peer, BSN_SYNDROME_REMOTE_INVALID_REQUEST);
+	return false;
+}
+
 /*
  * Packets longer than the responder's MTU are refused; it tells its program of an access violation,
  * and its kernel of a local length error with 0x8e (Mooncake 3299, NCCL 1524 and 1710).
@@ -112,7 +177,9 @@ static bool fits_mtu(struct cx_hca *hca, const struct cx_qp *qp, const struct cx
 bool cx_fits(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
 	     const struct cx_message *message, struct cx_outcome *out)
 {
-	return fits_psn(hca, qp, peer, message, out) && fits_mtu(hca, qp, peer, message, out);
+	return cx_shares_partition(hca, qp, peer) && fits_version(hca, qp, peer) &&
+	       fits_psn(hca, qp, peer, message, out) && fits_reads(hca, qp, peer, message, out) &&
+	       fits_mtu(hca, qp, peer, message, out);
 }
 
 void cx_fit_advance(struct cx_qp *qp, struct cx_qp *peer, const struct cx_message *message)

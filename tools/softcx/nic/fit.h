@@ -16,6 +16,12 @@
 bool cx_fits(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
 	     const struct cx_message *message, struct cx_outcome *out);
 
+/*
+ * Whether the keys of two queue pairs make them members of one partition (IBTA 10.9.3): the low 15
+ * bits are equal and not 0, and one of the two is a full member.
+ */
+bool cx_shares_partition(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer);
+
 /* The message is acknowledged: both ends go on to the next PSN. */
 void cx_fit_advance(struct cx_qp *qp, struct cx_qp *peer, const struct cx_message *message);
 

@@ -24,6 +24,11 @@
  *	rule    = "dc-connections" NUMBER
  *	                             so many connections hold the targets of a process; who connects
  *	                             beyond that is told to come again (CNAK)
+ *	rule    = "pkeys" NUMBER { NUMBER }
+ *	                             an InfiniBand port's P_Keys by index; the others are 0
+ *	rule    = "gids" GID { GID }
+ *	                             the port's GIDs: addresses of IPv4 or IPv6, "-" for an empty
+ *	                             entry; on RoCE with "/v1" or "/v2", which is the default
  *	rule    = "compress" NUMBER { NUMBER }
  *	                             what completes together comes in sessions of so many CQEs at the most,
  *	                             in turn, where the CQ allows them; 1: a CQE of its own
@@ -54,6 +59,7 @@
  */
 #include "plan.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +238,59 @@ static int parse_lengths(struct parser *p, struct cx_fault_plan *plan)
 	return plan->length_count ? 0 : complain(p, "a number is missing after it");
 }
 
+static int parse_pkeys(struct parser *p, struct cx_port_tables *tables)
+{
+	unsigned count = 0;
+	uint64_t key;
+
+	for (; next_word(p); count++) {
+		if (parse_number(p, p->word, UINT16_MAX, &key))
+			return -EINVAL;
+		if (count == CX_PKEYS)
+			return complain(p, "the table has 128 keys");
+		tables->pkeys[count] = (uint16_t)key;
+	}
+	tables->has_pkeys = true;
+	return count ? 0 : complain(p, "a number is missing after it");
+}
+
+static int parse_gid(struct parser *p, struct cx_gid *gid)
+{
+	char *version = strchr(p->word, '/');
+	uint8_t *raw = gid->gid.raw;
+
+	gid->type = IBV_GID_TYPE_ROCE_V2;
+	if (version && !strcmp(version, "/v1"))
+		gid->type = IBV_GID_TYPE_ROCE_V1;
+	else if (version && strcmp(version, "/v2"))
+		return complain(p, "the versions of RoCE are /v1 and /v2");
+	if (version)
+		*version = '\0';
+	if (inet_pton(AF_INET6, p->word, raw) == 1)
+		return 0;
+	raw[10] = raw[11] = 0xff;
+	return inet_pton(AF_INET, p->word, raw + 12) == 1 ? 0 : complain(p, "not an address, or -");
+}
+
+static int parse_gids(struct parser *p, struct cx_port_tables *tables)
+{
+	unsigned count = 0;
+
+	memset(tables->gids, 0, sizeof(tables->gids));
+	tables->gids_set = 0;
+	for (; next_word(p); count++) {
+		if (count == CX_GIDS)
+			return complain(p, "the table has 16 GIDs");
+		if (!strcmp(p->word, "-"))
+			continue;
+		if (parse_gid(p, &tables->gids[count]))
+			return -EINVAL;
+		tables->gids_set |= 1u << count;
+	}
+	tables->has_gids = true;
+	return count ? 0 : complain(p, "an address is missing after it");
+}
+
 static int parse_connections(struct parser *p, struct cx_fault_plan *plan)
 {
 	uint64_t number;
@@ -256,6 +315,10 @@ static int parse_rule(struct parser *p, struct cx_fault_plan *plan, struct rule 
 		return 0;
 	if (!strcmp(p->word, "compress"))
 		return parse_lengths(p, plan);
+	if (!strcmp(p->word, "pkeys"))
+		return parse_pkeys(p, &plan->tables);
+	if (!strcmp(p->word, "gids"))
+		return parse_gids(p, &plan->tables);
 	if (!strcmp(p->word, "dc-connections"))
 		return parse_connections(p, plan);
 	while (strchr(p->word, '=')) {

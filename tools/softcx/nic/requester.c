@@ -363,6 +363,7 @@ static void send_request(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_
 		cx_wire_send_datagram(hca, &message, &wqe->to.ud, &attempt->out);
 		return;
 	}
+	qp->run.reads += wqe->op->data == BSN_DATA_SCATTER;
 	if (qp->attr.dc)
 		cx_wire_send_dc(hca, qp, &message, &wqe->to.dc, &attempt->out);
 	else
@@ -424,6 +425,9 @@ static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *a
 /* The fence on reads and atomics alone does not wait for mkeys to change. */
 static void fence(struct cx_qp *qp, uint32_t mode)
 {
+	if (mode == BSN_FENCE_FENCE || mode == BSN_FENCE_STRONG_ORDERING ||
+	    mode == BSN_FENCE_SMALL_AND_FENCE)
+		qp->run.reads = 0;
 	if (mode == BSN_FENCE_INITIATOR_SMALL || mode == BSN_FENCE_STRONG_ORDERING ||
 	    mode == BSN_FENCE_SMALL_AND_FENCE)
 		qp->run.umr_open = false;
@@ -471,6 +475,7 @@ unsigned cx_requester_run(struct cx_hca *hca, struct cx_qp *qp, unsigned max_wqe
 	if (qp->run.sq_unheard && qp->run.sq_tail == before)
 		return 0;
 	qp->run.sq_unheard = false;
+	qp->run.reads = 0; /* those of earlier doorbells were answered at once */
 	while (qp->mod.qp_state == IBV_QPS_RTS && qp->run.sq_head != qp->run.sq_tail &&
 	       !qp->run.deadline_ns && (!max_wqes || done < max_wqes))
 		done += execute(hca, qp);

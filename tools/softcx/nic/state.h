@@ -222,6 +222,7 @@ struct cx_qp {
 
 		uint8_t wait;                 /* enum cx_wait: why the WQE at the head waits */
 		uint8_t retries, rnr_retries; /* that it has used up */
+		uint16_t reads;               /* and atomics, sent and maybe not answered yet */
 		uint8_t looks;                /* in vain, for receives posted in the error state */
 		bool delayed;                 /* its fault's delay was served */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
@@ -251,6 +252,7 @@ struct cx_shared {
 	 */
 	pthread_mutex_t lock;
 	struct cx_netdev netdev;
+	struct cx_port_tables tables;
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];

@@ -157,7 +157,7 @@ static struct cx_qp *find_target(struct cx_hca *hca, const struct cx_qp *qp,
 	if (!peer || peer->attr.dc != CX_DC_TARGET || !can_receive(peer) || peer->run.is_drained)
 		return NULL;
 	if (to->dc_key == peer->attr.dc_key)
-		return peer;
+		return cx_shares_partition(hca, qp, peer) ? peer : NULL;
 	cx_trace(hca, "dc: qpn %#x has another access key than DCT %#x", qp->head.number,
 		 to->dqpn);
 	cx_dc_count(hca, peer->head.owner, CX_DC_key_violation);
@@ -241,9 +241,14 @@ static void put_header(struct cx_hca *hca, struct cx_message *message,
 		put_ipv4(message, av, &sgid.gid, &grh.dgid);
 }
 
-static bool takes_datagram(const struct cx_qp *peer, const struct cx_message *message)
+static bool takes_datagram(struct cx_hca *hca, const struct cx_qp *peer,
+			   const struct cx_message *message)
 {
-	return peer->attr.type == IBV_QPT_UD && can_receive(peer) && message->qkey == peer->mod.qkey;
+	const struct cx_qp *sender = cx_qp_find(hca, message->source_qpn);
+
+	return peer->attr.type == IBV_QPT_UD && can_receive(peer) &&
+	       message->qkey == peer->mod.qkey && sender &&
+	       cx_shares_partition(hca, sender, peer);
 }
 
 /*
@@ -265,7 +270,7 @@ static void send_to_group(struct cx_hca *hca, struct cx_message *message,
 	put_header(hca, message, to);
 	cx_traffic_add(hca, message->len, 128u << cx_port_mtu(&hca->config), true);
 	while ((peer = cx_mcast_next(hca, gid.raw, &at))) {
-		if (!takes_datagram(peer, message) ||
+		if (!takes_datagram(hca, peer, message) ||
 		    (peer->attr.blocks_own_multicast && peer->head.number == message->source_qpn))
 			continue;
 		cx_respond(hca, peer, message, out);
@@ -289,7 +294,7 @@ void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
 	peer = is_for_us(hca, to->rlid, to->rgid_hi, to->rgid_lo)
 		       ? cx_qp_find(hca, to->dqpn)
 		       : NULL;
-	if (!peer || !takes_datagram(peer, message))
+	if (!peer || !takes_datagram(hca, peer, message))
 		return;
 	put_header(hca, message, to);
 	respond(hca, peer, message, out);
