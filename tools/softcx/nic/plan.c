@@ -12,6 +12,7 @@
  *	        | "every=" NUMBER    each Nth time
  *	action  = "drop"             the request is lost; a reliable one is tried again, or times out
  *	        | "delay" US         executes so many microseconds later
+ *	        | "delay-cqe" US     executes at once, and its CQE comes so many microseconds later
  *	        | "rnr"              the responder is not ready to receive
  *	        | "fail" SYNDROME VENDOR    an error CQE with these two numbers
  *	        | "cq-overrun"       the send CQ overflows
@@ -53,6 +54,10 @@
  * it had no receive, and the retry is an attempt of its own; an unreliable message is lost. The
  * requester itself waits for its own pages.
  *
+ * With delay-cqe only requests count that are signaled. The queue's later requests wait for the
+ * CQE, too, so that its CQEs stay in order; other queues do not, so that an answer of the peer may
+ * be seen before the completion of what it answers. An error is not delayed.
+ *
  * With lose-doorbell it is each doorbell of that process. A doorbell that merges with a later one,
  * in a write-combining buffer, is lost to the device, too. The next doorbell of the queue pair that
  * arrives brings the record, and with it the lost one's work. A passive device sees no doorbells.
@@ -82,6 +87,7 @@ static const struct {
 	{ "page-fault", PAGE_FAULT, 0 },
 	{ "overtake", OVERTAKE, 0 },
 	{ "cnak", CNAK, 0 },
+	{ "delay-cqe", DELAY_CQE, 1 },
 };
 
 const char *cx_action_name(enum action action)
@@ -196,6 +202,7 @@ static int parse_action(struct parser *p, struct rule *rule)
 {
 	/* Longer delays than an hour are refused; syndromes are bytes. */
 	const uint64_t hour_us = 3600ull * 1000 * 1000;
+	uint64_t most;
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(p->word, actions[i].name))
@@ -210,18 +217,18 @@ static int parse_action(struct parser *p, struct rule *rule)
 			rule->place = AT_DOORBELL;
 		if (rule->place != AT_SEND && (rule->dctn || rule->has_stream))
 			return complain(p, "dct= and stream= are of requests");
+		most = rule->action == DELAY || rule->action == DELAY_CQE ? hour_us : 0xff;
 		for (unsigned n = 0; n < actions[i].numbers; n++) {
 			if (!next_word(p))
 				return complain(p, "a number is missing after it");
-			if (parse_number(p, p->word, rule->action == DELAY ? hour_us : 0xff,
-					 &rule->numbers[n]))
+			if (parse_number(p, p->word, most, &rule->numbers[n]))
 				return -EINVAL;
 		}
 		return next_word(p) ? complain(p, "nothing may follow the action") : 0;
 	}
 	return complain(p,
 			"no such action; drop, delay, rnr, fail, cq-overrun, port-down, port-up, "
-			"remove-device, lose-doorbell, page-fault, overtake, cnak");
+			"remove-device, lose-doorbell, page-fault, overtake, cnak, delay-cqe");
 }
 
 static int parse_lengths(struct parser *p, struct cx_fault_plan *plan)

@@ -18,7 +18,8 @@ enum action {
 	LOSE_DOORBELL,
 	PAGE_FAULT,
 	OVERTAKE,
-	CNAK
+	CNAK,
+	DELAY_CQE
 };
 
 /* What a rule is about. */

@@ -193,7 +193,14 @@ struct cx_srq {
 	uint16_t overtaken; /* its index */
 };
 
-enum cx_wait { CX_WAIT_NONE, CX_WAIT_ACK, CX_WAIT_RNR, CX_WAIT_DELAY };
+/* What a READ or an atomic brought. */
+struct cx_result {
+	uint32_t byte_count;
+	bool in_cqe;       /* it is in `bytes`, and goes into the CQE */
+	uint8_t bytes[64]; /* BSN_CQE_SIZE */
+};
+
+enum cx_wait { CX_WAIT_NONE, CX_WAIT_ACK, CX_WAIT_RNR, CX_WAIT_DELAY, CX_WAIT_CQE };
 
 struct cx_qp {
 	struct cx_head head;
@@ -224,6 +231,7 @@ struct cx_qp {
 		uint8_t retries, rnr_retries; /* that it has used up */
 		uint16_t reads;               /* and atomics, sent and maybe not answered yet */
 		uint8_t looks;                /* in vain, for receives posted in the error state */
+		struct cx_result held;        /* CX_WAIT_CQE: what its CQE will say */
 		bool delayed;                 /* its fault's delay was served */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
 		uint8_t counter_set;          /* CX_NO_COUNTERS, CX_PORT_COUNTERS */
