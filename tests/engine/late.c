@@ -22,9 +22,15 @@ static void post_recv(struct bench *b, int end, uint64_t id)
 	ok(bsn_recv(b->rq[end], &into, id));
 }
 
+static bool may_ask(const struct talk *t)
+{
+	return t->sent < ROUNDS && t->sent - t->completed < WINDOW &&
+	       t->sent - t->replied < WINDOW;
+}
+
 static void ask(struct bench *b, struct talk *t)
 {
-	while (t->sent < ROUNDS && t->sent - t->completed < WINDOW && t->sent - t->replied < WINDOW) {
+	while (may_ask(t)) {
 		ok(bsn_send_inline(b->ep[0], &t->sent, sizeof(t->sent), t->sent,
 				   BSN_F_SIGNALED | BSN_F_RING));
 		t->sent++;

@@ -218,13 +218,14 @@ static inline void fit_post(struct fit *f, enum ibv_wr_opcode opcode, uint32_t l
 
 	for (unsigned i = 0; i < count; i++) {
 		const uint64_t raddr = (uintptr_t)f->memory + FIT_HALF;
+		const bool is_last = i + 1 == count;
 
 		wrs[i] = (struct ibv_send_wr){ .wr_id = i,
-					       .next = i + 1 < count ? &wrs[i + 1] : NULL,
+					       .next = is_last ? NULL : &wrs[i + 1],
 					       .sg_list = &sge,
 					       .num_sge = 1,
 					       .opcode = opcode,
-					       .send_flags = i + 1 < count ? 0 : IBV_SEND_SIGNALED };
+					       .send_flags = is_last ? IBV_SEND_SIGNALED : 0 };
 		if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 			wrs[i].wr.atomic.remote_addr = raddr;
 			wrs[i].wr.atomic.rkey = f->mr->rkey;

@@ -8,15 +8,16 @@
 #include "bsn_syndrome.h"
 
 /*
- * Of P_Keys, two full members, two limited ones, another partition, and no key; of RoCE, an address
- * of each version and family.
+ * Of P_Keys, two full members, two limited ones, another partition, no key and no valid one; of
+ * RoCE, an address of each version and family.
  */
 static const char *const plans[] = {
-	[CX_LINK_IB] = "pkeys 0xffff 0x8123 0x123 0x123 0x8456 0",
+	[CX_LINK_IB] = "pkeys 0xffff 0x8123 0x123 0x123 0x8456 0 0x8000",
 	[CX_LINK_ROCE] = "gids fe80::5/v1 fe80::5/v2 192.0.2.9/v1 192.0.2.9 - fd05::9",
 };
 
-enum { KEY_DEFAULT, KEY_FULL, KEY_LIMITED, KEY_LIMITED_TOO, KEY_OTHER, KEY_NONE, KEY_UNSET = 99 };
+enum { KEY_DEFAULT, KEY_FULL, KEY_LIMITED, KEY_LIMITED_TOO, KEY_OTHER, KEY_NONE,
+       KEY_INVALID, KEY_UNSET = 99 };
 
 static int set_up(void **state, enum cx_link link)
 {
@@ -271,6 +272,7 @@ static void keys_make_members_of_a_partition(void **state)
 		{ KEY_FULL, KEY_OTHER, false },       { KEY_DEFAULT, KEY_FULL, false },
 		{ KEY_NONE, KEY_DEFAULT, false },     { KEY_DEFAULT, KEY_NONE, false },
 		{ KEY_NONE, KEY_NONE, false },        { KEY_UNSET, KEY_DEFAULT, false },
+		{ KEY_INVALID, KEY_INVALID, false },
 	};
 	struct fit *f = *state;
 

@@ -10,15 +10,15 @@
 enum { TURNS = 3000, REQUESTS = 4, PSN_MASK = 0xffffff };
 
 static const char *const plans[] = {
-	[CX_LINK_IB] = "pkeys 0xffff 0x8123 0x123 0x123 0x8456 0",
+	[CX_LINK_IB] = "pkeys 0xffff 0x8123 0x123 0x123 0x8456 0 0x8000",
 	[CX_LINK_ROCE] = "gids fe80::5/v1 fe80::5/v2 192.0.2.9/v1 192.0.2.9 - fd05::9 fd05::9/v1",
 };
 
-static const uint16_t pkeys[] = { 0xffff, 0x8123, 0x123, 0x123, 0x8456, 0 };
+static const uint16_t pkeys[] = { 0xffff, 0x8123, 0x123, 0x123, 0x8456, 0, 0x8000 };
 /* Of the GIDs above: which are of IPv4, of version 1; of the third none is there. */
 static const bool is_ipv4[] = { false, false, true, true, false, false, false };
 static const bool is_v1[] = { true, false, true, false, false, false, true };
-enum { KEYS = 6, GIDS = 7, EMPTY_GID = 4 };
+enum { KEYS = 7, GIDS = 7, EMPTY_GID = 4 };
 
 static uint64_t seed;
 
@@ -235,7 +235,8 @@ static bool connect_ends(struct fit *f, unsigned turn)
 		const int wanted = expected_rtr(f, end), found = fit_rtr(f, end);
 
 		if (wanted != found)
-			fail_msg("turn %u, end %u: RTR answers %d, not %d", turn, end, found, wanted);
+			fail_msg("turn %u, end %u: RTR answers %d, not %d", turn, end, found,
+				 wanted);
 		connected = connected && !wanted;
 	}
 	for (unsigned end = 0; end < ENDS && connected; end++)

@@ -50,18 +50,22 @@ bool cx_shares_partition(struct cx_hca *hca, const struct cx_qp *qp, const struc
 	return false;
 }
 
-static enum ibv_gid_type version_of(struct cx_hca *hca, const struct cx_qp *qp)
+static enum ibv_gid_type version_of(struct cx_hca *hca, uint8_t sgid_index)
 {
 	struct cx_gid gid = { 0 };
 
-	cx_gid_get(&hca->config, qp->mod.ah_attr.grh.sgid_index, &gid);
+	cx_gid_get(&hca->config, sgid_index, &gid);
 	return gid.type;
 }
 
 /* RoCE v1 and v2 are packets of two protocols: Mooncake pull request 113. */
 static bool fits_version(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer)
 {
-	if (hca->config.link != CX_LINK_ROCE || version_of(hca, qp) == version_of(hca, peer))
+	const uint8_t here = qp->mod.ah_attr.grh.sgid_index;
+	const uint8_t there = peer->mod.ah_attr.grh.sgid_index;
+
+	if (hca->config.link != CX_LINK_ROCE || here == there ||
+	    version_of(hca, here) == version_of(hca, there))
 		return true;
 	cx_trace(hca, "fit: qpn %#x to %#x: one is of RoCE v1, the other of v2: not delivered",
 		 qp->head.number, peer->head.number);
