@@ -190,8 +190,8 @@ def check_cm_calls(bench):
 def check_fits(bench):
     """What softcx(1) says of soft-RoCE, where the two ends of a connection disagree."""
     out = bench.run(BUILD / 'tests/softcx/fits')[0]
-    recorded = (pathlib.Path(__file__).parent.parent / 'softcx/fits.txt').read_text(encoding='ascii')
-    check(out == recorded, out)
+    recorded = HERE.parent / 'softcx/fits.txt'
+    check(out == recorded.read_text(encoding='ascii'), out)
 
 
 def check_attach(bench):
