@@ -81,10 +81,43 @@ static void a_cqe_can_be_delayed(void **state)
 	expect_good();
 }
 
+static void post_read(uint32_t ce)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, BSN_OPCODE_RDMA_READ, ce);
+	rig_raddr(&wqe, rig.buf + 64, rig.key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+}
+
+/* Each has a doorbell of its own, but none is answered before the first one goes out. */
+static void reads_that_a_delay_holds_are_outstanding_together(void **state)
+{
+	const struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+	(void)state;
+	start("nth=2 delay 1000");
+	rig.mod.max_rd_atomic = 4;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(cx_qp_modify(rig.hca, rig.qp[i].number, &reset, IBV_QP_STATE), 0);
+		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
+	}
+	post_read(BSN_CE_ALWAYS);
+	cx_step(rig.hca, 0);
+	expect_good();
+	for (unsigned i = 0; i < 3; i++) {
+		post_read(BSN_CE_ALWAYS);
+		cx_step(rig.hca, 0);
+	}
+	expect_good();
+	expect_error(BSN_SYNDROME_REMOTE_INVALID_REQUEST, BSN_VENDOR_INVALID_REQUEST_NAK);
+	expect_in_trace("2 READs and atomics are outstanding, room for 1");
+}
+
 /* Unsignaled requests have no CQE that could be late; the bytes of one that has are kept. */
 static void a_delayed_cqe_says_what_it_would_have_said(void **state)
 {
-	struct rig_wqe wqe;
 	struct bsn_cqe cqe;
 
 	(void)state;
@@ -96,10 +129,7 @@ static void a_delayed_cqe_says_what_it_would_have_said(void **state)
 	rig_qp_connect(&rig, &rig.qp[1], rig.qp[0].number);
 	for (unsigned i = 0; i < 2; i++) {
 		memset(rig.buf + 64, 0x33, 8);
-		rig_begin(&wqe, BSN_OPCODE_RDMA_READ, i ? BSN_CE_ALWAYS : BSN_CE_ON_ERROR);
-		rig_raddr(&wqe, rig.buf + 64, rig.key);
-		rig_data(&wqe, rig.buf, 8, rig.key);
-		rig_post(&rig.qp[0], &wqe);
+		post_read(i ? BSN_CE_ALWAYS : BSN_CE_ON_ERROR);
 		cx_step(rig.hca, 0);
 	}
 	memset(rig.buf + 64, 0, 8);
@@ -412,6 +442,7 @@ int main(void)
 		TEST(requests_that_are_always_lost_time_out),
 		TEST(a_delay_is_served_once),
 		TEST(a_cqe_can_be_delayed),
+		TEST(reads_that_a_delay_holds_are_outstanding_together),
 		TEST(a_delayed_cqe_says_what_it_would_have_said),
 		TEST(a_queue_that_fails_flushes_what_has_no_cqe_yet),
 		TEST(any_syndrome_can_be_had),
