@@ -19,9 +19,9 @@ static int modify_by_command(struct bsn_qp *qp, const struct ibv_qp_attr *attr, 
 }
 
 /* What the kernel means by it where it looks for a RoCE address: core/verbs.c, core/addr.c. */
-static const char *hint_of_address(const struct ibv_qp_attr *attr, int mask, int err)
+const char *hint_of_way(const struct ibv_ah_attr *way, int err)
 {
-	if (!(mask & IBV_QP_AV) || !attr->ah_attr.is_global)
+	if (!way->is_global)
 		return "";
 	switch (-err) {
 	case EINVAL:
@@ -43,7 +43,7 @@ int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char 
 		return modify_by_command(qp, attr, to);
 	err = provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
 	return err ? fail(-err, "cannot bring the QP to %s: %s%s", to, strerror(-err),
-			  hint_of_address(attr, mask, err))
+			  mask & IBV_QP_AV ? hint_of_way(&attr->ah_attr, err) : "")
 		   : 0;
 }
 

@@ -140,6 +140,23 @@ static void gids_of_two_families_are_refused(struct bench *b)
 	close_of_gid(&peer);
 }
 
+static void so_are_those_of_an_endpoint(struct bench *b)
+{
+	struct bsn_qp_attr attr = { .type = BSN_QP_UD };
+	struct of_gid peer = open_with_gid(b, 1);
+	struct bsn_address address;
+	struct bsn_qp *far;
+	struct bsn_ep *ep;
+
+	attr.cq = peer.attr.cq;
+	ok(bsn_qp_create(peer.device, &attr, &far));
+	ok(bsn_qp_address(far, &address));
+	assert_int_equal(bsn_ep_create(b->qp[0], &address, NULL, NULL, &ep), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "one end's GID of IPv4, and the other's of IPv6"));
+	ok(bsn_qp_destroy(far));
+	close_of_gid(&peer);
+}
+
 /* If the device was opened with a GID index, its addresses have it, too. */
 static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
 {
@@ -281,6 +298,8 @@ static const struct bench_case cases[] = {
 	       a_device_s_gid_is_that_of_its_addresses),
 	  ROCE },
 	{ CASE("GIDs of two families are refused", gids_of_two_families_are_refused), ROCE },
+	{ CASE("so are those of an endpoint", so_are_those_of_an_endpoint), ROCE,
+	  .qp.type = BSN_QP_UD },
 	{ CASE("receives wait for their peer", receives_wait_for_their_peer), .stays_idle = true },
 	{ CASE("receives of datagrams wait", receives_wait_for_their_peer), .stays_idle = true,
 	  .qp.type = BSN_QP_UD },
