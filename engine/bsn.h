@@ -572,6 +572,11 @@ BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_att
 
 /**
  * bsn_qp_connect - brings a QP up; RC, UC and XRC: to @peer. UD and DC: @peer is NULL
+ *
+ * The two ends have to agree on mtu, PSNs, partition and kind of GID, and neither may have more
+ * READs outstanding than the other takes. By default, and with addresses of this connection, they
+ * do. If not, nothing tells before the first request that it concerns: bsn_qp_connect(3) has what
+ * each disagreement looks like, softcx(1) the sources, and softcx does the same.
  * Return: -EPROTO an address of another version, transport, link layer or InfiniBand subnet, or no
  * address at all; -ENETDOWN this port is not active, and the peer's is another; -EINVAL an
  * attribute that is out of range (the text names it), or a QP that is connected already:

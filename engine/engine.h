@@ -367,7 +367,9 @@ void hold_qp(struct bsn_qp *qp);
 /* The QPN, as soon as there is one. */
 uint32_t qp_number(const struct bsn_qp *qp);
 
-/* state.c; a mask names attributes beside the state */
+/* state.c; why a way was refused, as far as the error tells, else "" */
+const char *hint_of_way(const struct ibv_ah_attr *way, int err);
+/* a mask names attributes beside the state */
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);
 int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state);
 const char *failure_text(const struct bsn_completion *failure); /* until the thread asks again */

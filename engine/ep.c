@@ -55,8 +55,8 @@ static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uin
 	errno = 0;
 	ep->ah = ibv_create_ah(qp->verbs->pd, way); /* an attached QP has the application's */
 	if (!ep->ah) {
-		err = fail(errno ? errno : EIO, "no address handle for the peer: %s",
-			   strerror(errno));
+		err = fail(errno ? errno : EIO, "no address handle for the peer: %s%s",
+			   strerror(errno), hint_of_way(way, -errno));
 		goto free_ep;
 	}
 	err = qp->path->ep_make(ep, qpn, key);

@@ -18,6 +18,23 @@ static int modify_by_command(struct bsn_qp *qp, const struct ibv_qp_attr *attr, 
 	return err ? fail_command(err, &answer, what) : 0;
 }
 
+/* What the kernel means by it where it looks for a RoCE address: core/verbs.c, core/addr.c. */
+const char *hint_of_way(const struct ibv_ah_attr *way, int err)
+{
+	if (!way->is_global)
+		return "";
+	switch (-err) {
+	case EINVAL:
+		return "; is one end's GID of IPv4, and the other's of IPv6? Choose the gid_index";
+	case ENETUNREACH:
+		return "; no route leads to the peer's GID";
+	case ETIMEDOUT:
+		return "; no neighbour has the peer's GID";
+	default:
+		return "";
+	}
+}
+
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
 {
 	int err;
@@ -25,7 +42,9 @@ int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char 
 	if (qp->dci)
 		return modify_by_command(qp, attr, to);
 	err = provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
-	return err ? fail(-err, "cannot bring the QP to %s: %s", to, strerror(-err)) : 0;
+	return err ? fail(-err, "cannot bring the QP to %s: %s%s", to, strerror(-err),
+			  mask & IBV_QP_AV ? hint_of_way(&attr->ah_attr, err) : "")
+		   : 0;
 }
 
 int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state)

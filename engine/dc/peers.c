@@ -45,8 +45,8 @@ static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 	errno = 0;
 	ep.ah = ibv_create_ah(pool->initiators[0].qp->pd->verbs, &host->way);
 	if (!ep.ah)
-		return fail(errno ? errno : EIO, "no address handle for the peer: %s",
-			    strerror(errno));
+		return fail(errno ? errno : EIO, "no address handle for the peer: %s%s",
+			    strerror(errno), hint_of_way(&host->way, -errno));
 	err = pool->device->path->ep_make(&ep, 0, 0);
 	ibv_destroy_ah(ep.ah);
 	if (err)

@@ -2,6 +2,8 @@
 /* The attributes of a connection get to the QP; each has a sensible default. */
 #include "harness.h"
 
+#include <errno.h>
+
 static struct ibv_qp_attr query(struct bench *b, int end)
 {
 	const int mask = IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_TIMEOUT |
@@ -68,6 +70,36 @@ static void everything_as_asked(struct bench *b)
 	}
 }
 
+/* The device once more, with that GID, and a QP on it. */
+struct of_gid {
+	struct bsn_device *device;
+	struct bsn_qp_attr attr;
+	struct bsn_qp *qp;
+	struct bsn_address address;
+};
+
+static struct of_gid open_with_gid(struct bench *b, int index)
+{
+	const struct bsn_device_info *usual = bsn_device_info(b->device);
+	const struct bsn_device_attr attr = { .path = usual->path,
+					      .gid_index = index,
+					      .has_gid_index = true };
+	struct of_gid g = { .attr.type = BSN_QP_RC };
+
+	ok(bsn_device_open(usual->name, &attr, &g.device));
+	ok(bsn_cq_create(g.device, NULL, &g.attr.cq));
+	ok(bsn_qp_create(g.device, &g.attr, &g.qp));
+	ok(bsn_qp_address(g.qp, &g.address));
+	return g;
+}
+
+static void close_of_gid(struct of_gid *g)
+{
+	ok(bsn_qp_destroy(g->qp));
+	ok(bsn_cq_destroy(g->attr.cq));
+	ok(bsn_device_close(g->device));
+}
+
 /*
  * A GID index is that of bsn_device_info() and of the kernel. 0 is an index, too, if the caller
  * gives it.
@@ -84,16 +116,45 @@ static void a_gid_index_is_an_index(struct bench *b)
 		{ { .has_gid_index = true }, 0 },
 		{ { 0 }, usual },
 	};
-	struct bsn_address peer;
 
 	assert_int_not_equal(usual, 0);
 	assert_int_not_equal(usual, 1);
-	ok(bsn_qp_address(b->qp[1], &peer));
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		struct of_gid peer = open_with_gid(b, asked[i].index);
+
 		ok(bsn_qp_reset(b->qp[0]));
-		ok(bsn_qp_connect(b->qp[0], &peer, &asked[i].attr));
+		ok(bsn_qp_connect(b->qp[0], &peer.address, &asked[i].attr));
 		assert_int_equal(query(b, 0).ah_attr.grh.sgid_index, asked[i].index);
+		close_of_gid(&peer);
 	}
+}
+
+/* No request could go there, and the text says why. */
+static void gids_of_two_families_are_refused(struct bench *b)
+{
+	struct of_gid peer = open_with_gid(b, 1);
+
+	ok(bsn_qp_reset(b->qp[0]));
+	assert_int_equal(bsn_qp_connect(b->qp[0], &peer.address, NULL), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "one end's GID of IPv4, and the other's of IPv6"));
+	close_of_gid(&peer);
+}
+
+static void so_are_those_of_an_endpoint(struct bench *b)
+{
+	struct bsn_qp_attr attr = { .type = BSN_QP_UD };
+	struct of_gid peer = open_with_gid(b, 1);
+	struct bsn_address address;
+	struct bsn_qp *far;
+	struct bsn_ep *ep;
+
+	attr.cq = peer.attr.cq;
+	ok(bsn_qp_create(peer.device, &attr, &far));
+	ok(bsn_qp_address(far, &address));
+	assert_int_equal(bsn_ep_create(b->qp[0], &address, NULL, NULL, &ep), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "one end's GID of IPv4, and the other's of IPv6"));
+	ok(bsn_qp_destroy(far));
+	close_of_gid(&peer);
 }
 
 /* If the device was opened with a GID index, its addresses have it, too. */
@@ -102,28 +163,18 @@ static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
 	const struct bsn_device_info *usual = bsn_device_info(b->device);
 
 	for (int index = 0; index < usual->gid_index; index++) {
-		const struct bsn_device_attr attr = { .path = usual->path, .gid_index = index,
-						      .has_gid_index = true };
-		struct bsn_qp_attr qp_attr = { .type = BSN_QP_RC };
+		const struct bsn_connect_attr same = { .gid_index = index, .has_gid_index = true };
+		struct of_gid g = open_with_gid(b, index);
 		union ibv_gid gid;
-		struct bsn_device *device;
-		struct bsn_address peer;
-		struct bsn_qp *qp;
 
-		ok(bsn_device_open(usual->name, &attr, &device));
-		assert_int_equal(bsn_device_info(device)->gid_index, index);
-		assert_int_equal(ibv_query_gid(bsn_device_info(b->device)->verbs, usual->port, index, &gid), 0);
-		assert_memory_equal(bsn_device_info(device)->gid, gid.raw, sizeof(gid.raw));
-		ok(bsn_cq_create(device, NULL, &qp_attr.cq));
-		ok(bsn_qp_create(device, &qp_attr, &qp));
-		ok(bsn_qp_address(qp, &peer));
+		assert_int_equal(bsn_device_info(g.device)->gid_index, index);
+		assert_int_equal(ibv_query_gid(usual->verbs, usual->port, index, &gid), 0);
+		assert_memory_equal(bsn_device_info(g.device)->gid, gid.raw, sizeof(gid.raw));
 		ok(bsn_qp_reset(b->qp[0]));
-		ok(bsn_qp_connect(b->qp[0], &peer, NULL));
+		ok(bsn_qp_connect(b->qp[0], &g.address, &same));
 		assert_memory_equal(query(b, 0).ah_attr.grh.dgid.raw, gid.raw, sizeof(gid.raw));
-		ok(bsn_qp_connect(qp, &peer, NULL));
-		ok(bsn_qp_destroy(qp));
-		ok(bsn_cq_destroy(qp_attr.cq));
-		ok(bsn_device_close(device));
+		ok(bsn_qp_connect(g.qp, &g.address, NULL));
+		close_of_gid(&g);
 	}
 }
 
@@ -243,7 +294,12 @@ static const struct bench_case cases[] = {
 	{ CASE("everything as asked", everything_as_asked), ASKED },
 	{ CASE("everything as asked, RoCE", everything_as_asked), ASKED, ROCE },
 	{ CASE("a GID index is an index", a_gid_index_is_an_index), ROCE },
-	{ CASE("a device's GID is that of its addresses", a_device_s_gid_is_that_of_its_addresses), ROCE },
+	{ CASE("a device's GID is that of its addresses",
+	       a_device_s_gid_is_that_of_its_addresses),
+	  ROCE },
+	{ CASE("GIDs of two families are refused", gids_of_two_families_are_refused), ROCE },
+	{ CASE("so are those of an endpoint", so_are_those_of_an_endpoint), ROCE,
+	  .qp.type = BSN_QP_UD },
 	{ CASE("receives wait for their peer", receives_wait_for_their_peer), .stays_idle = true },
 	{ CASE("receives of datagrams wait", receives_wait_for_their_peer), .stays_idle = true,
 	  .qp.type = BSN_QP_UD },

@@ -502,7 +502,7 @@ static uint32_t port_of_request(struct rig *r, int p)
 /* Peers of one host have ports of their own, and one changes from request to request. */
 static void a_peer_has_its_udp_port(struct bench *b)
 {
-	struct bsn_connect_attr of_v1 = { .has_gid_index = true };
+	struct bsn_connect_attr of_v1 = { .gid_index = 2 }; /* of the same IPv4 address */
 	struct bsn_address address;
 	struct bsn_ep *ep;
 	uint32_t others;

@@ -56,6 +56,29 @@ static void a_fabric_is_of_one_kind(void **state)
 	rig_teardown(&rig);
 }
 
+static void a_fabric_has_one_table_of_keys(void **state)
+{
+	struct cx_hca *first, *second, *third;
+	struct cx_config config;
+
+	(void)state;
+	config_of(&config);
+	config.fault_plan = "pkeys 0xffff 0x8001";
+	assert_int_equal(cx_open(&config, &first), 0);
+	config.fault_plan = NULL; /* takes what is there */
+	assert_int_equal(cx_open(&config, &second), 0);
+	assert_int_equal(cx_pkey_get(cx_config(second), 1), 0x8001);
+	config.fault_plan = "pkeys 0xffff 0x8001; drop";
+	assert_int_equal(cx_open(&config, &third), 0);
+	cx_close(third);
+	config.fault_plan = "pkeys 0xffff 0x8002";
+	assert_int_equal(cx_open(&config, &third), -EBUSY);
+	config.fault_plan = "gids fe80::1";
+	assert_int_equal(cx_open(&config, &third), -EBUSY);
+	cx_close(second);
+	cx_close(first);
+}
+
 static void the_last_one_removes_the_segment(void **state)
 {
 	struct cx_hca *first, *second;
@@ -161,6 +184,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 		TEST(processes_reach_each_others_memory),
 		TEST(a_fabric_is_of_one_kind),
+		TEST(a_fabric_has_one_table_of_keys),
 		TEST(the_last_one_removes_the_segment),
 		TEST(bad_names_are_refused),
 		TEST(a_forked_child_owns_nothing_of_its_parents),

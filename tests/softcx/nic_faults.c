@@ -56,6 +56,103 @@ static void a_delay_is_served_once(void **state)
 	expect_good();
 }
 
+/* The request was executed; its answer is seen before its completion, and later requests wait. */
+static void a_cqe_can_be_delayed(void **state)
+{
+	struct bsn_cqe cqe;
+
+	(void)state;
+	start("nth=1 delay-cqe 1000");
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
+	rig_post_recv(&rig, &rig.qp[0], rig.buf + 128, 8);
+	rig_post_send(&rig, &rig.qp[0], rig.buf, 8, BSN_CE_ALWAYS);
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 256, rig.buf, 8, BSN_CE_ALWAYS);
+	cx_step(rig.hca, 0);
+	assert_true(rig_poll(&rig.cq[1], &cqe));
+	assert_int_equal(cqe.as.resp.qpn, rig.qp[1].number);
+	rig_post_send(&rig, &rig.qp[1], rig.buf, 8, BSN_CE_ON_ERROR);
+	cx_step(rig.hca, 0);
+	assert_true(rig_poll(&rig.cq[1], &cqe));
+	assert_int_equal(cqe.as.resp.qpn, rig.qp[0].number);
+	expect_nothing();
+	expect_in_trace("done, its CQE is delayed, 1000000 ns");
+	cx_step(rig.hca, 0);
+	expect_good();
+	expect_good();
+}
+
+static void post_read(uint32_t ce)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, BSN_OPCODE_RDMA_READ, ce);
+	rig_raddr(&wqe, rig.buf + 64, rig.key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+}
+
+/* Each has a doorbell of its own, but none is answered before the first one goes out. */
+static void reads_that_a_delay_holds_are_outstanding_together(void **state)
+{
+	const struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+	(void)state;
+	start("nth=2 delay 1000");
+	rig.mod.max_rd_atomic = 4;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(cx_qp_modify(rig.hca, rig.qp[i].number, &reset, IBV_QP_STATE), 0);
+		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
+	}
+	post_read(BSN_CE_ALWAYS);
+	cx_step(rig.hca, 0);
+	expect_good();
+	for (unsigned i = 0; i < 3; i++) {
+		post_read(BSN_CE_ALWAYS);
+		cx_step(rig.hca, 0);
+	}
+	expect_good();
+	expect_error(BSN_SYNDROME_REMOTE_INVALID_REQUEST, BSN_VENDOR_INVALID_REQUEST_NAK);
+	expect_in_trace("2 READs and atomics are outstanding, room for 1");
+}
+
+/* Unsignaled requests have no CQE that could be late; the bytes of one that has are kept. */
+static void a_delayed_cqe_says_what_it_would_have_said(void **state)
+{
+	struct bsn_cqe cqe;
+
+	(void)state;
+	start("opcode=RDMA_READ nth=1 delay-cqe 1");
+	rig.attr.scatter_to_cqe_requester = true;
+	rig_qp_destroy(&rig, &rig.qp[0]);
+	rig_qp_create(&rig, &rig.qp[0]);
+	rig_qp_connect(&rig, &rig.qp[0], rig.qp[1].number);
+	rig_qp_connect(&rig, &rig.qp[1], rig.qp[0].number);
+	for (unsigned i = 0; i < 2; i++) {
+		memset(rig.buf + 64, 0x33, 8);
+		post_read(i ? BSN_CE_ALWAYS : BSN_CE_ON_ERROR);
+		cx_step(rig.hca, 0);
+	}
+	memset(rig.buf + 64, 0, 8);
+	expect_nothing();
+	cx_step(rig.hca, 0);
+	assert_true(rig_poll(&rig.cq[0], &cqe));
+	assert_int_equal(cqe.as.req.byte_count, 8);
+	assert_memory_equal(rig.cq[0].buf, "\x33\x33\x33\x33\x33\x33\x33\x33", 8);
+}
+
+static void a_queue_that_fails_flushes_what_has_no_cqe_yet(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	(void)state;
+	start("delay-cqe 1000");
+	write_once();
+	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	expect_error(BSN_SYNDROME_FLUSHED, BSN_VENDOR_TO_ERROR);
+	cx_step(rig.hca, 0);
+	expect_nothing();
+}
+
 static void any_syndrome_can_be_had(void **state)
 {
 	(void)state;
@@ -311,6 +408,13 @@ static void bad_plans_are_explained(void **state)
 		{ "dc-connections 0", "line 1", "'0'" },
 		{ "dc-connections 4 5", "line 1", "'5'" },
 		{ "qpn=0x1000000 drop", "line 1", "'qpn=0x1000000'" },
+		{ "delay-cqe", "line 1", "'delay-cqe'" },
+		{ "opcode=RECV delay-cqe 1", "line 1", "'delay-cqe'" },
+		{ "pkeys", "line 1", "'pkeys'" },
+		{ "pkeys 0xffff 0x10000", "line 1", "'0x10000'" },
+		{ "gids", "line 1", "'gids'" },
+		{ "gids fe80::1 nobody", "line 1", "'nobody'" },
+		{ "gids fe80::1/v3", "line 1", "'fe80::1/v3'" },
 	};
 	struct cx_config config;
 	struct cx_hca *hca;
@@ -337,6 +441,10 @@ int main(void)
 		TEST(a_lost_request_is_retried),
 		TEST(requests_that_are_always_lost_time_out),
 		TEST(a_delay_is_served_once),
+		TEST(a_cqe_can_be_delayed),
+		TEST(reads_that_a_delay_holds_are_outstanding_together),
+		TEST(a_delayed_cqe_says_what_it_would_have_said),
+		TEST(a_queue_that_fails_flushes_what_has_no_cqe_yet),
 		TEST(any_syndrome_can_be_had),
 		TEST(receivers_that_are_never_ready_use_up_the_retries),
 		TEST(a_queue_can_be_overrun),

@@ -37,14 +37,16 @@ static void they_carry_data_around_their_rings(void **state)
 static void they_talk_to_queues_of_verbs(void **state)
 {
 	struct queues *q = *state;
-	struct move m = move_of(q, 0, BSN_CMD_INIT2RTR_QP);
+	struct move receive = move_of(q, 0, BSN_CMD_INIT2RTR_QP);
+	struct move send = move_of(q, 0, BSN_CMD_RTR2RTS_QP);
 	struct ibv_wc wc;
 
-	m.shape.remote_qpn = q->l->qp->qp_num;
-	m.work.next_rcv_psn = 0;
+	receive.shape.remote_qpn = q->l->qp->qp_num;
+	receive.work.next_rcv_psn = 0;
+	send.work.next_send_psn = 0;
 	simply_move(q, 0, BSN_CMD_RST2INIT_QP);
-	must_move(q, 0, &m);
-	simply_move(q, 0, BSN_CMD_RTR2RTS_QP);
+	must_move(q, 0, &receive);
+	must_move(q, 0, &send);
 	assert_int_equal(loopback_modify(q->l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
 	assert_int_equal(loopback_modify(q->l->qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
 	assert_int_equal(

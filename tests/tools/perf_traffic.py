@@ -161,7 +161,7 @@ def test_datagrams_tell_their_way(bench):
     for path in PATHS:
         for wqe in posted(bench, '-c', 'UD', '--op', 'send', '-n', '5', '--path', path, *way,
                           run=lambda _, *args, **more: pair(
-                              bench, 'lat', *args, server=('--path', path, '-x', '2'), **more),
+                              bench, 'lat', *args, server=('--path', path, '-x', '0'), **more),
                           SOFTCX_LINK='roce'):
             check(' sl 0x6 ' in wqe and ' tclass 0x60 hop_limit 0x9 ' in wqe, wqe)
 

@@ -187,6 +187,13 @@ def check_cm_calls(bench):
     check([line.rstrip() for line in out.splitlines()] == recorded.splitlines(), out)
 
 
+def check_fits(bench):
+    """What softcx(1) says of soft-RoCE, where the two ends of a connection disagree."""
+    out = bench.run(BUILD / 'tests/softcx/fits')[0]
+    recorded = HERE.parent / 'softcx/fits.txt'
+    check(out == recorded.read_text(encoding='ascii'), out)
+
+
 def check_attach(bench):
     out = bench.run(BUILD / 'tools/attach')[0]
     check(out == 'written by Bunsen, 1000 times\n', out)
@@ -267,6 +274,7 @@ def programs():
            check_dc_returns)
     yield 'example attach', str(BUILD / 'tools/attach'), check_attach
     yield 'calls of librdmacm', str(BUILD / 'tests/softcx/cm_calls'), check_cm_calls
+    yield 'ends that disagree', str(BUILD / 'tests/softcx/fits'), check_fits
     yield 'example attach_cm', str(BUILD / 'tools/attach_cm'), check_attach_cm
     yield 'a device without permission', tool, check_no_permission
     yield 'a peer that cannot be reached', tool, check_peer_unreachable

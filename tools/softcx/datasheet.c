@@ -81,7 +81,7 @@ uint64_t cx_node_guid(const struct cx_config *config)
 
 unsigned cx_gid_table_len(const struct cx_config *config)
 {
-	return config->link == CX_LINK_IB ? 8 : 16;
+	return config->link == CX_LINK_IB ? 8 : CX_GIDS;
 }
 
 bool cx_has_dci_streams(const struct cx_config *config)
@@ -96,7 +96,17 @@ unsigned cx_dci_errored_log2(const struct cx_config *config)
 
 unsigned cx_pkey_table_len(const struct cx_config *config)
 {
-	return config->link == CX_LINK_IB ? 128 : 1;
+	return config->link == CX_LINK_IB ? CX_PKEYS : 1;
+}
+
+/* RoCE has the default key alone: hw/mlx5/main.c mlx5_query_roce_port(). */
+uint16_t cx_pkey_get(const struct cx_config *config, unsigned index)
+{
+	if (index >= cx_pkey_table_len(config))
+		return 0;
+	if (config->link == CX_LINK_IB && config->tables && config->tables->has_pkeys)
+		return config->tables->pkeys[index];
+	return index ? 0 : CX_PKEY;
 }
 
 uint32_t cx_port_cap_flags(const struct cx_config *config)
@@ -189,10 +199,22 @@ static int get_roce_gid(const struct cx_config *config, unsigned index, struct c
 	return 0;
 }
 
+static int get_given_gid(const struct cx_config *config, unsigned index, struct cx_gid *gid)
+{
+	if (!(config->tables->gids_set & 1u << index))
+		return -ENODATA;
+	*gid = config->tables->gids[index];
+	if (config->link == CX_LINK_IB)
+		gid->type = IBV_GID_TYPE_IB;
+	return 0;
+}
+
 int cx_gid_get(const struct cx_config *config, unsigned index, struct cx_gid *gid)
 {
 	if (index >= cx_gid_table_len(config))
 		return -EINVAL;
+	if (config->tables && config->tables->has_gids)
+		return get_given_gid(config, index, gid);
 	return config->link == CX_LINK_IB ? get_ib_gid(config, index, gid) :
 					    get_roce_gid(config, index, gid);
 }

@@ -106,6 +106,16 @@ struct cx_gid {
 	enum ibv_gid_type type;
 };
 
+enum { CX_PKEYS = 128, CX_GIDS = 16 };
+
+/* The port's tables, where a plan of faults sets them. */
+struct cx_port_tables {
+	bool has_pkeys, has_gids;
+	uint16_t pkeys[CX_PKEYS];
+	uint32_t gids_set; /* a bit for each entry that is not empty */
+	struct cx_gid gids[CX_GIDS];
+};
+
 /*
  * Of DC initiators: claimed of ConnectX-6 and later; no public source names the first that has
  * them.
@@ -121,6 +131,9 @@ unsigned cx_gid_table_len(const struct cx_config *config);
 unsigned cx_pkey_table_len(const struct cx_config *config);
 uint32_t
 cx_port_cap_flags(const struct cx_config *config); /* enum ib_uverbs_query_port_cap_flags */
+
+/* 0: the entry is empty. */
+uint16_t cx_pkey_get(const struct cx_config *config, unsigned index);
 
 /* Entry `index`: 0, -EINVAL beyond the table, -ENODATA when the entry is empty. */
 int cx_gid_get(const struct cx_config *config, unsigned index, struct cx_gid *gid);

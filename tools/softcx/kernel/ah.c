@@ -3,58 +3,8 @@
 #include "kernel.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <rdma/mlx5-abi.h>
-
-static bool gid_is(const uint8_t *gid, const struct cx_gid *own)
-{
-	return !memcmp(gid, own->gid.raw, sizeof(own->gid.raw));
-}
-
-/* RFC 2464, or of IPv4 RFC 1112; rdma_get_mcast_mac() */
-static void group_mac(const uint8_t *gid, uint8_t mac[6])
-{
-	static const uint8_t of_ipv4[] = { 0x01, 0x00, 0x5e };
-
-	mac[0] = mac[1] = 0x33;
-	memcpy(mac + 2, gid + 12, 4);
-	if (gid[0] == 0xff)
-		return;
-	memcpy(mac, of_ipv4, sizeof(of_ipv4));
-	mac[3] &= 0x7f;
-}
-
-/*
- * The MAC of a RoCE address. Our own port's is known, a link-local address holds it, and no other
- * port is on this wire.
- */
-static int resolve_mac(const struct cx_config *config, const uint8_t *gid, uint8_t mac[6])
-{
-	static const uint8_t link_local[8] = { 0xfe, 0x80 };
-	struct cx_gid own;
-
-	if (cx_mcast_is_group(gid)) {
-		group_mac(gid, mac);
-		return 0;
-	}
-
-	for (unsigned i = 0; i < cx_gid_table_len(config); i++) {
-		if (!cx_gid_get(config, i, &own) && gid_is(gid, &own)) {
-			cx_port_mac(config, mac);
-			return 0;
-		}
-	}
-	if (memcmp(gid, link_local, sizeof(link_local)))
-		return -EHOSTUNREACH;
-	mac[0] = gid[8] ^ 2; /* RFC 4291, appendix A */
-	mac[1] = gid[9];
-	mac[2] = gid[10];
-	mac[3] = gid[13];
-	mac[4] = gid[14];
-	mac[5] = gid[15];
-	return 0;
-}
 
 static int check_ah(const struct cx_config *config, const struct ib_uverbs_ah_attr *attr)
 {
@@ -79,7 +29,7 @@ static int create_ah(struct call *call)
 	if (!err)
 		err = check_ah(config, &req.attr);
 	if (!err && config->link == CX_LINK_ROCE)
-		err = resolve_mac(config, req.attr.grh.dgid, driver.dmac);
+		err = path_resolve(call, req.attr.grh.dgid, req.attr.grh.sgid_index, driver.dmac);
 	if (err)
 		return err;
 	pd = object_find(call->ctx, OBJECT_PD, req.pd_handle);

@@ -171,6 +171,7 @@ struct call {
 	struct ib_uverbs_attr *attrs; /* a copy of the program's */
 	unsigned count;
 	uint64_t user_attrs; /* where the program's are */
+	unsigned answer_after_ms; /* the handler's answer comes so late */
 };
 
 typedef int call_handler(struct call *call);
@@ -195,6 +196,15 @@ int call_driver_in(const struct call *call, void *value, size_t min, size_t size
 int call_check_zero_tail(const struct ib_uverbs_attr *attr, size_t size);
 /* What every method that destroys does, by the kind of object. */
 int call_destroy(struct call *call, uint16_t id, enum object_kind kind);
+
+/* -- addresses (path.c) ------------------------------------------------------------------------ */
+
+/*
+ * The MAC behind a RoCE address: 0; -EINVAL: it is of another family than the GID at @sgid_index;
+ * -ENETUNREACH: no route leads there; -ETIMEDOUT, a second later: it is a neighbour that nobody
+ * has; or what cx_gid_get() answers.
+ */
+int path_resolve(struct call *call, const uint8_t dgid[16], unsigned sgid_index, uint8_t mac[6]);
 
 /* -- the commands, by subject ------------------------------------------------------------------ */
 

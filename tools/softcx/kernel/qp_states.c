@@ -174,21 +174,27 @@ static void read_attr(const struct ib_uverbs_modify_qp *req, struct ibv_qp_attr 
 	read_dest(&req->alt_dest, &attr->alt_ah_attr);
 }
 
-/* A path needs a port that exists; a global one also a source address that is ours. */
-static int check_path(const struct cx_config *config, const struct ibv_ah_attr *ah)
+/*
+ * A path needs a port that exists; a global one also a source address that is ours, and of RoCE and
+ * a connection, a destination that is found: is_qp_type_connected().
+ */
+static int check_path(struct call *call, const struct object *qp, const struct ibv_ah_attr *ah)
 {
+	const struct cx_config *config = call->ctx->config;
+	const bool is_roce = config->link == CX_LINK_ROCE;
 	struct cx_gid own;
+	uint8_t mac[6];
 
-	if (ah->port_num != CX_PORTS)
+	if (ah->port_num != CX_PORTS || (is_roce && !ah->is_global))
 		return -EINVAL;
-	if (config->link == CX_LINK_ROCE && !ah->is_global)
-		return -EINVAL;
+	if (is_roce && !qp->qp.dc && qp->qp.type != IBV_QPT_UD)
+		return path_resolve(call, ah->grh.dgid.raw, ah->grh.sgid_index, mac);
 	return ah->is_global ? cx_gid_get(config, ah->grh.sgid_index, &own) : 0;
 }
 
 /* Refused in every transition: uverbs_cmd.c modify_qp(), mlx5_ib_modify_qp(). */
-static int check_attr_values(const struct cx_config *config, const struct ibv_qp_attr *attr,
-			     int mask)
+static int check_attr_values(struct call *call, const struct object *qp,
+			     const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_PORT && attr->port_num != CX_PORTS)
 		return -EINVAL;
@@ -196,7 +202,8 @@ static int check_attr_values(const struct cx_config *config, const struct ibv_qp
 		return -EINVAL;
 	if (mask & IBV_QP_CUR_STATE && (unsigned)attr->cur_qp_state > IBV_QPS_ERR)
 		return -EINVAL;
-	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index >= cx_pkey_table_len(config))
+	if (mask & IBV_QP_PKEY_INDEX &&
+	    attr->pkey_index >= cx_pkey_table_len(call->ctx->config))
 		return -EINVAL;
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > CX_MAX_RD_ATOMIC)
 		return -EINVAL;
@@ -207,7 +214,7 @@ static int check_attr_values(const struct cx_config *config, const struct ibv_qp
 		return -EINVAL;
 	if (mask & IBV_QP_ALT_PATH)
 		return -EOPNOTSUPP; /* path migration is not modelled */
-	return mask & IBV_QP_AV ? check_path(config, &attr->ah_attr) : 0;
+	return mask & IBV_QP_AV ? check_path(call, qp, &attr->ah_attr) : 0;
 }
 
 static int check_transition(const struct call *call, const struct object *qp,
@@ -265,7 +272,7 @@ static int modify(struct call *call, const struct ib_uverbs_modify_qp *req)
 		return -EINVAL;
 	mask = mask_of(qp, req->attr_mask);
 	read_attr(req, &attr);
-	err = check_attr_values(call->ctx->config, &attr, mask);
+	err = check_attr_values(call, qp, &attr, mask);
 	if (!err)
 		err = check_transition(call, qp, &attr, mask);
 	if (!err)

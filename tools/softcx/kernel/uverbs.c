@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #define IOCTL_MAX_BYTES 4096 /* uverbs_ioctl.c: one page */
 
@@ -207,11 +208,20 @@ static bool is_closed_to(const struct uverbs_context *ctx, const struct ib_uverb
 					   hdr->object_id != UVERBS_OBJECT_DEVICE);
 }
 
+/* Nobody is kept from the device meanwhile; signals do not shorten it, as in the kernel. */
+static void sleep_ms(unsigned ms)
+{
+	struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
 int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg)
 {
 	struct ib_uverbs_attr attrs[IOCTL_MAX_BYTES / sizeof(struct ib_uverbs_attr)];
 	struct ib_uverbs_ioctl_hdr hdr;
-	struct call call = { ctx, attrs, 0, (uintptr_t)arg + sizeof(hdr) };
+	struct call call = { ctx, attrs, 0, (uintptr_t)arg + sizeof(hdr), 0 };
 	int err;
 
 	if (request != RDMA_VERBS_IOCTL)
@@ -229,5 +239,7 @@ int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg)
 	/* A device that is gone answers nothing: ib_uverbs_ioctl(), disassociated. */
 	err = is_closed_to(ctx, &hdr) ? -EIO : dispatch(&call, &hdr);
 	pthread_mutex_unlock(&kernel_lock);
+	if (call.answer_after_ms && !ctx->config->passive)
+		sleep_ms(call.answer_after_ms);
 	return err;
 }

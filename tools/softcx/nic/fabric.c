@@ -20,6 +20,7 @@
 #include "../os/life.h"
 #include "../os/raw.h"
 #include "memory.h"
+#include "plan.h"
 #include "process.h"
 #include "segment.h"
 
@@ -187,14 +188,34 @@ static int check_netdev(const struct cx_shared *shared, const struct cx_config *
 	return -EBUSY;
 }
 
-static int init_segment(struct cx_shared *shared, const struct cx_config *config)
+/* The same of tables that a plan sets. */
+static int check_tables(const struct cx_shared *shared, const struct cx_fault_plan *plan)
 {
+	const struct cx_port_tables *there = &shared->tables;
+	const struct cx_port_tables *wanted = plan ? &plan->tables : there;
+
+	if (wanted->has_pkeys &&
+	    (!there->has_pkeys || memcmp(wanted->pkeys, there->pkeys, sizeof(wanted->pkeys))))
+		return -EBUSY;
+	if (wanted->has_gids &&
+	    (!there->has_gids || wanted->gids_set != there->gids_set ||
+	     memcmp(wanted->gids, there->gids, sizeof(wanted->gids))))
+		return -EBUSY;
+	return 0;
+}
+
+static int init_segment(struct cx_hca *hca)
+{
+	const struct cx_config *config = &hca->config;
+	struct cx_shared *shared = hca->shared;
 	int err = init_lock(&shared->lock);
 
 	if (!err && config->link == CX_LINK_ROCE && config->interface)
 		err = cx_netdev_read(config->interface, &shared->netdev);
 	if (err)
 		return err;
+	if (hca->faults)
+		shared->tables = hca->faults->tables;
 	shared->layout = CX_LAYOUT;
 	shared->generation = config->generation;
 	shared->link = config->link;
@@ -223,7 +244,9 @@ static int join_segment(struct cx_hca *hca)
 	free_roster(roster);
 	if (!err)
 		err = map_segment(hca, MAP_SHARED, hca->segment_fd);
-	return err ? err : check_netdev(hca->shared, &hca->config);
+	if (!err)
+		err = check_netdev(hca->shared, &hca->config);
+	return err ? err : check_tables(hca->shared, hca->faults);
 }
 
 /*
@@ -248,7 +271,7 @@ static int create_segment(struct cx_hca *hca)
 	err = reserve_beginning(hca->segment_fd);
 	if (!err)
 		err = map_segment(hca, MAP_SHARED, hca->segment_fd);
-	return err ? err : init_segment(hca->shared, &hca->config);
+	return err ? err : init_segment(hca);
 }
 
 /* An empty, foreign or abandoned segment becomes a new one; called under the file's lock. */
@@ -278,7 +301,7 @@ static int join_private(struct cx_hca *hca)
 	int err = map_segment(hca, MAP_SHARED | MAP_ANONYMOUS, -1);
 
 	if (!err)
-		err = init_segment(hca->shared, &hca->config);
+		err = init_segment(hca);
 	return err ? err : cx_proc_claim(hca);
 }
 
@@ -307,9 +330,12 @@ int cx_join_fabric(struct cx_hca *hca)
 {
 	const int err = hca->config.private_fabric ? join_private(hca) : join_file(hca);
 
-	if (!err && hca->shared->netdev.name[0])
+	if (err)
+		return err;
+	if (hca->shared->netdev.name[0])
 		hca->config.netdev = &hca->shared->netdev;
-	return err;
+	hca->config.tables = &hca->shared->tables;
+	return 0;
 }
 
 void cx_leave_fabric(struct cx_hca *hca)

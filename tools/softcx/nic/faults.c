@@ -59,6 +59,7 @@ static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct
 
 		if (rule->place != place || (rule->qpn && rule->qpn != qp->head.number) ||
 		    (rule->op && rule->op != op) || !is_of_way(rule, qp, attempt) ||
+		    (rule->action == DELAY_CQE && attempt->wqe->ctrl.ce < BSN_CE_ALWAYS) ||
 		    (rule->action == CNAK && !qp->attr.dc) || (rule->action == DELAY && qp->run.delayed) ||
 		    (rule->action == PAGE_FAULT && !may_miss_page(hca, qp, attempt)))
 			continue;
@@ -154,6 +155,9 @@ bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 	case CNAK:
 		cx_dc_refuse(hca, qp, outcome);
 		return true;
+	case DELAY_CQE:
+		outcome->cqe_delay_ns = rule->numbers[0] * 1000;
+		return false;
 	case LOSE_DOORBELL: /* not at a WQE */
 	case OVERTAKE:
 		break;

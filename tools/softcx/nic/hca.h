@@ -36,6 +36,7 @@ struct cx_config {
 	 */
 	const char *interface;
 	const struct cx_netdev *netdev; /* what the fabric has of it, NULL: none; cx_open() fills it in */
+	const struct cx_port_tables *tables; /* of the fabric, NULL: none; cx_open() fills it in */
 	const char *fault_plan; /* text of the plan, NULL for none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
 	bool no_atomics;        /* the device says that it has none, as some virtual functions do */

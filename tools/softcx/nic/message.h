@@ -47,6 +47,7 @@ struct cx_outcome {
 	enum cx_verdict verdict;
 	uint8_t syndrome, vendor_syndrome;
 	uint64_t wait_ns;
+	uint64_t cqe_delay_ns; /* by a fault, that of an acknowledged request */
 	/* The responder that goes into error, after the requester has, and its event; 0: none. */
 	uint32_t fail_peer;
 	uint32_t peer_event; /* enum ibv_event_type */

@@ -12,6 +12,7 @@
  *	        | "every=" NUMBER    each Nth time
  *	action  = "drop"             the request is lost; a reliable one is tried again, or times out
  *	        | "delay" US         executes so many microseconds later
+ *	        | "delay-cqe" US     executes at once, and its CQE comes so many microseconds later
  *	        | "rnr"              the responder is not ready to receive
  *	        | "fail" SYNDROME VENDOR    an error CQE with these two numbers
  *	        | "cq-overrun"       the send CQ overflows
@@ -24,6 +25,11 @@
  *	rule    = "dc-connections" NUMBER
  *	                             so many connections hold the targets of a process; who connects
  *	                             beyond that is told to come again (CNAK)
+ *	rule    = "pkeys" NUMBER { NUMBER }
+ *	                             an InfiniBand port's P_Keys by index; the others are 0
+ *	rule    = "gids" GID { GID }
+ *	                             the port's GIDs: addresses of IPv4 or IPv6, "-" for an empty
+ *	                             entry; on RoCE with "/v1" or "/v2", which is the default
  *	rule    = "compress" NUMBER { NUMBER }
  *	                             what completes together comes in sessions of so many CQEs at the most,
  *	                             in turn, where the CQ allows them; 1: a CQE of its own
@@ -48,12 +54,17 @@
  * it had no receive, and the retry is an attempt of its own; an unreliable message is lost. The
  * requester itself waits for its own pages.
  *
+ * With delay-cqe only requests count that are signaled. The queue's later requests wait for the
+ * CQE, too, so that its CQEs stay in order; other queues do not, so that an answer of the peer may
+ * be seen before the completion of what it answers. An error is not delayed.
+ *
  * With lose-doorbell it is each doorbell of that process. A doorbell that merges with a later one,
  * in a write-combining buffer, is lost to the device, too. The next doorbell of the queue pair that
  * arrives brings the record, and with it the lost one's work. A passive device sees no doorbells.
  */
 #include "plan.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +87,7 @@ static const struct {
 	{ "page-fault", PAGE_FAULT, 0 },
 	{ "overtake", OVERTAKE, 0 },
 	{ "cnak", CNAK, 0 },
+	{ "delay-cqe", DELAY_CQE, 1 },
 };
 
 const char *cx_action_name(enum action action)
@@ -190,6 +202,7 @@ static int parse_action(struct parser *p, struct rule *rule)
 {
 	/* Longer delays than an hour are refused; syndromes are bytes. */
 	const uint64_t hour_us = 3600ull * 1000 * 1000;
+	uint64_t most;
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(p->word, actions[i].name))
@@ -204,18 +217,18 @@ static int parse_action(struct parser *p, struct rule *rule)
 			rule->place = AT_DOORBELL;
 		if (rule->place != AT_SEND && (rule->dctn || rule->has_stream))
 			return complain(p, "dct= and stream= are of requests");
+		most = rule->action == DELAY || rule->action == DELAY_CQE ? hour_us : 0xff;
 		for (unsigned n = 0; n < actions[i].numbers; n++) {
 			if (!next_word(p))
 				return complain(p, "a number is missing after it");
-			if (parse_number(p, p->word, rule->action == DELAY ? hour_us : 0xff,
-					 &rule->numbers[n]))
+			if (parse_number(p, p->word, most, &rule->numbers[n]))
 				return -EINVAL;
 		}
 		return next_word(p) ? complain(p, "nothing may follow the action") : 0;
 	}
 	return complain(p,
 			"no such action; drop, delay, rnr, fail, cq-overrun, port-down, port-up, "
-			"remove-device, lose-doorbell, page-fault, overtake, cnak");
+			"remove-device, lose-doorbell, page-fault, overtake, cnak, delay-cqe");
 }
 
 static int parse_lengths(struct parser *p, struct cx_fault_plan *plan)
@@ -230,6 +243,59 @@ static int parse_lengths(struct parser *p, struct cx_fault_plan *plan)
 		plan->lengths[plan->length_count++] = (uint8_t)length;
 	}
 	return plan->length_count ? 0 : complain(p, "a number is missing after it");
+}
+
+static int parse_pkeys(struct parser *p, struct cx_port_tables *tables)
+{
+	unsigned count = 0;
+	uint64_t key;
+
+	for (; next_word(p); count++) {
+		if (parse_number(p, p->word, UINT16_MAX, &key))
+			return -EINVAL;
+		if (count == CX_PKEYS)
+			return complain(p, "the table has 128 keys");
+		tables->pkeys[count] = (uint16_t)key;
+	}
+	tables->has_pkeys = true;
+	return count ? 0 : complain(p, "a number is missing after it");
+}
+
+static int parse_gid(struct parser *p, struct cx_gid *gid)
+{
+	char *version = strchr(p->word, '/');
+	uint8_t *raw = gid->gid.raw;
+
+	gid->type = IBV_GID_TYPE_ROCE_V2;
+	if (version && !strcmp(version, "/v1"))
+		gid->type = IBV_GID_TYPE_ROCE_V1;
+	else if (version && strcmp(version, "/v2"))
+		return complain(p, "the versions of RoCE are /v1 and /v2");
+	if (version)
+		*version = '\0';
+	if (inet_pton(AF_INET6, p->word, raw) == 1)
+		return 0;
+	raw[10] = raw[11] = 0xff;
+	return inet_pton(AF_INET, p->word, raw + 12) == 1 ? 0 : complain(p, "not an address, or -");
+}
+
+static int parse_gids(struct parser *p, struct cx_port_tables *tables)
+{
+	unsigned count = 0;
+
+	memset(tables->gids, 0, sizeof(tables->gids));
+	tables->gids_set = 0;
+	for (; next_word(p); count++) {
+		if (count == CX_GIDS)
+			return complain(p, "the table has 16 GIDs");
+		if (!strcmp(p->word, "-"))
+			continue;
+		if (parse_gid(p, &tables->gids[count]))
+			return -EINVAL;
+		tables->gids_set |= 1u << count;
+	}
+	tables->has_gids = true;
+	return count ? 0 : complain(p, "an address is missing after it");
 }
 
 static int parse_connections(struct parser *p, struct cx_fault_plan *plan)
@@ -256,6 +322,10 @@ static int parse_rule(struct parser *p, struct cx_fault_plan *plan, struct rule 
 		return 0;
 	if (!strcmp(p->word, "compress"))
 		return parse_lengths(p, plan);
+	if (!strcmp(p->word, "pkeys"))
+		return parse_pkeys(p, &plan->tables);
+	if (!strcmp(p->word, "gids"))
+		return parse_gids(p, &plan->tables);
 	if (!strcmp(p->word, "dc-connections"))
 		return parse_connections(p, plan);
 	while (strchr(p->word, '=')) {

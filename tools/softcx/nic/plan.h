@@ -18,7 +18,8 @@ enum action {
 	LOSE_DOORBELL,
 	PAGE_FAULT,
 	OVERTAKE,
-	CNAK
+	CNAK,
+	DELAY_CQE
 };
 
 /* What a rule is about. */
@@ -42,6 +43,7 @@ struct cx_fault_plan {
 	struct rule *rules;
 	unsigned length_count, next_length;
 	uint8_t lengths[64]; /* of sessions of compressed CQEs, in turn */
+	struct cx_port_tables tables;
 	uint32_t dc_connections; /* that the targets of a process hold; 0: any number */
 };
 

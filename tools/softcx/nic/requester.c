@@ -24,9 +24,7 @@
 /* One attempt at the WQE at the head. */
 struct attempt {
 	struct cx_outcome out;
-	uint32_t byte_count; /* that a READ or an atomic brought */
-	bool in_cqe;         /* they are in `bytes`, and go into the CQE */
-	uint8_t bytes[BSN_CQE_SIZE];
+	struct cx_result result;
 };
 
 /* -- ending ------------------------------------------------------------------------------------ */
@@ -40,14 +38,14 @@ static void begin_next(struct cx_qp *qp)
 }
 
 static void complete(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
-		     const struct attempt *attempt)
+		     const struct cx_result *result)
 {
 	const struct cx_completion c = {
 		.opcode = BSN_CQE_REQ,
 		.wqe_opcode = (uint8_t)wqe->ctrl.opcode,
 		.wqe_counter = qp->run.sq_head,
-		.byte_count = attempt->byte_count,
-		.inline_bytes = attempt->in_cqe ? attempt->bytes : NULL,
+		.byte_count = result->byte_count,
+		.inline_bytes = result->in_cqe ? result->bytes : NULL,
 	};
 
 	begin_next(qp);
@@ -92,6 +90,7 @@ static void wait_for(struct cx_hca *hca, struct cx_qp *qp, enum cx_wait why, uin
 	cx_trace(hca, "wait: qpn %#x wqe %#x %s %lu ns", qp->head.number, qp->run.sq_head,
 		 why == CX_WAIT_ACK   ? "no answer,"
 		 : why == CX_WAIT_RNR ? "receiver not ready,"
+		 : why == CX_WAIT_CQE ? "done, its CQE is delayed,"
 				      : "delayed,",
 		 ns);
 }
@@ -300,6 +299,7 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 			   struct attempt *attempt)
 {
 	struct cx_outcome *out = &attempt->out;
+	struct cx_result *result = &attempt->result;
 	const struct cx_cq *cq = cx_cq_find(hca, qp->attr.send_cqn);
 	const uint64_t len = cx_walk_len(&out->result);
 	struct cx_walk to =
@@ -307,12 +307,12 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 	enum cx_copied copied = CX_COPIED;
 	unsigned detail;
 
-	attempt->byte_count = (uint32_t)len;
-	attempt->in_cqe = qp->attr.scatter_to_cqe_requester && cq && len <= cx_cqe_inline_room(cq);
-	if (attempt->in_cqe)
-		to = cx_walk_bytes(attempt->bytes, len);
+	result->byte_count = (uint32_t)len;
+	result->in_cqe = qp->attr.scatter_to_cqe_requester && cq && len <= cx_cqe_inline_room(cq);
+	if (result->in_cqe)
+		to = cx_walk_bytes(result->bytes, len);
 	if (wqe->op->has_atomic)
-		order_result(hca, wqe, attempt->in_cqe, out->operand);
+		order_result(hca, wqe, result->in_cqe, out->operand);
 	detail = cx_walk_check(hca, &to);
 	if (!detail)
 		copied = cx_walk_copy(hca, &to, &out->result);
@@ -363,6 +363,7 @@ static void send_request(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_
 		cx_wire_send_datagram(hca, &message, &wqe->to.ud, &attempt->out);
 		return;
 	}
+	qp->run.reads += wqe->op->data == BSN_DATA_SCATTER;
 	if (qp->attr.dc)
 		cx_wire_send_dc(hca, qp, &message, &wqe->to.dc, &attempt->out);
 	else
@@ -383,6 +384,13 @@ static void fail_peer(struct cx_hca *hca, const struct cx_outcome *outcome)
 		cx_event_qp(hca, peer, (enum ibv_event_type)outcome->peer_event);
 	if (!peer->attr.dc) /* a DCT serves its other initiators */
 		cx_qp_fail(hca, peer, BSN_VENDOR_FLUSHED_IN_ERROR);
+}
+
+/* The WQE at the head is done, and has its CQE later, by a fault. */
+static void hold_cqe(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *attempt)
+{
+	qp->run.held = attempt->result;
+	wait_for(hca, qp, CX_WAIT_CQE, attempt->out.cqe_delay_ns);
 }
 
 /* Acts on the outcome of one attempt at the WQE at the head; true: the WQE is done with. */
@@ -411,7 +419,11 @@ static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *a
 		fail(hca, qp, &ctrl, outcome->syndrome, outcome->vendor_syndrome);
 		break;
 	case CX_ACKED:
-		complete(hca, qp, wqe, attempt);
+		if (outcome->cqe_delay_ns) {
+			hold_cqe(hca, qp, attempt);
+			break;
+		}
+		complete(hca, qp, wqe, &attempt->result);
 		if (qp->mod.qp_state == IBV_QPS_RTS) /* the CQ may have failed it */
 			cx_sq_advance(qp, ctrl.ds);
 		break;
@@ -424,9 +436,24 @@ static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *a
 /* The fence on reads and atomics alone does not wait for mkeys to change. */
 static void fence(struct cx_qp *qp, uint32_t mode)
 {
+	if (mode == BSN_FENCE_FENCE || mode == BSN_FENCE_STRONG_ORDERING ||
+	    mode == BSN_FENCE_SMALL_AND_FENCE)
+		qp->run.reads = 0;
 	if (mode == BSN_FENCE_INITIATOR_SMALL || mode == BSN_FENCE_STRONG_ORDERING ||
 	    mode == BSN_FENCE_SMALL_AND_FENCE)
 		qp->run.umr_open = false;
+}
+
+static void attempt_at(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
+		       struct attempt *attempt)
+{
+	fence(qp, wqe->ctrl.fence);
+	if (hca->faults && cx_faults_apply(hca, qp, wqe, &attempt->out))
+		return;
+	if (!wqe->op->is_message)
+		cx_local_run(hca, qp, wqe, &attempt->out);
+	else if (wqe->op->data != BSN_DATA_NONE)
+		send_request(hca, qp, wqe, attempt);
 }
 
 static bool execute(struct cx_hca *hca, struct cx_qp *qp)
@@ -442,15 +469,12 @@ static bool execute(struct cx_hca *hca, struct cx_qp *qp)
 	}
 	attempt.out.verdict = CX_ACKED;
 	attempt.out.fail_peer = attempt.out.peer_event = 0;
-	attempt.byte_count = 0;
-	attempt.in_cqe = false;
-	fence(qp, wqe->ctrl.fence);
-	if (!hca->faults || !cx_faults_apply(hca, qp, wqe, &attempt.out)) {
-		if (!wqe->op->is_message)
-			cx_local_run(hca, qp, wqe, &attempt.out);
-		else if (wqe->op->data != BSN_DATA_NONE)
-			send_request(hca, qp, wqe, &attempt);
-	}
+	attempt.out.cqe_delay_ns = 0;
+	attempt.result = (struct cx_result){ 0 };
+	if (qp->run.wait == CX_WAIT_CQE)
+		attempt.result = qp->run.held;
+	else
+		attempt_at(hca, qp, wqe, &attempt);
 	return settle(hca, qp, &attempt);
 }
 
@@ -471,6 +495,7 @@ unsigned cx_requester_run(struct cx_hca *hca, struct cx_qp *qp, unsigned max_wqe
 	if (qp->run.sq_unheard && qp->run.sq_tail == before)
 		return 0;
 	qp->run.sq_unheard = false;
+	qp->run.reads = 0; /* those of earlier doorbells were answered at once */
 	while (qp->mod.qp_state == IBV_QPS_RTS && qp->run.sq_head != qp->run.sq_tail &&
 	       !qp->run.deadline_ns && (!max_wqes || done < max_wqes))
 		done += execute(hca, qp);

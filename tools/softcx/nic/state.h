@@ -193,7 +193,14 @@ struct cx_srq {
 	uint16_t overtaken; /* its index */
 };
 
-enum cx_wait { CX_WAIT_NONE, CX_WAIT_ACK, CX_WAIT_RNR, CX_WAIT_DELAY };
+/* What a READ or an atomic brought. */
+struct cx_result {
+	uint32_t byte_count;
+	bool in_cqe;       /* it is in `bytes`, and goes into the CQE */
+	uint8_t bytes[64]; /* BSN_CQE_SIZE */
+};
+
+enum cx_wait { CX_WAIT_NONE, CX_WAIT_ACK, CX_WAIT_RNR, CX_WAIT_DELAY, CX_WAIT_CQE };
 
 struct cx_qp {
 	struct cx_head head;
@@ -222,7 +229,9 @@ struct cx_qp {
 
 		uint8_t wait;                 /* enum cx_wait: why the WQE at the head waits */
 		uint8_t retries, rnr_retries; /* that it has used up */
+		uint16_t reads;               /* and atomics, sent and maybe not answered yet */
 		uint8_t looks;                /* in vain, for receives posted in the error state */
+		struct cx_result held;        /* CX_WAIT_CQE: what its CQE will say */
 		bool delayed;                 /* its fault's delay was served */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
 		uint8_t counter_set;          /* CX_NO_COUNTERS, CX_PORT_COUNTERS */
@@ -251,6 +260,7 @@ struct cx_shared {
 	 */
 	pthread_mutex_t lock;
 	struct cx_netdev netdev;
+	struct cx_port_tables tables;
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];

@@ -9,6 +9,7 @@
 #include "datasheet.h"
 #include "error.h"
 #include "events.h"
+#include "fit.h"
 #include "mcast.h"
 #include "process.h"
 #include "responder.h"
@@ -60,19 +61,34 @@ static enum ibv_qp_type type_of_peer(const struct cx_qp *qp)
 	return qp->attr.type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : qp->attr.type;
 }
 
-/* The other end of a connection; it must name this queue pair, too. */
-static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
+static bool path_leads_here(struct cx_hca *hca, struct cx_qp *qp)
 {
-	struct cx_qp *peer = cx_qp_find(hca, qp->mod.dest_qp_num);
-
-	if (!peer || peer->attr.type != type_of_peer(qp) || !can_receive(peer) ||
-	    peer->mod.dest_qp_num != qp->head.number)
-		return NULL;
 	if (!qp->run.path_known) {
 		qp->run.path_known = true;
 		qp->run.path_here = leads_here(hca, &qp->mod.ah_attr);
 	}
-	return qp->run.path_here && !hca->shared->port_down ? peer : NULL;
+	return qp->run.path_here && !hca->shared->port_down;
+}
+
+/* The other end of a connection; it must name this queue pair, too. */
+static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
+{
+	struct cx_qp *peer = cx_qp_find(hca, qp->mod.dest_qp_num);
+	const char *why = NULL;
+
+	if (!path_leads_here(hca, qp))
+		why = "the address leads nowhere, or the port is down";
+	else if (!peer || peer->attr.type != type_of_peer(qp))
+		why = "there is no such queue pair";
+	else if (!can_receive(peer))
+		why = "it is not ready to receive, or in error";
+	else if (peer->mod.dest_qp_num != qp->head.number)
+		why = "it is connected to another one";
+	if (!why)
+		return peer;
+	cx_trace(hca, "fit: qpn %#x to %#x: not delivered: %s", qp->head.number,
+		 qp->mod.dest_qp_num, why);
+	return NULL;
 }
 
 static uint32_t mtu_of(struct cx_hca *hca, const struct cx_qp *qp)
@@ -90,15 +106,14 @@ static void respond(struct cx_hca *hca, struct cx_qp *peer, const struct cx_mess
 		cx_traffic_add(hca, message->len, mtu_of(hca, peer), false);
 }
 
-static void ask(struct cx_hca *hca, struct cx_qp *peer, const struct cx_message *message,
-		struct cx_outcome *out)
+/* A responder that cannot have answered, since its process is gone. */
+static void silence_dead(struct cx_hca *hca, struct cx_qp *peer, struct cx_outcome *out)
 {
-	respond(hca, peer, message, out);
-	if (out->verdict == CX_NAKED && is_gone(hca, peer)) {
-		out->verdict = CX_SILENCE;
-		out->fail_peer = 0;
-		cx_sweep_dead(hca);
-	}
+	if (out->verdict != CX_NAKED || !is_gone(hca, peer))
+		return;
+	out->verdict = CX_SILENCE;
+	out->fail_peer = 0;
+	cx_sweep_dead(hca);
 }
 
 void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
@@ -107,8 +122,13 @@ void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message 
 	struct cx_qp *peer = find_connected(hca, qp);
 
 	out->verdict = cx_is_reliable(qp) ? CX_SILENCE : CX_ACKED;
-	if (peer)
-		ask(hca, peer, message, out);
+	if (!peer)
+		return;
+	if (cx_fits(hca, qp, peer, message, out))
+		respond(hca, peer, message, out);
+	if (out->verdict == CX_ACKED)
+		cx_fit_advance(qp, peer, message);
+	silence_dead(hca, peer, out);
 }
 
 /* -- dynamic connections ----------------------------------------------------------------------- */
@@ -137,7 +157,7 @@ static struct cx_qp *find_target(struct cx_hca *hca, const struct cx_qp *qp,
 	if (!peer || peer->attr.dc != CX_DC_TARGET || !can_receive(peer) || peer->run.is_drained)
 		return NULL;
 	if (to->dc_key == peer->attr.dc_key)
-		return peer;
+		return cx_shares_partition(hca, qp, peer) ? peer : NULL;
 	cx_trace(hca, "dc: qpn %#x has another access key than DCT %#x", qp->head.number,
 		 to->dqpn);
 	cx_dc_count(hca, peer->head.owner, CX_DC_key_violation);
@@ -161,7 +181,8 @@ void cx_wire_send_dc(struct cx_hca *hca, struct cx_qp *qp, const struct cx_messa
 		return;
 	}
 	cx_dc_connect(hca, qp, message->stream, peer);
-	ask(hca, peer, message, out);
+	respond(hca, peer, message, out);
+	silence_dead(hca, peer, out);
 }
 
 /* -- datagrams --------------------------------------------------------------------------------- */
@@ -220,9 +241,14 @@ static void put_header(struct cx_hca *hca, struct cx_message *message,
 		put_ipv4(message, av, &sgid.gid, &grh.dgid);
 }
 
-static bool takes_datagram(const struct cx_qp *peer, const struct cx_message *message)
+static bool takes_datagram(struct cx_hca *hca, const struct cx_qp *peer,
+			   const struct cx_message *message)
 {
-	return peer->attr.type == IBV_QPT_UD && can_receive(peer) && message->qkey == peer->mod.qkey;
+	const struct cx_qp *sender = cx_qp_find(hca, message->source_qpn);
+
+	return peer->attr.type == IBV_QPT_UD && can_receive(peer) &&
+	       message->qkey == peer->mod.qkey && sender &&
+	       cx_shares_partition(hca, sender, peer);
 }
 
 /*
@@ -244,7 +270,7 @@ static void send_to_group(struct cx_hca *hca, struct cx_message *message,
 	put_header(hca, message, to);
 	cx_traffic_add(hca, message->len, 128u << cx_port_mtu(&hca->config), true);
 	while ((peer = cx_mcast_next(hca, gid.raw, &at))) {
-		if (!takes_datagram(peer, message) ||
+		if (!takes_datagram(hca, peer, message) ||
 		    (peer->attr.blocks_own_multicast && peer->head.number == message->source_qpn))
 			continue;
 		cx_respond(hca, peer, message, out);
@@ -268,7 +294,7 @@ void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
 	peer = is_for_us(hca, to->rlid, to->rgid_hi, to->rgid_lo)
 		       ? cx_qp_find(hca, to->dqpn)
 		       : NULL;
-	if (!peer || !takes_datagram(peer, message))
+	if (!peer || !takes_datagram(hca, peer, message))
 		return;
 	put_header(hca, message, to);
 	respond(hca, peer, message, out);

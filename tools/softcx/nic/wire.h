@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The wire between requester and responder. The fabric is one port: every queue pair is reached by
- * its LID or one of its GIDs, and a QPN. A message goes over whole and at once, so packets, PSNs
- * and acknowledgements are not modelled; what they can end in is.
+ * its LID or one of its GIDs, and a QPN. A message goes over whole and at once, so packets and
+ * acknowledgements are not modelled; what they can end in is, and their PSNs are counted (fit.c).
  */
 #ifndef SOFTCX_NIC_WIRE_H
 #define SOFTCX_NIC_WIRE_H

@@ -251,7 +251,8 @@ static const char *explain(int err)
 		return "its programs have another version of softcx; end them (softcx list), then softcx "
 		       "clean";
 	case -EBUSY:
-		return "its programs have another generation, link or interface (softcx list)";
+		return "its programs have another generation, link or interface (softcx list), or "
+		       "other tables of P_Keys or GIDs";
 	case -ENODEV:
 		return "there is no Ethernet interface of the name that SOFTCX_NETDEV has";
 	case -ENETDOWN:

@@ -362,7 +362,7 @@ static int put_port(const struct cx_config *config)
 	for (unsigned i = 0; !err && i < cx_gid_table_len(config); i++)
 		err = put_gid(config, i);
 	for (unsigned i = 0; !err && i < cx_pkey_table_len(config); i++)
-		err = put_numbered(PORT_DIR "/pkeys", i, "0x%04x", i ? 0 : CX_PKEY);
+		err = put_numbered(PORT_DIR "/pkeys", i, "0x%04x", cx_pkey_get(config, i));
 	if (!err && config->netdev)
 		err = put_netdev(config->netdev);
 	return err;

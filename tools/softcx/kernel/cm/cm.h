@@ -174,9 +174,12 @@ struct cm_route {
 	uint8_t hop_limit;
 };
 
-/* What the host's routing table says; not under the lock's care. 0 or -errno. */
+/*
+ * What the host's routing table says, of ways over that interface (0: over any); not under the
+ * lock's care. 0 or -errno.
+ */
 int cm_route(const union cx_cm_address *source, const union cx_cm_address *destination,
-	     struct cm_route *route);
+	     uint32_t interface, struct cm_route *route);
 
 /* -- bind.c ------------------------------------------------------------------------------------ */
 

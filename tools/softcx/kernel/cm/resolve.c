@@ -65,8 +65,10 @@ static int resolve_ib(struct cx_hca *hca, struct cx_cm_id *id)
 static int resolve_ip(struct cx_hca *hca, struct cx_cm_id *id, uint32_t timeout_ms)
 {
 	const struct cx_config *config = &hca->config;
+	const bool is_ip6 = id->destination.any.sa_family == AF_INET6;
 	struct cm_route route;
-	int err = cm_route(&id->source, &id->destination, &route);
+	int err = cm_route(&id->source, &id->destination,
+			   is_ip6 ? id->destination.ip6.sin6_scope_id : 0, &route);
 
 	if (err)
 		return err;

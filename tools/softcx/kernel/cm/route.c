@@ -51,7 +51,7 @@ static void put_address(struct exchange *x, unsigned type, const union cx_cm_add
 }
 
 static void ask(struct exchange *x, const union cx_cm_address *source,
-		const union cx_cm_address *destination)
+		const union cx_cm_address *destination, uint32_t interface)
 {
 	const sa_family_t family = destination->any.sa_family;
 
@@ -66,8 +66,8 @@ static void ask(struct exchange *x, const union cx_cm_address *source,
 		message_of(x)->rtm_src_len = message_of(x)->rtm_dst_len;
 		put_address(x, RTA_SRC, source);
 	}
-	if (family == AF_INET6 && destination->ip6.sin6_scope_id)
-		put(x, RTA_OIF, &destination->ip6.sin6_scope_id, sizeof(uint32_t));
+	if (interface)
+		put(x, RTA_OIF, &interface, sizeof(interface));
 }
 
 static int converse(struct exchange *x)
@@ -115,14 +115,14 @@ static void read_answer(struct exchange *x, struct cm_route *route)
 enum { DEFAULT_HOP_LIMIT = 64 }; /* net.ipv4.ip_default_ttl, net.ipv6.conf.*.hop_limit */
 
 int cm_route(const union cx_cm_address *source, const union cx_cm_address *destination,
-	     struct cm_route *route)
+	     uint32_t interface, struct cm_route *route)
 {
 	struct exchange x;
 	int err;
 
 	*route = (struct cm_route){ .source = *source, .hop_limit = DEFAULT_HOP_LIMIT };
 	route->source.any.sa_family = destination->any.sa_family;
-	ask(&x, source, destination);
+	ask(&x, source, destination, interface);
 	err = converse(&x);
 	if (!err)
 		read_answer(&x, route);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two queue pairs of unmodified libibverbs that are told different things, one request between
+ * them, and what came of it.
+ */
+#ifndef TESTS_SOFTCX_FIT_H
+#define TESTS_SOFTCX_FIT_H
+
+#include "loopback.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { FIT_HALF = 16384, FIT_MOST = 8192, FIT_STEPS = 64, FIT_PSN = 0xfffffe };
+
+/* What one end is told; both ends of a connection begin with the same. */
+struct told {
+	enum ibv_mtu mtu;
+	uint32_t dest_qpn, rq_psn, sq_psn;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint16_t pkey_index, dlid;
+	uint8_t sgid_index, hop_limit;
+	union ibv_gid dgid;
+};
+
+enum { A, B, ENDS };
+
+struct fit {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_cq *cq[ENDS];
+	struct ibv_qp *qp[ENDS];
+	struct told told[ENDS];
+	bool is_roce;
+	int access;
+	FILE *trace;
+	uint8_t memory[2 * FIT_HALF] __attribute__((aligned(4096))); /* A's, then B's */
+};
+
+/* What came of a request of A. */
+struct effect {
+	enum ibv_wc_status status;
+	uint8_t vendor;
+	bool executed;       /* its data are where they should be */
+	bool responder_fails;
+	enum ibv_event_type event; /* of the responder */
+};
+
+#define FIT_NO_EVENT ((enum ibv_event_type)-1)
+
+/* -- the bed ----------------------------------------------------------------------------------- */
+
+static inline void fit_reset_told(struct fit *f)
+{
+	for (unsigned i = 0; i < ENDS; i++) {
+		f->told[i] = (struct told){ .mtu = IBV_MTU_1024,
+					    .dest_qpn = f->qp[!i]->qp_num,
+					    .rq_psn = FIT_PSN,
+					    .sq_psn = FIT_PSN,
+					    .max_rd_atomic = 4,
+					    .max_dest_rd_atomic = 4,
+					    .dlid = 1,
+					    .sgid_index = f->is_roce ? 3 : 0,
+					    .hop_limit = 64 };
+		assert_int_equal(ibv_query_gid(f->ctx, 1, f->told[i].sgid_index, &f->told[i].dgid),
+				 0);
+	}
+}
+
+static inline void fit_create_qps(struct fit *f, enum ibv_qp_type type)
+{
+	for (unsigned i = 0; i < ENDS; i++) {
+		f->cq[i] = ibv_create_cq(f->ctx, 32, NULL, NULL, 0);
+		assert_non_null(f->cq[i]);
+		f->qp[i] = loopback_create_qp(f->pd, f->cq[i], NULL, type);
+		assert_non_null(f->qp[i]);
+	}
+	fit_reset_told(f);
+}
+
+static inline void fit_destroy_qps(struct fit *f)
+{
+	for (unsigned i = 0; i < ENDS; i++) {
+		assert_int_equal(ibv_destroy_qp(f->qp[i]), 0);
+		assert_int_equal(ibv_destroy_cq(f->cq[i]), 0);
+	}
+}
+
+static inline struct fit *fit_open(struct cx_config config)
+{
+	struct fit *f = aligned_alloc(4096, sizeof(*f));
+	char trace[] = "/tmp/fit.XXXXXX";
+	const int fd = mkstemp(trace);
+
+	assert_non_null(f);
+	assert_true(fd >= 0);
+	memset(f, 0, sizeof(*f));
+	f->trace = fdopen(fd, "r");
+	f->is_roce = config.link == CX_LINK_ROCE;
+	config.trace_path = trace;
+	assert_int_equal(softcx_start(&config), 0);
+	unlink(trace);
+	f->ctx = loopback_open_device();
+	fcntl(f->ctx->async_fd, F_SETFL, O_NONBLOCK);
+	f->pd = ibv_alloc_pd(f->ctx);
+	f->access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		    IBV_ACCESS_REMOTE_ATOMIC;
+	f->mr = ibv_reg_mr(f->pd, f->memory, sizeof(f->memory), f->access);
+	assert_non_null(f->mr);
+	return f;
+}
+
+static inline void fit_close(struct fit *f)
+{
+	assert_int_equal(ibv_dereg_mr(f->mr), 0);
+	assert_int_equal(ibv_dealloc_pd(f->pd), 0);
+	assert_int_equal(ibv_close_device(f->ctx), 0);
+	assert_int_equal(softcx_stop(), 0);
+	fclose(f->trace);
+	free(f);
+}
+
+/* Whether a line of the trace since the last call has this text. */
+static inline bool fit_trace_says(struct fit *f, const char *text)
+{
+	char line[4096];
+	bool found = false;
+
+	clearerr(f->trace);
+	while (fgets(line, sizeof(line), f->trace))
+		found = found || strstr(line, text);
+	return found;
+}
+
+/* -- connecting -------------------------------------------------------------------------------- */
+
+static inline int fit_init(struct fit *f, unsigned end)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
+				    .pkey_index = f->told[end].pkey_index,
+				    .qp_access_flags = (unsigned)f->access };
+
+	return ibv_modify_qp(f->qp[end], &attr, LOOPBACK_INIT_MASK);
+}
+
+static inline int fit_rtr(struct fit *f, unsigned end)
+{
+	const struct told *t = &f->told[end];
+	const bool is_rc = f->qp[end]->qp_type == IBV_QPT_RC;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = t->mtu,
+		.dest_qp_num = t->dest_qpn,
+		.rq_psn = t->rq_psn,
+		.max_dest_rd_atomic = t->max_dest_rd_atomic,
+		.min_rnr_timer = 1,
+		.ah_attr = { .dlid = t->dlid,
+			     .port_num = 1,
+			     .is_global = f->is_roce,
+			     .grh = { .dgid = t->dgid,
+				      .sgid_index = t->sgid_index,
+				      .hop_limit = t->hop_limit } },
+	};
+
+	return ibv_modify_qp(f->qp[end], &attr,
+			     is_rc ? LOOPBACK_RTR_MASK :
+				     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					     IBV_QP_RQ_PSN);
+}
+
+static inline int fit_rts(struct fit *f, unsigned end)
+{
+	const bool is_rc = f->qp[end]->qp_type == IBV_QPT_RC;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = f->told[end].sq_psn,
+		.timeout = 10,
+		.retry_cnt = 2,
+		.rnr_retry = 2,
+		.max_rd_atomic = f->told[end].max_rd_atomic,
+	};
+
+	return ibv_modify_qp(f->qp[end], &attr,
+			     is_rc ? LOOPBACK_RTS_MASK : IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+/* Both ends as they are told. */
+static inline void fit_connect(struct fit *f)
+{
+	for (unsigned end = 0; end < ENDS; end++) {
+		assert_int_equal(loopback_modify(f->qp[end], IBV_QPS_RESET, IBV_QP_STATE), 0);
+		assert_int_equal(fit_init(f, end), 0);
+	}
+	for (unsigned end = 0; end < ENDS; end++)
+		assert_int_equal(fit_rtr(f, end), 0);
+	for (unsigned end = 0; end < ENDS; end++)
+		assert_int_equal(fit_rts(f, end), 0);
+}
+
+/* -- a request --------------------------------------------------------------------------------- */
+
+static inline void fit_post_recv(struct fit *f, unsigned end)
+{
+	struct ibv_sge sge = { (uintptr_t)f->memory + end * FIT_HALF, FIT_MOST, f->mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(ibv_post_recv(f->qp[end], &wr, &bad), 0);
+}
+
+/* @count equal requests of A, the last one signaled, rung by one doorbell. */
+static inline void fit_post(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len, unsigned count)
+{
+	struct ibv_sge sge = { (uintptr_t)f->memory, len, f->mr->lkey };
+	struct ibv_send_wr wrs[16], *bad;
+
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t raddr = (uintptr_t)f->memory + FIT_HALF;
+		const bool is_last = i + 1 == count;
+
+		wrs[i] = (struct ibv_send_wr){ .wr_id = i,
+					       .next = is_last ? NULL : &wrs[i + 1],
+					       .sg_list = &sge,
+					       .num_sge = 1,
+					       .opcode = opcode,
+					       .send_flags = is_last ? IBV_SEND_SIGNALED : 0 };
+		if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+			wrs[i].wr.atomic.remote_addr = raddr;
+			wrs[i].wr.atomic.rkey = f->mr->rkey;
+			wrs[i].wr.atomic.compare_add = 1;
+		} else {
+			wrs[i].wr.rdma.remote_addr = raddr;
+			wrs[i].wr.rdma.rkey = f->mr->rkey;
+		}
+	}
+	assert_int_equal(ibv_post_send(f->qp[A], wrs, &bad), 0);
+}
+
+static inline void fit_fill(struct fit *f, bool is_read)
+{
+	memset(f->memory, is_read ? 0 : 0x5a, FIT_HALF);
+	memset(f->memory + FIT_HALF, is_read ? 0x5a : 0, FIT_HALF);
+}
+
+static inline bool fit_is_executed(const struct fit *f, enum ibv_wr_opcode opcode, uint32_t len)
+{
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return f->memory[FIT_HALF] == 0x5b;
+	return !memcmp(f->memory, f->memory + FIT_HALF, len);
+}
+
+static inline enum ibv_event_type fit_event(struct fit *f)
+{
+	enum ibv_event_type type = FIT_NO_EVENT;
+	struct ibv_async_event event;
+
+	while (!ibv_get_async_event(f->ctx, &event)) {
+		assert_ptr_equal(event.element.qp, f->qp[B]);
+		type = event.event_type;
+		ibv_ack_async_event(&event);
+	}
+	return type;
+}
+
+static inline enum ibv_qp_state fit_state(struct fit *f, unsigned end)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(f->qp[end], &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
+}
+
+/* The next completion of A, after virtual time has passed as needed. */
+static inline struct ibv_wc fit_wait(struct fit *f)
+{
+	struct ibv_wc wc;
+
+	for (unsigned i = 0; i < FIT_STEPS; i++) {
+		softcx_step(0);
+		if (ibv_poll_cq(f->cq[A], 1, &wc) == 1)
+			return wc;
+	}
+	fail_msg("no completion");
+	return wc;
+}
+
+/* Few bytes come in the CQE, and into memory by the poll. */
+static inline void fit_reap_receives(struct fit *f)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(f->cq[B], 1, &wc) == 1)
+		;
+}
+
+static inline struct effect fit_run(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len,
+				    unsigned count)
+{
+	struct effect effect;
+	struct ibv_wc wc;
+
+	fit_fill(f, opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
+	if (opcode == IBV_WR_SEND)
+		fit_post_recv(f, B);
+	fit_post(f, opcode, len, count);
+	wc = fit_wait(f);
+	effect.status = wc.status;
+	effect.vendor = wc.status ? (uint8_t)wc.vendor_err : 0;
+	fit_reap_receives(f);
+	effect.executed = fit_is_executed(f, opcode, len);
+	effect.responder_fails = fit_state(f, B) == IBV_QPS_ERR;
+	effect.event = fit_event(f);
+	assert_int_equal(fit_state(f, A), wc.status ? IBV_QPS_ERR : IBV_QPS_RTS);
+	return effect;
+}
+
+#endif
