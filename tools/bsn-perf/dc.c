@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drawing.h"
 #include "progress.h"
 #include "stepper.h"
 
@@ -22,8 +21,7 @@ enum {
 
 static struct {
 	struct perf_options common;
-	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed,
-		*plot;
+	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed;
 	char *connect, *answer, *random, *issue;
 	char *under_callgrind, *local;
 	int instructions, simulate, pmix, full_handshake;
@@ -56,9 +54,6 @@ static const struct poptOption option_table[] = {
 	{ "seed", 0, POPT_ARG_STRING, &options.seed, 0, "of the pattern (default: 1)", "N" },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
 	  "also count instructions of posts and polls", NULL },
-	{ "plot", 0, POPT_ARG_STRING, &options.plot, 0,
-	  "draw it over the numbers of peers, as SVG: connections, or with -i instructions",
-	  "FILE" },
 	{ "simulate", 0, POPT_ARG_NONE, &options.simulate, 0,
 	  "the same pool on a model of time, without a device", NULL },
 	{ "connect-ns", 0, POPT_ARG_STRING, &options.connect, 0,
@@ -225,9 +220,8 @@ static int check_options(const struct dc_report *report)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
 	if (has_ranks && options.peers)
 		return complain_usage("--peers: those of a process are the other ones");
-	if (has_ranks && (options.simulate || options.instructions || options.plot))
-		return complain_usage(
-			"--local and --pmix are for neither --simulate, -i nor --plot");
+	if (has_ranks && (options.simulate || options.instructions))
+		return complain_usage("--local and --pmix are for neither --simulate nor -i");
 	if (has_times && !options.simulate)
 		return complain_usage("times are of the model: use --simulate");
 	if (options.simulate && options.common.device)
@@ -235,9 +229,6 @@ static int check_options(const struct dc_report *report)
 	if (options.simulate && options.full_handshake)
 		return complain_usage(
 			"--full-handshake is a device's: --simulate has --connect-ns");
-	if (options.plot && report->count < 2)
-		return complain_usage("--plot: of one number of peers there is nothing to draw: "
-				      "use --peers 100,1000,10000");
 	if ((uint64_t)plan->initiators * plan->streams >= UINT16_MAX)
 		return complain_usage("%u initiators of %u streams: a pool has less than %u slots",
 				      plan->initiators, plan->streams, UINT16_MAX);
@@ -317,8 +308,6 @@ static int measure_on(struct dc_report *report, struct dc_bench *bench, struct d
 		return err;
 	if (options.instructions)
 		err = dc_count_policies(report, result);
-	if (!err && options.instructions && options.plot)
-		err = dc_count_hits_and_misses(report, result);
 	return err ? err : find_optimum(result);
 }
 
@@ -345,7 +334,6 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 {
 	FILE *to = report_open(&options.common);
-	FILE *plot = to && options.plot ? drawing_open(options.plot) : NULL;
 	struct dc_bench *bench = NULL;
 	int err, unwritten;
 
@@ -353,15 +341,11 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 		return PERF_FAILED;
 	if (!ranks)
 		prefer_stepping();
-	err = options.plot && !plot ? PERF_FAILED : measure(report, ranks, &bench);
+	err = measure(report, ranks, &bench);
 	if (!err && options.instructions && report->device && !ranks)
 		err = dc_count_bursts(report);
 	if (!err && !report->results[0].plan.counted && (!ranks || !ranks->rank))
 		dc_print(to, options.common.json, report);
-	if (plot && !err)
-		err = dc_draw_report(report, plot, options.plot);
-	else if (plot)
-		fclose(plot);
 	if (!err && ranks && ranks_wait(ranks)) /* nobody writes to this one's target any more */
 		err = complain("%s", ranks_error());
 	dc_bench_close(bench);
@@ -415,7 +399,7 @@ static void free_options(void)
 	char *const all[] = {
 		options.peers,   options.dcis,   options.streams, options.window,
 		options.pattern, options.policy, options.count,   options.bytes,
-		options.set,     options.seed,   options.plot,    options.connect,
+		options.set,     options.seed,   options.connect,
 		options.answer,  options.random, options.issue,   options.under_callgrind,
 		options.local
 	};
@@ -469,9 +453,7 @@ int dc_main(int argc, const char **argv)
 
 	if (report) {
 		report->times = (struct dc_times)DC_TIMES_DEFAULT;
-		report->results[0] = (struct dc_result){ .plan = usual,
-							 .hit_instructions = -1,
-							 .miss_instructions = -1 };
+		report->results[0] = (struct dc_result){ .plan = usual };
 	}
 	err = report ? run(context, report) : complain("no memory");
 	free(report);

@@ -23,7 +23,6 @@ struct dc_result {
 	struct dc_plan plan;
 	struct dc_figures figures[DC_POLICY_COUNT];
 	double optimum;
-	double hit_instructions, miss_instructions; /* of a post; < 0: not counted */
 };
 
 /* All that was asked for. */
@@ -69,12 +68,6 @@ int dc_read_counted(const char *under_callgrind, struct dc_plan *plan);
 /* Runs each policy that was played once more, and counts. */
 int dc_count_policies(const struct dc_report *report, struct dc_result *result);
 
-/*
- * For the picture, by the first policy that is wanted: whoever has an initiator has it again, or
- * never.
- */
-int dc_count_hits_and_misses(const struct dc_report *report, struct dc_result *result);
-
 /* Beside UCX. On plain verbs peers have to be connected first, which bursts do not wait for. */
 int dc_count_bursts(struct dc_report *report);
 
@@ -84,12 +77,5 @@ int dc_be_side(const struct dc_side *side, const char *device, struct dc_plan *p
 
 /* Tells the figures. */
 void dc_print(FILE *to, bool as_json, const struct dc_report *report);
-
-/*
- * Draws, over the numbers of peers, the connections of each operation; or, where they were counted,
- * the instructions of a post that finds its initiator and of one that does not. 0, or PERF_FAILED
- * after a complaint.
- */
-int dc_draw_report(const struct dc_report *report, FILE *to, const char *path);
 
 #endif

@@ -140,22 +140,6 @@ int dc_count_policies(const struct dc_report *report, struct dc_result *result)
 	return err;
 }
 
-int dc_count_hits_and_misses(const struct dc_report *report, struct dc_result *result)
-{
-	struct dc_plan one = result->plan;
-	unsigned policy = 0;
-	int err;
-
-	one.window = 1;
-	while (policy < DC_POLICY_hashed && !result->figures[policy].is_wanted)
-		policy++;
-	err = count_one(report, &one, dc_pattern_names[DC_PATTERN_incast], policy, DC_COUNT_POSTS,
-			&result->hit_instructions);
-	return err ? err
-		   : count_one(report, &one, dc_pattern_names[DC_PATTERN_all_to_all], policy,
-			       DC_COUNT_POSTS, &result->miss_instructions);
-}
-
 /* -- beside UCX -------------------------------------------------------------------------------- */
 
 /* The run under callgrind says why it does not. */

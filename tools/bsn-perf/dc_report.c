@@ -2,10 +2,6 @@
 /* What bsn-perf dc tells: a line, or an object, for each policy. */
 #include "dc.h"
 
-#include <stdlib.h>
-
-#include "drawing.h"
-
 static void print_one(FILE *to, const char *name, const struct dc_figures *f)
 {
 	if (!f->is_there) {
@@ -54,9 +50,6 @@ static void print_result(FILE *to, const struct dc_report *report, const struct 
 		if (figures[p].is_wanted)
 			print_one(to, dc_policy_names[p], &figures[p]);
 	fprintf(to, "%-10s %9s %8.3f\n", "optimum", "", result->optimum);
-	if (result->hit_instructions >= 0)
-		fprintf(to, "a hit posts in %.1f instructions, a miss in %.1f\n",
-			result->hit_instructions, result->miss_instructions);
 	fputc('\n', to);
 }
 
@@ -171,12 +164,6 @@ static void add_result(struct json_object *to, const struct dc_report *report,
 	add_number(to, "bytes", plan->bytes);
 	json_object_object_add(to, "optimum_per_operation",
 			       json_object_new_double(result->optimum));
-	if (result->hit_instructions >= 0) {
-		json_object_object_add(to, "hit_instructions",
-				       json_figure(result->hit_instructions));
-		json_object_object_add(to, "miss_instructions",
-				       json_figure(result->miss_instructions));
-	}
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (result->figures[p].is_wanted)
 			json_object_array_add(policies,
@@ -254,62 +241,4 @@ static void print_json(FILE *to, const struct dc_report *report)
 void dc_print(FILE *to, bool as_json, const struct dc_report *report)
 {
 	(as_json ? print_json : print_text)(to, report);
-}
-
-/* -- pictures ---------------------------------------------------------------------------------- */
-
-static void draw_connects(struct drawing *drawing, const struct dc_report *report)
-{
-	unsigned line = 0;
-
-	drawing->y_name = "connections";
-	for (unsigned i = 0; i < report->count; i++)
-		drawing_add(drawing, line, report->results[i].plan.crowd.peers,
-			    report->results[i].optimum);
-	drawing->names[line++] = "optimum";
-	for (unsigned p = 0; p < DC_POLICY_COUNT && line < DRAWING_LINES; p++) {
-		if (!report->results[0].figures[p].is_there)
-			continue;
-		for (unsigned i = 0; i < report->count; i++)
-			drawing_add(drawing, line, report->results[i].plan.crowd.peers,
-				    report->results[i].figures[p].connects);
-		drawing->names[line++] = dc_policy_names[p];
-	}
-}
-
-static void draw_instructions(struct drawing *drawing, const struct dc_report *report)
-{
-	drawing->y_name = "instructions";
-	drawing->names[0] = "hit";
-	drawing->names[1] = "miss";
-	for (unsigned i = 0; i < report->count; i++) {
-		const struct dc_result *result = &report->results[i];
-
-		drawing_add(drawing, 0, result->plan.crowd.peers, result->hit_instructions);
-		drawing_add(drawing, 1, result->plan.crowd.peers, result->miss_instructions);
-	}
-}
-
-int dc_draw_report(const struct dc_report *report, FILE *to, const char *path)
-{
-	const struct dc_plan *plan = &report->results[0].plan;
-	const bool is_counted = report->results[0].hit_instructions >= 0;
-	struct drawing *drawing = calloc(1, sizeof(*drawing));
-	char title[160];
-	int err;
-
-	if (!drawing) {
-		fclose(to);
-		return complain("no memory");
-	}
-	snprintf(title, sizeof(title), "%s over peers, %u x %u DCIs, window %u, %s",
-		 is_counted ? "Instructions of a post" : "Connections of an operation",
-		 plan->initiators, plan->streams, is_counted ? 1 : plan->window,
-		 is_counted ? "hits and misses" : report->pattern);
-	drawing->title = title;
-	drawing->x_is = DRAWING_NUMBERS;
-	(is_counted ? draw_instructions : draw_connects)(drawing, report);
-	err = drawing_write(drawing, to, path);
-	free(drawing);
-	return err;
 }

@@ -218,8 +218,6 @@ static int measure_step(struct test *test, const struct report *report, uint64_t
 	if (test->plan.duration_ns)
 		test->step.iters =
 			test->plan.is_bw ? test->throughput.operations : test->histogram.count;
-	if (!err && !test->session.is_server)
-		note_step(test);
 	if (!err && report->json)
 		add_result(report->json, test);
 	else if (!err && !test->session.is_server)
@@ -246,8 +244,6 @@ static int run(struct test *test)
 
 	if (!report.to)
 		return PERF_FAILED;
-	if (test->plot_path && !(test->plot = drawing_open(test->plot_path)))
-		return report_close(report.to, test->options) | PERF_FAILED;
 	err = set_up(test);
 	if (!err && test->options->json && !test->session.is_server)
 		report.json = begin_json(test);
@@ -255,16 +251,12 @@ static int run(struct test *test)
 		test->traffic.device = test->device;
 	if (!err && measure(test, &report))
 		err = PERF_FAILED;
-	if (!err)
-		err = draw(test);
 	if (!err && test->session.is_server && !test->options->json)
 		print_title(report.to, test);
 	if (!err && report.json)
 		json_print(report.to, report.json);
 	else
 		json_object_put(report.json);
-	if (test->plot)
-		fclose(test->plot);
 	tear_down(test);
 	const int unwritten = report_close(report.to, test->options);
 	return err ? err : unwritten;

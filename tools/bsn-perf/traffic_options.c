@@ -24,7 +24,7 @@ enum {
 
 static struct {
 	struct perf_options common;
-	char *op, *size, *iters, *path, *depth, *port, *timeout, *qp, *duration, *plot;
+	char *op, *size, *iters, *path, *depth, *port, *timeout, *qp, *duration;
 	char *connection, *ib_port, *gid_index, *mtu, *inline_size, *sl, *tclass, *hop_limit, *qp_timeout;
 	int cm, all, both;
 } options;
@@ -53,8 +53,6 @@ static struct poptOption option_table[] = {
 	{ "qp", 'q', POPT_ARG_STRING, &options.qp, 0,
 	  "bw: queue pairs that take turns (default: 1)", "N" },
 	{ "bidirectional", 'b', POPT_ARG_NONE, &options.both, 0, "bw: both ends send", NULL },
-	{ "plot", 0, POPT_ARG_STRING, &options.plot, 0,
-	  "draw percentiles, or of --all a line, into FILE (SVG)", "FILE" },
 	{ "connection", 'c', POPT_ARG_STRING, &options.connection, 0,
 	  "of which kind queue pairs are (default: RC)", "RC|UC|UD" },
 	{ "ib-port", 'i', POPT_ARG_STRING, &options.ib_port, 0,
@@ -146,8 +144,6 @@ static int check_plan(const struct plan *plan)
 		return complain_usage("--qp: latency is that of one queue pair");
 	if (options.both && !plan->is_bw)
 		return complain_usage("--bidirectional is for bw");
-	if (options.plot && plan->is_bw && !plan->is_sweep)
-		return complain_usage("--plot: the bandwidth of one size is one number: use --all");
 	if (options.common.output && !options.common.output[strspn(options.common.output, "0123456789")])
 		return complain_usage("--output %s: the report's file; READs in flight (perftest's -o) are "
 				      "--depth", options.common.output);
@@ -350,7 +346,6 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 	if (!err)
 		err = read_cm(test);
 	test->device_attr.path = wanted_path(&test->plan);
-	test->plot_path = options.plot;
 	test->has_size = options.size;
 	return err;
 }

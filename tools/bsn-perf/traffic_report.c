@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports of bsn-perf lat and bw: text, drawings, JSON. */
-#include <math.h>
-
+/* Reports of bsn-perf lat and bw: text and JSON. */
 #include "traffic_test.h"
 
 /* -- reports ----------------------------------------------------------------------------------- */
@@ -106,71 +104,6 @@ void print_result(FILE *to, const struct test *test)
 			(double)histogram_percentile(h, percentiles[i].percent) / 1e3);
 	fprintf(to, "%8s %10.3f\n%8s %10.3f\n", "max", (double)h->max / 1e3, "mean",
 		mean_of(h) / 1e3);
-}
-
-/* -- drawings ---------------------------------------------------------------------------------- */
-
-/* The lines of a sweep of lat. */
-static const struct {
-	const char *name;
-	double percent;
-} drawn[] = { { "50 %", 50 }, { "99 %", 99 }, { "99.9 %", 99.9 } };
-
-/* Every percentile that the samples tell of; "nines" go to the right. */
-static void draw_percentiles(struct drawing *drawing, const struct histogram *h)
-{
-	enum { STEPS = 20 }; /* of each nine */
-
-	for (unsigned i = 0; i < DRAWING_POINTS; i++) {
-		const double above = pow(10, -(double)i / STEPS); /* the share of samples */
-		if (above * (double)h->count < 1)
-			break;
-		drawing_add(drawing, 0, 1 / above,
-			    (double)histogram_percentile(h, 100 * (1 - above)) / 1e3);
-	}
-}
-
-/* What is drawn of a size: of bw its bits a second, of lat some percentiles. */
-void note_step(struct test *test)
-{
-	const struct histogram *h = &test->histogram;
-	const double size = (double)test->step.size;
-
-	if (!test->plan.is_sweep)
-		return;
-	if (test->plan.is_bw) {
-		drawing_add(&test->drawing, 0, size, 8 * size * test->throughput.rate / 1e9);
-		return;
-	}
-	for (unsigned line = 0; line < sizeof(drawn) / sizeof(drawn[0]); line++)
-		drawing_add(&test->drawing, line, size,
-			    (double)histogram_percentile(h, drawn[line].percent) / 1e3);
-}
-
-int draw(struct test *test)
-{
-	struct drawing *drawing = &test->drawing;
-	const struct plan *plan = &test->plan;
-	char title[128];
-	int err;
-
-	if (!test->plot || test->session.is_server)
-		return 0;
-	snprintf(title, sizeof(title), "%s of %s%s, path %s on %s",
-		 plan->is_bw ? "bandwidth" : "latency", traffic_op_names[plan->op],
-		 plan->is_bidirectional ? ", both directions" : "", traffic_path_names[plan->path],
-		 bsn_device_info(test->device)->name);
-	drawing->title = title;
-	drawing->y_name = plan->is_bw ? "Gb/s" : "µs";
-	drawing->x_is = plan->is_sweep ? DRAWING_BYTES : DRAWING_SAMPLES;
-	drawing->names[0] = plan->is_bw ? "Gb/s" : plan->is_sweep ? drawn[0].name : "percentiles";
-	for (unsigned line = 1; line < sizeof(drawn) / sizeof(drawn[0]); line++)
-		drawing->names[line] = drawn[line].name;
-	if (!plan->is_sweep)
-		draw_percentiles(drawing, &test->histogram);
-	err = drawing_write(drawing, test->plot, test->plot_path);
-	test->plot = NULL;
-	return err;
 }
 
 /* -- JSON -------------------------------------------------------------------------------------- */

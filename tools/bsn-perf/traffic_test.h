@@ -4,7 +4,6 @@
 #define TRAFFIC_TEST_H
 
 #include "../examples/connect_cm.h"
-#include "drawing.h"
 #include "stats.h"
 #include "traffic.h"
 
@@ -14,7 +13,6 @@ extern const char *const traffic_connections[]; /* by enum bsn_qp_type */
 /* A whole test. */
 struct test {
 	const struct perf_options *options;
-	const char *plot_path; /* NULL: nothing is drawn */
 	bool has_size;         /* --size was given */
 	struct plan plan;
 	struct session_attr session;
@@ -27,8 +25,6 @@ struct test {
 	struct plan step;             /* what is measured at the moment */
 	struct throughput throughput; /* of bw */
 	struct histogram histogram;   /* of lat */
-	struct drawing drawing;
-	FILE *plot; /* open at @plot_path until it is drawn */
 };
 
 /* Whether the other end is another process. */
@@ -55,9 +51,5 @@ void print_title(FILE *to, const struct test *test);
 void print_result(FILE *to, const struct test *test);
 struct json_object *begin_json(const struct test *test);
 void add_result(struct json_object *report, const struct test *test);
-
-/* Notes what is drawn of a size, and draws it all. */
-void note_step(struct test *test);
-int draw(struct test *test);
 
 #endif
