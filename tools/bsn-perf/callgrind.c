@@ -129,18 +129,17 @@ static int judge(pid_t child, bool in_time)
 	return 0;
 }
 
-/* @env: names and values, NULL after the last. */
-static void become(const char *const *argv, const char *const *env, int pipe_fd)
+/* Without LD_BIND_NOW, the first call of each symbol would count. */
+static void become(const char *const *argv, int pipe_fd)
 {
 	if (dup2(pipe_fd, STDOUT_FILENO) < 0)
 		_exit(126);
-	for (; *env; env += 2)
-		setenv(env[0], env[1], 1);
+	setenv("LD_BIND_NOW", "1", 1);
 	execvp(argv[0], (char **)(uintptr_t)argv);
 	_exit(127);
 }
 
-static int run_child(const char *const *argv, const char *const *env, char *said, size_t said_size)
+static int run_child(const char *const *argv, char *said, size_t said_size)
 {
 	bool in_time;
 	int fds[2];
@@ -151,7 +150,7 @@ static int run_child(const char *const *argv, const char *const *env, char *said
 	fflush(stdout);
 	child = fork();
 	if (child == 0)
-		become(argv, env, fds[1]);
+		become(argv, fds[1]);
 	close(fds[1]);
 	if (child < 0) {
 		close(fds[0]);
@@ -175,19 +174,6 @@ static void append(const char **argv, unsigned used, const char *const *args)
 	while (*args && used < ARGS_MAX - 1)
 		argv[used++] = *args++;
 	argv[used] = NULL;
-}
-
-int run_again(const char *const *args, const char *name, const char *value, char *said,
-	      size_t said_size)
-{
-	const char *const env[] = { name, value, NULL };
-	const char *argv[ARGS_MAX];
-	char self[PATH_BYTES];
-	int err = find_self(self);
-
-	argv[0] = self;
-	append(argv, 1, args);
-	return err ? err : run_child(argv, env, said, said_size);
 }
 
 /* -- reading the dumps ------------------------------------------------------------------------- */
@@ -242,14 +228,8 @@ static void read_dumps(FILE *file, callgrind_take *take, void *arg)
 	}
 }
 
-static int run_valgrind(const struct bsn_device_info *device, const char *const *args,
-			const char *out, char *said, size_t said_size)
+static int run_valgrind(const char *const *args, const char *out, char *said, size_t said_size)
 {
-	const bool has_store = device && device->path == BSN_PATH_DIRECT;
-	/* Without LD_BIND_NOW, the first call of each symbol would count. */
-	const char *const env[] = { "LD_BIND_NOW", "1",
-				    has_store ? "BSN_STORE" : NULL,
-				    has_store ? store_name(device) : NULL, NULL };
 	char self[PATH_BYTES], out_option[PATH_BYTES + 32];
 	const char *argv[ARGS_MAX] = { "valgrind",
 				       "--tool=callgrind",
@@ -265,11 +245,11 @@ static int run_valgrind(const struct bsn_device_info *device, const char *const 
 
 	snprintf(out_option, sizeof(out_option), "--callgrind-out-file=%s", out);
 	append(argv, 10, args);
-	return err ? err : run_child(argv, env, said, said_size);
+	return err ? err : run_child(argv, said, said_size);
 }
 
-int callgrind_run(const struct bsn_device_info *device, const char *const *args, char *said,
-		  size_t said_size, callgrind_take *take, void *arg)
+int callgrind_run(const char *const *args, char *said, size_t said_size, callgrind_take *take,
+		  void *arg)
 {
 	char directory[] = "/tmp/bsn-perf.XXXXXX", out[sizeof(directory) + 16];
 	FILE *file;
@@ -282,7 +262,7 @@ int callgrind_run(const struct bsn_device_info *device, const char *const *args,
 	if (!mkdtemp(directory))
 		return complain("%s: %s", directory, strerror(errno));
 	snprintf(out, sizeof(out), "%s/callgrind", directory);
-	err = run_valgrind(device, args, out, said, said_size);
+	err = run_valgrind(args, out, said, said_size);
 	file = err ? NULL : fopen(out, "r");
 	if (!err && !file)
 		err = complain("callgrind left no %s: %s", out, strerror(errno));

@@ -25,7 +25,6 @@ enum {
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
 	COST_MANY_DEPTH = 16,   /* of each */
-	COST_SPREAD_DEPTH = 64, /* where receives are posted to each, sixteen at a time */
 	COST_STRIDE = 16,       /* between the numbers of those */
 	COST_DEPTH = 256,       /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
@@ -66,6 +65,7 @@ struct cost_rig {
 	unsigned many_qps;
 	uint32_t many_depth;
 	unsigned qps; /* of every kind that takes any number */
+	bool is_spread; /* so many QPs were asked for */
 };
 
 /* What the queues of a kind are made for. */
@@ -85,6 +85,9 @@ struct cost_column {
 	int (*open)(const struct cost_rig *rig, enum cost_queues kind, void **queue,
 		    const char **why_not);
 	void (*close)(void *queue);
+	/* Before and after a region of the row; NULL: as of a queue pair, by what follows. */
+	int (*prepare)(void *queue, const struct cost_shape *shape, unsigned count);
+	int (*settle)(void *queue, const struct cost_shape *shape, unsigned count);
 	/* Makes the queue ready for a region of the row; NULL where nothing is to be done. */
 	int (*set_up)(void *queue, const struct cost_shape *shape);
 	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
@@ -96,7 +99,9 @@ struct cost_column {
 };
 
 extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
-	cost_ibv, cost_floor;
+	cost_ibv, cost_floor, cost_ucx;
+extern const struct cost_column cost_layout_bunsen, cost_layout_mlx5, cost_trip_bunsen,
+	cost_trip_ibv, cost_memory_bunsen, cost_memory_ibv;
 extern const struct cost_column cost_nothing, cost_counting; /* the loops alone */
 
 /* The columns of the report, in its order; and what is taken off them. */
@@ -108,12 +113,22 @@ enum {
 	COST_COLUMN_IBV_WR,
 	COST_COLUMN_IBV,
 	COST_COLUMN_FLOOR,
+	COST_COLUMN_UCX, /* not unless it is asked for */
 	COST_COLUMNS,
 	COST_COLUMN_NOTHING = COST_COLUMNS,
 	COST_COLUMN_COUNTING,
 	COST_ALL_COLUMNS
 };
 extern const struct cost_column *const cost_columns[COST_ALL_COLUMNS];
+
+/* What a column is for such queues; NULL: it has none. */
+const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues);
+
+/* A cost_column.prepare or settle that has nothing to do. */
+int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned count);
+
+/* Around what the device does within a region: its instructions do not count. */
+extern void (*cost_aside)(void);
 
 /* -- what columns are made of ------------------------------------------------------------------ */
 
@@ -308,31 +323,6 @@ struct cost {
 	struct cost_results results;
 };
 
-/* The device and the memory; @is_child: under valgrind. 0 or PERF_FAILED; then cost_close(). */
-int cost_open(struct cost *cost, const char *device, bool is_child);
-void cost_close(struct cost *cost);
-
-/* Opens the wanted queues, fills in the wanted figures, and closes them. Likewise. */
-int cost_measure(struct cost *cost);
-
-/* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
-void cost_spread(struct cost_rig *rig, unsigned qps);
-
-/* Adds the rows of such names, a comma between two. 0, or PERF_USAGE. */
-int cost_add_rows(struct cost_results *results, const char *names);
-
-/* The index of a row that is there. */
-unsigned cost_index_of(const struct cost_results *results, const char *name);
-
-enum { COST_SIZES_MAX = 16 };
-
-/* Numbers of QPs, a comma between two, or "sweep"; 0, or PERF_USAGE. */
-int cost_parse_qps(const char *list, unsigned qps[COST_SIZES_MAX], unsigned *count);
-
-/* Takes the times of posts and polls on so many QPs that take turns, and reports (cost_qps.c). */
-int cost_sweep_qps(const struct cost *cost, const unsigned *qps, unsigned count, FILE *report,
-		   bool json);
-
 /* The loop's, or the column is wanted and has the row (cost_columns.c). */
 bool cost_has(const struct cost *cost, unsigned column, unsigned row);
 
@@ -342,11 +332,8 @@ unsigned cost_loop_of(unsigned column);
 /* cost_report.c; the heads are those of all reports. */
 void cost_print_head(FILE *to, const struct cost_results *results);
 struct json_object *cost_json_head(const struct cost_results *results);
-void cost_print_text(FILE *to, const struct cost_results *results);
 void cost_print_tables(FILE *to, const struct cost_results *results);
 struct json_object *cost_json_rows(const struct cost_results *results);
-void cost_json_add_store(struct json_object *report, const struct cost_results *results);
-void cost_print_json(FILE *to, const struct cost_results *results);
 
 /* -- one region (cost_region.c) ---------------------------------------------------------------- */
 

@@ -79,6 +79,12 @@ int bunsen_post_recv(void *queue, unsigned count);
 int bunsen_drain(void *queue, unsigned count);
 int bunsen_drain_recv(void *queue, unsigned count);
 
+/* The rest of what was to come, by a patient loop: 0, a status, or -errno. */
+int bunsen_drain_cq(struct bsn_cq *cq, unsigned count);
+
+/* Makes a QP and connects it to itself; UD is made ready. */
+int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp);
+
 extern cost_run *const bunsen_runs[COST_CODE_COUNT];
 extern cost_run *const bunsen_runs_symbol[COST_CODE_COUNT];
 

@@ -11,7 +11,7 @@
 /* -- what is not measured ---------------------------------------------------------------------- */
 
 /* The rest of what was to come, by a patient loop. */
-static int drain_cq(struct bsn_cq *cq, unsigned count)
+int bunsen_drain_cq(struct bsn_cq *cq, unsigned count)
 {
 	unsigned patience = COST_PATIENCE;
 	struct bsn_completion c;
@@ -34,14 +34,14 @@ int bunsen_drain(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->cq, count);
+	return bunsen_drain_cq(q->cq, count);
 }
 
 int bunsen_drain_recv(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->recv_cq, count);
+	return bunsen_drain_cq(q->recv_cq, count);
 }
 
 /* The QP whose turn it is. */
@@ -187,10 +187,10 @@ static int connect_to_itself(struct bsn_qp *qp)
 	return err ? err : bsn_qp_connect(qp, &self, NULL);
 }
 
-static int make_one(const struct cost_rig *rig, const struct bsn_qp_attr *attr, struct bsn_qp **qp)
+int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp)
 {
 	struct bsn_qp *made;
-	int err = bsn_qp_create(rig->device, attr, &made);
+	int err = bsn_qp_create(device, attr, &made);
 
 	if (err)
 		return err;
@@ -209,7 +209,7 @@ static int make_apart(const struct cost_rig *rig, const struct bsn_qp_attr *attr
 	int err = 0;
 
 	for (unsigned tries = 0; tries < 2 * COST_STRIDE && !err; tries++) {
-		err = make_one(rig, attr, qp);
+		err = bunsen_make_loop(rig->device, attr, qp);
 		if (err)
 			return err;
 		const uint32_t past = (bsn_qp_info(*qp)->number - base) % COST_STRIDE;
@@ -240,7 +240,7 @@ static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
 		struct bsn_qp **qp = &q->qps[q->qp_count];
 		err = kind == COST_APART ? make_apart(rig, attr, q->qp, qp)
-					 : make_one(rig, attr, qp);
+					 : bunsen_make_loop(rig->device, attr, qp);
 		if (err)
 			break;
 		q->eps[q->qp_count] = bsn_qp_ep(*qp);
@@ -309,7 +309,7 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	attr.recv_cq = q->recv_cq;
 	attr.srq = q->srq;
 	if (!err)
-		err = kind == COST_XRC ? make_xrc(q, rig, &attr) : make_one(rig, &attr, &q->qp);
+		err = kind == COST_XRC ? make_xrc(q, rig, &attr) : bunsen_make_loop(rig->device, &attr, &q->qp);
 	return err || !cost_takes_turns(rig, kind) ? err : make_many(q, rig, kind, &attr);
 }
 

@@ -47,9 +47,35 @@ const struct cost_column *const cost_columns[COST_ALL_COLUMNS] = {
 	[COST_COLUMN_BUNSEN] = &cost_bunsen,	 [COST_COLUMN_SYMBOL] = &cost_symbol,
 	[COST_COLUMN_BSN_POST] = &cost_bsn_post, [COST_COLUMN_VERBS] = &cost_verbs,
 	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,	 [COST_COLUMN_IBV] = &cost_ibv,
-	[COST_COLUMN_FLOOR] = &cost_floor,	 [COST_COLUMN_NOTHING] = &cost_nothing,
-	[COST_COLUMN_COUNTING] = &cost_counting,
+	[COST_COLUMN_FLOOR] = &cost_floor,	 [COST_COLUMN_UCX] = &cost_ucx,
+	[COST_COLUMN_NOTHING] = &cost_nothing,	 [COST_COLUMN_COUNTING] = &cost_counting,
 };
+
+static const struct cost_column *const others[COST_SUBJECTS][COST_COLUMNS] = {
+	[COST_OF_LAYOUTS] = { [COST_COLUMN_BUNSEN] = &cost_layout_bunsen,
+			      [COST_COLUMN_IBV_WR] = &cost_layout_mlx5 },
+	[COST_OF_TRIPS] = { [COST_COLUMN_BUNSEN] = &cost_trip_bunsen,
+			    [COST_COLUMN_IBV] = &cost_trip_ibv },
+	[COST_OF_MEMORY] = { [COST_COLUMN_BUNSEN] = &cost_memory_bunsen,
+			     [COST_COLUMN_IBV] = &cost_memory_ibv },
+};
+
+const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues)
+{
+	const enum cost_subject subject = cost_kinds[queues].subject;
+
+	if (subject == COST_OF_QPS || column >= COST_COLUMNS)
+		return cost_columns[column];
+	return others[subject][column];
+}
+
+int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	(void)queue;
+	(void)shape;
+	(void)count;
+	return 0;
+}
 
 bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 {
@@ -57,8 +83,11 @@ bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 
 	if (!cost_columns[column]->loop)
 		return true;
+	/* One QP's receives are not those of QPs that take turns. */
+	if (cost->rig.qps > 1 && of->shape.what == COST_RECV && of->shape.queues == COST_RC)
+		return false;
 	return cost->results.has_column[column] && cost->queues[column][of->shape.queues] &&
-	       cost_columns[column]->run_of(of);
+	       cost_column_of(column, of->shape.queues)->run_of(of);
 }
 
 unsigned cost_loop_of(unsigned column)

@@ -39,14 +39,32 @@ static void ignore(void *unused)
 	(void)unused;
 }
 
+static void do_nothing(void)
+{
+}
+
 static void toggle(void *unused)
 {
 	(void)unused;
 	callgrind_collect();
 }
 
+void (*cost_aside)(void) = do_nothing;
+
+static void start(void *unused)
+{
+	cost_aside = callgrind_collect;
+	toggle(unused);
+}
+
+static void stop(void *unused)
+{
+	toggle(unused);
+	cost_aside = do_nothing;
+}
+
 static const struct cost_meter off = { ignore, ignore, NULL };
-static const struct cost_meter on = { toggle, toggle, NULL };
+static const struct cost_meter on = { start, stop, NULL };
 
 /*
  * What happens once in many operations (credits, the end of a ring) counts by its share; what
@@ -98,7 +116,8 @@ int count_all(struct cost *cost)
 		for (unsigned c = 0; c < COST_ALL_COLUMNS && !err; c++)
 			if (cost_has(cost, c, r))
 				err = (results->wants_lines ? count_lines_of : count_row)(
-					cost_columns[c], cost->queues[c][row->shape.queues], row,
+					cost_column_of(c, row->shape.queues),
+					cost->queues[c][row->shape.queues], row,
 					&cost->rig);
 	}
 	return err;
@@ -197,14 +216,17 @@ static int count(const struct cost_rig *rig, struct cost_results *results, enum 
 {
 	static struct dumps dumps;
 	char rows[LIST_BYTES], columns[128], depth[16], qps[16], said[256] = "";
+	const char *const store = store_option(results->device);
 	const char *const args[] = { "cost",
 				     "--under-callgrind",
 				     "--device",
 				     results->device->name,
 				     "--depth",
 				     depth,
-				     "--spread",
-				     qps,
+				     rig->is_spread ? "--qps" : "--store",
+				     rig->is_spread ? qps : store,
+				     "--store",
+				     store,
 				     "--columns",
 				     columns,
 				     "--op",
@@ -220,7 +242,7 @@ static int count(const struct cost_rig *rig, struct cost_results *results, enum 
 	dumps = (struct dumps){ .results = results };
 	show_progress("counting %s under callgrind: about a minute for all rows",
 		      figure == COST_LINES ? "lines of code" : "instructions");
-	err = callgrind_run(results->device, args, said, sizeof(said), take_dump, &dumps);
+	err = callgrind_run(args, said, sizeof(said), take_dump, &dumps);
 	end_progress();
 	if (!err && sscanf(said, "store %15s", results->counted_store) != 1)
 		err = complain("the run under valgrind did not say which store it used");

@@ -5,7 +5,7 @@
  */
 #include "cost_verbs.h"
 
-static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc)
+int verbs_poll_one(struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	return ibv_poll_cq(cq, 1, wc);
 }
@@ -14,14 +14,14 @@ static int drain(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return verbs_drain(q->v.cq, count, poll_for);
+	return verbs_drain(q->v.cq, count, verbs_poll_one);
 }
 
 static int drain_recv(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return verbs_drain(q->v.recv_cq, count, poll_for);
+	return verbs_drain(q->v.recv_cq, count, verbs_poll_one);
 }
 
 /* Whose turn it is, where there are many. */

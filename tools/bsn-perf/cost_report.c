@@ -6,7 +6,7 @@
 
 #include "perf.h"
 
-enum { NAME_WIDTH = 27, WIDTH = 9 };
+enum { NAME_WIDTH = 28, WIDTH = 9 };
 
 /* The figures' names in JSON; and the tables of the text report. */
 static const char *const figure_names[COST_FIGURES] = {
@@ -162,12 +162,6 @@ void cost_print_tables(FILE *to, const struct cost_results *results)
 	}
 }
 
-void cost_print_text(FILE *to, const struct cost_results *results)
-{
-	cost_print_head(to, results);
-	cost_print_tables(to, results);
-}
-
 static struct json_object *figures_to_json(const struct cost_figures *f)
 {
 	struct json_object *object = json_object_new_object();
@@ -202,6 +196,9 @@ struct json_object *cost_json_head(const struct cost_results *results)
 	json_object_object_add(report, "depth", json_object_new_int((int)results->depth));
 	json_object_object_add(report, "rounds", json_object_new_int((int)results->rounds));
 	json_object_object_add(report, "thread_domain", json_object_new_boolean(results->has_td));
+	if (results->counted_store[0])
+		json_object_object_add(report, "instructions_store",
+				       json_object_new_string(results->counted_store));
 	return report;
 }
 
@@ -217,20 +214,4 @@ struct json_object *cost_json_rows(const struct cost_results *results)
 			json_object_put(object);
 	}
 	return rows;
-}
-
-void cost_json_add_store(struct json_object *report, const struct cost_results *results)
-{
-	if (results->counted_store[0])
-		json_object_object_add(report, "instructions_store",
-				       json_object_new_string(results->counted_store));
-}
-
-void cost_print_json(FILE *to, const struct cost_results *results)
-{
-	struct json_object *report = cost_json_head(results);
-
-	cost_json_add_store(report, results);
-	json_object_object_add(report, "rows", cost_json_rows(results));
-	json_print(to, report);
 }

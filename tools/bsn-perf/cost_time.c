@@ -68,8 +68,8 @@ static int time_cold(const struct cost_column *column, void *queue, const struct
 
 static int time_one(const struct cost *cost, struct series *series, unsigned c, unsigned r)
 {
-	const struct cost_column *column = cost_columns[c];
 	const struct cost_row *row = &cost->results.rows[r];
+	const struct cost_column *column = cost_column_of(c, row->shape.queues);
 	void *queue = cost->queues[c][row->shape.queues];
 	struct samples *samples = &series->of[c][r];
 	double *ns = &samples->ns[samples->count];
@@ -96,7 +96,8 @@ static int time_round(const struct cost *cost, struct series *series)
 	static const unsigned order[COST_ALL_COLUMNS] = {
 		COST_COLUMN_SYMBOL, COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN,
 		COST_COLUMN_IBV,    COST_COLUMN_BSN_POST, COST_COLUMN_FLOOR,
-		COST_COLUMN_VERBS,  COST_COLUMN_NOTHING,  COST_COLUMN_COUNTING,
+		COST_COLUMN_VERBS,  COST_COLUMN_UCX,	  COST_COLUMN_NOTHING,
+		COST_COLUMN_COUNTING,
 	};
 	int err = 0;
 

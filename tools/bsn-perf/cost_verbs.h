@@ -36,6 +36,9 @@ int verbs_post_recv(void *queue, unsigned count);
 int verbs_drain(struct ibv_cq *cq, unsigned count,
 		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc));
 
+/* ibv_poll_cq() of one, for that. */
+int verbs_poll_one(struct ibv_cq *cq, struct ibv_wc *wc);
+
 /* The provider has copied what came in a CQE. */
 COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape)
 {

@@ -238,10 +238,8 @@ static int check_options(const struct dc_report *report)
 static int read_options(poptContext context, struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
-	int err = parse_options(context);
+	int err = parse_options(context, "dc");
 
-	if (!err && poptPeekArg(context))
-		err = complain_usage("dc takes no argument %s", poptPeekArg(context));
 	if (!err)
 		err = read_numbers(&first->plan, &report->times);
 	first->plan.full_handshake = options.full_handshake;
@@ -322,7 +320,7 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 		dc_bench_close(*bench);
 		*bench = NULL;
 		if (!options.simulate)
-			err = dc_bench_open(options.common.device, &result->plan, ranks, bench);
+			err = dc_bench_open(&options.common, &result->plan, ranks, bench);
 		if (!err && *bench)
 			report->device = dc_bench_device(*bench);
 		if (!err)
@@ -342,8 +340,6 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 	if (!ranks)
 		prefer_stepping();
 	err = measure(report, ranks, &bench);
-	if (!err && options.instructions && report->device && !ranks)
-		err = dc_count_bursts(report);
 	if (!err && !report->results[0].plan.counted && (!ranks || !ranks->rank))
 		dc_print(to, options.common.json, report);
 	if (!err && ranks && ranks_wait(ranks)) /* nobody writes to this one's target any more */
@@ -394,21 +390,6 @@ static int run_together(struct dc_report *report)
 	return ranks_end(&ranks, err);
 }
 
-static void free_options(void)
-{
-	char *const all[] = {
-		options.peers,   options.dcis,   options.streams, options.window,
-		options.pattern, options.policy, options.count,   options.bytes,
-		options.set,     options.seed,   options.connect,
-		options.answer,  options.random, options.issue,   options.under_callgrind,
-		options.local
-	};
-
-	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		free(all[i]);
-	perf_options_free(&options.common);
-}
-
 static int run(poptContext context, struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
@@ -417,9 +398,6 @@ static int run(poptContext context, struct dc_report *report)
 
 	if (!err && (options.local || options.pmix))
 		return run_together(report);
-	if (!err && dc_side_to_be(options.under_callgrind))
-		return dc_be_side(dc_side_to_be(options.under_callgrind), options.common.device,
-				  &first->plan);
 	if (!err)
 		err = dc_read_counted(options.under_callgrind, &first->plan);
 	if (!err)
@@ -457,7 +435,6 @@ int dc_main(int argc, const char **argv)
 	}
 	err = report ? run(context, report) : complain("no memory");
 	free(report);
-	free_options();
 	poptFreeContext(context);
 	return err;
 }

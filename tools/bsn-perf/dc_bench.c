@@ -97,9 +97,10 @@ static int find_places(struct dc_bench *b)
 	return err ? PERF_FAILED : 0;
 }
 
-int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks,
-		  struct dc_bench **bench)
+int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan,
+		  struct ranks *ranks, struct dc_bench **bench)
 {
+	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
 	struct dc_bench *b = calloc(1, sizeof(*b));
 	int err;
@@ -114,13 +115,14 @@ int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *
 	b->places = calloc(b->count, sizeof(*b->places));
 	if (!b->targets || !b->places)
 		return complain("no memory");
-	err = bsn_device_open(device, NULL, &b->device);
-	if (!err && ranks && is_on_verbs(b))
+	err = perf_open_device(options, &attr, &b->device);
+	if (err)
+		return err;
+	if (ranks && is_on_verbs(b))
 		return complain("--local and --pmix need a device with DC: on plain verbs a target "
 				"that waits "
 				"connects nobody");
-	if (!err)
-		err = make_targets(b, targets);
+	err = make_targets(b, targets);
 	if (err)
 		return complain_of(NULL, err);
 	return ranks ? find_places(b) : find_own_places(b);

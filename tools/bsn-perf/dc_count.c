@@ -6,11 +6,8 @@
 
 #include "callgrind.h"
 #include "progress.h"
-#include "stepper.h"
 
 enum { COUNTED_OPERATIONS = 2000 }; /* at most */
-
-/* -- instructions ------------------------------------------------------------------------------ */
 
 /* Names of enum dc_counted. */
 static const char *const counted_names[] = { NULL, "posts", "polls" };
@@ -103,6 +100,8 @@ static int count_one(const struct dc_report *report, const struct dc_plan *plan,
 		text[7],
 		report->device ? "--device" : "--simulate",
 		report->device ? report->device->name : NULL,
+		report->device ? "--store" : NULL,
+		report->device ? store_option(report->device) : NULL,
 		plan->full_handshake ? "--full-handshake" : NULL,
 		NULL,
 	};
@@ -113,7 +112,7 @@ static int count_one(const struct dc_report *report, const struct dc_plan *plan,
 		snprintf(text[i], sizeof(text[i]), "%llu", (unsigned long long)numbers[i]);
 	show_progress("counting instructions of %s, %s, under callgrind", dc_policy_names[policy],
 		      counted_names[what]);
-	err = callgrind_run(report->device, args, said, sizeof(said), take, &c);
+	err = callgrind_run(args, said, sizeof(said), take, &c);
 	end_progress();
 	if (!err && (!c.empty_count || !c.count))
 		err = complain("callgrind's output has no counts to be read");
@@ -138,72 +137,4 @@ int dc_count_policies(const struct dc_report *report, struct dc_result *result)
 					&figures->poll_instructions);
 	}
 	return err;
-}
-
-/* -- beside UCX -------------------------------------------------------------------------------- */
-
-/* The run under callgrind says why it does not. */
-static int count_bursts_of(struct dc_report *report, const struct dc_side *side,
-			   struct dc_bursts *bursts)
-{
-	const struct dc_plan *plan = &report->results[0].plan;
-	char dcis[16], bytes[16];
-	const char *const args[] = { "dc",
-				     "--under-callgrind",
-				     side->name,
-				     "--device",
-				     report->device->name,
-				     "--dcis",
-				     dcis,
-				     "--size",
-				     bytes,
-				     NULL };
-	int err;
-
-	for (int k = 0; k < DC_WAYS * DC_PARTS; k++)
-		bursts->instructions[k / DC_PARTS][k % DC_PARTS] = -1;
-	snprintf(dcis, sizeof(dcis), "%u", plan->initiators);
-	snprintf(bytes, sizeof(bytes), "%u", plan->bytes);
-	show_progress("counting instructions of bursts by %s under callgrind", side->name);
-	err = callgrind_run(report->device, args, bursts->why_not, sizeof(bursts->why_not),
-			    dc_bursts_take, bursts);
-	end_progress();
-	bursts->why_not[strcspn(bursts->why_not, "\n")] = '\0';
-	if (!err && !*bursts->why_not && bursts->instructions[DC_WAY_INLINE][DC_PART_POLL] < 0)
-		err = complain("callgrind's output has no counts to be read");
-	return err;
-}
-
-int dc_count_bursts(struct dc_report *report)
-{
-	int err = 0;
-
-	report->has_bursts = report->device->path == BSN_PATH_DIRECT;
-	if (!report->has_bursts)
-		return 0;
-	for (int side = 0; side < DC_SIDES && !err; side++)
-		err = count_bursts_of(report, dc_sides[side], &report->bursts[side]);
-	return err;
-}
-
-const struct dc_side *dc_side_to_be(const char *under_callgrind)
-{
-	for (int side = 0; under_callgrind && side < DC_SIDES; side++)
-		if (!strcmp(under_callgrind, dc_sides[side]->name))
-			return dc_sides[side];
-	return NULL;
-}
-
-int dc_be_side(const struct dc_side *side, const char *device, struct dc_plan *plan)
-{
-	const char *why_not;
-
-	if (!callgrind_is_there() || !device)
-		return complain("--under-callgrind: this is not callgrind");
-	prefer_stepping();
-	plan->meter = &meter;
-	why_not = dc_bursts_play(side, device, plan);
-	if (why_not)
-		printf("%s\n", why_not);
-	return 0;
 }

@@ -53,33 +53,6 @@ static void print_result(FILE *to, const struct dc_report *report, const struct 
 	fputc('\n', to);
 }
 
-static void print_bursts_of(FILE *to, const struct dc_side *side, const struct dc_bursts *bursts)
-{
-	if (*bursts->why_not) {
-		fprintf(to, "%-10s %s\n", side->name, bursts->why_not);
-		return;
-	}
-	for (int way = 0; way < DC_WAYS; way++) {
-		const double *each = bursts->instructions[way];
-
-		fprintf(to, "%-10s %-18s %8.1f %8.1f %8.1f\n", side->name, side->ways[way],
-			each[DC_PART_HIT], each[DC_PART_MISS], each[DC_PART_POLL]);
-	}
-}
-
-static void print_bursts(FILE *to, const struct dc_report *report)
-{
-	if (!report->has_bursts)
-		return;
-	fprintf(to,
-		"\nbursts of %d to %d peers in turn, %u bytes, inline %d; instructions of a "
-		"request:\n",
-		DC_BURST, DC_PEERS, report->results[0].plan.bytes, DC_INLINE_BYTES);
-	fprintf(to, "%-10s %-18s %8s %8s %8s\n", "", "", "hit", "miss", "poll");
-	for (int side = 0; side < DC_SIDES; side++)
-		print_bursts_of(to, dc_sides[side], &report->bursts[side]);
-}
-
 static void print_text(FILE *to, const struct dc_report *report)
 {
 	bool is_counted = false, by_pool = false;
@@ -103,7 +76,6 @@ static void print_text(FILE *to, const struct dc_report *report)
 	if (by_pool)
 		fprintf(to,
 			"this device does not count connections: those are what the pool bound\n");
-	print_bursts(to, report);
 }
 
 static struct json_object *to_json(const char *name, const struct dc_figures *f)
@@ -182,36 +154,6 @@ static struct json_object *times_to_json(const struct dc_times *times)
 	return o;
 }
 
-static struct json_object *bursts_to_json(const struct dc_side *side,
-					  const struct dc_bursts *bursts)
-{
-	struct json_object *all = json_object_new_object();
-
-	if (*bursts->why_not) {
-		json_object_object_add(all, "why_not", json_object_new_string(bursts->why_not));
-		return all;
-	}
-	for (int way = 0; way < DC_WAYS; way++) {
-		struct json_object *one = json_object_new_object();
-
-		for (int part = 0; part < DC_PARTS; part++)
-			json_object_object_add(one, dc_part_names[part],
-					       json_figure(bursts->instructions[way][part]));
-		json_object_object_add(all, side->ways[way], one);
-	}
-	return all;
-}
-
-static void add_bursts(struct json_object *to, const struct dc_report *report)
-{
-	struct json_object *sides = json_object_new_object();
-
-	for (int side = 0; side < DC_SIDES; side++)
-		json_object_object_add(sides, dc_sides[side]->name,
-				       bursts_to_json(dc_sides[side], &report->bursts[side]));
-	json_object_object_add(to, "burst_instructions", sides);
-}
-
 /* One number of peers is told right in the report, several as a list. */
 static void print_json(FILE *to, const struct dc_report *report)
 {
@@ -233,8 +175,6 @@ static void print_json(FILE *to, const struct dc_report *report)
 		json_object_put(runs);
 		add_result(all, report, &report->results[0]);
 	}
-	if (report->has_bursts)
-		add_bursts(all, report);
 	json_print(to, all);
 }
 

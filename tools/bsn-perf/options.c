@@ -7,15 +7,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-void perf_options_free(struct perf_options *options)
+#include "callgrind.h"
+
+int parse_options(poptContext context, const char *command)
 {
-	free(options->device);
-	free(options->output);
+	const int err = complain_of_option(context, poptGetNextOpt(context));
+
+	if (err || !poptPeekArg(context))
+		return err;
+	return complain_usage("%s takes no argument %s", command, poptPeekArg(context));
 }
 
-int parse_options(poptContext context)
+static int find_store(const char *name, enum bsn_store *store)
 {
-	return complain_of_option(context, poptGetNextOpt(context));
+	static const char *const names[BSN_STORE_COUNT] = {
+		[BSN_STORE_AUTO] = "auto",	   [BSN_STORE_8] = "8x8",
+		[BSN_STORE_16] = "4x16",	   [BSN_STORE_AVX512] = "avx512",
+		[BSN_STORE_MOVDIR64B] = "movdir64b", [BSN_STORE_ST64B] = "st64b",
+		[BSN_STORE_DOORBELL] = "doorbell",
+	};
+
+	for (*store = BSN_STORE_AUTO; *store < BSN_STORE_COUNT; ++*store)
+		if (!strcmp(name, names[*store]))
+			return 0;
+	*store = BSN_STORE_AUTO;
+	return complain_usage("--store %s: there is none", name);
+}
+
+int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
+		     struct bsn_device **device)
+{
+	int err = options->store ? find_store(options->store, &attr->store) : 0;
+
+	if (err)
+		return err;
+	err = bsn_device_open(options->device, attr, device);
+	if (err == -ENOTSUP && callgrind_is_there()) {
+		attr->store = BSN_STORE_AUTO;
+		err = bsn_device_open(options->device, attr, device);
+	}
+	return err ? complain_of(NULL, err) : 0;
 }
 
 int complain_of_option(poptContext context, int got)

@@ -38,12 +38,9 @@ static inline uint64_t now_ns(void)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-/*
- * What every command takes; zero it, and let poptFreeContext() be followed by perf_options_free().
- */
+/* What every command takes. */
 struct perf_options {
-	char *device;
-	char *output;
+	char *device, *store, *output;
 	int json;
 };
 
@@ -56,16 +53,28 @@ struct perf_options {
 	  0,                                                                                       \
 	  "the device (default: the first mlx5 device, else the first verbs device)",              \
 	  "NAME" },                                                                                \
+		{ "store",                                                                         \
+		  0,                                                                               \
+		  POPT_ARG_STRING,                                                                 \
+		  &(o)->store,                                                                     \
+		  0,                                                                               \
+		  "Bunsen's BlueFlame store, as BSN_STORE",                                        \
+		  "STORE" },                                                                       \
 		{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },   \
 	{                                                                                          \
 		"output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE",       \
 			"FILE"                                                                     \
 	}
 
-void perf_options_free(struct perf_options *options);
+/* Reads all options of a command that takes no arguments. 0, or PERF_USAGE after a complaint. */
+int parse_options(poptContext context, const char *command);
 
-/* Reads all options of a command. Return: 0, or PERF_USAGE after a complaint. */
-int parse_options(poptContext context);
+/*
+ * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
+ * stores, with any. 0, PERF_FAILED or PERF_USAGE after a complaint.
+ */
+int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
+		     struct bsn_device **device);
 
 /* Of what poptGetNextOpt() answered last: 0, or PERF_USAGE after a complaint. */
 int complain_of_option(poptContext context, int got);
@@ -92,15 +101,15 @@ void json_add_device(struct json_object *report, const struct bsn_device_info *i
 const char *path_name(const struct bsn_device_info *info);
 const char *store_name(const struct bsn_device_info *info);
 
+/* What --store is to be in another run of this program. */
+const char *store_option(const struct bsn_device_info *info);
+
 /* What kind of CPU this is, of /proc/cpuinfo. */
 const char *cpu_name(void);
 
 /* -- commands ---------------------------------------------------------------------------------- */
 
 int cost_main(int argc, const char **argv);
-int recv_main(int argc, const char **argv);
-int layout_main(int argc, const char **argv);
-int memory_main(int argc, const char **argv);
 int dc_main(int argc, const char **argv);
 int lat_main(int argc, const char **argv);
 int bw_main(int argc, const char **argv);

@@ -41,7 +41,7 @@ static const struct {
 	{ "out_json_file", 0, true, "use --json, and --output=FILE" },
 	{ "run_infinitely", 0, false, "use --duration" },
 	{ "use-srq", 0, false, "each queue pair has its own receives" },
-	{ "use_hugepages", 0, false, "bsn-perf memory tells what larger pages save" },
+	{ "use_hugepages", 0, false, "messages lie in ordinary pages" },
 	{ "odp", 0, false, "memory is registered" },
 };
 

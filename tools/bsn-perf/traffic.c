@@ -54,10 +54,10 @@ static int check_packets(const struct test *test)
 
 static int open_device(struct test *test)
 {
-	const int err = bsn_device_open(test->options->device, &test->device_attr, &test->device);
+	const int err = perf_open_device(test->options, &test->device_attr, &test->device);
 
 	if (err)
-		return complain_of(NULL, err);
+		return err;
 	note_path(test);
 	if (test->plan.type == BSN_QP_UD && test->plan.is_sweep && !test->has_size)
 		test->plan.size = bsn_device_info(test->device)->active_mtu;

@@ -130,7 +130,7 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 /* A popt table of those that are not ours. */
 struct poptOption *perftest_options(void);
 
-/* As parse_options(), where that table is included. */
+/* Reads all options, where that table is included. 0, or PERF_USAGE after a complaint. */
 int parse_perftest_options(poptContext context);
 
 /* -- meeting the peer (session.c) -------------------------------------------------------------- */

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The column `ucx`: UCX's dc_mlx5, beside pools of DC initiators. libuct is not linked: it would
+ * hook signals and parse its environment in every run. Its structures, and what is inline, come from
+ * its headers, its functions by name.
+ */
+#include "cost.h"
+
+#ifdef HAVE_UCT
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uct/api/uct.h>
+
+#include "stepper.h"
+
+enum { ADDRESS_BYTES = 256, PAGE = 4096 };
+
+/* X(function), of libucs the first one */
+#define FUNCTIONS(X)                                                                               \
+	X(ucs_async_context_create)                                                                \
+	X(uct_worker_create)                                                                       \
+	X(uct_query_components)                                                                    \
+	X(uct_component_query)                                                                     \
+	X(uct_md_config_read)                                                                      \
+	X(uct_md_open)                                                                             \
+	X(uct_config_release)                                                                      \
+	X(uct_md_query_tl_resources)                                                               \
+	X(uct_release_tl_resource_list)                                                            \
+	X(uct_md_iface_config_read)                                                                \
+	X(uct_iface_open)                                                                          \
+	X(uct_iface_get_device_address)                                                            \
+	X(uct_iface_get_address)                                                                   \
+	X(uct_ep_create)                                                                           \
+	X(uct_md_mem_reg)                                                                          \
+	X(uct_md_mkey_pack)                                                                        \
+	X(uct_rkey_unpack)
+
+#define POINTER(name) __typeof__(name) *name;
+static struct {
+	FUNCTIONS(POINTER)
+} f;
+#undef POINTER
+
+/* It stays until the process ends. */
+struct ucx {
+	uct_worker_h worker;
+	uct_component_h component;
+	uct_md_h md;
+	uct_tl_resource_desc_t resource;
+	uct_iface_h from, to;
+	uct_ep_h *eps;
+	unsigned peers, turn;
+	uint8_t *memory;
+	uct_mem_h mem;
+	uct_rkey_bundle_t rkey;
+};
+
+/* -- opening ----------------------------------------------------------------------------------- */
+
+/* dlsym() gives an object pointer: C11 leaves it to POSIX that a function's is as long. */
+static bool find(void *library, const char *name, void *function)
+{
+	void *const symbol = dlsym(library, name);
+
+	*(void **)function = symbol;
+	return symbol != NULL;
+}
+
+/* No signal handlers, and no hooks of memory, which do not work under callgrind. */
+static const char *load(unsigned initiators, uint32_t depth)
+{
+	void *library;
+	char dcis[16], requests[16];
+
+	snprintf(dcis, sizeof(dcis), "%u", initiators);
+	snprintf(requests, sizeof(requests), "%u", 4 * depth);
+	setenv("UCX_HANDLE_ERRORS", "none", 1);
+	setenv("UCX_MEM_EVENTS", "n", 1);
+	setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 1);
+	setenv("UCX_LOG_LEVEL", "error", 1);
+	setenv("UCX_DC_MLX5_NUM_DCI", dcis, 1);
+	setenv("UCX_DC_MLX5_TX_QUEUE_LEN", requests, 1);
+	library = dlopen("libuct.so.0", RTLD_NOW | RTLD_GLOBAL);
+	if (!library)
+		return "libuct is not installed";
+#define FIND(name)                                                                                 \
+	if (!find(library, #name, &f.name))                                                        \
+		return "this libuct has other functions";
+	FUNCTIONS(FIND)
+#undef FIND
+	return NULL;
+}
+
+/* Whether this domain has DC; then it stays open. */
+static bool has_dc(struct ucx *u)
+{
+	uct_tl_resource_desc_t *resources;
+	bool is_there = false;
+	unsigned count;
+
+	if (f.uct_md_query_tl_resources(u->md, &resources, &count))
+		return false;
+	for (unsigned i = 0; i < count && !is_there; i++) {
+		is_there = !strcmp(resources[i].tl_name, "dc_mlx5");
+		u->resource = resources[i];
+	}
+	f.uct_release_tl_resource_list(resources);
+	return is_there;
+}
+
+static bool open_md(struct ucx *u, const char *name)
+{
+	uct_md_config_t *config;
+	ucs_status_t status;
+
+	if (f.uct_md_config_read(u->component, NULL, NULL, &config))
+		return false;
+	status = f.uct_md_open(u->component, name, config, &u->md);
+	f.uct_config_release(config);
+	return !status && has_dc(u);
+}
+
+static bool open_component(struct ucx *u, const char *device)
+{
+	uct_component_attr_t attr = { .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT };
+	uct_md_resource_desc_t *resources;
+	bool is_open = false;
+
+	if (f.uct_component_query(u->component, &attr) || !attr.md_resource_count)
+		return false;
+	resources = calloc(attr.md_resource_count, sizeof(*resources));
+	attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+	attr.md_resources = resources;
+	if (resources && !f.uct_component_query(u->component, &attr))
+		for (unsigned i = 0; i < attr.md_resource_count && !is_open; i++)
+			is_open = !strcmp(resources[i].md_name, device) && open_md(u, device);
+	free(resources);
+	return is_open;
+}
+
+static bool open_device(struct ucx *u, const char *device)
+{
+	uct_component_h *components;
+	unsigned count;
+
+	if (f.uct_query_components(&components, &count))
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		u->component = components[i];
+		if (open_component(u, device))
+			return true;
+	}
+	return false;
+}
+
+static bool open_interface(struct ucx *u, uct_iface_h *iface)
+{
+	const uct_iface_params_t params = {
+		.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
+		.open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
+		.mode.device = { u->resource.tl_name, u->resource.dev_name },
+	};
+	uct_iface_config_t *config;
+	ucs_status_t status;
+
+	if (f.uct_md_iface_config_read(u->md, u->resource.tl_name, NULL, NULL, &config))
+		return false;
+	status = f.uct_iface_open(u->md, u->worker, &params, config, iface);
+	f.uct_config_release(config);
+	if (status)
+		return false;
+	uct_iface_progress_enable(*iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+	return true;
+}
+
+/* All peers are one target: to UCX each is one of its own. */
+static bool make_peers(struct ucx *u)
+{
+	uint8_t device[ADDRESS_BYTES], iface[ADDRESS_BYTES];
+	const uct_ep_params_t params = {
+		.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
+			      UCT_EP_PARAM_FIELD_IFACE_ADDR,
+		.iface = u->from,
+		.dev_addr = (const uct_device_addr_t *)device,
+		.iface_addr = (const uct_iface_addr_t *)iface,
+	};
+
+	if (f.uct_iface_get_device_address(u->to, (uct_device_addr_t *)device) ||
+	    f.uct_iface_get_address(u->to, (uct_iface_addr_t *)iface))
+		return false;
+	u->eps = calloc(u->peers, sizeof(*u->eps));
+	for (unsigned p = 0; p < u->peers; p++)
+		if (!u->eps || f.uct_ep_create(&params, &u->eps[p]))
+			return false;
+	return true;
+}
+
+static bool register_memory(struct ucx *u)
+{
+	uint8_t packed[ADDRESS_BYTES];
+
+	u->memory = aligned_alloc(PAGE, PAGE);
+	if (!u->memory)
+		return false;
+	memset(u->memory, 0, PAGE);
+	return !f.uct_md_mem_reg(u->md, u->memory, PAGE, UCT_MD_MEM_ACCESS_ALL, &u->mem) &&
+	       !f.uct_md_mkey_pack(u->md, u->mem, packed) &&
+	       !f.uct_rkey_unpack(u->component, packed, &u->rkey);
+}
+
+static const char *open_all(struct ucx *u, const char *device)
+{
+	ucs_async_context_t *async;
+
+	if (f.ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &async) ||
+	    f.uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &u->worker))
+		return "libuct makes no worker";
+	if (!open_device(u, device))
+		return "libuct has no dc_mlx5 here";
+	if (!open_interface(u, &u->from) || !open_interface(u, &u->to) || !make_peers(u))
+		return "libuct makes no interfaces of dc_mlx5";
+	return register_memory(u) ? NULL : "libuct registers no memory";
+}
+
+/* -- what is measured -------------------------------------------------------------------------- */
+
+static void note_end(uct_completion_t *completion)
+{
+	(void)completion;
+}
+
+/* Nobody is told of the last one. */
+static uct_completion_t completion = { .func = note_end };
+
+COST_INLINE int put(struct ucx *u, bool is_short)
+{
+	const uct_iov_t iov = {
+		.buffer = u->memory, .length = COST_SGE_BYTES, .memh = u->mem, .count = 1
+	};
+	const uint64_t to = (uintptr_t)u->memory + COST_REMOTE_AT;
+	const uct_ep_h ep = u->eps[cost_turn(&u->turn, u->peers)];
+	const ucs_status_t status =
+		is_short ? uct_ep_put_short(ep, u->memory, COST_SGE_BYTES, to, u->rkey.rkey)
+			 : uct_ep_put_zcopy(ep, &iov, 1, to, u->rkey.rkey, &completion);
+
+	return status == UCS_OK || status == UCS_INPROGRESS ? 0 : -EAGAIN;
+}
+
+static int run_zcopy(void *queue, unsigned count)
+{
+	int bad = 0;
+
+	COST_POSTS(count, 1, , bad |= put(queue, false), )
+	return bad;
+}
+
+static int run_short(void *queue, unsigned count)
+{
+	int bad = 0;
+
+	COST_POSTS(count, 1, , bad |= put(queue, true), )
+	return bad;
+}
+
+static int run_polls(void *queue, unsigned count)
+{
+	const struct ucx *u = queue;
+	unsigned patience = COST_PATIENCE;
+
+	for (unsigned ended = 0; ended < count && patience; patience--) {
+		COST_FORGET();
+		ended += uct_worker_progress(u->worker);
+	}
+	return patience ? 0 : -ETIMEDOUT;
+}
+
+static cost_run *run_of(const struct cost_row *row)
+{
+	const struct cost_shape *shape = &row->shape;
+
+	if ((shape->queues != COST_DC && shape->queues != COST_DC_MISS) ||
+	    shape->known != COST_KNOWN || shape->batch != 1)
+		return NULL;
+	if (shape->what == COST_POLL)
+		return run_polls;
+	if (shape->what != COST_WRITE)
+		return NULL;
+	return shape->form == COST_SGES && shape->n == 1 ? run_zcopy
+	       : shape->form == COST_INLINED && shape->n == COST_SGE_BYTES ? run_short
+									      : NULL;
+}
+
+/* -- before and after -------------------------------------------------------------------------- */
+
+static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	int bad;
+
+	completion.count = 1 << 30;
+	if (shape->what != COST_POLL)
+		return 0;
+	bad = run_zcopy(queue, count);
+	let_device_work();
+	return bad;
+}
+
+static int settle(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	const struct ucx *u = queue;
+	unsigned patience = COST_PATIENCE;
+
+	(void)shape;
+	(void)count;
+	while (uct_iface_flush(u->from, 0, NULL) == UCS_INPROGRESS && --patience) {
+		step();
+		uct_worker_progress(u->worker);
+	}
+	return patience ? 0 : -ETIMEDOUT;
+}
+
+static int open_ucx(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+		    const char **why_not)
+{
+	const unsigned initiators = cost_kinds[kind].pool.initiators;
+	struct ucx *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return -ENOMEM;
+	u->peers = cost_kinds[kind].peers ? cost_kinds[kind].peers : 1;
+	*why_not = load(initiators ? initiators : 1, rig->depth);
+	if (!*why_not)
+		*why_not = open_all(u, bsn_device_info(rig->device)->name);
+	*queue = u;
+	if (!*why_not)
+		return 0;
+	*queue = NULL;
+	free(u);
+	return -EOPNOTSUPP;
+}
+
+static void close_ucx(void *queue)
+{
+	(void)queue;
+}
+
+#else
+
+static int run_nothing(void *queue, unsigned count)
+{
+	(void)queue;
+	(void)count;
+	return 0;
+}
+
+static cost_run *run_of(const struct cost_row *row)
+{
+	return row->shape.queues == COST_DC ? run_nothing : NULL;
+}
+
+static int open_ucx(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+		    const char **why_not)
+{
+	(void)rig;
+	(void)kind;
+	(void)queue;
+	*why_not = "built without the headers of libucx-dev";
+	return -EOPNOTSUPP;
+}
+
+#define close_ucx NULL
+#define prepare	  cost_prepare_nothing
+#define settle	  cost_prepare_nothing
+
+#endif
+
+const struct cost_column cost_ucx = {
+	.name = "ucx",
+	.loop = &cost_nothing,
+	.open = open_ucx,
+	.close = close_ucx,
+	.run_of = run_of,
+	.prepare = prepare,
+	.settle = settle,
+};
