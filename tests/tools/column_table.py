@@ -46,7 +46,7 @@ def run(softcx, perf, softcx_args, *args):
 def measure(softcx, perf):
     """Of each row its instructions, and under `bus` what it asks for."""
     counts = run(softcx, perf, ['--passive'], '--rounds', '2', '--instructions')['rows']
-    bus = {row['op']: row['bunsen'] for row in run(softcx, perf, [], '--bus')['bus']}
+    bus = {row['op']: row['bunsen'] for row in run(softcx, perf, [], '--bus')['rows']}
     return {row['op']: dict(row['bunsen'], bus=bus[row['op']]) for row in counts}
 
 

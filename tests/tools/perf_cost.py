@@ -270,7 +270,7 @@ def test_ucx_is_there_only_if_it_is_asked_for(bench):
 
 
 def asked(bench, *args, **more):
-    rows = json.loads(bench.run(PERF, 'cost', '--bus', '--json', *args, **more)[0])['bus']
+    rows = json.loads(bench.run(PERF, 'cost', '--bus', '--json', *args, **more)[0])['rows']
     return {row['op']: row for row in rows}
 
 

@@ -83,8 +83,8 @@ def test_limits_of_many_qps(bench):
 def test_a_message_asks_less_of_the_bus_than_a_send(bench):
     """On one QP and on many; times differ less than the noise."""
     for qps in '1', MANY:
-        rows = {row['op']: row for row in cost(bench, '--bus', '--qps', qps, '--op',
-                                               'messages')['bus']}
+        size, = cost(bench, '--bus', '--qps', qps, '--op', 'messages')['sizes']
+        rows = {row['op']: row for row in size['rows']}
         bus = {(op, column): sum(rows[op][column][name] for name in REQUESTS)
                for op, column in [('trip_message', 'bunsen'), ('trip_send', 'bunsen'),
                                   ('trip_send', 'ibv')]}

@@ -178,9 +178,10 @@ static int measure_rows(struct cost *cost)
 		for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
 			results->figures[i / COST_ROWS_MAX][i % COST_ROWS_MAX].of[figure] = -1;
 	memset(results->why_not, 0, sizeof(results->why_not));
+	memset(results->bus, 0, sizeof(results->bus));
 	err = open_all_queues(cost);
 	if (!err)
-		err = cost_time_all(cost);
+		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
 	if (!err && results->wants_instructions)
 		err = count_instructions(&cost->rig, results);
@@ -243,12 +244,6 @@ static int measure(struct cost *cost, const unsigned *qps, unsigned sizes, FILE 
 {
 	int err;
 
-	if (options.bus && sizes)
-		spread(&cost->rig, qps[0]);
-	if (options.bus) {
-		err = open_all_queues(cost);
-		return err ? err : cost_count_bus(cost, to, options.common.json);
-	}
 	if (sizes)
 		return measure_sizes(cost, qps, sizes, to);
 	err = measure_rows(cost);

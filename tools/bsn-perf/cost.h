@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "bsn.h"
+#include "bus.h"
 #include "cost_rows.h"
 
 #define COST_INLINE static inline __attribute__((always_inline))
@@ -314,6 +315,7 @@ struct cost_results {
 	/* Queues that a column has not. */
 	const char *why_not[COST_COLUMNS][COST_QUEUES_COUNT];
 	struct cost_figures figures[COST_ALL_COLUMNS][COST_ROWS_MAX];
+	struct bus bus[COST_COLUMNS][COST_ROWS_MAX]; /* without counters: not counted */
 };
 
 /* All of a run: what was opened, and what came out. */
@@ -364,8 +366,8 @@ int cost_complain(const struct cost_column *column, const struct cost_row *row, 
 
 /* -- measuring --------------------------------------------------------------------------------- */
 
-/* Counts what the rows' requests ask the bus for, and reports (cost_bus.c). 0, or PERF_FAILED. */
-int cost_count_bus(const struct cost *cost, FILE *report, bool json);
+/* Counts what the rows' requests ask the bus for (cost_bus.c). 0, or PERF_FAILED. */
+int cost_count_bus(struct cost *cost);
 
 /* A region's nanoseconds for each operation (cost_time.c). Return: as cost_region(). */
 int cost_time_region(const struct cost_column *column, void *queue, const struct cost_row *row,
