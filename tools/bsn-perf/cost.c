@@ -19,22 +19,28 @@ enum {
 	REASON_BYTES = 160,
 };
 
+enum { ROUNDS, DEPTH, NUMBERS };
+static struct perf_number numbers[NUMBERS] = {
+	[ROUNDS] = { "rounds", 1, ROUNDS_MAX, ROUNDS_DEFAULT, false },
+	[DEPTH] = { "depth", COST_DEPTH_MIN, COST_DEPTH_MAX, COST_DEPTH, false },
+};
+
 static struct {
 	struct perf_options common;
-	char *rounds, *depth, *op, *columns, *qps;
+	char *op, *columns, *qps;
 	int instructions, lines, cold, sweep, bus, is_child;
 } options;
 
 static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
-	{ "rounds", 'r', POPT_ARG_STRING, &options.rounds, 0, "rounds (default: 100)", "N" },
+	{ "rounds", 'r', POPT_ARG_STRING, NULL, 1 + ROUNDS, "rounds (default: 100)", "N" },
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0,
 	  "only these rows, or groups: layouts, memory, messages, receives", "OP[,OP...]" },
 	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
 	  "COLUMN[,COLUMN...]" },
 	{ "sweep", 0, POPT_ARG_NONE, &options.sweep, 0,
 	  "also rows for each length of inline data, in steps of 16 bytes", NULL },
-	{ "depth", 0, POPT_ARG_STRING, &options.depth, 0, "depth of the queues (default: 256)",
+	{ "depth", 0, POPT_ARG_STRING, NULL, 1 + DEPTH, "depth of the queues (default: 256)",
 	  "N" },
 	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,
 	  "on so many QPs that take turns; or sweep: 1 to 4096", "N[,N...]|sweep" },
@@ -334,7 +340,7 @@ static int choose_columns(struct cost_results *results, const char *names)
 /* Numbers of QPs, or "sweep". */
 static int choose_qps(const char *list, unsigned qps[SIZES_MAX], unsigned *count)
 {
-	uint64_t number;
+	struct perf_number number = { "qps", 1, QPS_MAX, 0, false };
 	char word[16];
 	int err = 0;
 
@@ -343,8 +349,8 @@ static int choose_qps(const char *list, unsigned qps[SIZES_MAX], unsigned *count
 			qps[(*count)++] = n;
 	else
 		while (!err && *count < SIZES_MAX && next_word(&list, word, sizeof(word))) {
-			err = parse_number("qps", word, 1, QPS_MAX, &number);
-			qps[(*count)++] = (unsigned)number;
+			err = parse_number(&number, word);
+			qps[(*count)++] = (unsigned)number.value;
 		}
 	return err || *count ? err : complain_usage("--qps: no number");
 }
@@ -360,16 +366,13 @@ static void leave_requests(struct cost_results *results)
 	results->row_count = left;
 }
 
-static int read_options(poptContext context, struct cost *cost, unsigned *qps, unsigned *sizes)
+static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigned *sizes)
 {
 	struct cost_results *results = &cost->results;
-	uint64_t rounds = ROUNDS_DEFAULT, depth = options.qps ? QPS_DEPTH : COST_DEPTH;
-	int err = parse_options(context, "cost");
+	int err = parse_options(context, "cost", numbers, NUMBERS);
 
-	if (!err && options.rounds)
-		err = parse_number("rounds", options.rounds, 1, ROUNDS_MAX, &rounds);
-	if (!err && options.depth)
-		err = parse_number("depth", options.depth, COST_DEPTH_MIN, COST_DEPTH_MAX, &depth);
+	if (options.qps && !numbers[DEPTH].is_given)
+		numbers[DEPTH].value = QPS_DEPTH;
 	if (!err && (options.op || options.qps))
 		err = choose_rows(results, options.op ? options.op : "write_512_qps,poll_512_qps");
 	else if (!err)
@@ -380,8 +383,8 @@ static int read_options(poptContext context, struct cost *cost, unsigned *qps, u
 		err = choose_qps(options.qps, qps, sizes);
 	if (options.bus)
 		leave_requests(results);
-	results->rounds = (unsigned)rounds;
-	results->depth = cost->rig.depth = (uint32_t)depth;
+	results->rounds = (unsigned)numbers[ROUNDS].value;
+	results->depth = cost->rig.depth = (uint32_t)numbers[DEPTH].value;
 	results->wants_cold = options.cold;
 	results->wants_instructions = options.instructions;
 	results->wants_lines = options.lines;
@@ -400,7 +403,7 @@ int cost_main(int argc, const char **argv)
 
 	if (!cost)
 		return complain("no memory");
-	err = read_options(context, cost, qps, &sizes);
+	err = choose(context, cost, qps, &sizes);
 	if (!err) {
 		err = (options.is_child ? run_in_child : measure_and_report)(cost, qps, sizes);
 		close_device(cost);

@@ -83,8 +83,9 @@ bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 
 	if (!cost_columns[column]->loop)
 		return true;
-	/* One QP's receives are not those of QPs that take turns. */
-	if (cost->rig.qps > 1 && of->shape.what == COST_RECV && of->shape.queues == COST_RC)
+	/* One QP's receives are not those of QPs that take turns, and the floor has but one. */
+	if (cost->rig.qps > 1 && (column == COST_COLUMN_FLOOR || (of->shape.what == COST_RECV &&
+								  of->shape.queues == COST_RC)))
 		return false;
 	return cost->results.has_column[column] && cost->queues[column][of->shape.queues] &&
 	       cost_column_of(column, of->shape.queues)->run_of(of);

@@ -128,7 +128,7 @@ static int map_new(struct state *s, unsigned i)
 	return bsn_layout_map(s->layouts[i], s->ep, BSN_MAP_KEY, &s->maps[i]);
 }
 
-static int map_known(struct state *s, unsigned i)
+COST_INLINE int map_known(struct state *s, unsigned i)
 {
 	return bsn_layout_map(s->layouts[i], s->ep, 0, &s->maps[i]);
 }
@@ -146,19 +146,19 @@ static int unmap(struct state *s, unsigned i)
 	return 0;
 }
 
-static struct bsn_remote remote_of(const struct state *s, uint64_t offset)
+COST_INLINE struct bsn_remote remote_of(const struct state *s, uint64_t offset)
 {
 	return (struct bsn_remote){ s->mr[0]->addr + LAYOUT_TARGET_AT + offset, s->mr[0]->rkey };
 }
 
-static struct bsn_sge cell_of(const struct state *s, unsigned row)
+COST_INLINE struct bsn_sge cell_of(const struct state *s, unsigned row)
 {
 	return (struct bsn_sge){ s->mr[0]->addr + LAYOUT_COLUMN * LAYOUT_BLOCK +
 					 (uint64_t)row * LAYOUT_COLUMN_BYTES,
 				 LAYOUT_BLOCK, s->mr[0]->lkey };
 }
 
-static int write_column(const struct state *s, struct bsn_sge sge)
+COST_INLINE int write_column(const struct state *s, struct bsn_sge sge)
 {
 	const struct bsn_remote remote = remote_of(s, 0);
 

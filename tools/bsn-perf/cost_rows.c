@@ -219,11 +219,6 @@ static bool set_length(struct cost_row *row, unsigned bytes)
 	return bytes && bytes <= most_inline(row->shape.queues);
 }
 
-void cost_row_of(enum cost_code code, struct cost_row *row)
-{
-	*row = codes[code];
-}
-
 static bool find_named(const char *name, struct cost_row *row)
 {
 	for (unsigned i = 0; i < COST_CODE_COUNT + OTHERS; i++) {

@@ -320,9 +320,6 @@ struct cost_row {
 /* The usual rows, with those of more lengths of inline data or not; how many there are. */
 unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX], bool sweeps);
 
-/* The row of a code. */
-void cost_row_of(enum cost_code code, struct cost_row *row);
-
 /* The rows of a group: "layouts", "messages", "memory", "receives"; 0: there is none. */
 unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX]);
 

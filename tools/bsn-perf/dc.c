@@ -10,6 +10,7 @@
 #include "stepper.h"
 
 enum {
+	PEERS_DEFAULT = 200,
 	PEERS_MAX = 1 << 20,
 	DCIS_MAX = 4096,
 	STREAMS_MAX = 1024,
@@ -19,11 +20,28 @@ enum {
 	NS_MAX = 1000000000,
 };
 
+enum number {
+	DCIS, STREAMS, WINDOW, OPERATIONS, BYTES, SET, CONNECT, ANSWER, RANDOM, ISSUE, SEED, LOCAL,
+	NUMBERS
+};
+static struct perf_number numbers[NUMBERS] = {
+	[DCIS] = { "dcis", 1, DCIS_MAX, 8, false },
+	[STREAMS] = { "streams", 1, STREAMS_MAX, 1, false },
+	[WINDOW] = { "window", 1, WINDOW_MAX, 4, false },
+	[OPERATIONS] = { "operations", 1, OPERATIONS_MAX, 100000, false },
+	[BYTES] = { "size", 1, BYTES_MAX, 64, false },
+	[SET] = { "set", 1, PEERS_MAX, 8, false },
+	[CONNECT] = { "connect-ns", 0, NS_MAX, DC_CONNECT_NS, false },
+	[ANSWER] = { "answer-ns", 1, NS_MAX, DC_ANSWER_NS, false },
+	[RANDOM] = { "random-ns", 0, NS_MAX, DC_RANDOM_NS, false },
+	[ISSUE] = { "issue-ns", 0, NS_MAX, DC_ISSUE_NS, false },
+	[SEED] = { "seed", 1, UINT64_MAX >> 1, 1, false },
+	[LOCAL] = { "local", 1, RANKS_MAX, 1, false },
+};
+
 static struct {
 	struct perf_options common;
-	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed;
-	char *connect, *answer, *random, *issue;
-	char *under_callgrind, *local;
+	char *peers, *pattern, *policy, *under_callgrind;
 	int instructions, simulate, pmix, full_handshake;
 } options;
 
@@ -31,12 +49,12 @@ static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
 	{ "peers", 'n', POPT_ARG_STRING, &options.peers, 0,
 	  "targets (default: 200); several numbers: one run after the other", "N,..." },
-	{ "dcis", 'm', POPT_ARG_STRING, &options.dcis, 0, "initiators (default: 8)", "N" },
-	{ "streams", 0, POPT_ARG_STRING, &options.streams, 0,
+	{ "dcis", 'm', POPT_ARG_STRING, NULL, 1 + DCIS, "initiators (default: 8)", "N" },
+	{ "streams", 0, POPT_ARG_STRING, NULL, 1 + STREAMS,
 	  "streams of each initiator (default: 1)", "N" },
 	{ "full-handshake", 0, POPT_ARG_NONE, &options.full_handshake, 0,
 	  "initiators wait for the answer to each connection", NULL },
-	{ "window", 'w', POPT_ARG_STRING, &options.window, 0,
+	{ "window", 'w', POPT_ARG_STRING, NULL, 1 + WINDOW,
 	  "requests that are outstanding or wait (default: 4)", "N" },
 	{ "pattern", 'p', POPT_ARG_STRING, &options.pattern, 0,
 	  "whom they go to: uniform, zipf (the default), bursts, moving, all_to_all, incast, or a "
@@ -45,25 +63,25 @@ static const struct poptOption option_table[] = {
 	{ "policy", 'y', POPT_ARG_STRING, &options.policy, 0,
 	  "only these policies: lru, hashed; of the model also dcs, dcs_quota (UCX's)",
 	  "NAME,..." },
-	{ "operations", 'c', POPT_ARG_STRING, &options.count, 0, "requests (default: 100000)",
+	{ "operations", 'c', POPT_ARG_STRING, NULL, 1 + OPERATIONS, "requests (default: 100000)",
 	  "N" },
-	{ "size", 's', POPT_ARG_STRING, &options.bytes, 0, "bytes of a request (default: 64)",
+	{ "size", 's', POPT_ARG_STRING, NULL, 1 + BYTES, "bytes of a request (default: 64)",
 	  "BYTES" },
-	{ "set", 0, POPT_ARG_STRING, &options.set, 0, "peers in the set of moving (default: 8)",
+	{ "set", 0, POPT_ARG_STRING, NULL, 1 + SET, "peers in the set of moving (default: 8)",
 	  "N" },
-	{ "seed", 0, POPT_ARG_STRING, &options.seed, 0, "of the pattern (default: 1)", "N" },
+	{ "seed", 0, POPT_ARG_STRING, NULL, 1 + SEED, "of the pattern (default: 1)", "N" },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
 	  "also count instructions of posts and polls", NULL },
 	{ "simulate", 0, POPT_ARG_NONE, &options.simulate, 0,
 	  "the same pool on a model of time, without a device", NULL },
-	{ "connect-ns", 0, POPT_ARG_STRING, &options.connect, 0,
+	{ "connect-ns", 0, POPT_ARG_STRING, NULL, 1 + CONNECT,
 	  "the model's time to connect (default: 60)", "N" },
-	{ "answer-ns", 0, POPT_ARG_STRING, &options.answer, 0, "to answer (default: 1200)", "N" },
-	{ "random-ns", 0, POPT_ARG_STRING, &options.random, 0,
+	{ "answer-ns", 0, POPT_ARG_STRING, NULL, 1 + ANSWER, "to answer (default: 1200)", "N" },
+	{ "random-ns", 0, POPT_ARG_STRING, NULL, 1 + RANDOM,
 	  "beyond that, at random (default: 500)", "N" },
-	{ "issue-ns", 0, POPT_ARG_STRING, &options.issue, 0,
+	{ "issue-ns", 0, POPT_ARG_STRING, NULL, 1 + ISSUE,
 	  "between two requests of an initiator (default: 50)", "N" },
-	{ "local", 0, POPT_ARG_STRING, &options.local, 0,
+	{ "local", 0, POPT_ARG_STRING, NULL, 1 + LOCAL,
 	  "so many processes, each of which is a peer of all others", "N" },
 	{ "pmix", 0, POPT_ARG_NONE, &options.pmix, 0,
 	  "the same of the processes that a launcher has started, as mpirun does", NULL },
@@ -159,64 +177,34 @@ static int read_policies(struct dc_figures *figures)
 /* The plan is that of the first number of peers; the others differ in that alone. */
 static int read_peers(struct dc_report *report)
 {
+	struct perf_number peers = { "peers", 1, PEERS_MAX, 0, false };
 	char *rest = options.peers, *text;
 	int err = 0;
 
 	report->count = rest ? 0 : 1;
 	while (!err && rest && (text = strsep(&rest, ","))) {
-		uint64_t peers;
-
 		if (report->count == DC_COUNTS_MAX)
 			return complain_usage("--peers: %u numbers at most", DC_COUNTS_MAX);
-		err = parse_number("peers", text, 1, PEERS_MAX, &peers);
-		if (err)
-			break;
+		err = parse_number(&peers, text);
 		report->results[report->count] = report->results[0];
-		report->results[report->count++].plan.crowd.peers = (uint32_t)peers;
+		report->results[report->count++].plan.crowd.peers = (uint32_t)peers.value;
 	}
 	return err;
 }
 
-static int read_numbers(struct dc_plan *plan, struct dc_times *times)
+static uint32_t number(enum number which)
 {
-	const struct {
-		const char *name, *text;
-		uint64_t least, most;
-		uint32_t *value;
-	} all[] = {
-		{ "dcis", options.dcis, 1, DCIS_MAX, &plan->initiators },
-		{ "streams", options.streams, 1, STREAMS_MAX, &plan->streams },
-		{ "window", options.window, 1, WINDOW_MAX, &plan->window },
-		{ "operations", options.count, 1, OPERATIONS_MAX, &plan->operations },
-		{ "size", options.bytes, 1, BYTES_MAX, &plan->bytes },
-		{ "set", options.set, 1, PEERS_MAX, &plan->crowd.set },
-		{ "connect-ns", options.connect, 0, NS_MAX, &times->connect_ns },
-		{ "answer-ns", options.answer, 1, NS_MAX, &times->answer_ns },
-		{ "random-ns", options.random, 0, NS_MAX, &times->random_ns },
-		{ "issue-ns", options.issue, 0, NS_MAX, &times->issue_ns },
-	};
-	int err = 0;
-
-	for (unsigned i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++) {
-		uint64_t value = *all[i].value;
-
-		if (all[i].text)
-			err = parse_number(all[i].name, all[i].text, all[i].least, all[i].most,
-					   &value);
-		*all[i].value = (uint32_t)value;
-	}
-	if (!err && options.seed)
-		err = parse_number("seed", options.seed, 1, UINT64_MAX >> 1, &plan->crowd.seed);
-	return err;
+	return (uint32_t)numbers[which].value;
 }
 
 static int check_options(const struct dc_report *report)
 {
-	const bool has_times = options.connect || options.answer || options.random || options.issue;
+	const bool has_times = numbers[CONNECT].is_given || numbers[ANSWER].is_given ||
+			       numbers[RANDOM].is_given || numbers[ISSUE].is_given;
 	const struct dc_plan *plan = &report->results[0].plan;
-	const bool has_ranks = options.local || options.pmix;
+	const bool is_local = numbers[LOCAL].is_given, has_ranks = is_local || options.pmix;
 
-	if (options.local && options.pmix)
+	if (is_local && options.pmix)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
 	if (has_ranks && options.peers)
 		return complain_usage("--peers: those of a process are the other ones");
@@ -235,14 +223,25 @@ static int check_options(const struct dc_report *report)
 	return 0;
 }
 
-static int read_options(poptContext context, struct dc_report *report)
+static int read_all(poptContext context, struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
-	int err = parse_options(context, "dc");
+	int err = parse_options(context, "dc", numbers, NUMBERS);
 
-	if (!err)
-		err = read_numbers(&first->plan, &report->times);
-	first->plan.full_handshake = options.full_handshake;
+	first->plan = (struct dc_plan){
+		.crowd = { .pattern = DC_PATTERN_zipf,
+			   .peers = PEERS_DEFAULT,
+			   .set = number(SET),
+			   .seed = numbers[SEED].value },
+		.initiators = number(DCIS),
+		.streams = number(STREAMS),
+		.window = number(WINDOW),
+		.operations = number(OPERATIONS),
+		.bytes = number(BYTES),
+		.full_handshake = options.full_handshake,
+	};
+	report->times = (struct dc_times){ number(CONNECT), number(ANSWER), number(RANDOM),
+					   number(ISSUE) };
 	if (!err)
 		err = read_policies(first->figures);
 	if (!err)
@@ -355,13 +354,10 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 static int be_one_of(struct ranks *ranks, struct dc_report *report)
 {
 	struct dc_plan *plan = &report->results[0].plan;
-	uint64_t count = 1;
-	int err = options.local ? parse_number("local", options.local, 1, RANKS_MAX, &count) : 0;
+	const bool is_local = numbers[LOCAL].is_given;
 
-	if (err)
-		return err;
-	if (options.local ? ranks_start(ranks, (unsigned)count) : ranks_join(ranks))
-		return complain("--%s: %s", options.local ? "local" : "pmix", ranks_error());
+	if (is_local ? ranks_start(ranks, number(LOCAL)) : ranks_join(ranks))
+		return complain("--%s: %s", is_local ? "local" : "pmix", ranks_error());
 	if (ranks->rank) {
 		free(options.common.output);
 		options.common.output = NULL;
@@ -394,9 +390,9 @@ static int run(poptContext context, struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
 	uint32_t *listed = NULL;
-	int err = read_options(context, report);
+	int err = read_all(context, report);
 
-	if (!err && (options.local || options.pmix))
+	if (!err && (numbers[LOCAL].is_given || options.pmix))
 		return run_together(report);
 	if (!err)
 		err = dc_read_counted(options.under_callgrind, &first->plan);
@@ -417,22 +413,10 @@ static int run(poptContext context, struct dc_report *report)
 
 int dc_main(int argc, const char **argv)
 {
-	static const struct dc_plan usual = {
-		.crowd = { .pattern = DC_PATTERN_zipf, .peers = 200, .set = 8, .seed = 1 },
-		.initiators = 8,
-		.streams = 1,
-		.window = 4,
-		.operations = 100000,
-		.bytes = 64,
-	};
 	poptContext context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
 	struct dc_report *report = calloc(1, sizeof(*report));
 	int err;
 
-	if (report) {
-		report->times = (struct dc_times)DC_TIMES_DEFAULT;
-		report->results[0] = (struct dc_result){ .plan = usual };
-	}
 	err = report ? run(context, report) : complain("no memory");
 	free(report);
 	poptFreeContext(context);

@@ -9,15 +9,6 @@
 
 #include "callgrind.h"
 
-int parse_options(poptContext context, const char *command)
-{
-	const int err = complain_of_option(context, poptGetNextOpt(context));
-
-	if (err || !poptPeekArg(context))
-		return err;
-	return complain_usage("%s takes no argument %s", command, poptPeekArg(context));
-}
-
 static int find_store(const char *name, enum bsn_store *store)
 {
 	static const char *const names[BSN_STORE_COUNT] = {
@@ -49,14 +40,6 @@ int perf_open_device(const struct perf_options *options, struct bsn_device_attr 
 	return err ? complain_of(NULL, err) : 0;
 }
 
-int complain_of_option(poptContext context, int got)
-{
-	if (got < -1)
-		return complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
-				      poptStrerror(got));
-	return 0;
-}
-
 /* The power of two that a suffix means; -1: there is no such suffix. */
 static int shift_of(const char *suffix)
 {
@@ -69,7 +52,7 @@ static int shift_of(const char *suffix)
 	return letter && !suffix[1] ? 10 * (int)(letter - letters + 1) : -1;
 }
 
-int parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value)
+int parse_number(struct perf_number *n, const char *text)
 {
 	unsigned long long number;
 	char *end;
@@ -79,10 +62,41 @@ int parse_number(const char *option, const char *text, uint64_t min, uint64_t ma
 	number = strtoull(text, &end, 10);
 	shift = end == text ? -1 : shift_of(end);
 	if (!isdigit((unsigned char)*text) || shift < 0)
-		return complain_usage("--%s %s: not a number", option, text);
-	if (errno || number > max >> shift || number << shift < min)
-		return complain_usage("--%s %s: must be %llu to %llu", option, text,
-				      (unsigned long long)min, (unsigned long long)max);
-	*value = number << shift;
+		return complain_usage("--%s %s: not a number", n->name, text);
+	if (errno || number > n->max >> shift || number << shift < n->min)
+		return complain_usage("--%s %s: must be %llu to %llu", n->name, text,
+				      (unsigned long long)n->min, (unsigned long long)n->max);
+	n->value = number << shift;
+	n->is_given = true;
 	return 0;
+}
+
+int read_options(poptContext context, struct perf_number *numbers, unsigned count)
+{
+	int got, err;
+
+	while ((got = poptGetNextOpt(context)) > 0) {
+		char *text;
+
+		if ((unsigned)got > count)
+			return got;
+		text = poptGetOptArg(context);
+		err = parse_number(&numbers[got - 1], text);
+		free(text);
+		if (err)
+			return err;
+	}
+	return got < -1 ? complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
+					 poptStrerror(got))
+			: 0;
+}
+
+int parse_options(poptContext context, const char *command, struct perf_number *numbers,
+		  unsigned count)
+{
+	const int err = read_options(context, numbers, count);
+
+	if (err || !poptPeekArg(context))
+		return err;
+	return complain_usage("%s takes no argument %s", command, poptPeekArg(context));
 }

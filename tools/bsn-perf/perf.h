@@ -66,8 +66,25 @@ struct perf_options {
 			"FILE"                                                                     \
 	}
 
-/* Reads all options of a command that takes no arguments. 0, or PERF_USAGE after a complaint. */
-int parse_options(poptContext context, const char *command);
+/*
+ * An option that is a number, which may end in k, m or g (2^10, ...): its row of a popt table is a
+ * POPT_ARG_STRING whose val is 1 and more, its index here.
+ */
+struct perf_number {
+	const char *name;
+	uint64_t min, max, value; /* the one by default, until it is read */
+	bool is_given;
+};
+
+/* Reads all options. 0, or PERF_USAGE after a complaint; or what popt gave for another @val. */
+int read_options(poptContext context, struct perf_number *numbers, unsigned count);
+
+/* The same, of a command that takes no arguments, and whose other options have no val. */
+int parse_options(poptContext context, const char *command, struct perf_number *numbers,
+		  unsigned count);
+
+/* Such a number: 0, or PERF_USAGE. */
+int parse_number(struct perf_number *number, const char *text);
 
 /*
  * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
@@ -75,12 +92,6 @@ int parse_options(poptContext context, const char *command);
  */
 int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
 		     struct bsn_device **device);
-
-/* Of what poptGetNextOpt() answered last: 0, or PERF_USAGE after a complaint. */
-int complain_of_option(poptContext context, int got);
-
-/* A number between @min and @max, which may end in k, m or g (2^10, …). 0, or PERF_USAGE. */
-int parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
 /* -- reports ----------------------------------------------------------------------------------- */
 

@@ -47,7 +47,7 @@ static const struct {
 
 #define STRANGERS (sizeof(strangers) / sizeof(strangers[0]))
 
-enum { HELP = 1, FIRST_STRANGER };
+enum { HELP = 100, FIRST_STRANGER };
 
 /* The same as popt reads it; then, -h, and the end. */
 static struct poptOption table[STRANGERS + 2];
@@ -76,11 +76,11 @@ static int refuse(size_t which)
 			      strangers[which].name, strangers[which].advice);
 }
 
-int parse_perftest_options(poptContext context)
+int read_perftest_options(poptContext context, struct perf_number *numbers, unsigned count)
 {
 	int got;
 
-	while ((got = poptGetNextOpt(context)) > 0) {
+	while ((got = read_options(context, numbers, count)) >= HELP) {
 		const size_t which = (size_t)got - FIRST_STRANGER;
 		if (got == HELP) {
 			poptPrintHelp(context, stdout, 0);
@@ -91,5 +91,5 @@ int parse_perftest_options(poptContext context)
 		if (strangers[which].advice)
 			return refuse(which);
 	}
-	return complain_of_option(context, got);
+	return got;
 }

@@ -130,8 +130,8 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 /* A popt table of those that are not ours. */
 struct poptOption *perftest_options(void);
 
-/* Reads all options, where that table is included. 0, or PERF_USAGE after a complaint. */
-int parse_perftest_options(poptContext context);
+/* As read_options(), where that table is included. */
+int read_perftest_options(poptContext context, struct perf_number *numbers, unsigned count);
 
 /* -- meeting the peer (session.c) -------------------------------------------------------------- */
 
