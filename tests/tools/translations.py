@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What 1 GB takes of the device's translations, on pages of each size. usage: translations.py PROGRAM
+"""What 1 GB takes of the device's translations, on pages of each size.
+
+usage: translations.py PROGRAM
 
 tests/hugepages has reserved pages of 2 MB for it; one of 1 GB is reserved here and given back.
 """

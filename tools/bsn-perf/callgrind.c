@@ -33,16 +33,10 @@ bool callgrind_is_there(void)
 	return RUNNING_ON_VALGRIND;
 }
 
-void callgrind_begin(void *unused)
+void callgrind_begin(void)
 {
-	(void)unused;
 	CALLGRIND_START_INSTRUMENTATION;
-}
-
-void callgrind_end(void *unused)
-{
-	(void)unused;
-	CALLGRIND_STOP_INSTRUMENTATION;
+	CALLGRIND_TOGGLE_COLLECT;
 }
 
 void callgrind_collect(void)
@@ -63,14 +57,8 @@ bool callgrind_is_there(void)
 	return false;
 }
 
-void callgrind_begin(void *unused)
+void callgrind_begin(void)
 {
-	(void)unused;
-}
-
-void callgrind_end(void *unused)
-{
-	(void)unused;
 }
 
 void callgrind_collect(void)

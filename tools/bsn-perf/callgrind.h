@@ -26,11 +26,10 @@ enum { CALLGRIND_ROW_BYTES = 32 };
 
 bool callgrind_is_there(void);
 
-/* Called before and after what is counted; a meter calls such functions. */
-void callgrind_begin(void *unused);
-void callgrind_end(void *unused);
+/* From here on it may collect; it does not yet. What comes before runs faster. */
+void callgrind_begin(void);
 
-/* Stops collecting, or goes on; cheap, while callgrind_begin() translates all code anew. */
+/* Goes on collecting, or stops. */
 void callgrind_collect(void);
 
 /* Dumps the count since the last dump, as that of so many operations of a row by a column. */

@@ -21,27 +21,23 @@ enum {
 
 enum { ROUNDS, DEPTH, NUMBERS };
 static struct perf_number numbers[NUMBERS] = {
-	[ROUNDS] = { "rounds", 1, ROUNDS_MAX, ROUNDS_DEFAULT, false },
-	[DEPTH] = { "depth", COST_DEPTH_MIN, COST_DEPTH_MAX, COST_DEPTH, false },
+	[ROUNDS] = { "rounds", 'r', 1, ROUNDS_MAX, ROUNDS_DEFAULT, "rounds (default: 100)", "N" },
+	[DEPTH] = { "depth", 0, COST_DEPTH_MIN, COST_DEPTH_MAX, COST_DEPTH,
+		"depth of the queues (default: 256)", "N" },
 };
 
 static struct {
 	struct perf_options common;
 	char *op, *columns, *qps;
-	int instructions, lines, cold, sweep, bus, is_child;
+	int instructions, lines, cold, bus, is_child;
 } options;
 
 static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
-	{ "rounds", 'r', POPT_ARG_STRING, NULL, 1 + ROUNDS, "rounds (default: 100)", "N" },
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0,
 	  "only these rows, or groups: layouts, memory, messages, receives", "OP[,OP...]" },
 	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
 	  "COLUMN[,COLUMN...]" },
-	{ "sweep", 0, POPT_ARG_NONE, &options.sweep, 0,
-	  "also rows for each length of inline data, in steps of 16 bytes", NULL },
-	{ "depth", 0, POPT_ARG_STRING, NULL, 1 + DEPTH, "depth of the queues (default: 256)",
-	  "N" },
 	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,
 	  "on so many QPs that take turns; or sweep: 1 to 4096", "N[,N...]|sweep" },
 	{ "bus", 0, POPT_ARG_NONE, &options.bus, 0,
@@ -79,22 +75,35 @@ static unsigned index_of(const struct cost_column *column)
 	return c;
 }
 
+static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
+{
+	cost_column_of(c, kind)->close(cost->queues[c][kind]);
+	free(cost->queues[c][kind]);
+	cost->queues[c][kind] = NULL;
+}
+
 static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
 	static char reasons[COST_COLUMNS][COST_QUEUES_COUNT][REASON_BYTES];
 	const char **why_not = &cost->results.why_not[c][kind];
-	char *const reason = reasons[c][kind];
+	void *queue = cost->queues[c][kind] = calloc(1, column->size);
 	const char *why = NULL;
-	const int err = column->open(&cost->rig, kind, &cost->queues[c][kind], &why);
+	const int err = queue ? column->make(queue, &cost->rig, kind, &why) : -ENOMEM;
 
-	/* The next failure may have its text in the same place. */
-	snprintf(reason, REASON_BYTES, "%s", why ? why : "");
-	*why_not = why ? reason : NULL;
-	if (!err || why)
+	if (!err)
 		return 0;
-	return c == COST_COLUMN_BUNSEN ? complain_of("bunsen's queues", err)
-				       : complain("%s's queues: %s", column->name, strerror(-err));
+	if (why) { /* the next failure may have its text in the same place */
+		snprintf(reasons[c][kind], REASON_BYTES, "%s", why);
+		*why_not = reasons[c][kind];
+	} else if (c == COST_COLUMN_BUNSEN) {
+		complain_of("bunsen's queues", err);
+	} else {
+		complain("%s's queues: %s", column->name, strerror(-err));
+	}
+	if (queue)
+		close_queue(cost, c, kind);
+	return why ? 0 : PERF_FAILED;
 }
 
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
@@ -160,7 +169,7 @@ static void close_all_queues(struct cost *cost)
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++)
 			if (cost->queues[c][kind] && !cost_columns[c]->shares)
-				cost_column_of(c, kind)->close(cost->queues[c][kind]);
+				close_queue(cost, c, kind);
 	memset(cost->queues, 0, sizeof(cost->queues));
 }
 
@@ -190,8 +199,8 @@ static int measure_rows(struct cost *cost)
 		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
 	if (!err && results->wants_instructions)
-		err = count_instructions(&cost->rig, results);
-	return err || !results->wants_lines ? err : count_lines(&cost->rig, results);
+		err = cost_count(&cost->rig, results, COST_INSTRUCTIONS);
+	return err || !results->wants_lines ? err : cost_count(&cost->rig, results, COST_LINES);
 }
 
 static void print_rows(FILE *to, const struct cost_results *results)
@@ -230,11 +239,12 @@ static int measure_sizes(struct cost *cost, const unsigned *qps, unsigned count,
 			report = cost_json_head(&cost->results);
 		if (!i && !options.common.json)
 			cost_print_head(to, &cost->results);
-		json_object_object_add(size, "qps", json_object_new_int((int)qps[i]));
+		json_add_number(size, "qps", qps[i]);
 		json_object_object_add(size, "rows", cost_json_rows(&cost->results));
 		json_object_array_add(sizes, size);
 		if (!err && !options.common.json) {
-			fprintf(to, "\n%u QP%s\n", qps[i], qps[i] == 1 ? "" : "s, which take turns");
+			fprintf(to, "\n%u QP%s\n", qps[i],
+				qps[i] == 1 ? "" : "s, which take turns");
 			cost_print_tables(to, &cost->results);
 		}
 	}
@@ -340,7 +350,7 @@ static int choose_columns(struct cost_results *results, const char *names)
 /* Numbers of QPs, or "sweep". */
 static int choose_qps(const char *list, unsigned qps[SIZES_MAX], unsigned *count)
 {
-	struct perf_number number = { "qps", 1, QPS_MAX, 0, false };
+	struct perf_number number = { .name = "qps", .min = 1, .max = QPS_MAX };
 	char word[16];
 	int err = 0;
 
@@ -369,14 +379,14 @@ static void leave_requests(struct cost_results *results)
 static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigned *sizes)
 {
 	struct cost_results *results = &cost->results;
-	int err = parse_options(context, "cost", numbers, NUMBERS);
+	int err = parse_options(context, "cost");
 
-	if (options.qps && !numbers[DEPTH].is_given)
+	if (options.qps && !number_is_given(DEPTH))
 		numbers[DEPTH].value = QPS_DEPTH;
 	if (!err && (options.op || options.qps))
 		err = choose_rows(results, options.op ? options.op : "write_512_qps,poll_512_qps");
 	else if (!err)
-		results->row_count = cost_usual_rows(results->rows, options.sweep);
+		results->row_count = cost_usual_rows(results->rows);
 	if (!err)
 		err = choose_columns(results, options.columns);
 	if (!err && options.qps)
@@ -396,13 +406,15 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 
 int cost_main(int argc, const char **argv)
 {
-	poptContext context = poptGetContext("bsn-perf cost", argc, argv, option_table, 0);
+	poptContext context;
 	struct cost *cost = calloc(1, sizeof(*cost));
 	unsigned qps[SIZES_MAX], sizes = 0;
 	int err;
 
 	if (!cost)
 		return complain("no memory");
+	number_options(numbers, NUMBERS);
+	context = poptGetContext("bsn-perf cost", argc, argv, option_table, 0);
 	err = choose(context, cost, qps, &sizes);
 	if (!err) {
 		err = (options.is_child ? run_in_child : measure_and_report)(cost, qps, sizes);

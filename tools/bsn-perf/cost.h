@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #include "bsn.h"
-#include "bus.h"
 #include "cost_rows.h"
 
 #define COST_INLINE static inline __attribute__((always_inline))
@@ -25,9 +24,9 @@ enum {
 	COST_DATA_BYTES = 32, /* of a message whose data are read */
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
-	COST_MANY_DEPTH = 16,   /* of each */
-	COST_STRIDE = 16,       /* between the numbers of those */
-	COST_DEPTH = 256,       /* of every queue, by default */
+	COST_MANY_DEPTH = 16, /* of each */
+	COST_STRIDE = 16,     /* between the numbers of those */
+	COST_DEPTH = 256,     /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
 	COST_DEPTH_MAX = 4096,
 	COST_SRQ_DEPTH_MAX = 16384,
@@ -65,7 +64,7 @@ struct cost_rig {
 	/* Where there are many QPs: how many, unless the kind says it, and the depth of each. */
 	unsigned many_qps;
 	uint32_t many_depth;
-	unsigned qps; /* of every kind that takes any number */
+	unsigned qps;   /* of every kind that takes any number */
 	bool is_spread; /* so many QPs were asked for */
 };
 
@@ -82,10 +81,11 @@ struct cost_column {
 	const struct cost_column *shares; /* the column whose queues it uses; NULL: its own */
 	const struct cost_column
 		*loop; /* does what its run functions do besides; NULL: is such a one */
+	size_t size;   /* of a queue, which is zeroed before @make, and closed if that fails */
 	/* Return: 0, or -errno; *why_not then says why this device has no such column. */
-	int (*open)(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		    const char **why_not);
-	void (*close)(void *queue);
+	void (*close)(void *queue); /* but for its own memory */
 	/* Before and after a region of the row; NULL: as of a queue pair, by what follows. */
 	int (*prepare)(void *queue, const struct cost_shape *shape, unsigned count);
 	int (*settle)(void *queue, const struct cost_shape *shape, unsigned count);
@@ -285,6 +285,21 @@ static inline int cost_late(int bad)
 	return bad ? bad : COST_LATE;
 }
 
+/* -- softcx's counters of the bus between processor and device (cost_bus.c) -------------------- */
+
+enum { BUS_COUNTERS_MAX = 64, BUS_NAME_BYTES = 32 };
+
+struct bus {
+	struct bus_counter {
+		char name[BUS_NAME_BYTES];
+		double value;
+	} counters[BUS_COUNTERS_MAX];
+	unsigned count;
+};
+
+/* Of a counter; < 0: there is none. */
+double bus_value(const struct bus *bus, const char *name);
+
 /* -- results ----------------------------------------------------------------------------------- */
 
 /* What figures there are of an operation. A negative one was not measured, or has no meaning. */
@@ -369,22 +384,23 @@ int cost_complain(const struct cost_column *column, const struct cost_row *row, 
 /* Counts what the rows' requests ask the bus for (cost_bus.c). 0, or PERF_FAILED. */
 int cost_count_bus(struct cost *cost);
 
-/* A region's nanoseconds for each operation (cost_time.c). Return: as cost_region(). */
-int cost_time_region(const struct cost_column *column, void *queue, const struct cost_row *row,
-		     unsigned warm, unsigned count, double *ns);
-
 /* Takes the times of all rows in rounds. 0, or PERF_FAILED. */
 int cost_time_all(struct cost *cost);
 
-/* Of a struct watch: takes all code out of the caches, then begins (cost_cold.c). */
+/* A meter of time. */
+struct watch {
+	uint64_t start, ns;
+};
+void watch_begin(void *watch);
+
+/* Takes all code out of the caches, then begins (cost_cold.c). */
 void cost_cold_begin(void *watch);
 
 /* Finds out where code is. 0, or PERF_FAILED: it cannot be taken out of the caches here. */
 int cost_find_code(void);
 
-/* Runs this program under callgrind, and fills in what it counts (cost_count.c). Likewise. */
-int count_instructions(const struct cost_rig *rig, struct cost_results *results);
-int count_lines(const struct cost_rig *rig, struct cost_results *results);
+/* Runs this program under callgrind, and fills in one of its figures (cost_count.c). Likewise. */
+int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure);
 
 /* In the child: counts all rows. Likewise. */
 int count_all(struct cost *cost);

@@ -309,7 +309,8 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	attr.recv_cq = q->recv_cq;
 	attr.srq = q->srq;
 	if (!err)
-		err = kind == COST_XRC ? make_xrc(q, rig, &attr) : bunsen_make_loop(rig->device, &attr, &q->qp);
+		err = kind == COST_XRC ? make_xrc(q, rig, &attr)
+				       : bunsen_make_loop(rig->device, &attr, &q->qp);
 	return err || !cost_takes_turns(rig, kind) ? err : make_many(q, rig, kind, &attr);
 }
 
@@ -347,7 +348,6 @@ static int bind_peer(struct bunsen_queue *q)
 	step();
 	if (!err)
 		err = bunsen_drain(q, 1);
-	q->sq = q->ep->sq;
 	return err;
 }
 
@@ -358,7 +358,6 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 
 	if (q->pool)
 		return bind_peer(q);
-	q->sq = bsn_qp_ep(q->qp)->sq;
 	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
 	q->ep = bsn_qp_ep(q->qp);
 	if (kind != COST_UD && kind != COST_XRC)
@@ -411,7 +410,6 @@ void bunsen_close(void *queue)
 	free(q->qps);
 	free(q->eps);
 	free(q->rqs);
-	free(q);
 }
 
 static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, int err)
@@ -431,24 +429,17 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 	return NULL;
 }
 
-int bunsen_open(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		const char **why_not)
 {
-	struct bunsen_queue *q = calloc(1, sizeof(*q));
-	int err = q ? 0 : -ENOMEM;
+	struct bunsen_queue *q = queue;
+	int err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
 
-	if (!err)
-		err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
 	if (!err)
 		err = make_endpoint(q, kind);
 	if (!err)
 		err = find_memory(q, rig);
-	if (err) {
+	if (err)
 		*why_not = reason_of(rig, kind, err);
-		if (q)
-			bunsen_close(q);
-		return err;
-	}
-	*queue = q;
-	return 0;
+	return err;
 }

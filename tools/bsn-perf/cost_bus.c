@@ -5,9 +5,46 @@
  */
 #include "cost.h"
 
-#include "bus.h"
+#include <string.h>
+
 #include "perf.h"
 #include "progress.h"
+
+/* What was counted for this process so far. 0, or -errno: the device does not count. */
+static int bus_read(const char *device, struct bus *bus)
+{
+	char path[128], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/softcx_bus", device);
+	file = fopen(path, "r");
+	bus->count = 0;
+	while (file && bus->count < BUS_COUNTERS_MAX && fgets(line, sizeof(line), file)) {
+		struct bus_counter *counter = &bus->counters[bus->count];
+		if (sscanf(line, "%31s %lf", counter->name, &counter->value) == 2)
+			bus->count++;
+	}
+	if (file)
+		fclose(file);
+	return file ? 0 : -ENODEV;
+}
+
+double bus_value(const struct bus *bus, const char *name)
+{
+	for (unsigned i = 0; i < bus->count; i++)
+		if (!strcmp(bus->counters[i].name, name))
+			return bus->counters[i].value;
+	return -1;
+}
+
+/* The counters since @before, divided by @count operations. */
+static void bus_take_off(struct bus *bus, const struct bus *before, unsigned count)
+{
+	for (unsigned i = 0; i < bus->count; i++) {
+		struct bus_counter *counter = &bus->counters[i];
+		counter->value = (counter->value - bus_value(before, counter->name)) / count;
+	}
+}
 
 struct reader {
 	const char *device;
@@ -50,8 +87,14 @@ static int count_one(const struct cost *cost, unsigned c, unsigned row, struct b
 int cost_count_bus(struct cost *cost)
 {
 	struct cost_results *results = &cost->results;
-	int err = bus_check(results->device->name, "--bus");
+	struct bus bus;
+	int err = 0;
 
+	if (bus_read(results->device->name, &bus))
+		err = complain("--bus needs softcx(1), which counts what it is asked for");
+	else if (bus_value(&bus, "mmio") < 0)
+		err = complain("--bus: softcx sees no stores in its passive mode: use softcx run "
+			       "without --passive");
 	for (unsigned row = 0; row < results->row_count && !err; row++) {
 		show_progress("%s", results->rows[row].name);
 		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)

@@ -109,16 +109,14 @@ int count_all(struct cost *cost)
 	if (!callgrind_is_there())
 		return complain("--under-callgrind: this is not callgrind");
 	printf("store %s\n", store_name(results->device));
-	callgrind_begin(NULL);
-	callgrind_collect(); /* not yet */
+	callgrind_begin();
 	for (unsigned r = 0; r < results->row_count; r++) {
 		const struct cost_row *row = &results->rows[r];
 		for (unsigned c = 0; c < COST_ALL_COLUMNS && !err; c++)
 			if (cost_has(cost, c, r))
 				err = (results->wants_lines ? count_lines_of : count_row)(
 					cost_column_of(c, row->shape.queues),
-					cost->queues[c][row->shape.queues], row,
-					&cost->rig);
+					cost->queues[c][row->shape.queues], row, &cost->rig);
 	}
 	return err;
 }
@@ -212,7 +210,7 @@ static void list_columns(const struct cost_results *results, char *list, size_t 
 						 cost_columns[c]->name);
 }
 
-static int count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure)
+int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure)
 {
 	static struct dumps dumps;
 	char rows[LIST_BYTES], columns[128], depth[16], qps[16], said[256] = "";
@@ -247,14 +245,4 @@ static int count(const struct cost_rig *rig, struct cost_results *results, enum 
 	if (!err && sscanf(said, "store %15s", results->counted_store) != 1)
 		err = complain("the run under valgrind did not say which store it used");
 	return err ? err : sum_up(rig, &dumps, results, figure);
-}
-
-int count_instructions(const struct cost_rig *rig, struct cost_results *results)
-{
-	return count(rig, results, COST_INSTRUCTIONS);
-}
-
-int count_lines(const struct cost_rig *rig, struct cost_results *results)
-{
-	return count(rig, results, COST_LINES);
 }

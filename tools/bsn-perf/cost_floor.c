@@ -42,9 +42,10 @@ COST_INLINE unsigned words_before_data(struct cost_shape shape)
 
 COST_INLINE unsigned count_ds(struct cost_shape shape)
 {
-	const unsigned data = shape.form == COST_INLINED
-				      ? (BSN_INLINE_HDR_SIZE + shape.n + BSN_DS_SIZE - 1) / BSN_DS_SIZE
-				      : shape.n;
+	const unsigned data =
+		shape.form == COST_INLINED
+			? (BSN_INLINE_HDR_SIZE + shape.n + BSN_DS_SIZE - 1) / BSN_DS_SIZE
+			: shape.n;
 
 	return words_before_data(shape) / 2 + data;
 }
@@ -91,22 +92,20 @@ COST_INLINE void build(struct bsn_be64 *word, const struct floor_queue *q, uint3
 	if (shape.form == COST_INLINED) {
 		const uint64_t head = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw;
 
-		UNROLL for (unsigned i = 0; 8 * i < BSN_INLINE_HDR_SIZE + shape.n; i++)
-			data[i].raw = i ? bytes_at(q->target.data, 8 * i - BSN_INLINE_HDR_SIZE)
-					: head | bytes_at(q->target.data, 0) << 32;
+		UNROLL for (unsigned i = 0; 8 * i < BSN_INLINE_HDR_SIZE + shape.n; i++) data[i]
+			.raw = i ? bytes_at(q->target.data, 8 * i - BSN_INLINE_HDR_SIZE)
+				 : head | bytes_at(q->target.data, 0) << 32;
 		return;
 	}
-	UNROLL for (unsigned i = 0; i < shape.n; i++)
-		put_data(data + 2 * i, &q->target.local[i]);
+	UNROLL for (unsigned i = 0; i < shape.n; i++) put_data(data + 2 * i, &q->target.local[i]);
 }
 
 /* One block after the other; the second may be at the start of the ring. */
 COST_INLINE void store_ring(uint8_t *sq, uint32_t mask, uint32_t pi, const struct bsn_be64 *word,
 			    struct cost_shape shape)
 {
-	UNROLL for (unsigned w = 0; w < 2 * count_ds(shape); w++)
-		bsn_store_wqe(sq + (size_t)((pi + w / 8) & mask) * BSN_BB_SIZE + w % 8 * 8,
-			      word[w]);
+	UNROLL for (unsigned w = 0; w < 2 * count_ds(shape); w++) bsn_store_wqe(
+		sq + (size_t)((pi + w / 8) & mask) * BSN_BB_SIZE + w % 8 * 8, word[w]);
 }
 
 /* A batch of one goes by BlueFlame; more by a doorbell of 8 bytes. */
@@ -134,8 +133,7 @@ COST_INLINE int run_posts(struct floor_queue *q, unsigned count, struct cost_sha
 		dbr = (struct bsn_dbr_wq){ .index = pi };
 		bsn_store_record(record, bsn_dbr_wq_dword(&dbr, 0));
 		bsn_wc_start(); /* O2 */
-		UNROLL for (unsigned w = 0; w < stored; w++)
-			bsn_store_mmio(reg + 8 * w, word[w]);
+		UNROLL for (unsigned w = 0; w < stored; w++) bsn_store_mmio(reg + 8 * w, word[w]);
 		bsn_wc_flush(); /* O3 */
 		reg = (uint8_t *)((uintptr_t)reg ^ toggle);
 	}
@@ -262,8 +260,9 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 #define FLOOR_RUN(name, queues, what, form, n, batch)                                              \
 	static int run_##name(void *queue, unsigned count)                                         \
 	{                                                                                          \
-		return run_shape(queue, count,                                                     \
-				 (struct cost_shape)COST_SHAPE(queues, what, form, n, batch, KNOWN)); \
+		return run_shape(                                                                  \
+			queue, count,                                                              \
+			(struct cost_shape)COST_SHAPE(queues, what, form, n, batch, KNOWN));       \
 	}
 #define FLOOR_ENTRY(name, ...) { #name, run_##name },
 #define FLOOR_ROWS(X)                                                                              \
@@ -365,10 +364,10 @@ static void close_queue(void *queue)
 
 	if (q->v.context)
 		plain_qp_destroy(&q->v);
-	free(q);
 }
 
-static int make(struct floor_queue *q, const struct cost_rig *rig, enum cost_queues kind)
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
 	const struct cost_limits limits = cost_limits_of(kind);
 	const struct plain_qp_attr attr = { .depth = rig->depth,
@@ -377,41 +376,32 @@ static int make(struct floor_queue *q, const struct cost_rig *rig, enum cost_que
 					    .max_inline = limits.max_inline,
 					    .has_own_register = true,
 					    .keeps_cqes_free = true };
-	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
+	struct floor_queue *q = queue;
+	int err;
 
+	*why_not = "it needs a device that libmlx5 drives, on the direct path";
+	if (bsn_device_info(rig->device)->path != BSN_PATH_DIRECT)
+		return -EOPNOTSUPP;
+	*why_not = NULL;
+	err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 	if (!err)
 		err = plain_qp_loop(&q->v);
-	return err ? err : map_all(q);
-}
-
-static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		      const char **why_not)
-{
-	const bool is_direct = bsn_device_info(rig->device)->path == BSN_PATH_DIRECT;
-	struct floor_queue *q = calloc(1, sizeof(*q));
-	int err = -ENOMEM;
-
-	if (q)
-		err = is_direct ? make(q, rig, kind) : -EOPNOTSUPP;
-	if (!err && (!q->v.td || !q->toggle))
-		err = -EOPNOTSUPP;
-	if (err == -EOPNOTSUPP)
-		*why_not = is_direct ? "the device gave no register with BlueFlame"
-				     : "it needs a device that libmlx5 drives, on the direct path";
-	if (err) {
-		if (q)
-			close_queue(q);
+	if (!err)
+		err = map_all(q);
+	if (err)
 		return err;
-	}
 	q->target = cost_target_of(rig, q->v.mr->lkey, q->v.mr->rkey);
-	*queue = q;
-	return 0;
+	if (q->v.td && q->toggle)
+		return 0;
+	*why_not = "the device gave no register with BlueFlame";
+	return -EOPNOTSUPP;
 }
 
 const struct cost_column cost_floor = {
 	.name = "floor",
 	.loop = &cost_counting,
-	.open = open_queue,
+	.size = sizeof(struct floor_queue),
+	.make = make,
 	.close = close_queue,
 	.run_of = run_of,
 	.post = post,

@@ -30,7 +30,8 @@ COST_INLINE struct ibv_qp *qp_of(struct verbs_queue *q, struct ibv_qp *qp, struc
 	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->turn, q->qp_count)] : qp;
 }
 
-COST_INLINE struct ibv_qp *recv_qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
+COST_INLINE struct ibv_qp *recv_qp_of(struct verbs_queue *q, struct ibv_qp *qp,
+				      struct cost_shape shape)
 {
 	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : qp;
 }
@@ -55,9 +56,10 @@ COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_sha
 
 	if (shape.batch > 1) {
 		COST_POSTS(count, shape.batch, , q->recvs[i - first].wr_id = i,
-			   bad |= shape.queues == COST_SRQ ?
-					  ibv_post_srq_recv(srq, q->recvs, &wrong) :
-					  ibv_post_recv(recv_qp_of(q, qp, shape), q->recvs, &wrong))
+			   bad |=
+			   shape.queues == COST_SRQ
+				   ? ibv_post_srq_recv(srq, q->recvs, &wrong)
+				   : ibv_post_recv(recv_qp_of(q, qp, shape), q->recvs, &wrong))
 		return -bad;
 	}
 	COST_POSTS(count, 1, , q->recv_wr.wr_id = i,
@@ -101,16 +103,16 @@ static cost_run *run_of(const struct cost_row *row)
 	return shape->form == COST_PREPARED || shape->what == COST_WAIT ? NULL : runs[row->code];
 }
 
-static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		      const char **why_not)
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
-	return verbs_open(rig, kind, false, queue, why_not);
+	return verbs_make(queue, rig, kind, false, why_not);
 }
 
 const struct cost_column cost_ibv = {
 	.name = "ibv",
 	.loop = &cost_nothing,
-	.open = open_queue,
+	.make = make,
 	VERBS_COLUMN,
 	.drain = drain,
 	.drain_recv = drain_recv,

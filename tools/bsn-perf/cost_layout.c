@@ -26,7 +26,9 @@ static bool is_matrix(const struct cost_shape *shape)
 
 uint32_t layout_rounds_of(const struct cost_shape *shape)
 {
-	return is_matrix(shape) ? LAYOUT_MATRIX : shape->form == COST_INTERLEAVED ? LAYOUT_ROUNDS : 1;
+	return is_matrix(shape)                  ? LAYOUT_MATRIX
+	       : shape->form == COST_INTERLEAVED ? LAYOUT_ROUNDS
+						 : 1;
 }
 
 unsigned layout_make_parts(uint8_t *memory, const struct cost_shape *shape, unsigned which,
@@ -200,8 +202,8 @@ static int send_sges(struct state *s, unsigned unused)
 	for (unsigned i = 0; i < LAYOUT_MATRIX; i += most) {
 		const unsigned left = LAYOUT_MATRIX - i;
 		const struct bsn_remote remote = remote_of(s, i * LAYOUT_BLOCK);
-		bad |= bsn_write_sgl(s->long_ep, &s->sges[i], left < most ? left : most,
-				     &remote, i, left > most ? 0 : FLAGS);
+		bad |= bsn_write_sgl(s->long_ep, &s->sges[i], left < most ? left : most, &remote, i,
+				     left > most ? 0 : FLAGS);
 	}
 	return bad;
 }
@@ -214,8 +216,7 @@ static int send_rows(struct state *s, unsigned unused)
 	for (unsigned i = 0; i < LAYOUT_MATRIX; i++) {
 		const struct bsn_sge sge = cell_of(s, i);
 		const struct bsn_remote remote = remote_of(s, i * LAYOUT_BLOCK);
-		bad |= bsn_write(s->ep, &sge, &remote, i,
-				 i + 1 < LAYOUT_MATRIX ? 0 : FLAGS);
+		bad |= bsn_write(s->ep, &sge, &remote, i, i + 1 < LAYOUT_MATRIX ? 0 : FLAGS);
 	}
 	return bad;
 }
@@ -254,11 +255,11 @@ RUN(send_rows)
 static cost_run *run_of(const struct cost_row *row)
 {
 	static cost_run *const runs[COST_WHATS] = {
-		[COST_CONFIGURE] = run_configure,	 [COST_CHECK] = run_check_one,
-		[COST_MAP_NEW] = run_map_new,		 [COST_MAP_KNOWN] = run_map_known,
+		[COST_CONFIGURE] = run_configure,       [COST_CHECK] = run_check_one,
+		[COST_MAP_NEW] = run_map_new,           [COST_MAP_KNOWN] = run_map_known,
 		[COST_MAP_HANDLE] = run_look_at_handle, [COST_UNMAP] = run_unmap,
-		[COST_SEND_NEW] = run_send_new,		 [COST_SEND_KNOWN] = run_send_known,
-		[COST_SEND_PACKED] = run_send_packed,	 [COST_SEND_SGES] = run_send_sges,
+		[COST_SEND_NEW] = run_send_new,         [COST_SEND_KNOWN] = run_send_known,
+		[COST_SEND_PACKED] = run_send_packed,   [COST_SEND_SGES] = run_send_sges,
 		[COST_SEND_ROWS] = run_send_rows,
 	};
 
@@ -329,7 +330,8 @@ static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 		bad = map_some(s, run_map_new, SET);
 		unmap_all(s);
 	} else if (!bad && (shape->what == COST_MAP_KNOWN || shape->what == COST_SEND_KNOWN)) {
-		for (unsigned i = 0; i < 2 && !bad; i++) { /* twice: then each is known to be ready */
+		for (unsigned i = 0; i < 2 && !bad;
+		     i++) { /* twice: then each is known to be ready */
 			bad = map_some(s, run_map_known, count);
 			unmap_all(s);
 		}
@@ -346,9 +348,9 @@ static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 static int settle(void *queue, const struct cost_shape *shape, unsigned count)
 {
 	struct state *const s = queue;
-	int bad = shape->what == COST_MAP_NEW				? flush(s) :
-		  shape->what == COST_CONFIGURE || is_matrix(shape) ? drain(s, count) :
-								      0;
+	int bad = shape->what == COST_MAP_NEW                         ? flush(s)
+		  : shape->what == COST_CONFIGURE || is_matrix(shape) ? drain(s, count)
+								      : 0;
 
 	unmap_all(s);
 	if (!bad && count && is_matrix(shape))
@@ -370,15 +372,13 @@ static int make_pools(struct state *s, enum cost_queues kind)
 	return err ? err : bsn_mkey_take(s->pool, &s->mkey);
 }
 
-static int make(struct state *s, enum cost_queues kind)
+static int make_queues(struct state *s, enum cost_queues kind)
 {
 	const struct bsn_cq_attr cq = { .entries = 4 * LAYOUT_MATRIX };
 	struct bsn_qp_attr attr = { .send_depth = kind == COST_MATRIX ? LAYOUT_MATRIX : DEPTH,
 				    .recv_depth = 1 };
-	int err = make_pools(s, kind);
+	int err = bsn_cq_create(s->device, &cq, &s->cq);
 
-	if (!err)
-		err = bsn_cq_create(s->device, &cq, &s->cq);
 	attr.cq = s->cq;
 	if (!err)
 		err = bunsen_make_loop(s->device, &attr, &s->qp);
@@ -388,8 +388,25 @@ static int make(struct state *s, enum cost_queues kind)
 		err = bunsen_make_loop(s->device, &attr, &s->long_qp);
 	s->ep = err ? NULL : bsn_qp_ep(s->qp);
 	s->long_ep = err ? NULL : bsn_qp_ep(s->long_qp);
+	return err;
+}
+
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
+{
+	struct state *s = queue;
+	int err;
+
+	s->device = rig->device;
+	s->max_sge = bsn_device_info(rig->device)->max_sge;
+	s->memory = layout_make_memory();
+	err = s->memory ? make_pools(s, kind) : -ENOMEM;
+	if (!err)
+		err = make_queues(s, kind);
 	for (unsigned i = 0; i < 2 && !err; i++)
 		err = bsn_mr_register(s->device, s->memory, LAYOUT_MEMORY, NULL, &s->mr[i]);
+	if (err == -EOPNOTSUPP)
+		*why_not = bsn_error_text();
 	return err;
 }
 
@@ -409,35 +426,13 @@ static void close_state(void *queue)
 	bsn_mr_deregister(s->mr[1]);
 	bsn_mr_deregister(s->mr[0]);
 	free(s->memory);
-	free(s);
-}
-
-static int open_state(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		      const char **why_not)
-{
-	struct state *s = calloc(1, sizeof(*s));
-	int err = -ENOMEM;
-
-	if (!s)
-		return err;
-	s->device = rig->device;
-	s->max_sge = bsn_device_info(rig->device)->max_sge;
-	s->memory = layout_make_memory();
-	if (s->memory)
-		err = make(s, kind);
-	if (err == -EOPNOTSUPP)
-		*why_not = bsn_error_text();
-	if (err)
-		close_state(s);
-	else
-		*queue = s;
-	return err;
 }
 
 const struct cost_column cost_layout_bunsen = {
 	.name = "bunsen",
 	.loop = &cost_nothing,
-	.open = open_state,
+	.size = sizeof(struct state),
+	.make = make,
 	.close = close_state,
 	.run_of = run_of,
 	.prepare = prepare,

@@ -31,41 +31,41 @@ struct state {
 	struct mlx5dv_mr_interleaved blocks[LAYOUT_PARTS_MAX];
 };
 
-static int run_list(void *queue, unsigned count)
+COST_INLINE void post_mkey(struct state *s, bool is_list, unsigned flags)
 {
-	struct state *s = queue;
+	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(s->v.qp_ex);
+
+	s->v.qp_ex->wr_flags = IBV_SEND_INLINE | flags;
+	if (is_list)
+		mlx5dv_wr_mr_list(mlx5, s->mkey, ACCESS, s->part_count, s->list);
+	else
+		mlx5dv_wr_mr_interleaved(mlx5, s->mkey, ACCESS, s->rounds, s->part_count,
+					 s->blocks);
+}
+
+COST_INLINE int configure(struct state *s, unsigned count, bool is_list)
+{
 	struct ibv_qp_ex *qp = s->v.qp_ex;
-	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(qp);
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
 		ibv_wr_start(qp);
 		qp->wr_id = i;
-		qp->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-		mlx5dv_wr_mr_list(mlx5, s->mkey, ACCESS, s->part_count, s->list);
+		post_mkey(s, is_list, IBV_SEND_SIGNALED);
 		bad |= ibv_wr_complete(qp);
 	}
 	return bad;
 }
 
+static int run_list(void *queue, unsigned count)
+{
+	return configure(queue, count, true);
+}
+
 static int run_interleaved(void *queue, unsigned count)
 {
-	struct state *s = queue;
-	struct ibv_qp_ex *qp = s->v.qp_ex;
-	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(qp);
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		ibv_wr_start(qp);
-		qp->wr_id = i;
-		qp->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-		mlx5dv_wr_mr_interleaved(mlx5, s->mkey, ACCESS, s->rounds, s->part_count,
-					 s->blocks);
-		bad |= ibv_wr_complete(qp);
-	}
-	return bad;
+	return configure(queue, count, false);
 }
 
 static void write_column(struct state *s)
@@ -80,16 +80,13 @@ static void write_column(struct state *s)
 static int send_new(void *queue, unsigned count)
 {
 	struct state *s = queue;
-	struct ibv_qp_ex *qp = s->v.qp_ex;
 	int bad = 0;
 
 	while (count--) {
-		ibv_wr_start(qp);
-		qp->wr_flags = IBV_SEND_INLINE;
-		mlx5dv_wr_mr_interleaved(mlx5dv_qp_ex_from_ibv_qp_ex(qp), s->mkey, ACCESS,
-					 s->rounds, s->part_count, s->blocks);
+		ibv_wr_start(s->v.qp_ex);
+		post_mkey(s, false, 0);
 		write_column(s);
-		bad |= ibv_wr_complete(qp);
+		bad |= ibv_wr_complete(s->v.qp_ex);
 	}
 	return bad;
 }
@@ -177,10 +174,10 @@ static void close_state(void *queue)
 	if (s->v.context)
 		plain_qp_destroy(&s->v);
 	free(s->memory);
-	free(s);
 }
 
-static int make(struct state *s, struct bsn_device *device)
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
 	const struct plain_qp_attr attr = { .depth = DEPTH,
 					    .max_send_sge = 1,
@@ -193,8 +190,15 @@ static int make(struct state *s, struct bsn_device *device)
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
 		.max_entries = ENTRIES,
 	};
-	int err = plain_qp_create(device, &attr, s->memory, LAYOUT_MEMORY, &s->v);
+	struct state *s = queue;
+	int err;
 
+	(void)kind;
+	s->memory = layout_make_memory();
+	if (!s->memory)
+		return -ENOMEM;
+	*why_not = "libmlx5 makes no mkeys here";
+	err = plain_qp_create(rig->device, &attr, s->memory, LAYOUT_MEMORY, &s->v);
 	if (!err)
 		err = plain_qp_loop(&s->v);
 	if (err)
@@ -205,30 +209,11 @@ static int make(struct state *s, struct bsn_device *device)
 	return s->mkey ? 0 : -errno;
 }
 
-static int open_state(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		      const char **why_not)
-{
-	struct state *s = calloc(1, sizeof(*s));
-	int err;
-
-	(void)kind;
-	if (!s)
-		return -ENOMEM;
-	s->memory = layout_make_memory();
-	err = s->memory ? make(s, rig->device) : -ENOMEM;
-	if (err)
-		close_state(s);
-	else
-		*queue = s;
-	if (err && err != -ENOMEM)
-		*why_not = "libmlx5 makes no mkeys here";
-	return err;
-}
-
 const struct cost_column cost_layout_mlx5 = {
 	.name = "ibv_wr",
 	.loop = &cost_nothing,
-	.open = open_state,
+	.size = sizeof(struct state),
+	.make = make,
 	.close = close_state,
 	.run_of = run_of,
 	.prepare = prepare,

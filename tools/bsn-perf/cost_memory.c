@@ -190,9 +190,10 @@ static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 
 	(void)count;
 	for (unsigned i = 0; i < ORDER && s->region_count; i++)
-		s->order[i] = region(s, shape->what == COST_FIND_SAME ? s->region_count / 2 :
-					shape->what == COST_FIND_NEXT ? i % s->region_count :
-								     (unsigned)rand_r(&seed) % s->region_count);
+		s->order[i] = region(s, shape->what == COST_FIND_SAME ? s->region_count / 2
+					: shape->what == COST_FIND_NEXT
+						? i % s->region_count
+						: (unsigned)rand_r(&seed) % s->region_count);
 	return 0;
 }
 
@@ -202,19 +203,25 @@ static int make_regions(struct state *s)
 
 	for (unsigned i = 0; i < REGIONS && !err; i++) {
 		err = bsn_mr_view_get(&s->view, region(s, i), 64);
-		s->spans[i] = (struct span){ s->view.last.addr,
-					     s->view.last.addr + s->view.last.length,
-					     s->view.last.lkey };
+		s->spans[i] =
+			(struct span){ s->view.last.addr, s->view.last.addr + s->view.last.length,
+				       s->view.last.lkey };
 		s->region_count += !err;
 	}
 	return err;
 }
 
-static int make(struct state *s, enum cost_queues kind)
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
 	const struct bsn_slab_attr slab = { .size_bytes = BUFFER_BYTES, .count = 256 };
-	int err = bsn_mr_cache_create(s->device, NULL, &s->cache);
+	struct state *s = queue;
+	int err;
 
+	(void)why_not;
+	s->device = rig->device;
+	s->page = (size_t)sysconf(_SC_PAGESIZE);
+	err = bsn_mr_cache_create(s->device, NULL, &s->cache);
 	if (!err)
 		err = bsn_mr_view_init(&s->view, s->cache);
 	if (!err)
@@ -222,7 +229,6 @@ static int make(struct state *s, enum cost_queues kind)
 	if (!err)
 		err = bsn_slab_view_init(&s->buffers, s->slab);
 	s->pd = ibv_alloc_pd(bsn_device_info(s->device)->verbs);
-	s->page = (size_t)sysconf(_SC_PAGESIZE);
 	s->map = mmap(NULL, 2 * REGIONS * s->page, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!s->pd || s->map == MAP_FAILED)
@@ -245,31 +251,13 @@ static void close_state(void *queue)
 		ibv_dealloc_pd(s->pd);
 	if (s->map && s->map != MAP_FAILED)
 		munmap(s->map, 2 * REGIONS * s->page);
-	free(s);
-}
-
-static int open_state(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		      const char **why_not)
-{
-	struct state *s = calloc(1, sizeof(*s));
-	int err;
-
-	(void)why_not;
-	if (!s)
-		return -ENOMEM;
-	s->device = rig->device;
-	err = make(s, kind);
-	if (err)
-		close_state(s);
-	else
-		*queue = s;
-	return err;
 }
 
 const struct cost_column cost_memory_bunsen = {
 	.name = "bunsen",
 	.loop = &cost_nothing,
-	.open = open_state,
+	.size = sizeof(struct state),
+	.make = make,
 	.close = close_state,
 	.run_of = run_of,
 	.prepare = prepare,
@@ -278,7 +266,8 @@ const struct cost_column cost_memory_bunsen = {
 const struct cost_column cost_memory_ibv = {
 	.name = "ibv",
 	.loop = &cost_nothing,
-	.open = open_state,
+	.size = sizeof(struct state),
+	.make = make,
 	.close = close_state,
 	.run_of = run_of_verbs,
 	.prepare = prepare,

@@ -8,7 +8,7 @@
 
 enum { NAME_WIDTH = 28, WIDTH = 9 };
 
-/* The figures' names in JSON; and the tables of the text report, by name: also softcx's counters. */
+/* The figures' names in JSON; the tables of the text report, by name: also softcx's counters. */
 static const char *const figure_names[COST_FIGURES] = {
 	[COST_NS] = "ns",           [COST_NS_P10] = "ns_p10",
 	[COST_NS_MIN] = "ns_min",   [COST_INSTRUCTIONS] = "instructions",
@@ -98,8 +98,7 @@ static void print_ratio(FILE *to, double value, double of, int width)
 		fprintf(to, " %*s", width, "-");
 }
 
-static void print_row(FILE *to, const struct cost_results *results, unsigned row,
-		      const char *name)
+static void print_row(FILE *to, const struct cost_results *results, unsigned row, const char *name)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, results->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
@@ -174,11 +173,9 @@ static struct json_object *figures_to_json(const struct cost_figures *f, const s
 
 	for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
 		if (has(f->of[figure]))
-			json_object_object_add(object, figure_names[figure],
-					       json_figure(f->of[figure]));
+			json_add_figure(object, figure_names[figure], f->of[figure]);
 	for (unsigned i = 0; i < bus->count; i++)
-		json_object_object_add(object, bus->counters[i].name,
-				       json_figure(bus->counters[i].value));
+		json_add_figure(object, bus->counters[i].name, bus->counters[i].value);
 	return object;
 }
 
@@ -186,7 +183,7 @@ static struct json_object *row_to_json(const struct cost_results *results, unsig
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "op", json_object_new_string(results->rows[row].name));
+	json_add_text(object, "op", results->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		struct json_object *figures =
 			figures_to_json(&results->figures[c][row], &results->bus[c][row]);
@@ -203,12 +200,11 @@ struct json_object *cost_json_head(const struct cost_results *results)
 	struct json_object *report = json_object_new_object();
 
 	json_add_device(report, results->device);
-	json_object_object_add(report, "depth", json_object_new_int((int)results->depth));
-	json_object_object_add(report, "rounds", json_object_new_int((int)results->rounds));
+	json_add_number(report, "depth", results->depth);
+	json_add_number(report, "rounds", results->rounds);
 	json_object_object_add(report, "thread_domain", json_object_new_boolean(results->has_td));
 	if (results->counted_store[0])
-		json_object_object_add(report, "instructions_store",
-				       json_object_new_string(results->counted_store));
+		json_add_text(report, "instructions_store", results->counted_store);
 	return report;
 }
 

@@ -96,7 +96,9 @@ enum { SPECIALS = sizeof(specials) / sizeof(specials[0]) };
 static const struct {
 	const char *name;
 	enum cost_what what;
-} verbs[] = { { "configure", COST_CONFIGURE }, { "check", COST_CHECK }, { "map_new", COST_MAP_NEW } };
+} verbs[] = {
+	{ "configure", COST_CONFIGURE }, { "check", COST_CHECK }, { "map_new", COST_MAP_NEW }
+};
 static const struct {
 	const char *name;
 	enum cost_form form;
@@ -135,12 +137,8 @@ static const char *const receives[] = {
 	"poll_recv_inline", "poll_1_sessions", "poll_16_sessions",
 };
 
-/*
- * Lengths of inline data among the usual rows, besides 8; and with a sweep, so that each number of
- * 16 B units occurs.
- */
-static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 }, tiny[] = { 1, 4 };
-enum { SWEPT_FIRST = 60, SWEPT_LAST = 252, SWEPT_STEP = 16 };
+/* Lengths of inline data among the usual rows, besides 8. */
+static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 };
 
 /* Whether its bytes are not known to the compiler, and their number not in its name. */
 static bool has_lengths(const struct cost_row *row)
@@ -251,38 +249,30 @@ bool cost_find_row(const char *name, struct cost_row *row)
 	return set_length(row, (unsigned)atoi(name + stem));
 }
 
-static unsigned add_length(struct cost_row *rows, unsigned count, const char *base, unsigned bytes)
-{
-	char name[COST_NAME_BYTES];
-
-	snprintf(name, sizeof(name), "%s%u", base, bytes);
-	return count + cost_find_row(name, &rows[count]);
-}
-
 /* A row, and after it those of more lengths. */
-static unsigned add(struct cost_row *rows, unsigned count, const struct cost_row *row, bool sweeps)
+static unsigned add(struct cost_row *rows, unsigned count, const struct cost_row *row)
 {
 	rows[count++] = *row;
 	if (!shows_lengths(row))
 		return count;
-	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-		count = add_length(rows, count, row->name, usual[i]);
-	for (unsigned i = 0; i < sizeof(tiny) / sizeof(tiny[0]) && sweeps; i++)
-		count = add_length(rows, count, row->name, tiny[i]);
-	for (unsigned bytes = SWEPT_FIRST; bytes <= SWEPT_LAST && sweeps; bytes += SWEPT_STEP)
-		count = add_length(rows, count, row->name, bytes);
+	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		char name[COST_NAME_BYTES + 12];
+
+		snprintf(name, sizeof(name), "%s%u", row->name, usual[i]);
+		count += cost_find_row(name, &rows[count]);
+	}
 	return count;
 }
 
-unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX], bool sweeps)
+unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX])
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < USUAL_CODES; i++)
-		count = add(rows, count, &codes[i], sweeps);
+		count = add(rows, count, &codes[i]);
 	for (unsigned i = 0; i < OTHERS; i++) {
 		const struct cost_row row = other_row(i);
-		count = add(rows, count, &row, sweeps);
+		count = add(rows, count, &row);
 	}
 	return count;
 }

@@ -317,8 +317,8 @@ struct cost_row {
 	struct cost_shape shape;
 };
 
-/* The usual rows, with those of more lengths of inline data or not; how many there are. */
-unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX], bool sweeps);
+/* The usual rows; how many there are. */
+unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX]);
 
 /* The rows of a group: "layouts", "messages", "memory", "receives"; 0: there is none. */
 unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX]);

@@ -14,12 +14,12 @@
 
 enum {
 	ENDS = 2,
-	INTO = 2048,       /* where messages arrive */
-	LONE_DEPTH = 64,   /* of one QP, or of each of many: */
+	INTO = 2048,     /* where messages arrive */
+	LONE_DEPTH = 64, /* of one QP, or of each of many: */
 	MANY_DEPTH = 16,
-	SIGNAL_EVERY = 8,  /* requests of a QP, of libibverbs */
+	SIGNAL_EVERY = 8,   /* requests of a QP, of libibverbs */
 	CREDITS_EVERY = 16, /* messages of a QP, of the channel */
-	BLOCKS = 2,        /* of a request of so many bytes inline */
+	BLOCKS = 2,         /* of a request of so many bytes inline */
 };
 
 /* A QP of either kind. */
@@ -130,8 +130,8 @@ static int ibv_send(struct end *end, struct way *way, const void *data)
 	struct ibv_send_wr wr = { .sg_list = &local,
 				  .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_INLINE |
-						(is_signaled ? IBV_SEND_SIGNALED : 0) };
+				  .send_flags =
+					  IBV_SEND_INLINE | (is_signaled ? IBV_SEND_SIGNALED : 0) };
 	struct ibv_send_wr *wrong;
 	const int err = -ibv_post_send(way->plain.qp, &wr, &wrong);
 
@@ -156,8 +156,8 @@ static int ibv_ready(const struct end *end, const struct way *way)
 	return -ibv_post_recv(way->plain.qp, &wr, &wrong);
 }
 
-static const struct kind by_message = { true, false, message_send, poll_sends, message_find,
-					message_ready };
+static const struct kind by_message = { true,       false,        message_send,
+					poll_sends, message_find, message_ready };
 static const struct kind by_send = { false, false, send_send, poll_sends, send_find, send_ready };
 static const struct kind by_ibv = { false, true, ibv_send, ibv_poll_sends, ibv_find, ibv_ready };
 
@@ -316,10 +316,13 @@ static int connect_way(const struct trip *t, struct way *way, const struct way *
 	return err ? err : bsn_msg_line_connect(way->line, &ring);
 }
 
-static int make(struct trip *t)
+static int make_trip(struct trip *t, const struct cost_rig *rig, const struct kind *kind)
 {
 	int err = 0;
 
+	t->device = rig->device;
+	t->kind = kind;
+	t->qps = rig->qps;
 	for (int i = 0; i < ENDS && !err; i++)
 		err = make_end(t, &t->ends[i]);
 	for (unsigned i = 0; i < ENDS * t->qps && !err; i++) {
@@ -328,7 +331,24 @@ static int make(struct trip *t)
 		if (!err)
 			err = t->kind->ready(end, &end->ways[i / ENDS]);
 	}
-	return err ? err : set_apart(t);
+	if (!err)
+		err = set_apart(t);
+	return err < 0 ? err : 0;
+}
+
+static int make_bunsen(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		       const char **why_not)
+{
+	(void)why_not;
+	return make_trip(queue, rig, kind == COST_MESSAGES ? &by_message : &by_send);
+}
+
+static int make_ibv(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		    const char **why_not)
+{
+	(void)kind;
+	(void)why_not;
+	return make_trip(queue, rig, &by_ibv);
 }
 
 static void close_end(const struct trip *t, struct end *end)
@@ -355,38 +375,6 @@ static void close_trip(void *queue)
 
 	for (int i = 0; i < ENDS; i++)
 		close_end(t, &t->ends[i]);
-	free(t);
-}
-
-static int open_trip(const struct cost_rig *rig, const struct kind *kind, void **queue)
-{
-	struct trip *t = calloc(1, sizeof(*t));
-	int err;
-
-	if (!t)
-		return -ENOMEM;
-	*t = (struct trip){ .device = rig->device, .kind = kind, .qps = rig->qps };
-	err = make(t);
-	if (err < 0)
-		close_trip(t);
-	else
-		*queue = t;
-	return err < 0 ? err : 0;
-}
-
-static int open_bunsen(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		       const char **why_not)
-{
-	(void)why_not;
-	return open_trip(rig, kind == COST_MESSAGES ? &by_message : &by_send, queue);
-}
-
-static int open_ibv(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		    const char **why_not)
-{
-	(void)kind;
-	(void)why_not;
-	return open_trip(rig, &by_ibv, queue);
 }
 
 static cost_run *run_of(const struct cost_row *row)
@@ -403,7 +391,8 @@ static cost_run *run_of_ibv(const struct cost_row *row)
 const struct cost_column cost_trip_bunsen = {
 	.name = "bunsen",
 	.loop = &cost_nothing,
-	.open = open_bunsen,
+	.size = sizeof(struct trip),
+	.make = make_bunsen,
 	.close = close_trip,
 	.run_of = run_of,
 	.prepare = cost_prepare_nothing,
@@ -412,7 +401,8 @@ const struct cost_column cost_trip_bunsen = {
 const struct cost_column cost_trip_ibv = {
 	.name = "ibv",
 	.loop = &cost_nothing,
-	.open = open_ibv,
+	.size = sizeof(struct trip),
+	.make = make_ibv,
 	.close = close_trip,
 	.run_of = run_of_ibv,
 	.prepare = cost_prepare_nothing,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The column `ucx`: UCX's dc_mlx5, beside pools of DC initiators. libuct is not linked: it would
- * hook signals and parse its environment in every run. Its structures, and what is inline, come from
- * its headers, its functions by name.
+ * hook signals and parse its environment in every run. Its structures, and what is inline, come
+ * from its headers, its functions by name.
  */
 #include "cost.h"
 
@@ -28,8 +28,6 @@ enum { ADDRESS_BYTES = 256, PAGE = 4096 };
 	X(uct_md_config_read)                                                                      \
 	X(uct_md_open)                                                                             \
 	X(uct_config_release)                                                                      \
-	X(uct_md_query_tl_resources)                                                               \
-	X(uct_release_tl_resource_list)                                                            \
 	X(uct_md_iface_config_read)                                                                \
 	X(uct_iface_open)                                                                          \
 	X(uct_iface_get_device_address)                                                            \
@@ -50,8 +48,7 @@ struct ucx {
 	uct_worker_h worker;
 	uct_component_h component;
 	uct_md_h md;
-	uct_tl_resource_desc_t resource;
-	uct_iface_h from, to;
+	uct_iface_h iface;
 	uct_ep_h *eps;
 	unsigned peers, turn;
 	uint8_t *memory;
@@ -95,102 +92,62 @@ static const char *load(unsigned initiators, uint32_t depth)
 	return NULL;
 }
 
-/* Whether this domain has DC; then it stays open. */
-static bool has_dc(struct ucx *u)
+static bool open_md(struct ucx *u, const char *device)
 {
-	uct_tl_resource_desc_t *resources;
-	bool is_there = false;
-	unsigned count;
-
-	if (f.uct_md_query_tl_resources(u->md, &resources, &count))
-		return false;
-	for (unsigned i = 0; i < count && !is_there; i++) {
-		is_there = !strcmp(resources[i].tl_name, "dc_mlx5");
-		u->resource = resources[i];
-	}
-	f.uct_release_tl_resource_list(resources);
-	return is_there;
-}
-
-static bool open_md(struct ucx *u, const char *name)
-{
+	uct_component_attr_t attr = { .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME };
+	uct_component_h *components;
 	uct_md_config_t *config;
 	ucs_status_t status;
-
-	if (f.uct_md_config_read(u->component, NULL, NULL, &config))
-		return false;
-	status = f.uct_md_open(u->component, name, config, &u->md);
-	f.uct_config_release(config);
-	return !status && has_dc(u);
-}
-
-static bool open_component(struct ucx *u, const char *device)
-{
-	uct_component_attr_t attr = { .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT };
-	uct_md_resource_desc_t *resources;
-	bool is_open = false;
-
-	if (f.uct_component_query(u->component, &attr) || !attr.md_resource_count)
-		return false;
-	resources = calloc(attr.md_resource_count, sizeof(*resources));
-	attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
-	attr.md_resources = resources;
-	if (resources && !f.uct_component_query(u->component, &attr))
-		for (unsigned i = 0; i < attr.md_resource_count && !is_open; i++)
-			is_open = !strcmp(resources[i].md_name, device) && open_md(u, device);
-	free(resources);
-	return is_open;
-}
-
-static bool open_device(struct ucx *u, const char *device)
-{
-	uct_component_h *components;
 	unsigned count;
 
 	if (f.uct_query_components(&components, &count))
 		return false;
-	for (unsigned i = 0; i < count; i++) {
-		u->component = components[i];
-		if (open_component(u, device))
-			return true;
-	}
-	return false;
+	for (unsigned i = 0; i < count && !u->component; i++)
+		if (!f.uct_component_query(components[i], &attr) && !strcmp(attr.name, "ib"))
+			u->component = components[i];
+	if (!u->component || f.uct_md_config_read(u->component, NULL, NULL, &config))
+		return false;
+	status = f.uct_md_open(u->component, device, config, &u->md);
+	f.uct_config_release(config);
+	return !status;
 }
 
-static bool open_interface(struct ucx *u, uct_iface_h *iface)
+static bool open_interface(struct ucx *u, const struct bsn_device_info *info)
 {
+	char name[80];
 	const uct_iface_params_t params = {
 		.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
 		.open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
-		.mode.device = { u->resource.tl_name, u->resource.dev_name },
+		.mode.device = { "dc_mlx5", name },
 	};
 	uct_iface_config_t *config;
 	ucs_status_t status;
 
-	if (f.uct_md_iface_config_read(u->md, u->resource.tl_name, NULL, NULL, &config))
+	snprintf(name, sizeof(name), "%s:%u", info->name, info->port);
+	if (f.uct_md_iface_config_read(u->md, "dc_mlx5", NULL, NULL, &config))
 		return false;
-	status = f.uct_iface_open(u->md, u->worker, &params, config, iface);
+	status = f.uct_iface_open(u->md, u->worker, &params, config, &u->iface);
 	f.uct_config_release(config);
 	if (status)
 		return false;
-	uct_iface_progress_enable(*iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+	uct_iface_progress_enable(u->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
 	return true;
 }
 
-/* All peers are one target: to UCX each is one of its own. */
+/* All peers are this interface's own target: to UCX each is one of its own. */
 static bool make_peers(struct ucx *u)
 {
 	uint8_t device[ADDRESS_BYTES], iface[ADDRESS_BYTES];
 	const uct_ep_params_t params = {
 		.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
 			      UCT_EP_PARAM_FIELD_IFACE_ADDR,
-		.iface = u->from,
+		.iface = u->iface,
 		.dev_addr = (const uct_device_addr_t *)device,
 		.iface_addr = (const uct_iface_addr_t *)iface,
 	};
 
-	if (f.uct_iface_get_device_address(u->to, (uct_device_addr_t *)device) ||
-	    f.uct_iface_get_address(u->to, (uct_iface_addr_t *)iface))
+	if (f.uct_iface_get_device_address(u->iface, (uct_device_addr_t *)device) ||
+	    f.uct_iface_get_address(u->iface, (uct_iface_addr_t *)iface))
 		return false;
 	u->eps = calloc(u->peers, sizeof(*u->eps));
 	for (unsigned p = 0; p < u->peers; p++)
@@ -212,18 +169,16 @@ static bool register_memory(struct ucx *u)
 	       !f.uct_rkey_unpack(u->component, packed, &u->rkey);
 }
 
-static const char *open_all(struct ucx *u, const char *device)
+static const char *open_all(struct ucx *u, const struct bsn_device_info *info)
 {
 	ucs_async_context_t *async;
 
 	if (f.ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &async) ||
 	    f.uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &u->worker))
 		return "libuct makes no worker";
-	if (!open_device(u, device))
+	if (!open_md(u, info->name) || !open_interface(u, info))
 		return "libuct has no dc_mlx5 here";
-	if (!open_interface(u, &u->from) || !open_interface(u, &u->to) || !make_peers(u))
-		return "libuct makes no interfaces of dc_mlx5";
-	return register_memory(u) ? NULL : "libuct registers no memory";
+	return make_peers(u) && register_memory(u) ? NULL : "libuct makes no peers";
 }
 
 /* -- what is measured -------------------------------------------------------------------------- */
@@ -289,9 +244,9 @@ static cost_run *run_of(const struct cost_row *row)
 		return run_polls;
 	if (shape->what != COST_WRITE)
 		return NULL;
-	return shape->form == COST_SGES && shape->n == 1 ? run_zcopy
+	return shape->form == COST_SGES && shape->n == 1                   ? run_zcopy
 	       : shape->form == COST_INLINED && shape->n == COST_SGE_BYTES ? run_short
-									      : NULL;
+									   : NULL;
 }
 
 /* -- before and after -------------------------------------------------------------------------- */
@@ -315,36 +270,24 @@ static int settle(void *queue, const struct cost_shape *shape, unsigned count)
 
 	(void)shape;
 	(void)count;
-	while (uct_iface_flush(u->from, 0, NULL) == UCS_INPROGRESS && --patience) {
+	while (uct_iface_flush(u->iface, 0, NULL) == UCS_INPROGRESS && --patience) {
 		step();
 		uct_worker_progress(u->worker);
 	}
 	return patience ? 0 : -ETIMEDOUT;
 }
 
-static int open_ucx(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		    const char **why_not)
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
 	const unsigned initiators = cost_kinds[kind].pool.initiators;
-	struct ucx *u = calloc(1, sizeof(*u));
+	struct ucx *u = queue;
 
-	if (!u)
-		return -ENOMEM;
 	u->peers = cost_kinds[kind].peers ? cost_kinds[kind].peers : 1;
 	*why_not = load(initiators ? initiators : 1, rig->depth);
 	if (!*why_not)
-		*why_not = open_all(u, bsn_device_info(rig->device)->name);
-	*queue = u;
-	if (!*why_not)
-		return 0;
-	*queue = NULL;
-	free(u);
-	return -EOPNOTSUPP;
-}
-
-static void close_ucx(void *queue)
-{
-	(void)queue;
+		*why_not = open_all(u, bsn_device_info(rig->device));
+	return *why_not ? -EOPNOTSUPP : 0;
 }
 
 #else
@@ -361,26 +304,36 @@ static cost_run *run_of(const struct cost_row *row)
 	return row->shape.queues == COST_DC ? run_nothing : NULL;
 }
 
-static int open_ucx(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		    const char **why_not)
+struct ucx {
+	int unused;
+};
+
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
+	(void)queue;
 	(void)rig;
 	(void)kind;
-	(void)queue;
 	*why_not = "built without the headers of libucx-dev";
 	return -EOPNOTSUPP;
 }
 
-#define close_ucx NULL
-#define prepare	  cost_prepare_nothing
-#define settle	  cost_prepare_nothing
+#define prepare cost_prepare_nothing
+#define settle  cost_prepare_nothing
 
 #endif
+
+/* All but what it has from libuct, which stays until the process ends. */
+static void close_ucx(void *queue)
+{
+	(void)queue;
+}
 
 const struct cost_column cost_ucx = {
 	.name = "ucx",
 	.loop = &cost_nothing,
-	.open = open_ucx,
+	.size = sizeof(struct ucx),
+	.make = make,
 	.close = close_ucx,
 	.run_of = run_of,
 	.prepare = prepare,

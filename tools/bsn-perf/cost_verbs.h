@@ -19,8 +19,8 @@ struct verbs_queue {
 };
 
 /* Return: 0, or -errno and why. */
-int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extended, void **queue,
-	       const char **why_not);
+int verbs_make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+	       bool is_extended, const char **why_not);
 void verbs_close(void *queue);
 
 /* Makes the requests of a row, which its posts use again and again. */
@@ -48,7 +48,7 @@ COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape
 
 /* Of a struct cost_column: what both have in common. */
 #define VERBS_COLUMN                                                                               \
-	.close = verbs_close, .set_up = verbs_set_up, .run_of = run_of, .post = verbs_post,        \
-	.post_recv = verbs_post_recv
+	.size = sizeof(struct verbs_queue), .close = verbs_close, .set_up = verbs_set_up,          \
+	.run_of = run_of, .post = verbs_post, .post_recv = verbs_post_recv
 
 #endif

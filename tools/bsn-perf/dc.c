@@ -25,18 +25,25 @@ enum number {
 	NUMBERS
 };
 static struct perf_number numbers[NUMBERS] = {
-	[DCIS] = { "dcis", 1, DCIS_MAX, 8, false },
-	[STREAMS] = { "streams", 1, STREAMS_MAX, 1, false },
-	[WINDOW] = { "window", 1, WINDOW_MAX, 4, false },
-	[OPERATIONS] = { "operations", 1, OPERATIONS_MAX, 100000, false },
-	[BYTES] = { "size", 1, BYTES_MAX, 64, false },
-	[SET] = { "set", 1, PEERS_MAX, 8, false },
-	[CONNECT] = { "connect-ns", 0, NS_MAX, DC_CONNECT_NS, false },
-	[ANSWER] = { "answer-ns", 1, NS_MAX, DC_ANSWER_NS, false },
-	[RANDOM] = { "random-ns", 0, NS_MAX, DC_RANDOM_NS, false },
-	[ISSUE] = { "issue-ns", 0, NS_MAX, DC_ISSUE_NS, false },
-	[SEED] = { "seed", 1, UINT64_MAX >> 1, 1, false },
-	[LOCAL] = { "local", 1, RANKS_MAX, 1, false },
+	[DCIS] = { "dcis", 'm', 1, DCIS_MAX, 8, "initiators (default: 8)", "N" },
+	[STREAMS] = { "streams", 0, 1, STREAMS_MAX, 1,
+		"streams of each initiator (default: 1)", "N" },
+	[WINDOW] = { "window", 'w', 1, WINDOW_MAX, 4,
+		"requests that are outstanding or wait (default: 4)", "N" },
+	[OPERATIONS] = { "operations", 'c', 1, OPERATIONS_MAX, 100000,
+		"requests (default: 100000)", "N" },
+	[BYTES] = { "size", 's', 1, BYTES_MAX, 64, "bytes of a request (default: 64)", "BYTES" },
+	[SET] = { "set", 0, 1, PEERS_MAX, 8, "peers in the set of moving (default: 8)", "N" },
+	[CONNECT] = { "connect-ns", 0, 0, NS_MAX, DC_CONNECT_NS,
+		"the model's time to connect (default: 60)", "N" },
+	[ANSWER] = { "answer-ns", 0, 1, NS_MAX, DC_ANSWER_NS, "to answer (default: 1200)", "N" },
+	[RANDOM] = { "random-ns", 0, 0, NS_MAX, DC_RANDOM_NS,
+		"beyond that, at random (default: 500)", "N" },
+	[ISSUE] = { "issue-ns", 0, 0, NS_MAX, DC_ISSUE_NS,
+		"between two requests of an initiator (default: 50)", "N" },
+	[SEED] = { "seed", 0, 1, UINT64_MAX >> 1, 1, "of the pattern (default: 1)", "N" },
+	[LOCAL] = { "local", 0, 1, RANKS_MAX, 1,
+		"so many processes, each of which is a peer of all others", "N" },
 };
 
 static struct {
@@ -49,13 +56,8 @@ static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
 	{ "peers", 'n', POPT_ARG_STRING, &options.peers, 0,
 	  "targets (default: 200); several numbers: one run after the other", "N,..." },
-	{ "dcis", 'm', POPT_ARG_STRING, NULL, 1 + DCIS, "initiators (default: 8)", "N" },
-	{ "streams", 0, POPT_ARG_STRING, NULL, 1 + STREAMS,
-	  "streams of each initiator (default: 1)", "N" },
 	{ "full-handshake", 0, POPT_ARG_NONE, &options.full_handshake, 0,
 	  "initiators wait for the answer to each connection", NULL },
-	{ "window", 'w', POPT_ARG_STRING, NULL, 1 + WINDOW,
-	  "requests that are outstanding or wait (default: 4)", "N" },
 	{ "pattern", 'p', POPT_ARG_STRING, &options.pattern, 0,
 	  "whom they go to: uniform, zipf (the default), bursts, moving, all_to_all, incast, or a "
 	  "file of peers",
@@ -63,26 +65,10 @@ static const struct poptOption option_table[] = {
 	{ "policy", 'y', POPT_ARG_STRING, &options.policy, 0,
 	  "only these policies: lru, hashed; of the model also dcs, dcs_quota (UCX's)",
 	  "NAME,..." },
-	{ "operations", 'c', POPT_ARG_STRING, NULL, 1 + OPERATIONS, "requests (default: 100000)",
-	  "N" },
-	{ "size", 's', POPT_ARG_STRING, NULL, 1 + BYTES, "bytes of a request (default: 64)",
-	  "BYTES" },
-	{ "set", 0, POPT_ARG_STRING, NULL, 1 + SET, "peers in the set of moving (default: 8)",
-	  "N" },
-	{ "seed", 0, POPT_ARG_STRING, NULL, 1 + SEED, "of the pattern (default: 1)", "N" },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
 	  "also count instructions of posts and polls", NULL },
 	{ "simulate", 0, POPT_ARG_NONE, &options.simulate, 0,
 	  "the same pool on a model of time, without a device", NULL },
-	{ "connect-ns", 0, POPT_ARG_STRING, NULL, 1 + CONNECT,
-	  "the model's time to connect (default: 60)", "N" },
-	{ "answer-ns", 0, POPT_ARG_STRING, NULL, 1 + ANSWER, "to answer (default: 1200)", "N" },
-	{ "random-ns", 0, POPT_ARG_STRING, NULL, 1 + RANDOM,
-	  "beyond that, at random (default: 500)", "N" },
-	{ "issue-ns", 0, POPT_ARG_STRING, NULL, 1 + ISSUE,
-	  "between two requests of an initiator (default: 50)", "N" },
-	{ "local", 0, POPT_ARG_STRING, NULL, 1 + LOCAL,
-	  "so many processes, each of which is a peer of all others", "N" },
 	{ "pmix", 0, POPT_ARG_NONE, &options.pmix, 0,
 	  "the same of the processes that a launcher has started, as mpirun does", NULL },
 	{ "under-callgrind", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
@@ -177,7 +163,7 @@ static int read_policies(struct dc_figures *figures)
 /* The plan is that of the first number of peers; the others differ in that alone. */
 static int read_peers(struct dc_report *report)
 {
-	struct perf_number peers = { "peers", 1, PEERS_MAX, 0, false };
+	struct perf_number peers = { .name = "peers", .min = 1, .max = PEERS_MAX };
 	char *rest = options.peers, *text;
 	int err = 0;
 
@@ -199,10 +185,10 @@ static uint32_t number(enum number which)
 
 static int check_options(const struct dc_report *report)
 {
-	const bool has_times = numbers[CONNECT].is_given || numbers[ANSWER].is_given ||
-			       numbers[RANDOM].is_given || numbers[ISSUE].is_given;
+	const bool has_times = number_is_given(CONNECT) || number_is_given(ANSWER) ||
+			       number_is_given(RANDOM) || number_is_given(ISSUE);
 	const struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = numbers[LOCAL].is_given, has_ranks = is_local || options.pmix;
+	const bool is_local = number_is_given(LOCAL), has_ranks = is_local || options.pmix;
 
 	if (is_local && options.pmix)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
@@ -226,7 +212,7 @@ static int check_options(const struct dc_report *report)
 static int read_all(poptContext context, struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
-	int err = parse_options(context, "dc", numbers, NUMBERS);
+	int err = parse_options(context, "dc");
 
 	first->plan = (struct dc_plan){
 		.crowd = { .pattern = DC_PATTERN_zipf,
@@ -354,7 +340,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 static int be_one_of(struct ranks *ranks, struct dc_report *report)
 {
 	struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = numbers[LOCAL].is_given;
+	const bool is_local = number_is_given(LOCAL);
 
 	if (is_local ? ranks_start(ranks, number(LOCAL)) : ranks_join(ranks))
 		return complain("--%s: %s", is_local ? "local" : "pmix", ranks_error());
@@ -392,7 +378,7 @@ static int run(poptContext context, struct dc_report *report)
 	uint32_t *listed = NULL;
 	int err = read_all(context, report);
 
-	if (!err && (numbers[LOCAL].is_given || options.pmix))
+	if (!err && (number_is_given(LOCAL) || options.pmix))
 		return run_together(report);
 	if (!err)
 		err = dc_read_counted(options.under_callgrind, &first->plan);
@@ -413,10 +399,12 @@ static int run(poptContext context, struct dc_report *report)
 
 int dc_main(int argc, const char **argv)
 {
-	poptContext context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
+	poptContext context;
 	struct dc_report *report = calloc(1, sizeof(*report));
 	int err;
 
+	number_options(numbers, NUMBERS);
+	context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
 	err = report ? run(context, report) : complain("no memory");
 	free(report);
 	poptFreeContext(context);

@@ -7,30 +7,17 @@
 #include "callgrind.h"
 #include "progress.h"
 
-enum { COUNTED_OPERATIONS = 2000 }; /* at most */
+enum { COUNTED_OPERATIONS = 2000, /* at most */ ARGS_MAX = 32, ARG_BYTES = 24 };
 
 /* Names of enum dc_counted. */
 static const char *const counted_names[] = { NULL, "posts", "polls" };
-
-static void begin_counting(void)
-{
-	callgrind_begin(NULL);
-	callgrind_collect(); /* not yet */
-}
 
 static void dump_count(const char *row, unsigned count)
 {
 	callgrind_dump("dc", row, count);
 }
 
-static void end_counting(void)
-{
-	callgrind_collect();
-	callgrind_end(NULL);
-}
-
-static const struct dc_meter meter = { begin_counting, callgrind_collect, dump_count,
-				       end_counting };
+static const struct dc_meter meter = { callgrind_begin, callgrind_collect, dump_count };
 
 int dc_read_counted(const char *under_callgrind, struct dc_plan *plan)
 {
@@ -43,7 +30,7 @@ int dc_read_counted(const char *under_callgrind, struct dc_plan *plan)
 	return 0;
 }
 
-/* What was counted, and between how many pairs of marks. */
+/* What was counted, and between how many pairs of marks: nothing, and all. */
 struct counts {
 	double empty, total;
 	unsigned empty_count, count;
@@ -52,64 +39,53 @@ struct counts {
 static void take(void *arg, const struct callgrind_dump *dump)
 {
 	struct counts *counts = arg;
+	const bool is_empty = !strcmp(dump->row, "empty");
 
-	if (strcmp(dump->column, "dc"))
-		return;
-	if (!strcmp(dump->row, "empty")) {
-		counts->empty = dump->total;
-		counts->empty_count = dump->count;
-	} else if (!strcmp(dump->row, "regions")) {
-		counts->total = dump->total;
-		counts->count = dump->count;
-	}
+	*(is_empty ? &counts->empty : &counts->total) = dump->total;
+	*(is_empty ? &counts->empty_count : &counts->count) = dump->count;
 }
 
 /* One policy again, under callgrind. */
-static int count_one(const struct dc_report *report, const struct dc_plan *plan,
-		     const char *pattern, unsigned policy, enum dc_counted what, double *each)
+static int count_one(const struct dc_report *report, const struct dc_plan *plan, unsigned policy,
+		     enum dc_counted what, double *each)
 {
 	const uint32_t operations =
 		plan->operations < COUNTED_OPERATIONS ? plan->operations : COUNTED_OPERATIONS;
-	const uint64_t numbers[] = { plan->crowd.peers, plan->initiators, plan->streams,
-				     plan->window,      operations,       plan->bytes,
-				     plan->crowd.set,   plan->crowd.seed };
-	char text[8][24], said[64] = "";
-	const char *const args[] = {
-		"dc",
-		"--under-callgrind",
-		counted_names[what],
-		"--pattern",
-		pattern,
-		"--policy",
-		dc_policy_names[policy],
-		"--peers",
-		text[0],
-		"--dcis",
-		text[1],
-		"--streams",
-		text[2],
-		"--window",
-		text[3],
-		"--operations",
-		text[4],
-		"--size",
-		text[5],
-		"--set",
-		text[6],
-		"--seed",
-		text[7],
-		report->device ? "--device" : "--simulate",
-		report->device ? report->device->name : NULL,
-		report->device ? "--store" : NULL,
-		report->device ? store_option(report->device) : NULL,
-		plan->full_handshake ? "--full-handshake" : NULL,
-		NULL,
+	const struct {
+		const char *option;
+		uint64_t value;
+	} numbers[] = {
+		{ "--peers", plan->crowd.peers }, { "--dcis", plan->initiators },
+		{ "--streams", plan->streams },   { "--window", plan->window },
+		{ "--operations", operations },   { "--size", plan->bytes },
+		{ "--set", plan->crowd.set },     { "--seed", plan->crowd.seed },
 	};
+	enum { COUNT = sizeof(numbers) / sizeof(numbers[0]) };
+	const char *args[ARGS_MAX] = { "dc",
+				       "--under-callgrind",
+				       counted_names[what],
+				       "--pattern",
+				       report->pattern,
+				       "--policy",
+				       dc_policy_names[policy] };
+	char text[COUNT][ARG_BYTES], said[64] = "";
 	struct counts c = { 0 };
+	unsigned used = 7;
 	int err;
 
-	for (unsigned i = 0; i < 8; i++)
-		snprintf(text[i], sizeof(text[i]), "%llu", (unsigned long long)numbers[i]);
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(text[i], ARG_BYTES, "%llu", (unsigned long long)numbers[i].value);
+		args[used++] = numbers[i].option;
+		args[used++] = text[i];
+	}
+	args[used++] = report->device ? "--device" : "--simulate";
+	if (report->device) {
+		args[used++] = report->device->name;
+		args[used++] = "--store";
+		args[used++] = store_option(report->device);
+	}
+	if (plan->full_handshake)
+		args[used++] = "--full-handshake";
 	show_progress("counting instructions of %s, %s, under callgrind", dc_policy_names[policy],
 		      counted_names[what]);
 	err = callgrind_run(args, said, sizeof(said), take, &c);
@@ -130,10 +106,10 @@ int dc_count_policies(const struct dc_report *report, struct dc_result *result)
 
 		if (!figures->is_there || !dc_is_of_pools(p))
 			continue;
-		err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POSTS,
+		err = count_one(report, &result->plan, p, DC_COUNT_POSTS,
 				&figures->post_instructions);
 		if (!err)
-			err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POLLS,
+			err = count_one(report, &result->plan, p, DC_COUNT_POLLS,
 					&figures->poll_instructions);
 	}
 	return err;

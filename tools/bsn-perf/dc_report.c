@@ -2,6 +2,9 @@
 /* What bsn-perf dc tells: a line, or an object, for each policy. */
 #include "dc.h"
 
+#include <stddef.h>
+#include <string.h>
+
 static void print_one(FILE *to, const char *name, const struct dc_figures *f)
 {
 	if (!f->is_there) {
@@ -78,43 +81,53 @@ static void print_text(FILE *to, const struct dc_report *report)
 			"this device does not count connections: those are what the pool bound\n");
 }
 
+/* Whole ones, to be compared, or with two decimals. */
+static const struct {
+	const char *name;
+	size_t at;
+	bool is_whole;
+} json_figures[] = {
+#define FIGURE(name, field, is_whole) { name, offsetof(struct dc_figures, field), is_whole }
+	FIGURE("operations_per_s", operations_per_s, false),
+	FIGURE("connects_per_operation", connects, true),
+	FIGURE("waits_per_operation", waits, true),
+	FIGURE("wait_p50_us", wait_p50_us, false),
+	FIGURE("wait_p99_us", wait_p99_us, false),
+	FIGURE("wait_max_us", wait_max_us, false),
+	FIGURE("wait_p99_operations", wait_p99_operations, false),
+	FIGURE("wait_max_operations", wait_max_operations, false),
+	FIGURE("request_p50_us", request_p50_us, false),
+	FIGURE("request_p99_us", request_p99_us, false),
+	FIGURE("fairness", fairness, true),
+	FIGURE("post_instructions", post_instructions, false),
+	FIGURE("poll_instructions", poll_instructions, false),
+};
+
 static struct json_object *to_json(const char *name, const struct dc_figures *f)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "policy", json_object_new_string(name));
+	json_add_text(o, "policy", name);
 	if (!f->is_there) {
-		json_object_object_add(o, "why_not", json_object_new_string(f->why_not));
+		json_add_text(o, "why_not", f->why_not);
 		return o;
 	}
-	json_object_object_add(o, "operations_per_s", json_figure(f->operations_per_s));
-	json_object_object_add(o, "connects_per_operation", json_object_new_double(f->connects));
+	for (unsigned i = 0; i < sizeof(json_figures) / sizeof(json_figures[0]); i++) {
+		double value;
+
+		memcpy(&value, (const char *)f + json_figures[i].at, sizeof(value));
+		if (json_figures[i].is_whole)
+			json_object_object_add(o, json_figures[i].name,
+					       json_object_new_double(value));
+		else if (value >= 0)
+			json_add_figure(o, json_figures[i].name, value);
+	}
 	json_object_object_add(o, "connects_are_the_devices",
 			       json_object_new_boolean(f->device_counts));
-	json_object_object_add(o, "waits_per_operation", json_object_new_double(f->waits));
-	json_object_object_add(o, "wait_p50_us", json_figure(f->wait_p50_us));
-	json_object_object_add(o, "wait_p99_us", json_figure(f->wait_p99_us));
-	json_object_object_add(o, "wait_max_us", json_figure(f->wait_max_us));
-	json_object_object_add(o, "wait_p99_operations", json_figure(f->wait_p99_operations));
-	json_object_object_add(o, "wait_max_operations", json_figure(f->wait_max_operations));
-	json_object_object_add(o, "request_p50_us", json_figure(f->request_p50_us));
-	json_object_object_add(o, "request_p99_us", json_figure(f->request_p99_us));
-	json_object_object_add(o, "fairness", json_object_new_double(f->fairness));
-	json_object_object_add(o, "evictions",
-			       json_object_new_int64((int64_t)f->counters.evictions));
-	json_object_object_add(o, "revocations",
-			       json_object_new_int64((int64_t)f->counters.revocations));
-	json_object_object_add(o, "markers", json_object_new_int64((int64_t)f->counters.markers));
-	if (f->post_instructions >= 0) {
-		json_object_object_add(o, "post_instructions", json_figure(f->post_instructions));
-		json_object_object_add(o, "poll_instructions", json_figure(f->poll_instructions));
-	}
+	json_add_number(o, "evictions", f->counters.evictions);
+	json_add_number(o, "revocations", f->counters.revocations);
+	json_add_number(o, "markers", f->counters.markers);
 	return o;
-}
-
-static void add_number(struct json_object *to, const char *name, uint64_t number)
-{
-	json_object_object_add(to, name, json_object_new_int64((int64_t)number));
 }
 
 static void add_result(struct json_object *to, const struct dc_report *report,
@@ -123,17 +136,17 @@ static void add_result(struct json_object *to, const struct dc_report *report,
 	const struct dc_plan *plan = &result->plan;
 	struct json_object *policies = json_object_new_array();
 
-	json_object_object_add(to, "pattern", json_object_new_string(report->pattern));
+	json_add_text(to, "pattern", report->pattern);
 	if (report->processes)
-		add_number(to, "processes", report->processes);
-	add_number(to, "peers", plan->crowd.peers);
-	add_number(to, "dcis", plan->initiators);
-	add_number(to, "streams", plan->streams);
+		json_add_number(to, "processes", report->processes);
+	json_add_number(to, "peers", plan->crowd.peers);
+	json_add_number(to, "dcis", plan->initiators);
+	json_add_number(to, "streams", plan->streams);
 	if (plan->full_handshake)
 		json_object_object_add(to, "full_handshake", json_object_new_boolean(true));
-	add_number(to, "window", plan->window);
-	add_number(to, "operations", plan->operations);
-	add_number(to, "bytes", plan->bytes);
+	json_add_number(to, "window", plan->window);
+	json_add_number(to, "operations", plan->operations);
+	json_add_number(to, "bytes", plan->bytes);
 	json_object_object_add(to, "optimum_per_operation",
 			       json_object_new_double(result->optimum));
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
@@ -147,10 +160,10 @@ static struct json_object *times_to_json(const struct dc_times *times)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_number(o, "connect_ns", times->connect_ns);
-	add_number(o, "answer_ns", times->answer_ns);
-	add_number(o, "random_ns", times->random_ns);
-	add_number(o, "issue_ns", times->issue_ns);
+	json_add_number(o, "connect_ns", times->connect_ns);
+	json_add_number(o, "answer_ns", times->answer_ns);
+	json_add_number(o, "random_ns", times->random_ns);
+	json_add_number(o, "issue_ns", times->issue_ns);
 	return o;
 }
 

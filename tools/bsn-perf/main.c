@@ -11,7 +11,8 @@ static const struct command {
 } commands[] = {
 	{ "cost", cost_main,
 	  "CPU cost of each operation: posts, polls, layouts, registrations; beside libibverbs" },
-	{ "dc", dc_main, "many peers through few DC initiators: connections and waits, by each policy" },
+	{ "dc", dc_main,
+	  "many peers through few DC initiators: connections and waits, by each policy" },
 	{ "lat", lat_main, "latency of an operation" },
 	{ "bw", bw_main, "bandwidth and rate of an operation" },
 };

@@ -67,21 +67,41 @@ int parse_number(struct perf_number *n, const char *text)
 		return complain_usage("--%s %s: must be %llu to %llu", n->name, text,
 				      (unsigned long long)n->min, (unsigned long long)n->max);
 	n->value = number << shift;
-	n->is_given = true;
 	return 0;
 }
 
-int read_options(poptContext context, struct perf_number *numbers, unsigned count)
+struct poptOption perf_number_table[PERF_NUMBERS_MAX + 1];
+static struct perf_number *numbers;
+static unsigned number_count;
+static bool given[PERF_NUMBERS_MAX];
+
+bool number_is_given(unsigned which)
+{
+	return given[which];
+}
+
+void number_options(struct perf_number *of, unsigned count)
+{
+	numbers = of;
+	number_count = count;
+	for (unsigned i = 0; i < count; i++)
+		perf_number_table[i] = (struct poptOption){ of[i].name, of[i].letter,
+							    POPT_ARG_STRING, NULL, 1 + (int)i,
+							    of[i].doc, of[i].unit };
+}
+
+int read_options(poptContext context)
 {
 	int got, err;
 
 	while ((got = poptGetNextOpt(context)) > 0) {
 		char *text;
 
-		if ((unsigned)got > count)
+		if ((unsigned)got > number_count)
 			return got;
 		text = poptGetOptArg(context);
 		err = parse_number(&numbers[got - 1], text);
+		given[got - 1] = true;
 		free(text);
 		if (err)
 			return err;
@@ -91,10 +111,9 @@ int read_options(poptContext context, struct perf_number *numbers, unsigned coun
 			: 0;
 }
 
-int parse_options(poptContext context, const char *command, struct perf_number *numbers,
-		  unsigned count)
+int parse_options(poptContext context, const char *command)
 {
-	const int err = read_options(context, numbers, count);
+	const int err = read_options(context);
 
 	if (err || !poptPeekArg(context))
 		return err;

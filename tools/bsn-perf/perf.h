@@ -45,43 +45,38 @@ struct perf_options {
 };
 
 /* The popt table of them, to be included by the command's own. */
+/* clang-format off */
 #define PERF_OPTIONS(o)                                                                            \
-	{ "device",                                                                                \
-	  'd',                                                                                     \
-	  POPT_ARG_STRING,                                                                         \
-	  &(o)->device,                                                                            \
-	  0,                                                                                       \
-	  "the device (default: the first mlx5 device, else the first verbs device)",              \
-	  "NAME" },                                                                                \
-		{ "store",                                                                         \
-		  0,                                                                               \
-		  POPT_ARG_STRING,                                                                 \
-		  &(o)->store,                                                                     \
-		  0,                                                                               \
-		  "Bunsen's BlueFlame store, as BSN_STORE",                                        \
-		  "STORE" },                                                                       \
-		{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },   \
-	{                                                                                          \
-		"output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE",       \
-			"FILE"                                                                     \
-	}
+	{ "device", 'd', POPT_ARG_STRING, &(o)->device, 0,                                         \
+	  "the device (default: the first mlx5 device, else the first verbs device)", "NAME" },    \
+	{ "store", 0, POPT_ARG_STRING, &(o)->store, 0, "Bunsen's BlueFlame store, as BSN_STORE",   \
+	  "STORE" },                                                                               \
+	{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },           \
+	{ "output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE", "FILE" },     \
+	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perf_number_table, 0, NULL, NULL }
+/* clang-format on */
 
-/*
- * An option that is a number, which may end in k, m or g (2^10, ...): its row of a popt table is a
- * POPT_ARG_STRING whose val is 1 and more, its index here.
- */
+/* An option that is a number, which may end in k, m or g (2^10, ...). */
 struct perf_number {
 	const char *name;
+	char letter;
 	uint64_t min, max, value; /* the one by default, until it is read */
-	bool is_given;
+	const char *doc, *unit;
 };
 
-/* Reads all options. 0, or PERF_USAGE after a complaint; or what popt gave for another @val. */
-int read_options(poptContext context, struct perf_number *numbers, unsigned count);
+/* What a command's numbers are: before its context is made; to be included by PERF_OPTIONS. */
+void number_options(struct perf_number *numbers, unsigned count);
+extern struct poptOption perf_number_table[];
+bool number_is_given(unsigned which);
+
+/* In a command's table an option whose val is 1 and more is a number of that index, plus 1. */
+enum { PERF_NUMBERS_MAX = 32 };
+
+/* Reads all options. 0, or PERF_USAGE after a complaint; or another option's val. */
+int read_options(poptContext context);
 
 /* The same, of a command that takes no arguments, and whose other options have no val. */
-int parse_options(poptContext context, const char *command, struct perf_number *numbers,
-		  unsigned count);
+int parse_options(poptContext context, const char *command);
 
 /* Such a number: 0, or PERF_USAGE. */
 int parse_number(struct perf_number *number, const char *text);
@@ -101,15 +96,16 @@ FILE *report_open(const struct perf_options *options);
 /* Closes it; a report that could not be written is a failure. */
 int report_close(FILE *report, const struct perf_options *options);
 
-/* A figure of so many decimals; and the whole object as text, which is then freed. */
-struct json_object *json_figure(double value);
+/* A figure has two decimals. The whole object as text is then freed. */
+void json_add_text(struct json_object *to, const char *name, const char *text);
+void json_add_number(struct json_object *to, const char *name, uint64_t number);
+void json_add_figure(struct json_object *to, const char *name, double value);
 void json_print(FILE *report, struct json_object *object);
 
 /* Adds the device, path, CPU and store of a report. */
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
-/* "direct" or "verbs", and the name of the store or NULL where there is none. */
-const char *path_name(const struct bsn_device_info *info);
+/* "none" on plain verbs. */
 const char *store_name(const struct bsn_device_info *info);
 
 /* What --store is to be in another run of this program. */

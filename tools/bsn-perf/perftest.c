@@ -50,37 +50,37 @@ static const struct {
 enum { HELP = 100, FIRST_STRANGER };
 
 /* The same as popt reads it; then, -h, and the end. */
-static struct poptOption table[STRANGERS + 2];
+struct poptOption perftest_options[STRANGERS + 2];
 
-struct poptOption *perftest_options(void)
+void fill_perftest_options(void)
 {
 	for (size_t i = 0; i < STRANGERS; i++)
-		table[i] = (struct poptOption){
+		perftest_options[i] = (struct poptOption){
 			.longName = strangers[i].name,
 			.shortName = strangers[i].letter,
 			.argInfo = (strangers[i].has_value ? POPT_ARG_STRING : POPT_ARG_NONE) |
 				   POPT_ARGFLAG_DOC_HIDDEN,
 			.val = FIRST_STRANGER + (int)i,
 		};
-	table[STRANGERS] = (struct poptOption){ .shortName = 'h',
+	perftest_options[STRANGERS] = (struct poptOption){ .shortName = 'h',
 						.argInfo = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
 						.val = HELP };
-	return table;
 }
 
 static int refuse(size_t which)
 {
-	const char letter[] = { strangers[which].letter ? '-' : '\0', strangers[which].letter, '\0' };
+	const char letter[] = { strangers[which].letter ? '-' : '\0', strangers[which].letter,
+				'\0' };
 
 	return complain_usage("%s%s--%s is perftest's: %s", letter, *letter ? ", " : "",
 			      strangers[which].name, strangers[which].advice);
 }
 
-int read_perftest_options(poptContext context, struct perf_number *numbers, unsigned count)
+int read_perftest_options(poptContext context)
 {
 	int got;
 
-	while ((got = read_options(context, numbers, count)) >= HELP) {
+	while ((got = read_options(context)) >= HELP) {
 		const size_t which = (size_t)got - FIRST_STRANGER;
 		if (got == HELP) {
 			poptPrintHelp(context, stdout, 0);

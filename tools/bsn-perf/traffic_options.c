@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "../examples/connect.h"
-#include "traffic_test.h"
+#include "traffic.h"
 
 const char *const traffic_path_names[TRAFFIC_PATHS] = { "direct", "verbs", "ibv" };
 const char *const traffic_connections[] = { "RC", "UC", "UD" }; /* by enum bsn_qp_type */
@@ -21,24 +21,37 @@ enum {
 #define ITERS_MAX    (1ull << 40)
 
 enum {
-	SIZE, ITERS, DEPTH, QPS, SECONDS, INLINE, MTU, SL, TCLASS, HOPS, QP_TIMEOUT, IB_PORT, GID_INDEX,
-	TIMEOUT, NUMBERS
+	SIZE, ITERS, DEPTH, QPS, SECONDS, INLINE, MTU, SL, TCLASS, HOPS, QP_TIMEOUT, IB_PORT,
+	GID_INDEX, TIMEOUT, NUMBERS
 };
 static struct perf_number numbers[NUMBERS] = {
-	[SIZE] = { "size", 1, TRAFFIC_SIZE_MAX, SIZE_DEFAULT, false },
-	[ITERS] = { "iters", 1, ITERS_MAX, 0, false },
-	[DEPTH] = { "depth", 1, TRAFFIC_DEPTH_MAX, 128, false },
-	[QPS] = { "qp", 1, TRAFFIC_QPS_MAX, 1, false },
-	[SECONDS] = { "duration", 1, SECONDS_MAX, 0, false },
-	[INLINE] = { "inline-size", 0, TRAFFIC_INLINE_MAX, TRAFFIC_INLINE_DEFAULT, false },
-	[MTU] = { "mtu", 256, 4096, 0, false },
-	[SL] = { "sl", 0, 15, 0, false },
-	[TCLASS] = { "tclass", 0, UINT8_MAX, 0, false },
-	[HOPS] = { "hop-limit", 1, UINT8_MAX, 0, false },
-	[QP_TIMEOUT] = { "qp-timeout", 1, 31, 0, false },
-	[IB_PORT] = { "ib-port", 1, UINT8_MAX, 0, false },
-	[GID_INDEX] = { "gid-index", 0, UINT8_MAX, 0, false },
-	[TIMEOUT] = { "timeout", 1, SECONDS_MAX, 30, false },
+	[SIZE] = { "size", 's', 1, TRAFFIC_SIZE_MAX, SIZE_DEFAULT,
+		"bytes of a message (default: 8)", "BYTES" },
+	[ITERS] = { "iters", 'n', 1, ITERS_MAX, 0,
+		"operations (default: 10000 for lat, 100000 for bw)", "N" },
+	[DEPTH] = { "depth", 't', 1, TRAFFIC_DEPTH_MAX, 128,
+		"requests in flight on a queue pair (default: 128)", "N" },
+	[QPS] = { "qp", 'q', 1, TRAFFIC_QPS_MAX, 1,
+		"bw: queue pairs that take turns (default: 1)", "N" },
+	[SECONDS] = { "duration", 'D', 1, SECONDS_MAX, 0,
+		"instead of so many operations, as many as so long", "SECONDS" },
+	[INLINE] = { "inline-size", 'I', 0, TRAFFIC_INLINE_MAX, TRAFFIC_INLINE_DEFAULT,
+		"messages up to so long are copied into the request (default: 64)", "BYTES" },
+	[MTU] = { "mtu", 'm', 256, 4096, 0,
+		"bytes of a packet (default: what both ports can)", "BYTES" },
+	[SL] = { "sl", 'S', 0, 15, 0, "service level (default: 0)", "N" },
+	[TCLASS] = { "tclass", 0, 0, UINT8_MAX, 0,
+		"traffic class, where packets have a GRH (default: 0)", "N" },
+	[HOPS] = { "hop-limit", 'L', 1, UINT8_MAX, 0,
+		"where packets have a GRH (default: 64)", "N" },
+	[QP_TIMEOUT] = { "qp-timeout", 'u', 1, 31, 0,
+		"an acknowledgement is waited for 4096 ns times 2^N (default: 14)", "N" },
+	[IB_PORT] = { "ib-port", 'i', 1, UINT8_MAX, 0,
+		"port of the device (default: the first that is active)", "N" },
+	[GID_INDEX] = { "gid-index", 'x', 0, UINT8_MAX, 0,
+		"entry of the port's GID table (default: bsn-info tells)", "N" },
+	[TIMEOUT] = { "timeout", 0, 1, SECONDS_MAX, 30,
+		"give up after so long without progress (default: 30)", "SECONDS" },
 };
 
 static struct {
@@ -55,43 +68,16 @@ static struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "operation (default: write)",
 	  "write|read|send|atomic" },
-	{ "size", 's', POPT_ARG_STRING, NULL, 1 + SIZE, "bytes of a message (default: 8)",
-	  "BYTES" },
 	{ "all", 'a', POPT_ARG_NONE, &options.all, 0,
 	  "sizes from 2 to 2^23 bytes, or to that of --size", NULL },
-	{ "iters", 'n', POPT_ARG_STRING, NULL, 1 + ITERS,
-	  "operations (default: 10000 for lat, 100000 for bw)", "N" },
 	{ "path", 0, POPT_ARG_STRING, &options.path, 0,
 	  "Bunsen on the device, Bunsen on plain verbs, or libibverbs alone (default: direct)",
 	  "direct|verbs|ibv" },
-	{ "duration", 'D', POPT_ARG_STRING, NULL, 1 + SECONDS,
-	  "instead of so many operations, as many as so long", "SECONDS" },
-	{ "depth", 't', POPT_ARG_STRING, NULL, 1 + DEPTH,
-	  "requests in flight on a queue pair (default: 128)", "N" },
-	{ "qp", 'q', POPT_ARG_STRING, NULL, 1 + QPS,
-	  "bw: queue pairs that take turns (default: 1)", "N" },
 	{ "bidirectional", 'b', POPT_ARG_NONE, &options.both, 0, "bw: both ends send", NULL },
 	{ "connection", 'c', POPT_ARG_STRING, &options.connection, 0,
 	  "of which kind queue pairs are (default: RC)", "RC|UC|UD" },
-	{ "ib-port", 'i', POPT_ARG_STRING, NULL, 1 + IB_PORT,
-	  "port of the device (default: the first that is active)", "N" },
-	{ "gid-index", 'x', POPT_ARG_STRING, NULL, 1 + GID_INDEX,
-	  "entry of the port's GID table (default: bsn-info tells)", "N" },
-	{ "mtu", 'm', POPT_ARG_STRING, NULL, 1 + MTU,
-	  "bytes of a packet (default: what both ports can)", "BYTES" },
-	{ "inline-size", 'I', POPT_ARG_STRING, NULL, 1 + INLINE,
-	  "messages up to so long are copied into the request (default: 64)", "BYTES" },
-	{ "sl", 'S', POPT_ARG_STRING, NULL, 1 + SL, "service level (default: 0)", "N" },
-	{ "tclass", 0, POPT_ARG_STRING, NULL, 1 + TCLASS,
-	  "traffic class, where packets have a GRH (default: 0)", "N" },
-	{ "hop-limit", 'L', POPT_ARG_STRING, NULL, 1 + HOPS,
-	  "where packets have a GRH (default: 64)", "N" },
-	{ "qp-timeout", 'u', POPT_ARG_STRING, NULL, 1 + QP_TIMEOUT,
-	  "an acknowledgement is waited for 4096 ns times 2^N (default: 14)", "N" },
 	{ "port", 'p', POPT_ARG_STRING, &options.port, 0, "TCP port (default: " PORT_DEFAULT ")",
 	  "PORT" },
-	{ "timeout", 0, POPT_ARG_STRING, NULL, 1 + TIMEOUT,
-	  "give up after so long without progress (default: 30)", "SECONDS" },
 	{ "cm", 'R', POPT_ARG_NONE, &options.cm, 0,
 	  "connect the queue pairs by rdma_cm; HOST is an address of an RDMA device", NULL },
 	ALSO("ib-dev", POPT_ARG_STRING, &options.common.device, 0),
@@ -99,7 +85,7 @@ static struct poptOption option_table[] = {
 	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + INLINE),
 	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + HOPS),
 	ALSO("rdma_cm", POPT_ARG_NONE, &options.cm, 0),
-	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, NULL, 0, NULL, NULL }, /* perftest_options() */
+	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perftest_options, 0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -152,9 +138,9 @@ static int check_plan(const struct plan *plan)
 {
 	const char *const output = options.common.output;
 
-	if (numbers[SECONDS].is_given && numbers[ITERS].is_given)
+	if (number_is_given(SECONDS) && number_is_given(ITERS))
 		return complain_usage("--iters and --duration: use one of them");
-	if (numbers[QPS].is_given && !plan->is_bw)
+	if (number_is_given(QPS) && !plan->is_bw)
 		return complain_usage("--qp: latency is that of one queue pair");
 	if (options.both && !plan->is_bw)
 		return complain_usage("--bidirectional is for bw");
@@ -162,7 +148,7 @@ static int check_plan(const struct plan *plan)
 		return complain_usage("--output %s: the report's file; READs in flight (perftest's "
 				      "-o) are --depth",
 				      output);
-	if (numbers[INLINE].is_given && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
+	if (number_is_given(INLINE) && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
 		return complain_usage("--inline-size: a %s sends no data",
 				      traffic_op_names[plan->op]);
 	if (numbers[MTU].value & (numbers[MTU].value - 1))
@@ -185,9 +171,9 @@ static int read_plan(bool is_bw, struct plan *plan)
 	if (!err)
 		err = choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
 			     &type);
-	if (!numbers[ITERS].is_given)
+	if (!number_is_given(ITERS))
 		numbers[ITERS].value = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
-	if (options.all && !numbers[SIZE].is_given)
+	if (options.all && !number_is_given(SIZE))
 		numbers[SIZE].value = TRAFFIC_SWEEP_LAST;
 	*plan = (struct plan){
 		.is_bw = is_bw,
@@ -236,7 +222,7 @@ static int read_cm(struct test *test)
 	if (options.cm && options.connection)
 		return complain_usage("--cm and --connection: rdma_cm decides that");
 	for (unsigned i = 0; options.cm && i < sizeof(not_cms) / sizeof(not_cms[0]); i++)
-		if (numbers[not_cms[i]].is_given)
+		if (number_is_given(not_cms[i]))
 			return complain_usage("--cm and --%s: rdma_cm decides that",
 					      numbers[not_cms[i]].name);
 	return 0;
@@ -262,29 +248,21 @@ static int read_role(poptContext context, struct test *test)
 	return 0;
 }
 
-static void include_perftest(void)
-{
-	for (struct poptOption *o = option_table;; o++) {
-		if (o->argInfo != POPT_ARG_INCLUDE_TABLE || o->arg)
-			continue;
-		o->arg = perftest_options();
-		return;
-	}
-}
-
 poptContext test_options(int argc, const char **argv, bool is_bw)
 {
 	poptContext context;
 
-	include_perftest();
-	context = poptGetContext(is_bw ? "bsn-perf bw" : "bsn-perf lat", argc, argv, option_table, 0);
+	number_options(numbers, NUMBERS);
+	fill_perftest_options();
+	context = poptGetContext(is_bw ? "bsn-perf bw" : "bsn-perf lat", argc, argv, option_table,
+				 0);
 	poptSetOtherOptionHelp(context, "[OPTION...] [server | client HOST]");
 	return context;
 }
 
 int test_read_options(poptContext context, bool is_bw, struct test *test)
 {
-	int err = read_perftest_options(context, numbers, NUMBERS);
+	int err = read_perftest_options(context);
 
 	test->options = &options.common;
 	if (!err)
@@ -297,8 +275,8 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 		.path = wanted_path(&test->plan),
 		.port = (uint8_t)numbers[IB_PORT].value,
 		.gid_index = (int)numbers[GID_INDEX].value,
-		.has_gid_index = numbers[GID_INDEX].is_given,
+		.has_gid_index = number_is_given(GID_INDEX),
 	};
-	test->has_size = numbers[SIZE].is_given;
+	test->has_size = number_is_given(SIZE);
 	return err;
 }
