@@ -72,8 +72,8 @@ def test_cost_json(bench):
         columns = columns_of(row['op'])
         check(set(row) == columns | {'op'}, row)
         for column in columns:
-            check(set(row[column]) == {'ns', 'ns_p10', 'ns_min'}, row)
-            check(0 <= row[column]['ns_min'] <= row[column]['ns_p10'] <= row[column]['ns'], row)
+            check(set(row[column]) == {'ns', 'ns_p10'}, row)
+            check(0 <= row[column]['ns_p10'] <= row[column]['ns'], row)
 
 
 def counted(bench, *args, **more):
@@ -263,7 +263,7 @@ def test_ucx_is_there_only_if_it_is_asked_for(bench):
     rows = rows_of(cost(bench, '--op', 'dc_write_sge'))
     check('ucx' not in rows['dc_write_sge'], rows)
     out, _ = bench.run(PERF, 'cost', '--rounds', '1', '--op', 'dc_write_sge', '--columns',
-                       'bunsen,ucx')
+                       'bunsen,ucx', ASAN_OPTIONS='detect_leaks=0')  # libuct stays as it is
     check(re.search('libu|bunsen +ucx', out), out)
 
 

@@ -304,9 +304,8 @@ double bus_value(const struct bus *bus, const char *name);
 
 /* What figures there are of an operation. A negative one was not measured, or has no meaning. */
 enum cost_figure {
-	COST_NS, /* hot: the median of the rounds, their tenth percentile, the best one */
+	COST_NS, /* hot: the median of the rounds, their tenth percentile */
 	COST_NS_P10,
-	COST_NS_MIN,
 	COST_INSTRUCTIONS,
 	COST_COLD_NS, /* a single operation, its code not in the caches */
 	COST_LINES,   /* of 64 B, of code */

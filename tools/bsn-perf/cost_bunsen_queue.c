@@ -82,32 +82,21 @@ int bunsen_post_recv(void *queue, unsigned count)
 	return err;
 }
 
-static uint32_t opcode_of(enum cost_what what)
-{
-	switch (what) {
-	case COST_WRITE_IMM:
-		return BSN_OPCODE_RDMA_WRITE_IMM;
-	case COST_READ:
-		return BSN_OPCODE_RDMA_READ;
-	case COST_SEND:
-		return BSN_OPCODE_SEND;
-	case COST_SEND_IMM:
-		return BSN_OPCODE_SEND_IMM;
-	case COST_FETCH_ADD:
-		return BSN_OPCODE_ATOMIC_FA;
-	case COST_CMP_SWAP:
-		return BSN_OPCODE_ATOMIC_CS;
-	default:
-		return BSN_OPCODE_RDMA_WRITE;
-	}
-}
-
 static struct bsn_wr wr_of(struct bunsen_queue *q, const struct cost_shape *shape)
 {
+	static const uint32_t opcodes[COST_WHATS] = {
+		[COST_WRITE] = BSN_OPCODE_RDMA_WRITE,
+		[COST_WRITE_IMM] = BSN_OPCODE_RDMA_WRITE_IMM,
+		[COST_READ] = BSN_OPCODE_RDMA_READ,
+		[COST_SEND] = BSN_OPCODE_SEND,
+		[COST_SEND_IMM] = BSN_OPCODE_SEND_IMM,
+		[COST_FETCH_ADD] = BSN_OPCODE_ATOMIC_FA,
+		[COST_CMP_SWAP] = BSN_OPCODE_ATOMIC_CS,
+	};
 	const bool is_inline = shape->form == COST_INLINED;
 
 	q->data = (struct bsn_sge){ (uintptr_t)q->target.data, shape->n, 0 };
-	return (struct bsn_wr){ .opcode = opcode_of(shape->what),
+	return (struct bsn_wr){ .opcode = opcodes[shape->what],
 				.sge = is_inline ? &q->data : q->target.local,
 				.sge_count = is_inline ? 1 : shape->n,
 				.remote = q->target.remote,

@@ -25,15 +25,10 @@ static int drain_recv(void *queue, unsigned count)
 }
 
 /* Whose turn it is, where there are many. */
-COST_INLINE struct ibv_qp *qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
+COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,
+				 struct cost_shape shape)
 {
-	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->turn, q->qp_count)] : qp;
-}
-
-COST_INLINE struct ibv_qp *recv_qp_of(struct verbs_queue *q, struct ibv_qp *qp,
-				      struct cost_shape shape)
-{
-	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : qp;
+	return cost_has_turns(shape.queues) ? q->qps[cost_turn(turn, q->qp_count)] : qp;
 }
 
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
@@ -43,7 +38,7 @@ COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_sha
 	int bad = 0;
 
 	COST_POSTS(count, shape.batch, , q->batch[i - first].wr_id = i,
-		   bad |= ibv_post_send(qp_of(q, qp, shape), q->batch, &wrong))
+		   bad |= ibv_post_send(qp_of(q, qp, &q->turn, shape), q->batch, &wrong))
 	return -bad;
 }
 
@@ -54,17 +49,11 @@ COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_sha
 	struct ibv_recv_wr *wrong;
 	int bad = 0;
 
-	if (shape.batch > 1) {
-		COST_POSTS(count, shape.batch, , q->recvs[i - first].wr_id = i,
-			   bad |=
-			   shape.queues == COST_SRQ
-				   ? ibv_post_srq_recv(srq, q->recvs, &wrong)
-				   : ibv_post_recv(recv_qp_of(q, qp, shape), q->recvs, &wrong))
-		return -bad;
-	}
-	COST_POSTS(count, 1, , q->recv_wr.wr_id = i,
-		   bad |= shape.queues == COST_SRQ ? ibv_post_srq_recv(srq, &q->recv_wr, &wrong)
-						   : ibv_post_recv(qp, &q->recv_wr, &wrong))
+	COST_POSTS(count, shape.batch, , q->recvs[i - first].wr_id = i,
+		   bad |=
+		   shape.queues == COST_SRQ
+			   ? ibv_post_srq_recv(srq, q->recvs, &wrong)
+			   : ibv_post_recv(qp_of(q, qp, &q->recv_turn, shape), q->recvs, &wrong))
 	return -bad;
 }
 

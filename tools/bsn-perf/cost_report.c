@@ -10,9 +10,11 @@ enum { NAME_WIDTH = 28, WIDTH = 9 };
 
 /* The figures' names in JSON; the tables of the text report, by name: also softcx's counters. */
 static const char *const figure_names[COST_FIGURES] = {
-	[COST_NS] = "ns",           [COST_NS_P10] = "ns_p10",
-	[COST_NS_MIN] = "ns_min",   [COST_INSTRUCTIONS] = "instructions",
-	[COST_COLD_NS] = "cold_ns", [COST_LINES] = "lines",
+	[COST_NS] = "ns",
+	[COST_NS_P10] = "ns_p10",
+	[COST_INSTRUCTIONS] = "instructions",
+	[COST_COLD_NS] = "cold_ns",
+	[COST_LINES] = "lines",
 };
 static const struct {
 	const char *name, *title;

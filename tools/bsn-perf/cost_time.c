@@ -120,7 +120,6 @@ static int sum_up_one(struct cost *cost, const struct series *series, unsigned c
 	}
 	figures[COST_NS] = median_of(of->ns, of->count);
 	figures[COST_NS_P10] = percentile_of(of->ns, of->count, 10);
-	figures[COST_NS_MIN] = min_of(of->ns, of->count);
 	return 0;
 }
 

@@ -57,13 +57,12 @@ int verbs_set_up(void *queue, const struct cost_shape *shape)
 	const bool is_inline = shape->form == COST_INLINED;
 
 	q->data.length = is_inline ? shape->n : 0;
-	q->recv_wr =
-		(struct ibv_recv_wr){ .sg_list = q->recv,
-				      .num_sge = shape->what == COST_RECV ? (int)shape->n : 1 };
-	for (unsigned i = 0; i < shape->batch; i++) {
-		q->recvs[i] = q->recv_wr;
-		q->recvs[i].next = i + 1 < shape->batch ? &q->recvs[i + 1] : NULL;
-	}
+	for (unsigned i = 0; i < shape->batch; i++)
+		q->recvs[i] = (struct ibv_recv_wr){
+			.next = i + 1 < shape->batch ? &q->recvs[i + 1] : NULL,
+			.sg_list = q->recv,
+			.num_sge = shape->what == COST_RECV ? (int)shape->n : 1,
+		};
 	q->local[0].length = cost_message_bytes(shape);
 	if (shape->what < COST_RECV)
 		chain(q->batch, shape->batch,
