@@ -43,23 +43,19 @@ static void do_nothing(void)
 {
 }
 
-static void toggle(void *unused)
-{
-	(void)unused;
-	callgrind_collect();
-}
-
 void (*cost_aside)(void) = do_nothing;
 
 static void start(void *unused)
 {
+	(void)unused;
 	cost_aside = callgrind_collect;
-	toggle(unused);
+	callgrind_collect();
 }
 
 static void stop(void *unused)
 {
-	toggle(unused);
+	(void)unused;
+	callgrind_collect();
 	cost_aside = do_nothing;
 }
 
@@ -156,87 +152,71 @@ static void take_dump(void *arg, const struct callgrind_dump *dump)
 }
 
 /* < 0: not measured. */
-static double each_of(const struct pair *pair, unsigned regions)
+static double figure_of(const struct pair *pair, unsigned regions, enum cost_figure figure)
 {
+	if (figure == COST_LINES)
+		return pair->count ? pair->lines : -1;
 	if (!pair->count || !pair->empty)
 		return -1;
 	return (pair->total - regions * pair->empty) / pair->count;
 }
 
-static double lines_of(const struct pair *pair, unsigned regions)
-{
-	(void)regions;
-	return pair->count ? pair->lines : -1;
-}
-
 static int sum_up(const struct cost_rig *rig, const struct dumps *dumps,
 		  struct cost_results *results, enum cost_figure figure)
 {
-	double (*const of)(const struct pair *, unsigned) =
-		figure == COST_LINES ? lines_of : each_of;
+	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
+		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
+		const unsigned regions = regions_of(rig, &results->rows[row]);
+		const double all = figure_of(&dumps->pairs[c][row], regions, figure);
+		const double loop = figure_of(&dumps->pairs[cost_loop_of(c)][row], regions, figure);
 
-	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		for (unsigned row = 0; row < results->row_count; row++) {
-			const unsigned regions = regions_of(rig, &results->rows[row]);
-			const double all = of(&dumps->pairs[c][row], regions);
-			const double loop = of(&dumps->pairs[cost_loop_of(c)][row], regions);
-			if (loop < 0)
-				return complain("callgrind's output has no counts to be read");
-			if (all >= 0)
-				results->figures[c][row].of[figure] = all > loop ? all - loop : 0;
-		}
+		if (loop < 0)
+			return complain("callgrind's output has no counts to be read");
+		if (all >= 0)
+			results->figures[c][row].of[figure] = all > loop ? all - loop : 0;
 	}
 	return 0;
 }
 
 /* -- running the child ------------------------------------------------------------------------- */
 
-static void list_rows(const struct cost_results *results, char *list, size_t size)
+/* One word more of a list with commas. */
+static void append(char *list, size_t size, const char *word)
 {
-	size_t used = 0;
+	const size_t used = strlen(list);
 
-	for (unsigned row = 0; row < results->row_count; row++)
-		used += (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "",
-					 results->rows[row].name);
-}
-
-static void list_columns(const struct cost_results *results, char *list, size_t size)
-{
-	size_t used = 0;
-
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (results->has_column[c])
-			used += (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "",
-						 cost_columns[c]->name);
+	snprintf(list + used, size - used, "%s%s", used ? "," : "", word);
 }
 
 int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure)
 {
 	static struct dumps dumps;
-	char rows[LIST_BYTES], columns[128], depth[16], qps[16], said[256] = "";
-	const char *const store = store_option(results->device);
+	char rows[LIST_BYTES] = "", columns[128] = "", depth[16], qps[16], said[256] = "";
 	const char *const args[] = { "cost",
 				     "--under-callgrind",
 				     "--device",
 				     results->device->name,
+				     "--store",
+				     store_option(results->device),
 				     "--depth",
 				     depth,
-				     rig->is_spread ? "--qps" : "--store",
-				     rig->is_spread ? qps : store,
-				     "--store",
-				     store,
 				     "--columns",
 				     columns,
 				     "--op",
 				     rows,
-				     figure == COST_LINES ? "--lines" : NULL,
+				     figure == COST_LINES ? "--lines" : "--instructions",
+				     rig->is_spread ? "--qps" : NULL,
+				     qps,
 				     NULL };
 	int err;
 
 	snprintf(depth, sizeof(depth), "%u", results->depth);
 	snprintf(qps, sizeof(qps), "%u", rig->qps);
-	list_rows(results, rows, sizeof(rows));
-	list_columns(results, columns, sizeof(columns));
+	for (unsigned row = 0; row < results->row_count; row++)
+		append(rows, sizeof(rows), results->rows[row].name);
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		if (results->has_column[c])
+			append(columns, sizeof(columns), cost_columns[c]->name);
 	dumps = (struct dumps){ .results = results };
 	show_progress("counting %s under callgrind: about a minute for all rows",
 		      figure == COST_LINES ? "lines of code" : "instructions");

@@ -52,7 +52,8 @@ struct perf_options {
 	{ "store", 0, POPT_ARG_STRING, &(o)->store, 0, "Bunsen's BlueFlame store, as BSN_STORE",   \
 	  "STORE" },                                                                               \
 	{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },           \
-	{ "output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE", "FILE" },     \
+	{ "output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE",             \
+	  "FILE" },                                                                                \
 	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perf_number_table, 0, NULL, NULL }
 /* clang-format on */
 

@@ -77,8 +77,8 @@ struct side_ops {
 };
 
 /*
- * @memory: @length bytes: what is sent from, and read into, which is @out; then @in, what peers write
- * to and read from, where messages arrive
+ * @memory: @length bytes: @out, what is sent from, and read into; then @in, what peers write to and
+ * read from, where messages arrive
  */
 struct side {
 	const struct side_ops *ops;
