@@ -50,7 +50,6 @@ LONG_LINES = {
     'tests/tools/': 31,
     'tests/vm/': 10,
     'tools/': 16,
-    'tools/bsn-perf/': 91,
     'tools/softcx/': 143,
     'tools/wqe-dump/': 35,
 }

@@ -80,6 +80,8 @@ BOTH = 'bunsen', 'bsn_post'
 # Else a program cannot empty its caches.
 HAS_COLD = 'clflushopt' in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii')
 
+QPS_ROWS = {'post': 'write_512_qps', 'poll': 'poll_512_qps'}
+
 Found = namedtuple('Found', 'what value limit')
 
 
@@ -329,8 +331,8 @@ def rule_time_of_many_qps(sizes):
     """Tenth percentiles, beside the faster one of libmlx5's two ways."""
     found = []
     for qps, size in sizes.items():
-        for way in 'post', 'poll':
-            mine, *theirs = (size[way][side] for side in ('bunsen', 'ibv', 'ibv_wr'))
+        for way, row in QPS_ROWS.items():
+            mine, *theirs = (size[row][side] for side in ('bunsen', 'ibv', 'ibv_wr'))
             what = f'{way} of {qps} QPs: {mine:g}, libmlx5 {min(theirs):g}'
             found.append(Found(what, mine / min(theirs), HOT_QPS))
     return found
@@ -362,10 +364,11 @@ def time_sizes(meter):
     sizes = {}
     for _ in range(TIME_RUNS):
         for size in meter.sizes():
-            best = sizes.setdefault(size['qps'], {'post': {}, 'poll': {}})
-            for way in best:
-                for side, figures in size[way].items():
-                    best[way][side] = min(figures['ns_p10'], best[way].get(side, figures['ns_p10']))
+            best = sizes.setdefault(size['qps'], {})
+            for row in size['rows']:
+                sides = best.setdefault(row.pop('op'), {})
+                for side, figures in row.items():
+                    sides[side] = min(figures['ns_p10'], sides.get(side, figures['ns_p10']))
         if not any(map(is_over, rule_time_of_many_qps(sizes))):
             break
     return sizes

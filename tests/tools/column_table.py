@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the README's table of a column of a matrix: what bsn-perf layout counts on softcx.
+"""Writes the README's table of a column of a matrix: what bsn-perf cost counts on softcx.
 
 usage: column_table.py README SOFTCX BSN_PERF [--check]
   --check  writes nothing: whether the README says what is counted today
@@ -27,20 +27,27 @@ SLACK = 0.03  # of instructions, whose compilers differ
 
 # The name of each row, and the number of its requests.
 ROWS = {
-    'send_known': ('a layout that an mkey knows already', 1),
-    'send_new': ('an mkey configured for it', 2),
-    'send_packed': ('copied by hand, then written', 1),
-    'send_sges': ('lists of 30 SGEs', 35),
-    'send_rows': ('a request a row', 1024),
+    'matrix_known': ('a layout that an mkey knows already', 1),
+    'matrix_new': ('an mkey configured for it', 2),
+    'matrix_packed': ('copied by hand, then written', 1),
+    'matrix_sges': ('lists of 30 SGEs', 35),
+    'matrix_rows': ('a request a row', 1024),
 }
 
 
-def measure(softcx, perf):
-    out = subprocess.run([softcx, 'run', '--passive', '--fabric', f'column-{os.getpid()}', '--',
-                          perf, 'layout', '--rounds', '2',
-                          '--instructions', '--json', '--op', ','.join(ROWS)],
+def run(softcx, perf, softcx_args, *args):
+    out = subprocess.run([softcx, 'run', *softcx_args, '--fabric', f'column-{os.getpid()}', '--',
+                          perf, 'cost', *args, '--columns', 'bunsen', '--json', '--op',
+                          ','.join(ROWS)],
                          check=True, capture_output=True, text=True, timeout=240).stdout
-    return {row['op']: row['bunsen'] for row in json.loads(out)['rows']}
+    return json.loads(out)
+
+
+def measure(softcx, perf):
+    """Of each row its instructions, and under `bus` what it asks for."""
+    counts = run(softcx, perf, ['--passive'], '--rounds', '2', '--instructions')['rows']
+    bus = {row['op']: row['bunsen'] for row in run(softcx, perf, [], '--bus')['rows']}
+    return {row['op']: dict(row['bunsen'], bus=bus[row['op']]) for row in counts}
 
 
 def line_of(figures, title, requests):

@@ -16,7 +16,7 @@ from harness import check, main
 
 PROGRAMS = {pathlib.Path(path).name: path for path in sys.argv[1:5]}
 BASH, ZSH, FISH = sys.argv[5:8]
-COMMANDS = {'bsn-info': [], 'bsn-perf': ['cost', 'recv', 'layout', 'memory', 'dc', 'lat', 'bw'],
+COMMANDS = {'bsn-info': [], 'bsn-perf': ['cost', 'dc', 'lat', 'bw'],
             'softcx': ['run', 'list', 'clean'], 'wqe-dump': ['explain', 'build']}
 
 BASH_SCRIPT = '''

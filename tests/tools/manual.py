@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, __file__.rsplit('/', 2)[0])
 import tap
 
-COMMANDS = {'bsn-perf': ['cost', 'recv', 'layout', 'memory', 'lat', 'bw'], 'bsn-info': [None],
+COMMANDS = {'bsn-perf': ['cost', 'dc', 'lat', 'bw'], 'bsn-info': [None],
             'wqe-dump': [None, 'explain', 'build']}
 
 

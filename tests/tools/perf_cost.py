@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""bsn-perf cost, recv, layout and memory: what they print. No time is asserted.
+"""bsn-perf cost: what it prints. No time is asserted.
 
 usage: perf_cost.py PROGRAM [--sanitized] [--pmix]
 """
@@ -32,28 +32,32 @@ def cost(bench, *args, **more):
     return json.loads(bench.run(PERF, 'cost', '--json', *args, **more)[0])
 
 
+# What the floor has: one RC queue pair, requests of two blocks at most.
+FLOOR = {'write_sge', 'write_sge2', 'write_sge3', 'write_sge4', 'write_inline', 'write_inline28',
+         'write_batch16_sge', 'read', 'read_sge2', 'send', 'send_inline', 'post_recv',
+         'post_recv_16', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_16'}
+
+
 def columns_of(op):
     """The columns that a row has on the direct path."""
-    columns = COLUMNS.copy()
+    columns = COLUMNS if op in FLOOR else COLUMNS - {'floor'}
     if 'prepared' in op:
-        columns -= {'ibv_wr', 'ibv', 'bsn_post'}
+        columns = columns - {'ibv_wr', 'ibv', 'bsn_post'}
     if op.endswith(('_length', '_hidden')):
-        columns -= {'symbol', 'bsn_post'}
+        columns = columns - {'symbol', 'bsn_post'}
     if op.startswith(('post_recv', 'poll', 'attached_poll')):
-        columns.discard('bsn_post')
+        columns = columns - {'bsn_post'}
     if 'sessions' in op or 'poll_recv_inline' in op:
-        columns.discard('verbs')
+        columns = columns - {'verbs'}
     if 'sessions' in op:
-        columns -= {'ibv_wr', 'ibv', 'floor'}
+        columns = columns - {'ibv_wr', 'ibv'}
     if 'dc' in op:
-        columns -= {'ibv_wr', 'ibv', 'floor', 'verbs'}
+        columns = columns - {'ibv_wr', 'ibv', 'verbs'}
     if op.startswith('post_recv'):
-        columns.discard('ibv_wr')
-    if op == 'write_512_qps':
-        columns.discard('floor')
+        columns = columns - {'ibv_wr'}
     if 'stamped' in op:  # ibv_poll_cq() gives no times
-        columns.discard('ibv')
-    return columns - {'floor'} if 'xrc' in op or 'stamped' in op else columns
+        columns = columns - {'ibv'}
+    return columns
 
 
 def test_cost_json(bench):
@@ -66,13 +70,10 @@ def test_cost_json(bench):
     check(set(ROWS) <= set(ops) and len(set(ops)) == len(ops), ops)
     for row in report['rows']:
         columns = columns_of(row['op'])
-        # The floor's code knows the length, where it has it.
-        if re.search(r'inline\d+$', row['op']):
-            columns = columns - {'floor'} | {'floor'} & set(row)
         check(set(row) == columns | {'op'}, row)
         for column in columns:
-            check(set(row[column]) == {'ns', 'ns_p10', 'ns_min'}, row)
-            check(0 <= row[column]['ns_min'] <= row[column]['ns_p10'] <= row[column]['ns'], row)
+            check(set(row[column]) == {'ns', 'ns_p10'}, row)
+            check(0 <= row[column]['ns_p10'] <= row[column]['ns'], row)
 
 
 def counted(bench, *args, **more):
@@ -156,14 +157,11 @@ def test_cost_of_some_columns(bench):
 
 
 def test_cost_of_each_length(bench):
-    usual = [row['op'] for row in cost(bench, '--rounds', '1')['rows']]
-    swept = [row['op'] for row in cost(bench, '--rounds', '1', '--sweep')['rows']]
-    check(set(usual) < set(swept), swept)
-    check(cost(bench, '--op', 'send_inline61')['rows'][0]['bunsen'], 'a length by name')
-    for op in 'write', 'send':
-        units = {(int(re.search(r'\d+$', row)[0]) + 4 + 15) // 16 for row in swept
-                 if re.fullmatch(op + r'_inline\d+', row)}
-        check(units >= set(range(1, 17)), f'{op}: {units}')
+    """By name, of each number of 16 B units."""
+    ops = [f'{op}_inline{16 * units - 4}' for op in ('write', 'send') for units in range(1, 17)]
+    rows = cost(bench, '--rounds', '1', '--op', ','.join(['send_inline61', *ops]))['rows']
+    check([row['op'] for row in rows] == ['send_inline61', *ops], rows)
+    check(all(row['bunsen'] for row in rows), rows)
 
 
 def test_cost_at_each_depth(bench):
@@ -178,108 +176,99 @@ def test_cost_of_many_qps(bench):
         report = cost(bench, '--qps', '1,3,256', **more)
         check([size['qps'] for size in report['sizes']] == [1, 3, 256], report)
         for size in report['sizes']:
-            for direction in 'post', 'poll':
-                check(set(size[direction]) == {'bunsen', 'ibv_wr', 'ibv'}, size)
-                for figures in size[direction].values():
-                    check(0 < figures['ns_p10'] <= figures['ns'], size)
-    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--qps', '16', '--columns', 'bunsen')
-    check('\n   16 post ' in out and '\n   16 poll ' in out, out)
+            check([row['op'] for row in size['rows']] == ['write_512_qps', 'poll_512_qps'], size)
+            for row in size['rows']:
+                check({'bunsen', 'ibv_wr', 'ibv'} <= set(row), row)
+                check(all(0 < row[column]['ns_p10'] <= row[column]['ns']
+                          for column in set(row) - {'op'}), row)
+    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--qps', '1,16', '--columns', 'bunsen')
+    check('\n1 QP\n' in out and '\n16 QPs, which take turns\n' in out, out)
 
 
-def recv(bench, *args, **more):
-    return json.loads(bench.run(PERF, 'recv', '--rounds', '2', '--json', *args, **more)[0])
+def rows_of(report):
+    return {row.pop('op'): row for row in report['rows']}
 
 
-def test_recv_json(bench):
-    report = recv(bench, '--qps', '1,3')
+def test_receives_on_many_qps(bench):
+    report = cost(bench, '--qps', '1,3', '--depth', '64', '--op', 'receives,messages')
     check([size['qps'] for size in report['sizes']] == [1, 3], report)
-    for size, posts in zip(report['sizes'], ('post_recv_16', 'post_recv_16_qps')):
-        rows = {row.pop('op'): row for row in size['rows']}
-        check([row for row in rows if row.startswith('post_recv_16')] == [posts], rows)
-        for row in posts, 'post_recv_srq_16', 'poll_recv_inline', 'poll_recv_16':
+    for size, alone in zip(report['sizes'], (True, False)):
+        rows = rows_of(size)
+        check(('post_recv_16' in rows) == alone, rows)
+        for row in 'post_recv_16_qps', 'post_recv_srq_16', 'poll_recv_inline', 'poll_recv_16':
             check({'bunsen', 'ibv'} <= set(rows[row]), rows)
-        for row in 'poll_16_sessions', 'poll_1_sessions', 'wait_1', 'wait_1_hidden':
-            check(set(rows[row]) == {'bunsen'}, rows)
-        check(set(size['trips']) == {'message', 'send', 'ibv'}, size)
-        asked = {by: trip['bus_requests'] for by, trip in size['trips'].items()}
-        # No receive, and no completion of it.
-        check(asked['message'] < asked['send'] - 2 and asked['message'] < asked['ibv'] - 1, asked)
+        for row in 'poll_16_sessions', 'poll_1_sessions':
+            check(set(rows[row]) == {'bunsen', 'symbol'}, rows)
+        check(set(rows['trip_message']) == {'bunsen'}, rows)
+        check(set(rows['trip_send']) == {'bunsen', 'ibv'}, rows)
 
 
-def test_recv_on_plain_verbs(bench):
-    report = recv(bench, '--qps', '2', BSN_PATH='verbs')
-    rows = {row['op']: row for row in report['sizes'][0]['rows']}
+def test_receives_on_plain_verbs(bench):
+    rows = rows_of(cost(bench, '--qps', '2', '--op', 'receives,messages',
+                        BSN_PATH='verbs')['sizes'][0])
     check('poll_16_sessions' not in rows and 'bunsen' in rows['post_recv_16_qps'], rows)
-    check(all(trip['ns'] > 0 for trip in report['sizes'][0]['trips'].values()), report)
+    check(all(row['bunsen']['ns'] > 0 for op, row in rows.items() if 'trip' in op), rows)
 
 
-def test_recv_for_people(bench):
-    out, _ = bench.run(PERF, 'recv', '--rounds', '1')
-    check('\n1 QP\n' in out and '\n1024 QPs, which take turns\n' in out, out)
-    check(out.count('\nA message of 32 bytes there and back') == 2 and '\nmessage  ' in out, out)
-    check("libmlx5's polls cannot read sessions" in out, out)
+def test_what_a_message_asks_the_bus_for(bench):
+    """No receive, and no completion of it."""
+    rows = asked(bench, '--op', 'messages')
+    message, send = rows['trip_message']['bunsen'], rows['trip_send']
+    check(message['recv_wqe_fetch'] == 0 and message['cqe_write'] < 0.2, rows)
+    for column in 'bunsen', 'ibv':
+        check(send[column]['recv_wqe_fetch'] >= 1 and send[column]['cqe_write'] >= 1, rows)
 
 
-def layout(bench, *args, **more):
-    report = json.loads(bench.run(PERF, 'layout', '--rounds', '2', '--json', *args, **more)[0])
-    return report, {row.pop('op'): row for row in report['rows']}
-
-
-def test_layout_json(bench):
-    report, rows = layout(bench)
-    check(list(report) == ['device', 'path', 'cpu', 'store', 'rounds', 'rows'], report)
-    for kind, counts in ('list', (1, 4, 8, 16, 32, 48)), ('interleaved', (1, 4, 32)):
+def test_layouts(bench):
+    rows = rows_of(cost(bench, '--op', 'layouts'))
+    for kind, counts in ('list', (1, 4, 8, 16, 32, 48)), ('rounds', (1, 4, 32)), ('pages', (4, 32)):
         for count in counts:
-            row = rows.pop(f'{kind}_{count}')
-            check(set(row) == {'bunsen', 'create', 'bunsen_map', 'libmlx5'}, row)
-            # The same bytes: a control segment, the head, and translations by fours, or a doorbell.
-            asked = [row[side]['bus'] for side in ('bunsen', 'libmlx5')]
-            check(asked[0]['mmio_bytes'] == asked[1]['mmio_bytes'], row)
-            check(asked[0]['wqe_fetch_bytes'] == asked[1]['wqe_fetch_bytes'], row)
+            check(set(rows[f'configure_{kind}_{count}']) == {'bunsen', 'ibv_wr'}, rows)
+            for verb in 'check', 'map_new':
+                check(set(rows[f'{verb}_{kind}_{count}']) == {'bunsen'}, rows)
     for op, row in rows.items():
         for figures in row.values():
             check(0 <= figures['ns_p10'] <= figures['ns'], (op, row))
-    for count in 4, 32:
-        check(set(rows[f'pages_{count}']) == {'bunsen', 'libmlx5'}, rows)
-    known = rows['send_known']['bunsen']['bus']
+
+
+def test_what_layouts_ask_the_bus_for(bench):
+    rows = asked(bench, '--op', 'layouts')
+    check(not [op for op in rows if re.match('check|map|unmap', op)], rows)
+    for op in filter(re.compile('configure').match, rows):
+        # The same bytes: a control segment, the head, and translations by fours, or a doorbell.
+        mine, theirs = rows[op]['bunsen'], rows[op]['ibv_wr']
+        for name in 'mmio_bytes', 'wqe_fetch_bytes':
+            check(mine[name] == theirs[name], rows[op])
+    known = rows['matrix_known']['bunsen']
     check((known['payload_read'], known['cqe_write']) == (1024, 1), known)
-    check(rows['send_packed']['bunsen']['bus']['payload_read'] == 1, rows)
+    check(rows['matrix_packed']['bunsen']['payload_read'] == 1, rows)
 
 
-def test_layout_of_some_rows(bench):
-    check(list(layout(bench, '--op', 'map,list_4')[1]) == ['list_4', 'map'], 'rows')
+def test_layouts_need_mkeys(bench):
+    out, _ = bench.run(PERF, 'cost', '--rounds', '1', '--op', 'configure_list_4',
+                       BSN_PATH='verbs')
+    check(re.search('no bunsen .*no mkeys', out), out)
 
 
-def test_layout_needs_mkeys(bench):
-    bench.complains('no mkeys', PERF, 'layout', BSN_PATH='verbs')
+def test_memory(bench):
+    rows = rows_of(cost(bench, '--op', 'memory', '--rounds', '9'))
+    check(list(rows) == ['mr_register', 'mr_get', 'mr_find_same', 'mr_find_next', 'mr_find_any',
+                         'buffer'], rows)
+    check(all(row[column]['ns'] > 0 for row in rows.values() for column in ('bunsen', 'ibv')), rows)
+    check(3 * rows['mr_get']['bunsen']['ns'] < rows['mr_register']['bunsen']['ns'], rows)
+    check(rows['buffer']['bunsen']['ns'] < rows['buffer']['ibv']['ns'] / 3, rows)
 
 
-def test_memory_json(bench):
-    report = json.loads(bench.run(PERF, 'memory', '--json', '--regions', '200', '--bytes', '4m')[0])
-    why_no_ucx = report.pop('no_ucx_rcache', None)
-    check(list(report) == ['device', 'path', 'cpu', 'store', 'regions', 'look_ups',
-                           'registrations_per_s', 'buffer', 'bytes', 'sources'], report)
-    check(list(report['look_ups']) == ['same', 'sequence', 'random'], report)
-    for figures in report['look_ups'].values():
-        check(all(value > 0 for value in figures.values()), report)
-        check(('ucx_rcache_ns' in figures) != bool(why_no_ucx), report)
-    rates, buffer = report['registrations_per_s'], report['buffer']
-    check(rates['cached'] > 3 * rates['registered'], rates)
-    check(buffer['slab_ns'] < buffer['malloc_register_ns'] / 3, buffer)
-    sources = report['sources']
-    check(sources['plain']['translations'] == 1024, sources)
-    for name in 'thp', 'hugetlb_2m', 'hugetlb_1g':
-        check(sources[name].get('why_not') or sources[name]['translations'] <= 1024, sources)
-
-
-def test_memory_for_people(bench):
-    out = bench.run(PERF, 'memory', '--regions', '50', '--bytes', '1m')[0]
-    for text in 'binary search', 'rcache', 'malloc + register', 'translations of 1048576 bytes':
-        check(text in out, out)
+def test_ucx_is_there_only_if_it_is_asked_for(bench):
+    rows = rows_of(cost(bench, '--op', 'dc_write_sge'))
+    check('ucx' not in rows['dc_write_sge'], rows)
+    out, _ = bench.run(PERF, 'cost', '--rounds', '1', '--op', 'dc_write_sge', '--columns',
+                       'bunsen,ucx', ASAN_OPTIONS='detect_leaks=0')  # libuct stays as it is
+    check(re.search('libu|bunsen +ucx', out), out)
 
 
 def asked(bench, *args, **more):
-    rows = json.loads(bench.run(PERF, 'cost', '--bus', '--json', *args, **more)[0])['bus']
+    rows = json.loads(bench.run(PERF, 'cost', '--bus', '--json', *args, **more)[0])['rows']
     return {row['op']: row for row in rows}
 
 

@@ -5,7 +5,6 @@
 usage: perf_traffic.py PROGRAM [--sanitized] [--pmix]
 """
 
-import html.parser
 import json
 import os
 import re
@@ -242,45 +241,6 @@ def test_duration(bench):
     for args in (), ('-b',):
         out, _ = pair(bench, 'bw', '-D', '1', '--op', 'send', *args)
         check('for 1 s' in out, out)
-
-
-class Drawing(html.parser.HTMLParser):
-    """The texts of a picture, and the points of its lines."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.texts, self.lines, self.is_text = [], [], False
-        with open(path, encoding='utf-8') as file:
-            self.feed(file.read())
-
-    def handle_starttag(self, tag, attrs):
-        self.is_text = tag == 'text'
-        if tag == 'path' and not dict(attrs).get('stroke'):
-            self.lines.append([tuple(map(float, point.split()))
-                               for point in dict(attrs)['d'][1:].split('L')])
-
-    def handle_data(self, data):
-        if self.is_text and data.strip():
-            self.texts.append(data)
-
-
-def test_plots(bench):
-    """Lines that go to the right, as many as there are, inside of the picture."""
-    for args, lines, points, texts in [
-            (('lat', '-n', '2000'), 1, 20, ['0 %', '99 %', 'percentiles', 'µs']),
-            (('lat', '-a', '-s', '256', '-n', '100'), 3, 8, ['2 B', '50 %', '99.9 %', 'µs']),
-            (('bw', '-a', '-s', '4k', '-n', '100'), 1, 12, ['2 B', '1 KB', 'Gb/s'])]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, 'plot.svg')
-            bench.run(PERF, *args, '--plot', path)
-            drawing = Drawing(path)
-        check(len(drawing.lines) == lines, drawing.lines)
-        check(not [text for text in texts if text not in drawing.texts], drawing.texts)
-        for line in drawing.lines:
-            check(len(line) >= points and line == sorted(line, key=lambda point: point[0]), line)
-            check(all(70 <= x <= 711 and 49 <= y <= 431 for x, y in line), line)
-    bench.complains('--plot /nonexistent/x: No such file', PERF, 'lat', '-n', '5', '--plot',
-                    '/nonexistent/x')
 
 
 def test_trace_of_what_goes_well(bench):

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Running ourselves again, under callgrind or not; its dumps, asked for and read. */
+/* Running ourselves again under callgrind; its dumps, asked for and read. */
 #include "callgrind.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,8 +13,9 @@
 
 #include "perf.h"
 
+extern char **environ;
+
 enum {
-	CHILD_TIMEOUT_MS = 240 * 1000,
 	PATH_BYTES = 4096,
 	ARGS_MAX = 48,
 	LINE_BYTES = 64, /* of code, in a cache */
@@ -33,16 +33,10 @@ bool callgrind_is_there(void)
 	return RUNNING_ON_VALGRIND;
 }
 
-void callgrind_begin(void *unused)
+void callgrind_begin(void)
 {
-	(void)unused;
 	CALLGRIND_START_INSTRUMENTATION;
-}
-
-void callgrind_end(void *unused)
-{
-	(void)unused;
-	CALLGRIND_STOP_INSTRUMENTATION;
+	CALLGRIND_TOGGLE_COLLECT;
 }
 
 void callgrind_collect(void)
@@ -63,14 +57,8 @@ bool callgrind_is_there(void)
 	return false;
 }
 
-void callgrind_begin(void *unused)
+void callgrind_begin(void)
 {
-	(void)unused;
-}
-
-void callgrind_end(void *unused)
-{
-	(void)unused;
 }
 
 void callgrind_collect(void)
@@ -87,107 +75,42 @@ void callgrind_dump(const char *column, const char *row, unsigned count)
 
 /* -- running the child ------------------------------------------------------------------------- */
 
-/* Reads what the child prints until it is done; false: it took too long. */
-static bool listen_to(int fd, char *text, size_t size)
+/* What it prints, as far as there is room. 0, or PERF_FAILED. */
+static int listen_to(pid_t child, FILE *output, char *said, size_t said_size)
 {
-	const uint64_t deadline = now_ns() + CHILD_TIMEOUT_MS * 1000000ull;
-	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
-	size_t used = 0;
-	ssize_t n = 1;
-
-	while (n > 0) {
-		const uint64_t now = now_ns();
-		if (now >= deadline || poll(&pollfd, 1, (int)((deadline - now) / 1000000) + 1) == 0)
-			return false;
-		n = read(fd, text + used, size - 1 - used);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n > 0)
-			used += (size_t)n;
-		if (used == size - 1)
-			used = 0; /* not what was awaited; the rest will not be either */
-	}
-	text[used] = '\0';
-	return true;
-}
-
-static int judge(pid_t child, bool in_time)
-{
+	const size_t used = fread(said, 1, said_size - 1, output);
 	int status;
 
-	if (!in_time)
-		kill(child, SIGKILL);
+	said[used] = '\0';
+	fclose(output);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return complain("the run beside was lost: %s", strerror(errno));
-	if (!in_time)
-		return complain("the run beside did not end within %d s", CHILD_TIMEOUT_MS / 1000);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return complain("--instructions needs valgrind: install it");
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return complain("the run beside, which counts, failed");
-	return 0;
+	return WIFEXITED(status) && !WEXITSTATUS(status)
+		       ? 0
+		       : complain("the run beside, which counts, failed");
 }
 
-/* @env: names and values, NULL after the last. */
-static void become(const char *const *argv, const char *const *env, int pipe_fd)
+static int run_child(const char *const *argv, char *said, size_t said_size)
 {
-	if (dup2(pipe_fd, STDOUT_FILENO) < 0)
-		_exit(126);
-	for (; *env; env += 2)
-		setenv(env[0], env[1], 1);
-	execvp(argv[0], (char **)(uintptr_t)argv);
-	_exit(127);
-}
-
-static int run_child(const char *const *argv, const char *const *env, char *said, size_t said_size)
-{
-	bool in_time;
-	int fds[2];
+	posix_spawn_file_actions_t actions;
+	int fds[2], err;
 	pid_t child;
 
 	if (pipe2(fds, O_CLOEXEC))
 		return complain("pipe: %s", strerror(errno));
 	fflush(stdout);
-	child = fork();
-	if (child == 0)
-		become(argv, env, fds[1]);
+	setenv("LD_BIND_NOW", "1", 1); /* or the first call of each symbol would count */
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+	err = posix_spawnp(&child, argv[0], &actions, NULL, (char **)(uintptr_t)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
 	close(fds[1]);
-	if (child < 0) {
-		close(fds[0]);
-		return complain("fork: %s", strerror(errno));
-	}
-	in_time = listen_to(fds[0], said, said_size);
+	if (!err)
+		return listen_to(child, fdopen(fds[0], "r"), said, said_size);
 	close(fds[0]);
-	return judge(child, in_time);
-}
-
-static int find_self(char self[PATH_BYTES])
-{
-	const ssize_t n = readlink("/proc/self/exe", self, PATH_BYTES - 1);
-
-	self[n < 0 ? 0 : n] = '\0';
-	return n < 0 ? complain("/proc/self/exe: %s", strerror(errno)) : 0;
-}
-
-static void append(const char **argv, unsigned used, const char *const *args)
-{
-	while (*args && used < ARGS_MAX - 1)
-		argv[used++] = *args++;
-	argv[used] = NULL;
-}
-
-int run_again(const char *const *args, const char *name, const char *value, char *said,
-	      size_t said_size)
-{
-	const char *const env[] = { name, value, NULL };
-	const char *argv[ARGS_MAX];
-	char self[PATH_BYTES];
-	int err = find_self(self);
-
-	argv[0] = self;
-	append(argv, 1, args);
-	return err ? err : run_child(argv, env, said, said_size);
+	return err == ENOENT ? complain("--instructions needs valgrind: install it")
+			     : complain("valgrind: %s", strerror(err));
 }
 
 /* -- reading the dumps ------------------------------------------------------------------------- */
@@ -242,15 +165,9 @@ static void read_dumps(FILE *file, callgrind_take *take, void *arg)
 	}
 }
 
-static int run_valgrind(const struct bsn_device_info *device, const char *const *args,
-			const char *out, char *said, size_t said_size)
+static int run_valgrind(const char *const *args, const char *out, char *said, size_t said_size)
 {
-	const bool has_store = device && device->path == BSN_PATH_DIRECT;
-	/* Without LD_BIND_NOW, the first call of each symbol would count. */
-	const char *const env[] = { "LD_BIND_NOW", "1",
-				    has_store ? "BSN_STORE" : NULL,
-				    has_store ? store_name(device) : NULL, NULL };
-	char self[PATH_BYTES], out_option[PATH_BYTES + 32];
+	char self[PATH_BYTES] = "", out_option[128];
 	const char *argv[ARGS_MAX] = { "valgrind",
 				       "--tool=callgrind",
 				       "--quiet",
@@ -261,15 +178,18 @@ static int run_valgrind(const struct bsn_device_info *device, const char *const 
 				       "--compress-pos=no",
 				       out_option,
 				       self };
-	int err = find_self(self);
+	unsigned used = 10;
 
+	if (readlink("/proc/self/exe", self, PATH_BYTES - 1) < 0)
+		return complain("/proc/self/exe: %s", strerror(errno));
 	snprintf(out_option, sizeof(out_option), "--callgrind-out-file=%s", out);
-	append(argv, 10, args);
-	return err ? err : run_child(argv, env, said, said_size);
+	while (*args && used < ARGS_MAX - 1)
+		argv[used++] = *args++;
+	return run_child(argv, said, said_size);
 }
 
-int callgrind_run(const struct bsn_device_info *device, const char *const *args, char *said,
-		  size_t said_size, callgrind_take *take, void *arg)
+int callgrind_run(const char *const *args, char *said, size_t said_size, callgrind_take *take,
+		  void *arg)
 {
 	char directory[] = "/tmp/bsn-perf.XXXXXX", out[sizeof(directory) + 16];
 	FILE *file;
@@ -282,7 +202,7 @@ int callgrind_run(const struct bsn_device_info *device, const char *const *args,
 	if (!mkdtemp(directory))
 		return complain("%s: %s", directory, strerror(errno));
 	snprintf(out, sizeof(out), "%s/callgrind", directory);
-	err = run_valgrind(device, args, out, said, said_size);
+	err = run_valgrind(args, out, said, said_size);
 	file = err ? NULL : fopen(out, "r");
 	if (!err && !file)
 		err = complain("callgrind left no %s: %s", out, strerror(errno));

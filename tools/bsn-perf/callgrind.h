@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * This program, run again by itself: under valgrind's callgrind, which counts the instructions of
- * some regions, or with another environment.
+ * This program, run again by itself under valgrind's callgrind, which counts the instructions of
+ * some regions.
  *
  * The child asks for dumps (callgrind's client requests); all are in one file, in which these lines
  * matter:
@@ -26,11 +26,10 @@ enum { CALLGRIND_ROW_BYTES = 32 };
 
 bool callgrind_is_there(void);
 
-/* Called before and after what is counted; a meter calls such functions. */
-void callgrind_begin(void *unused);
-void callgrind_end(void *unused);
+/* From here on it may collect; it does not yet. What comes before runs faster. */
+void callgrind_begin(void);
 
-/* Stops collecting, or goes on; cheap, while callgrind_begin() translates all code anew. */
+/* Goes on collecting, or stops. */
 void callgrind_collect(void);
 
 /* Dumps the count since the last dump, as that of so many operations of a row by a column. */
@@ -48,14 +47,9 @@ typedef void callgrind_take(void *arg, const struct callgrind_dump *dump);
 
 /*
  * Runs this program under callgrind with such arguments, NULL after the last; what it prints goes
- * to @said. The device's path and store are those of this run, if valgrind's CPU has them; NULL:
- * there is none. Return: 0, or PERF_FAILED.
+ * to @said. Return: 0, or PERF_FAILED.
  */
-int callgrind_run(const struct bsn_device_info *device, const char *const *args, char *said,
-		  size_t said_size, callgrind_take *take, void *arg);
-
-/* Runs this program with such arguments and this in the environment, and gives what it prints. */
-int run_again(const char *const *args, const char *name, const char *value, char *said,
-	      size_t said_size);
+int callgrind_run(const char *const *args, char *said, size_t said_size, callgrind_take *take,
+		  void *arg);
 
 #endif

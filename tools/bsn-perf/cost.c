@@ -10,31 +10,36 @@
 #include "plain_qp.h"
 #include "stepper.h"
 
-enum { QPS_DEPTH = 16, ROUNDS_DEFAULT = 100, ROUNDS_MAX = 100000, REASON_BYTES = 160 };
+enum {
+	QPS_DEPTH = 16,
+	QPS_MAX = 4096,
+	SIZES_MAX = 16,
+	ROUNDS_DEFAULT = 100,
+	ROUNDS_MAX = 100000,
+	REASON_BYTES = 160,
+};
+
+enum { ROUNDS, DEPTH, NUMBERS };
+static struct perf_number numbers[NUMBERS] = {
+	[ROUNDS] = { "rounds", 'r', 1, ROUNDS_MAX, ROUNDS_DEFAULT, "rounds (default: 100)", "N" },
+	[DEPTH] = { "depth", 0, COST_DEPTH_MIN, COST_DEPTH_MAX, COST_DEPTH,
+		"depth of the queues (default: 256)", "N" },
+};
 
 static struct {
-	unsigned qps_list[COST_SIZES_MAX], qps_count;
 	struct perf_options common;
-	char *rounds, *depth, *op, *columns, *store, *qps;
-	int instructions, lines, cold, sweep, bus, spread, is_child;
+	char *op, *columns, *qps;
+	int instructions, lines, cold, bus, is_child;
 } options;
 
 static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
-	{ "rounds", 'r', POPT_ARG_STRING, &options.rounds, 0, "rounds (default: 100)", "N" },
-	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "only these rows, a comma between two",
-	  "OP[,OP...]" },
+	{ "op", 0, POPT_ARG_STRING, &options.op, 0,
+	  "only these rows, or groups: layouts, memory, messages, receives", "OP[,OP...]" },
 	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
 	  "COLUMN[,COLUMN...]" },
-	{ "sweep", 0, POPT_ARG_NONE, &options.sweep, 0,
-	  "also rows for each length of inline data, in steps of 16 bytes", NULL },
-	{ "depth", 0, POPT_ARG_STRING, &options.depth, 0, "depth of the queues (default: 256)",
-	  "N" },
-	{ "store", 0, POPT_ARG_STRING, &options.store, 0, "Bunsen's BlueFlame store, as BSN_STORE",
-	  "STORE" },
 	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,
-	  "instead, of posts and polls on so many QPs that take turns; or sweep: 1 to 4096",
-	  "N[,N...]|sweep" },
+	  "on so many QPs that take turns; or sweep: 1 to 4096", "N[,N...]|sweep" },
 	{ "bus", 0, POPT_ARG_NONE, &options.bus, 0,
 	  "instead, what requests ask the bus for; on softcx, not passive", NULL },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
@@ -43,23 +48,18 @@ static const struct poptOption option_table[] = {
 	  "also count lines of code that an operation executes, likewise", NULL },
 	{ "cold", 0, POPT_ARG_NONE, &options.cold, 0,
 	  "also time single operations whose code is in no cache", NULL },
-	{ "spread", 0, POPT_ARG_INT | POPT_ARGFLAG_DOC_HIDDEN, &options.spread, 0, NULL, NULL },
 	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.is_child, 0, NULL,
 	  NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
-void cost_spread(struct cost_rig *rig, unsigned qps)
-{
-	rig->qps = rig->many_qps = qps;
-	rig->many_depth = COST_SPREAD_DEPTH;
-}
-
 /* -- opening ----------------------------------------------------------------------------------- */
 
-static bool needs(const struct cost *cost, const struct cost_column *column, enum cost_queues kind)
+static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	for (unsigned row = 0; row < cost->results.row_count; row++)
+	const struct cost_column *column = cost_column_of(c, kind);
+
+	for (unsigned row = 0; column && row < cost->results.row_count; row++)
 		if (cost->results.rows[row].shape.queues == kind &&
 		    column->run_of(&cost->results.rows[row]))
 			return true;
@@ -75,31 +75,44 @@ static unsigned index_of(const struct cost_column *column)
 	return c;
 }
 
+static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
+{
+	cost_column_of(c, kind)->close(cost->queues[c][kind]);
+	free(cost->queues[c][kind]);
+	cost->queues[c][kind] = NULL;
+}
+
 static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	const struct cost_column *column = cost_columns[c];
+	const struct cost_column *column = cost_column_of(c, kind);
 	static char reasons[COST_COLUMNS][COST_QUEUES_COUNT][REASON_BYTES];
 	const char **why_not = &cost->results.why_not[c][kind];
-	char *const reason = reasons[c][kind];
+	void *queue = cost->queues[c][kind] = calloc(1, column->size);
 	const char *why = NULL;
-	const int err = column->open(&cost->rig, kind, &cost->queues[c][kind], &why);
+	const int err = queue ? column->make(queue, &cost->rig, kind, &why) : -ENOMEM;
 
-	/* The next failure may have its text in the same place. */
-	snprintf(reason, REASON_BYTES, "%s", why ? why : "");
-	*why_not = why ? reason : NULL;
-	if (!err || why)
+	if (!err)
 		return 0;
-	return column == &cost_bunsen ? complain_of("bunsen's queues", err)
-				      : complain("%s's queues: %s", column->name, strerror(-err));
+	if (why) { /* the next failure may have its text in the same place */
+		snprintf(reasons[c][kind], REASON_BYTES, "%s", why);
+		*why_not = reasons[c][kind];
+	} else if (c == COST_COLUMN_BUNSEN) {
+		complain_of("bunsen's queues", err);
+	} else {
+		complain("%s's queues: %s", column->name, strerror(-err));
+	}
+	if (queue)
+		close_queue(cost, c, kind);
+	return why ? 0 : PERF_FAILED;
 }
 
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	const struct cost_column *column = cost_columns[c];
-	const unsigned owner = column->shares ? index_of(column->shares) : c;
+	const struct cost_column *shares = cost_columns[c]->shares;
+	const unsigned owner = shares ? index_of(shares) : c;
 	int err = 0;
 
-	if (!cost->results.has_column[c] || !needs(cost, column, kind))
+	if (!cost->results.has_column[c] || !needs(cost, c, kind))
 		return 0;
 	if (!cost->queues[owner][kind] && !cost->results.why_not[owner][kind])
 		err = open_own(cost, owner, kind);
@@ -126,19 +139,20 @@ static int allocate(struct cost *cost)
 	return 0;
 }
 
-int cost_open(struct cost *cost, const char *device, bool is_child)
+static int open_device(struct cost *cost)
 {
 	const struct bsn_device_attr verbs = { .path = BSN_PATH_VERBS };
-	int err = allocate(cost);
+	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
+	int err;
 
+	if (!options.bus) /* stores are seen only where they are trapped */
+		prefer_stepping();
+	prefer_sessions();
+	err = allocate(cost);
+	if (!err)
+		err = perf_open_device(&options.common, &attr, &cost->rig.device);
 	if (err)
 		return err;
-	err = bsn_device_open(device, NULL, &cost->rig.device);
-	if (err == -ENOTSUP && is_child && !setenv("BSN_STORE", "auto", 1))
-		/* valgrind's CPU has fewer stores than this one */
-		err = bsn_device_open(device, NULL, &cost->rig.device);
-	if (err)
-		return complain_of(NULL, err);
 	cost->results.device = bsn_device_info(cost->rig.device);
 	if (cost->results.device->path == BSN_PATH_DIRECT &&
 	    cost->results.has_column[COST_COLUMN_VERBS]) {
@@ -150,26 +164,16 @@ int cost_open(struct cost *cost, const char *device, bool is_child)
 	return 0;
 }
 
-static int open_device(struct cost *cost)
-{
-	if (!options.bus) /* stores are seen only where they are trapped */
-		prefer_stepping();
-	prefer_sessions();
-	if (options.store)
-		setenv("BSN_STORE", options.store, 1);
-	return cost_open(cost, options.common.device, options.is_child);
-}
-
 static void close_all_queues(struct cost *cost)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++)
 			if (cost->queues[c][kind] && !cost_columns[c]->shares)
-				cost_columns[c]->close(cost->queues[c][kind]);
+				close_queue(cost, c, kind);
 	memset(cost->queues, 0, sizeof(cost->queues));
 }
 
-void cost_close(struct cost *cost)
+static void close_device(struct cost *cost)
 {
 	close_all_queues(cost);
 	if (cost->rig.verbs)
@@ -180,7 +184,7 @@ void cost_close(struct cost *cost)
 
 /* -- running ----------------------------------------------------------------------------------- */
 
-int cost_measure(struct cost *cost)
+static int measure_rows(struct cost *cost)
 {
 	struct cost_results *results = &cost->results;
 	int err;
@@ -189,58 +193,107 @@ int cost_measure(struct cost *cost)
 		for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
 			results->figures[i / COST_ROWS_MAX][i % COST_ROWS_MAX].of[figure] = -1;
 	memset(results->why_not, 0, sizeof(results->why_not));
+	memset(results->bus, 0, sizeof(results->bus));
 	err = open_all_queues(cost);
 	if (!err)
-		err = cost_time_all(cost);
+		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
 	if (!err && results->wants_instructions)
-		err = count_instructions(&cost->rig, results);
-	return err || !results->wants_lines ? err : count_lines(&cost->rig, results);
+		err = cost_count(&cost->rig, results, COST_INSTRUCTIONS);
+	return err || !results->wants_lines ? err : cost_count(&cost->rig, results, COST_LINES);
 }
 
-static int measure_rows(struct cost *cost, FILE *report)
+static void print_rows(FILE *to, const struct cost_results *results)
 {
-	const int err = cost_measure(cost);
+	struct json_object *report;
 
+	if (!options.common.json) {
+		cost_print_head(to, results);
+		cost_print_tables(to, results);
+		return;
+	}
+	report = cost_json_head(results);
+	json_object_object_add(report, "rows", cost_json_rows(results));
+	json_print(to, report);
+}
+
+/* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
+static void spread(struct cost_rig *rig, unsigned qps)
+{
+	rig->qps = rig->many_qps = qps;
+	rig->is_spread = true;
+}
+
+/* The rows once for each number of QPs. */
+static int measure_sizes(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
+{
+	struct json_object *report = NULL, *sizes = json_object_new_array();
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		struct json_object *size = json_object_new_object();
+
+		spread(&cost->rig, qps[i]);
+		err = measure_rows(cost);
+		if (!i)
+			report = cost_json_head(&cost->results);
+		if (!i && !options.common.json)
+			cost_print_head(to, &cost->results);
+		json_add_number(size, "qps", qps[i]);
+		json_object_object_add(size, "rows", cost_json_rows(&cost->results));
+		json_object_array_add(sizes, size);
+		if (!err && !options.common.json) {
+			fprintf(to, "\n%u QP%s\n", qps[i],
+				qps[i] == 1 ? "" : "s, which take turns");
+			cost_print_tables(to, &cost->results);
+		}
+	}
+	json_object_object_add(report, "sizes", sizes);
 	if (!err && options.common.json)
-		cost_print_json(report, &cost->results);
-	else if (!err)
-		cost_print_text(report, &cost->results);
+		json_print(to, report);
+	else
+		json_object_put(report);
 	return err;
 }
 
-static int measure_bus(struct cost *cost, FILE *report)
+static int measure(struct cost *cost, const unsigned *qps, unsigned sizes, FILE *to)
 {
-	const int err = open_all_queues(cost);
+	int err;
 
-	return err ? err : cost_count_bus(cost, report, options.common.json);
+	if (sizes)
+		return measure_sizes(cost, qps, sizes, to);
+	err = measure_rows(cost);
+	if (!err)
+		print_rows(to, &cost->results);
+	return err;
 }
 
-static int measure_and_report(struct cost *cost)
+static int measure_and_report(struct cost *cost, const unsigned *qps, unsigned sizes)
 {
 	FILE *report = report_open(&options.common);
-	int err;
+	int err, unwritten;
 
 	if (!report)
 		return PERF_FAILED;
 	err = open_device(cost);
 	if (!err)
-		err = options.qps   ? cost_sweep_qps(cost, options.qps_list, options.qps_count,
-						     report, options.common.json)
-		      : options.bus ? measure_bus(cost, report)
-				    : measure_rows(cost, report);
-	const int unwritten = report_close(report, &options.common);
+		err = measure(cost, qps, sizes, report);
+	unwritten = report_close(report, &options.common);
 	return err ? err : unwritten;
 }
 
-static int run_in_child(struct cost *cost)
+static int run_in_child(struct cost *cost, const unsigned *qps, unsigned sizes)
 {
 	int err = open_device(cost);
 
+	if (sizes)
+		spread(&cost->rig, qps[0]);
 	if (!err)
 		err = open_all_queues(cost);
 	return err ? err : count_all(cost);
 }
+
+/* -- options ----------------------------------------------------------------------------------- */
 
 static bool is_chosen(const struct cost_results *results, const char *name)
 {
@@ -260,25 +313,21 @@ static bool next_word(const char **list, char *word, size_t size)
 	return length;
 }
 
-int cost_add_rows(struct cost_results *results, const char *names)
+static int choose_rows(struct cost_results *results, const char *names)
 {
 	char name[2 * COST_NAME_BYTES];
 
 	while (next_word(&names, name, sizeof(name)) && results->row_count < COST_ROWS_MAX) {
-		if (!cost_find_row(name, &results->rows[results->row_count]))
+		struct cost_row rows[COST_ROWS_MAX];
+		unsigned count = cost_group_rows(name, rows);
+
+		if (!count && !cost_find_row(name, &rows[count++]))
 			return complain_usage("--op %s: there is none; see bsn-perf(1)", name);
-		results->row_count += !is_chosen(results, name);
+		for (unsigned i = 0; i < count && results->row_count < COST_ROWS_MAX; i++)
+			if (!is_chosen(results, rows[i].name))
+				results->rows[results->row_count++] = rows[i];
 	}
 	return 0;
-}
-
-unsigned cost_index_of(const struct cost_results *results, const char *name)
-{
-	unsigned row = 0;
-
-	while (strcmp(results->rows[row].name, name))
-		row++;
-	return row;
 }
 
 static int choose_columns(struct cost_results *results, const char *names)
@@ -287,7 +336,7 @@ static int choose_columns(struct cost_results *results, const char *names)
 	unsigned c;
 
 	for (c = 0; c < COST_COLUMNS; c++)
-		results->has_column[c] = !names;
+		results->has_column[c] = !names && c != COST_COLUMN_UCX;
 	while (names && next_word(&names, name, sizeof(name))) {
 		for (c = 0; c < COST_COLUMNS && strcmp(name, cost_columns[c]->name); c++)
 			;
@@ -298,79 +347,80 @@ static int choose_columns(struct cost_results *results, const char *names)
 	return 0;
 }
 
+/* Numbers of QPs, or "sweep". */
+static int choose_qps(const char *list, unsigned qps[SIZES_MAX], unsigned *count)
+{
+	struct perf_number number = { .name = "qps", .min = 1, .max = QPS_MAX };
+	char word[16];
+	int err = 0;
+
+	if (!strcmp(list, "sweep"))
+		for (unsigned n = 1; n <= QPS_MAX; n *= 4)
+			qps[(*count)++] = n;
+	else
+		while (!err && *count < SIZES_MAX && next_word(&list, word, sizeof(word))) {
+			err = parse_number(&number, word);
+			qps[(*count)++] = (unsigned)number.value;
+		}
+	return err || *count ? err : complain_usage("--qps: no number");
+}
+
 /* Polls and receives ask the bus for nothing by themselves. */
 static void leave_requests(struct cost_results *results)
 {
 	unsigned left = 0;
 
 	for (unsigned row = 0; row < results->row_count; row++)
-		if (results->rows[row].shape.what < COST_RECV)
+		if (cost_asks_bus(results->rows[row].shape.what))
 			results->rows[left++] = results->rows[row];
 	results->row_count = left;
 }
 
-/* How many QPs take turns, and how deep each is. */
-static void choose_depths(struct cost_rig *rig, uint32_t depth)
+static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigned *sizes)
 {
-	rig->depth = depth;
-	rig->many_qps = COST_MANY_QPS;
-	rig->many_depth = options.qps ? depth : COST_MANY_DEPTH;
-	rig->qps = 1;
-	if (options.spread > 1)
-		cost_spread(rig, (unsigned)options.spread);
-}
+	struct cost_results *results = &cost->results;
+	int err = parse_options(context, "cost");
 
-static int read_options(poptContext context, struct cost *cost)
-{
-	int err = parse_options(context);
-	uint64_t rounds = ROUNDS_DEFAULT, depth = options.qps ? QPS_DEPTH : COST_DEPTH;
-
-	if (!err && poptPeekArg(context))
-		err = complain_usage("cost takes no argument %s", poptPeekArg(context));
-	if (!err && options.rounds)
-		err = parse_number("rounds", options.rounds, 1, ROUNDS_MAX, &rounds);
-	if (!err && options.depth)
-		err = parse_number("depth", options.depth, COST_DEPTH_MIN, COST_DEPTH_MAX, &depth);
-	if (!err && options.op)
-		err = cost_add_rows(&cost->results, options.op);
+	if (options.qps && !number_is_given(DEPTH))
+		numbers[DEPTH].value = QPS_DEPTH;
+	if (!err && (options.op || options.qps))
+		err = choose_rows(results, options.op ? options.op : "write_512_qps,poll_512_qps");
 	else if (!err)
-		cost->results.row_count = cost_usual_rows(cost->results.rows, options.sweep);
+		results->row_count = cost_usual_rows(results->rows);
 	if (!err)
-		err = choose_columns(&cost->results, options.columns);
+		err = choose_columns(results, options.columns);
 	if (!err && options.qps)
-		err = cost_parse_qps(options.qps, options.qps_list, &options.qps_count);
+		err = choose_qps(options.qps, qps, sizes);
 	if (options.bus)
-		leave_requests(&cost->results);
-	cost->results.rounds = (unsigned)rounds;
-	cost->results.depth = (uint32_t)depth;
-	cost->results.wants_cold = options.cold;
-	cost->results.wants_instructions = options.instructions;
-	cost->results.wants_lines = options.lines;
-	choose_depths(&cost->rig, (uint32_t)depth);
+		leave_requests(results);
+	results->rounds = (unsigned)numbers[ROUNDS].value;
+	results->depth = cost->rig.depth = (uint32_t)numbers[DEPTH].value;
+	results->wants_cold = options.cold;
+	results->wants_instructions = options.instructions;
+	results->wants_lines = options.lines;
+	cost->rig.qps = 1;
+	cost->rig.many_qps = COST_MANY_QPS;
+	cost->rig.many_depth = options.qps ? cost->rig.depth : COST_MANY_DEPTH;
 	return err;
 }
 
 int cost_main(int argc, const char **argv)
 {
-	poptContext context = poptGetContext("bsn-perf cost", argc, argv, option_table, 0);
+	poptContext context;
 	struct cost *cost = calloc(1, sizeof(*cost));
+	unsigned qps[SIZES_MAX], sizes = 0;
 	int err;
 
 	if (!cost)
 		return complain("no memory");
-	err = read_options(context, cost);
+	number_options(numbers, NUMBERS);
+	context = poptGetContext("bsn-perf cost", argc, argv, option_table, 0);
+	err = choose(context, cost, qps, &sizes);
 	if (!err) {
-		err = options.is_child ? run_in_child(cost) : measure_and_report(cost);
-		cost_close(cost);
+		err = (options.is_child ? run_in_child : measure_and_report)(cost, qps, sizes);
+		close_device(cost);
 	}
 	free(cost);
-	free(options.rounds);
-	free(options.depth);
-	free(options.op);
-	free(options.columns);
-	free(options.store);
-	free(options.qps);
-	perf_options_free(&options.common);
 	poptFreeContext(context);
 	return err;
 }

@@ -24,10 +24,9 @@ enum {
 	COST_DATA_BYTES = 32, /* of a message whose data are read */
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
-	COST_MANY_DEPTH = 16,   /* of each */
-	COST_SPREAD_DEPTH = 64, /* where receives are posted to each, sixteen at a time */
-	COST_STRIDE = 16,       /* between the numbers of those */
-	COST_DEPTH = 256,       /* of every queue, by default */
+	COST_MANY_DEPTH = 16, /* of each */
+	COST_STRIDE = 16,     /* between the numbers of those */
+	COST_DEPTH = 256,     /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
 	COST_DEPTH_MAX = 4096,
 	COST_SRQ_DEPTH_MAX = 16384,
@@ -65,7 +64,8 @@ struct cost_rig {
 	/* Where there are many QPs: how many, unless the kind says it, and the depth of each. */
 	unsigned many_qps;
 	uint32_t many_depth;
-	unsigned qps; /* of every kind that takes any number */
+	unsigned qps;   /* of every kind that takes any number */
+	bool is_spread; /* so many QPs were asked for */
 };
 
 /* What the queues of a kind are made for. */
@@ -81,10 +81,14 @@ struct cost_column {
 	const struct cost_column *shares; /* the column whose queues it uses; NULL: its own */
 	const struct cost_column
 		*loop; /* does what its run functions do besides; NULL: is such a one */
+	size_t size;   /* of a queue, which is zeroed before @make, and closed if that fails */
 	/* Return: 0, or -errno; *why_not then says why this device has no such column. */
-	int (*open)(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		    const char **why_not);
-	void (*close)(void *queue);
+	void (*close)(void *queue); /* but for its own memory */
+	/* Before and after a region of the row; NULL: as of a queue pair, by what follows. */
+	int (*prepare)(void *queue, const struct cost_shape *shape, unsigned count);
+	int (*settle)(void *queue, const struct cost_shape *shape, unsigned count);
 	/* Makes the queue ready for a region of the row; NULL where nothing is to be done. */
 	int (*set_up)(void *queue, const struct cost_shape *shape);
 	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
@@ -96,7 +100,9 @@ struct cost_column {
 };
 
 extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
-	cost_ibv, cost_floor;
+	cost_ibv, cost_floor, cost_ucx;
+extern const struct cost_column cost_layout_bunsen, cost_layout_mlx5, cost_trip_bunsen,
+	cost_trip_ibv, cost_memory_bunsen, cost_memory_ibv;
 extern const struct cost_column cost_nothing, cost_counting; /* the loops alone */
 
 /* The columns of the report, in its order; and what is taken off them. */
@@ -108,12 +114,22 @@ enum {
 	COST_COLUMN_IBV_WR,
 	COST_COLUMN_IBV,
 	COST_COLUMN_FLOOR,
+	COST_COLUMN_UCX, /* not unless it is asked for */
 	COST_COLUMNS,
 	COST_COLUMN_NOTHING = COST_COLUMNS,
 	COST_COLUMN_COUNTING,
 	COST_ALL_COLUMNS
 };
 extern const struct cost_column *const cost_columns[COST_ALL_COLUMNS];
+
+/* What a column is for such queues; NULL: it has none. */
+const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues);
+
+/* A cost_column.prepare or settle that has nothing to do. */
+int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned count);
+
+/* Around what the device does within a region: its instructions do not count. */
+extern void (*cost_aside)(void);
 
 /* -- what columns are made of ------------------------------------------------------------------ */
 
@@ -269,13 +285,27 @@ static inline int cost_late(int bad)
 	return bad ? bad : COST_LATE;
 }
 
+/* -- softcx's counters of the bus between processor and device (cost_bus.c) -------------------- */
+
+enum { BUS_COUNTERS_MAX = 64, BUS_NAME_BYTES = 32 };
+
+struct bus {
+	struct bus_counter {
+		char name[BUS_NAME_BYTES];
+		double value;
+	} counters[BUS_COUNTERS_MAX];
+	unsigned count;
+};
+
+/* Of a counter; < 0: there is none. */
+double bus_value(const struct bus *bus, const char *name);
+
 /* -- results ----------------------------------------------------------------------------------- */
 
 /* What figures there are of an operation. A negative one was not measured, or has no meaning. */
 enum cost_figure {
-	COST_NS, /* hot: the median of the rounds, their tenth percentile, the best one */
+	COST_NS, /* hot: the median of the rounds, their tenth percentile */
 	COST_NS_P10,
-	COST_NS_MIN,
 	COST_INSTRUCTIONS,
 	COST_COLD_NS, /* a single operation, its code not in the caches */
 	COST_LINES,   /* of 64 B, of code */
@@ -299,6 +329,7 @@ struct cost_results {
 	/* Queues that a column has not. */
 	const char *why_not[COST_COLUMNS][COST_QUEUES_COUNT];
 	struct cost_figures figures[COST_ALL_COLUMNS][COST_ROWS_MAX];
+	struct bus bus[COST_COLUMNS][COST_ROWS_MAX]; /* without counters: not counted */
 };
 
 /* All of a run: what was opened, and what came out. */
@@ -307,31 +338,6 @@ struct cost {
 	void *queues[COST_ALL_COLUMNS][COST_QUEUES_COUNT]; /* NULL: there are none */
 	struct cost_results results;
 };
-
-/* The device and the memory; @is_child: under valgrind. 0 or PERF_FAILED; then cost_close(). */
-int cost_open(struct cost *cost, const char *device, bool is_child);
-void cost_close(struct cost *cost);
-
-/* Opens the wanted queues, fills in the wanted figures, and closes them. Likewise. */
-int cost_measure(struct cost *cost);
-
-/* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
-void cost_spread(struct cost_rig *rig, unsigned qps);
-
-/* Adds the rows of such names, a comma between two. 0, or PERF_USAGE. */
-int cost_add_rows(struct cost_results *results, const char *names);
-
-/* The index of a row that is there. */
-unsigned cost_index_of(const struct cost_results *results, const char *name);
-
-enum { COST_SIZES_MAX = 16 };
-
-/* Numbers of QPs, a comma between two, or "sweep"; 0, or PERF_USAGE. */
-int cost_parse_qps(const char *list, unsigned qps[COST_SIZES_MAX], unsigned *count);
-
-/* Takes the times of posts and polls on so many QPs that take turns, and reports (cost_qps.c). */
-int cost_sweep_qps(const struct cost *cost, const unsigned *qps, unsigned count, FILE *report,
-		   bool json);
 
 /* The loop's, or the column is wanted and has the row (cost_columns.c). */
 bool cost_has(const struct cost *cost, unsigned column, unsigned row);
@@ -342,11 +348,8 @@ unsigned cost_loop_of(unsigned column);
 /* cost_report.c; the heads are those of all reports. */
 void cost_print_head(FILE *to, const struct cost_results *results);
 struct json_object *cost_json_head(const struct cost_results *results);
-void cost_print_text(FILE *to, const struct cost_results *results);
 void cost_print_tables(FILE *to, const struct cost_results *results);
 struct json_object *cost_json_rows(const struct cost_results *results);
-void cost_json_add_store(struct json_object *report, const struct cost_results *results);
-void cost_print_json(FILE *to, const struct cost_results *results);
 
 /* -- one region (cost_region.c) ---------------------------------------------------------------- */
 
@@ -377,25 +380,26 @@ int cost_complain(const struct cost_column *column, const struct cost_row *row, 
 
 /* -- measuring --------------------------------------------------------------------------------- */
 
-/* Counts what the rows' requests ask the bus for, and reports (cost_bus.c). 0, or PERF_FAILED. */
-int cost_count_bus(const struct cost *cost, FILE *report, bool json);
-
-/* A region's nanoseconds for each operation (cost_time.c). Return: as cost_region(). */
-int cost_time_region(const struct cost_column *column, void *queue, const struct cost_row *row,
-		     unsigned warm, unsigned count, double *ns);
+/* Counts what the rows' requests ask the bus for (cost_bus.c). 0, or PERF_FAILED. */
+int cost_count_bus(struct cost *cost);
 
 /* Takes the times of all rows in rounds. 0, or PERF_FAILED. */
 int cost_time_all(struct cost *cost);
 
-/* Of a struct watch: takes all code out of the caches, then begins (cost_cold.c). */
+/* A meter of time. */
+struct watch {
+	uint64_t start, ns;
+};
+void watch_begin(void *watch);
+
+/* Takes all code out of the caches, then begins (cost_cold.c). */
 void cost_cold_begin(void *watch);
 
 /* Finds out where code is. 0, or PERF_FAILED: it cannot be taken out of the caches here. */
 int cost_find_code(void);
 
-/* Runs this program under callgrind, and fills in what it counts (cost_count.c). Likewise. */
-int count_instructions(const struct cost_rig *rig, struct cost_results *results);
-int count_lines(const struct cost_rig *rig, struct cost_results *results);
+/* Runs this program under callgrind, and fills in one of its figures (cost_count.c). Likewise. */
+int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure);
 
 /* In the child: counts all rows. Likewise. */
 int count_all(struct cost *cost);

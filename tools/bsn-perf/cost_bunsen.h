@@ -13,7 +13,6 @@ struct bunsen_queue {
 	struct bsn_cq *cq, *recv_cq;
 	struct bsn_qp *qp;
 	struct bsn_ep *ep;
-	struct bsn_sq *sq;
 	struct bsn_rq *rq, *srq;
 	struct bsn_mr *mr;
 	struct bsn_prepared prepared;
@@ -41,7 +40,6 @@ struct bunsen_hot {
 	struct bsn_ep *const *eps;
 	struct bsn_rq *const *rqs;
 	unsigned ep_count;
-	struct bsn_sq *sq;
 	struct bsn_rq *rq;
 	struct bsn_cq *cq, *recv_cq;
 	const void *data;
@@ -55,7 +53,6 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .eps = q->eps,
 				    .rqs = q->rqs,
 				    .ep_count = q->ep_count,
-				    .sq = q->sq,
 				    .rq = q->rq,
 				    .cq = q->cq,
 				    .recv_cq = q->recv_cq,
@@ -70,7 +67,7 @@ int bunsen_make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 void bunsen_destroy_pool(struct bunsen_queue *q);
 
 /* As in struct cost_column. */
-int bunsen_open(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		const char **why_not);
 void bunsen_close(void *queue);
 int bunsen_set_up(void *queue, const struct cost_shape *shape);
@@ -78,6 +75,12 @@ int bunsen_post(void *queue, enum cost_what what, unsigned count);
 int bunsen_post_recv(void *queue, unsigned count);
 int bunsen_drain(void *queue, unsigned count);
 int bunsen_drain_recv(void *queue, unsigned count);
+
+/* The rest of what was to come, by a patient loop: 0, a status, or -errno. */
+int bunsen_drain_cq(struct bsn_cq *cq, unsigned count);
+
+/* Makes a QP and connects it to itself; UD is made ready. */
+int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp);
 
 extern cost_run *const bunsen_runs[COST_CODE_COUNT];
 extern cost_run *const bunsen_runs_symbol[COST_CODE_COUNT];

@@ -11,7 +11,7 @@
 /* -- what is not measured ---------------------------------------------------------------------- */
 
 /* The rest of what was to come, by a patient loop. */
-static int drain_cq(struct bsn_cq *cq, unsigned count)
+int bunsen_drain_cq(struct bsn_cq *cq, unsigned count)
 {
 	unsigned patience = COST_PATIENCE;
 	struct bsn_completion c;
@@ -34,14 +34,14 @@ int bunsen_drain(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->cq, count);
+	return bunsen_drain_cq(q->cq, count);
 }
 
 int bunsen_drain_recv(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->recv_cq, count);
+	return bunsen_drain_cq(q->recv_cq, count);
 }
 
 /* The QP whose turn it is. */
@@ -82,32 +82,21 @@ int bunsen_post_recv(void *queue, unsigned count)
 	return err;
 }
 
-static uint32_t opcode_of(enum cost_what what)
-{
-	switch (what) {
-	case COST_WRITE_IMM:
-		return BSN_OPCODE_RDMA_WRITE_IMM;
-	case COST_READ:
-		return BSN_OPCODE_RDMA_READ;
-	case COST_SEND:
-		return BSN_OPCODE_SEND;
-	case COST_SEND_IMM:
-		return BSN_OPCODE_SEND_IMM;
-	case COST_FETCH_ADD:
-		return BSN_OPCODE_ATOMIC_FA;
-	case COST_CMP_SWAP:
-		return BSN_OPCODE_ATOMIC_CS;
-	default:
-		return BSN_OPCODE_RDMA_WRITE;
-	}
-}
-
 static struct bsn_wr wr_of(struct bunsen_queue *q, const struct cost_shape *shape)
 {
+	static const uint32_t opcodes[COST_WHATS] = {
+		[COST_WRITE] = BSN_OPCODE_RDMA_WRITE,
+		[COST_WRITE_IMM] = BSN_OPCODE_RDMA_WRITE_IMM,
+		[COST_READ] = BSN_OPCODE_RDMA_READ,
+		[COST_SEND] = BSN_OPCODE_SEND,
+		[COST_SEND_IMM] = BSN_OPCODE_SEND_IMM,
+		[COST_FETCH_ADD] = BSN_OPCODE_ATOMIC_FA,
+		[COST_CMP_SWAP] = BSN_OPCODE_ATOMIC_CS,
+	};
 	const bool is_inline = shape->form == COST_INLINED;
 
 	q->data = (struct bsn_sge){ (uintptr_t)q->target.data, shape->n, 0 };
-	return (struct bsn_wr){ .opcode = opcode_of(shape->what),
+	return (struct bsn_wr){ .opcode = opcodes[shape->what],
 				.sge = is_inline ? &q->data : q->target.local,
 				.sge_count = is_inline ? 1 : shape->n,
 				.remote = q->target.remote,
@@ -187,10 +176,10 @@ static int connect_to_itself(struct bsn_qp *qp)
 	return err ? err : bsn_qp_connect(qp, &self, NULL);
 }
 
-static int make_one(const struct cost_rig *rig, const struct bsn_qp_attr *attr, struct bsn_qp **qp)
+int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp)
 {
 	struct bsn_qp *made;
-	int err = bsn_qp_create(rig->device, attr, &made);
+	int err = bsn_qp_create(device, attr, &made);
 
 	if (err)
 		return err;
@@ -209,7 +198,7 @@ static int make_apart(const struct cost_rig *rig, const struct bsn_qp_attr *attr
 	int err = 0;
 
 	for (unsigned tries = 0; tries < 2 * COST_STRIDE && !err; tries++) {
-		err = make_one(rig, attr, qp);
+		err = bunsen_make_loop(rig->device, attr, qp);
 		if (err)
 			return err;
 		const uint32_t past = (bsn_qp_info(*qp)->number - base) % COST_STRIDE;
@@ -240,7 +229,7 @@ static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
 		struct bsn_qp **qp = &q->qps[q->qp_count];
 		err = kind == COST_APART ? make_apart(rig, attr, q->qp, qp)
-					 : make_one(rig, attr, qp);
+					 : bunsen_make_loop(rig->device, attr, qp);
 		if (err)
 			break;
 		q->eps[q->qp_count] = bsn_qp_ep(*qp);
@@ -309,7 +298,8 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	attr.recv_cq = q->recv_cq;
 	attr.srq = q->srq;
 	if (!err)
-		err = kind == COST_XRC ? make_xrc(q, rig, &attr) : make_one(rig, &attr, &q->qp);
+		err = kind == COST_XRC ? make_xrc(q, rig, &attr)
+				       : bunsen_make_loop(rig->device, &attr, &q->qp);
 	return err || !cost_takes_turns(rig, kind) ? err : make_many(q, rig, kind, &attr);
 }
 
@@ -347,7 +337,6 @@ static int bind_peer(struct bunsen_queue *q)
 	step();
 	if (!err)
 		err = bunsen_drain(q, 1);
-	q->sq = q->ep->sq;
 	return err;
 }
 
@@ -358,7 +347,6 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 
 	if (q->pool)
 		return bind_peer(q);
-	q->sq = bsn_qp_ep(q->qp)->sq;
 	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
 	q->ep = bsn_qp_ep(q->qp);
 	if (kind != COST_UD && kind != COST_XRC)
@@ -411,7 +399,6 @@ void bunsen_close(void *queue)
 	free(q->qps);
 	free(q->eps);
 	free(q->rqs);
-	free(q);
 }
 
 static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, int err)
@@ -431,24 +418,17 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 	return NULL;
 }
 
-int bunsen_open(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		const char **why_not)
 {
-	struct bunsen_queue *q = calloc(1, sizeof(*q));
-	int err = q ? 0 : -ENOMEM;
+	struct bunsen_queue *q = queue;
+	int err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
 
-	if (!err)
-		err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
 	if (!err)
 		err = make_endpoint(q, kind);
 	if (!err)
 		err = find_memory(q, rig);
-	if (err) {
+	if (err)
 		*why_not = reason_of(rig, kind, err);
-		if (q)
-			bunsen_close(q);
-		return err;
-	}
-	*queue = q;
-	return 0;
+	return err;
 }

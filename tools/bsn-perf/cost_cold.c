@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "perf.h"
-#include "watch.h"
 
 enum { LINE_BYTES = 64, SPANS_MAX = 128 };
 

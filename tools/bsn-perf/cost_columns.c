@@ -3,9 +3,9 @@
 #include "cost_bunsen.h"
 
 #define BUNSEN_COLUMN                                                                              \
-	.loop = &cost_nothing, .close = bunsen_close, .set_up = bunsen_set_up,                     \
-	.post = bunsen_post, .post_recv = bunsen_post_recv, .drain = bunsen_drain,                 \
-	.drain_recv = bunsen_drain_recv
+	.loop = &cost_nothing, .size = sizeof(struct bunsen_queue), .close = bunsen_close,         \
+	.set_up = bunsen_set_up, .post = bunsen_post, .post_recv = bunsen_post_recv,               \
+	.drain = bunsen_drain, .drain_recv = bunsen_drain_recv
 
 static cost_run *run_of(const struct cost_row *row)
 {
@@ -17,7 +17,7 @@ static cost_run *run_of_symbol(const struct cost_row *row)
 	return row->shape.known == COST_KNOWN ? bunsen_runs_symbol[row->code] : NULL;
 }
 
-static int open_verbs(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+static int make_verbs(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		      const char **why_not)
 {
 	struct cost_rig verbs = *rig;
@@ -27,29 +27,67 @@ static int open_verbs(const struct cost_rig *rig, enum cost_queues kind, void **
 		return -EOPNOTSUPP;
 	}
 	verbs.device = rig->verbs;
-	return bunsen_open(&verbs, kind, queue, why_not);
+	return bunsen_make(queue, &verbs, kind, why_not);
 }
 
 const struct cost_column cost_bunsen = {
-	BUNSEN_COLUMN, .name = "bunsen", .open = bunsen_open, .run_of = run_of,
+	BUNSEN_COLUMN,
+	.name = "bunsen",
+	.make = bunsen_make,
+	.run_of = run_of,
 };
 const struct cost_column cost_symbol = {
-	BUNSEN_COLUMN, .name = "symbol", .shares = &cost_bunsen, .run_of = run_of_symbol,
+	BUNSEN_COLUMN,
+	.name = "symbol",
+	.shares = &cost_bunsen,
+	.run_of = run_of_symbol,
 };
 const struct cost_column cost_bsn_post = {
-	BUNSEN_COLUMN, .name = "bsn_post", .shares = &cost_bunsen, .run_of = bunsen_post_run_of,
+	BUNSEN_COLUMN,
+	.name = "bsn_post",
+	.shares = &cost_bunsen,
+	.run_of = bunsen_post_run_of,
 };
 const struct cost_column cost_verbs = {
-	BUNSEN_COLUMN, .name = "verbs", .open = open_verbs, .run_of = run_of,
+	BUNSEN_COLUMN,
+	.name = "verbs",
+	.make = make_verbs,
+	.run_of = run_of,
 };
 
 const struct cost_column *const cost_columns[COST_ALL_COLUMNS] = {
-	[COST_COLUMN_BUNSEN] = &cost_bunsen,	 [COST_COLUMN_SYMBOL] = &cost_symbol,
+	[COST_COLUMN_BUNSEN] = &cost_bunsen,     [COST_COLUMN_SYMBOL] = &cost_symbol,
 	[COST_COLUMN_BSN_POST] = &cost_bsn_post, [COST_COLUMN_VERBS] = &cost_verbs,
-	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,	 [COST_COLUMN_IBV] = &cost_ibv,
-	[COST_COLUMN_FLOOR] = &cost_floor,	 [COST_COLUMN_NOTHING] = &cost_nothing,
-	[COST_COLUMN_COUNTING] = &cost_counting,
+	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,     [COST_COLUMN_IBV] = &cost_ibv,
+	[COST_COLUMN_FLOOR] = &cost_floor,       [COST_COLUMN_UCX] = &cost_ucx,
+	[COST_COLUMN_NOTHING] = &cost_nothing,   [COST_COLUMN_COUNTING] = &cost_counting,
 };
+
+static const struct cost_column *const others[COST_SUBJECTS][COST_COLUMNS] = {
+	[COST_OF_LAYOUTS] = { [COST_COLUMN_BUNSEN] = &cost_layout_bunsen,
+			      [COST_COLUMN_IBV_WR] = &cost_layout_mlx5 },
+	[COST_OF_TRIPS] = { [COST_COLUMN_BUNSEN] = &cost_trip_bunsen,
+			    [COST_COLUMN_IBV] = &cost_trip_ibv },
+	[COST_OF_MEMORY] = { [COST_COLUMN_BUNSEN] = &cost_memory_bunsen,
+			     [COST_COLUMN_IBV] = &cost_memory_ibv },
+};
+
+const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues)
+{
+	const enum cost_subject subject = cost_kinds[queues].subject;
+
+	if (subject == COST_OF_QPS || column >= COST_COLUMNS)
+		return cost_columns[column];
+	return others[subject][column];
+}
+
+int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	(void)queue;
+	(void)shape;
+	(void)count;
+	return 0;
+}
 
 bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 {
@@ -57,12 +95,16 @@ bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 
 	if (!cost_columns[column]->loop)
 		return true;
+	/* One QP's receives are not those of QPs that take turns, and the floor has but one. */
+	if (cost->rig.qps > 1 && (column == COST_COLUMN_FLOOR ||
+				  (of->shape.what == COST_RECV && of->shape.queues == COST_RC)))
+		return false;
 	return cost->results.has_column[column] && cost->queues[column][of->shape.queues] &&
-	       cost_columns[column]->run_of(of);
+	       cost_column_of(column, of->shape.queues)->run_of(of);
 }
 
 unsigned cost_loop_of(unsigned column)
 {
 	return cost_columns[column]->loop == &cost_counting ? COST_COLUMN_COUNTING
-							     : COST_COLUMN_NOTHING;
+							    : COST_COLUMN_NOTHING;
 }

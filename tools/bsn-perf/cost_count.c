@@ -39,14 +39,28 @@ static void ignore(void *unused)
 	(void)unused;
 }
 
-static void toggle(void *unused)
+static void do_nothing(void)
+{
+}
+
+void (*cost_aside)(void) = do_nothing;
+
+static void start(void *unused)
 {
 	(void)unused;
+	cost_aside = callgrind_collect;
 	callgrind_collect();
 }
 
+static void stop(void *unused)
+{
+	(void)unused;
+	callgrind_collect();
+	cost_aside = do_nothing;
+}
+
 static const struct cost_meter off = { ignore, ignore, NULL };
-static const struct cost_meter on = { toggle, toggle, NULL };
+static const struct cost_meter on = { start, stop, NULL };
 
 /*
  * What happens once in many operations (credits, the end of a ring) counts by its share; what
@@ -91,15 +105,14 @@ int count_all(struct cost *cost)
 	if (!callgrind_is_there())
 		return complain("--under-callgrind: this is not callgrind");
 	printf("store %s\n", store_name(results->device));
-	callgrind_begin(NULL);
-	callgrind_collect(); /* not yet */
+	callgrind_begin();
 	for (unsigned r = 0; r < results->row_count; r++) {
 		const struct cost_row *row = &results->rows[r];
 		for (unsigned c = 0; c < COST_ALL_COLUMNS && !err; c++)
 			if (cost_has(cost, c, r))
 				err = (results->wants_lines ? count_lines_of : count_row)(
-					cost_columns[c], cost->queues[c][row->shape.queues], row,
-					&cost->rig);
+					cost_column_of(c, row->shape.queues),
+					cost->queues[c][row->shape.queues], row, &cost->rig);
 	}
 	return err;
 }
@@ -139,100 +152,77 @@ static void take_dump(void *arg, const struct callgrind_dump *dump)
 }
 
 /* < 0: not measured. */
-static double each_of(const struct pair *pair, unsigned regions)
+static double figure_of(const struct pair *pair, unsigned regions, enum cost_figure figure)
 {
+	if (figure == COST_LINES)
+		return pair->count ? pair->lines : -1;
 	if (!pair->count || !pair->empty)
 		return -1;
 	return (pair->total - regions * pair->empty) / pair->count;
 }
 
-static double lines_of(const struct pair *pair, unsigned regions)
-{
-	(void)regions;
-	return pair->count ? pair->lines : -1;
-}
-
 static int sum_up(const struct cost_rig *rig, const struct dumps *dumps,
 		  struct cost_results *results, enum cost_figure figure)
 {
-	double (*const of)(const struct pair *, unsigned) =
-		figure == COST_LINES ? lines_of : each_of;
+	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
+		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
+		const unsigned regions = regions_of(rig, &results->rows[row]);
+		const double all = figure_of(&dumps->pairs[c][row], regions, figure);
+		const double loop = figure_of(&dumps->pairs[cost_loop_of(c)][row], regions, figure);
 
-	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		for (unsigned row = 0; row < results->row_count; row++) {
-			const unsigned regions = regions_of(rig, &results->rows[row]);
-			const double all = of(&dumps->pairs[c][row], regions);
-			const double loop = of(&dumps->pairs[cost_loop_of(c)][row], regions);
-			if (loop < 0)
-				return complain("callgrind's output has no counts to be read");
-			if (all >= 0)
-				results->figures[c][row].of[figure] = all > loop ? all - loop : 0;
-		}
+		if (loop < 0)
+			return complain("callgrind's output has no counts to be read");
+		if (all >= 0)
+			results->figures[c][row].of[figure] = all > loop ? all - loop : 0;
 	}
 	return 0;
 }
 
 /* -- running the child ------------------------------------------------------------------------- */
 
-static void list_rows(const struct cost_results *results, char *list, size_t size)
+/* One word more of a list with commas. */
+static void append(char *list, size_t size, const char *word)
 {
-	size_t used = 0;
+	const size_t used = strlen(list);
 
-	for (unsigned row = 0; row < results->row_count; row++)
-		used += (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "",
-					 results->rows[row].name);
+	snprintf(list + used, size - used, "%s%s", used ? "," : "", word);
 }
 
-static void list_columns(const struct cost_results *results, char *list, size_t size)
-{
-	size_t used = 0;
-
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (results->has_column[c])
-			used += (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "",
-						 cost_columns[c]->name);
-}
-
-static int count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure)
+int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure)
 {
 	static struct dumps dumps;
-	char rows[LIST_BYTES], columns[128], depth[16], qps[16], said[256] = "";
+	char rows[LIST_BYTES] = "", columns[128] = "", depth[16], qps[16], said[256] = "";
 	const char *const args[] = { "cost",
 				     "--under-callgrind",
 				     "--device",
 				     results->device->name,
+				     "--store",
+				     store_option(results->device),
 				     "--depth",
 				     depth,
-				     "--spread",
-				     qps,
 				     "--columns",
 				     columns,
 				     "--op",
 				     rows,
-				     figure == COST_LINES ? "--lines" : NULL,
+				     figure == COST_LINES ? "--lines" : "--instructions",
+				     rig->is_spread ? "--qps" : NULL,
+				     qps,
 				     NULL };
 	int err;
 
 	snprintf(depth, sizeof(depth), "%u", results->depth);
 	snprintf(qps, sizeof(qps), "%u", rig->qps);
-	list_rows(results, rows, sizeof(rows));
-	list_columns(results, columns, sizeof(columns));
+	for (unsigned row = 0; row < results->row_count; row++)
+		append(rows, sizeof(rows), results->rows[row].name);
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		if (results->has_column[c])
+			append(columns, sizeof(columns), cost_columns[c]->name);
 	dumps = (struct dumps){ .results = results };
 	show_progress("counting %s under callgrind: about a minute for all rows",
 		      figure == COST_LINES ? "lines of code" : "instructions");
-	err = callgrind_run(results->device, args, said, sizeof(said), take_dump, &dumps);
+	err = callgrind_run(args, said, sizeof(said), take_dump, &dumps);
 	end_progress();
 	if (!err && sscanf(said, "store %15s", results->counted_store) != 1)
 		err = complain("the run under valgrind did not say which store it used");
 	return err ? err : sum_up(rig, &dumps, results, figure);
-}
-
-int count_instructions(const struct cost_rig *rig, struct cost_results *results)
-{
-	return count(rig, results, COST_INSTRUCTIONS);
-}
-
-int count_lines(const struct cost_rig *rig, struct cost_results *results)
-{
-	return count(rig, results, COST_LINES);
 }

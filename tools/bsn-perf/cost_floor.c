@@ -1,101 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the column `floor` measures. BlueFlame is stored 8 bytes at a time where the words are made
- * in general registers, 16 where they lie in vector registers: inline data, and prepared requests.
+ * The column `floor`: only what the device must be given. It posts to an RC queue pair of its own,
+ * mapped by mlx5dv, but has no credits, no ids, no checks, no modes and no errors, keeps its state
+ * in registers, and is of no other use. The bytes come from wqe/ and the barriers from dv/, since
+ * those are facts of the device.
  */
-#include "cost_floor.h"
+#include "cost.h"
+
+#include <infiniband/mlx5dv.h>
+#include <stdlib.h>
+
+#include "plain_qp.h"
 
 #define UNROLL _Pragma("GCC unroll 32")
 
-enum {
-	HEAD_WORDS_MAX = 16,
-	BLUEFLAME_MAX_BB = 4, /* what a register's buffer holds; longer WQEs are fetched */
+enum { WORDS_MAX = 2 * BSN_BB_SIZE / 8 };
+
+struct floor_cq {
+	uint8_t *ring;           /* the first CQE proper */
+	struct bsn_be32 *record; /* consumer index */
+	uint32_t stride, count, ci;
 };
 
-/* -- the shape of a WQE: all of these are constants, of a constant row ------------------------- */
+struct floor_queue {
+	struct plain_qp v;
+	struct cost_target target;
+	uint8_t *sq, *rq, *reg;
+	struct bsn_be32 *record;
+	uint64_t toggle;
+	uint32_t sq_mask, pi, qpn;
+	uint32_t rq_mask, rq_stride, head;
+	struct floor_cq cq, recv_cq;
+};
 
-COST_INLINE bool has_raddr(struct cost_shape shape)
-{
-	return shape.what != COST_SEND && shape.what != COST_SEND_IMM;
-}
+/* -- posts: the shape of a WQE is a constant, of a constant row -------------------------------- */
 
-COST_INLINE bool is_atomic(struct cost_shape shape)
-{
-	return shape.what == COST_FETCH_ADD || shape.what == COST_CMP_SWAP;
-}
-
-/* Words before the first data segment. */
 COST_INLINE unsigned words_before_data(struct cost_shape shape)
 {
-	return 2 + (shape.queues == COST_UD ? BSN_AV_UD_GRH_SIZE / 8 : 0) +
-	       (has_raddr(shape) ? 2 : 0) + (is_atomic(shape) ? 2 : 0);
-}
-
-/* Words that are made in general registers; of inline data, the first 12 bytes are in them. */
-COST_INLINE unsigned head_words(struct cost_shape shape)
-{
-	return words_before_data(shape) + (shape.form == COST_INLINED ? 2 : 2 * shape.n);
-}
-
-/* Further inline data, in units of 16 bytes. */
-COST_INLINE unsigned tail_ds(struct cost_shape shape)
-{
-	return shape.form == COST_INLINED && shape.n > 12 ? (shape.n - 12 + 15) / 16 : 0;
+	return (BSN_CTRL_SIZE + (shape.what == COST_SEND ? 0 : BSN_RADDR_SIZE)) / 8;
 }
 
 COST_INLINE unsigned count_ds(struct cost_shape shape)
 {
-	return head_words(shape) / 2 + tail_ds(shape);
-}
+	const unsigned data =
+		shape.form == COST_INLINED
+			? (BSN_INLINE_HDR_SIZE + shape.n + BSN_DS_SIZE - 1) / BSN_DS_SIZE
+			: shape.n;
 
-COST_INLINE unsigned count_bb(struct cost_shape shape)
-{
-	return bsn_bb_of_ds(count_ds(shape));
-}
-
-COST_INLINE bool has_imm(struct cost_shape shape)
-{
-	return shape.what == COST_WRITE_IMM || shape.what == COST_SEND_IMM;
-}
-
-COST_INLINE unsigned opcode_of(struct cost_shape shape)
-{
-	switch (shape.what) {
-	case COST_WRITE:
-		return BSN_OPCODE_RDMA_WRITE;
-	case COST_WRITE_IMM:
-		return BSN_OPCODE_RDMA_WRITE_IMM;
-	case COST_READ:
-		return BSN_OPCODE_RDMA_READ;
-	case COST_SEND:
-		return BSN_OPCODE_SEND;
-	case COST_SEND_IMM:
-		return BSN_OPCODE_SEND_IMM;
-	case COST_FETCH_ADD:
-		return BSN_OPCODE_ATOMIC_FA;
-	default:
-		return BSN_OPCODE_ATOMIC_CS;
-	}
-}
-
-/* -- making the words -------------------------------------------------------------------------- */
-
-struct head {
-	struct bsn_be64 word[HEAD_WORDS_MAX];
-};
-
-COST_INLINE void put_ctrl(struct head *head, uint32_t qpn, uint32_t pi, struct cost_shape shape,
-			  unsigned imm)
-{
-	const struct bsn_ctrl ctrl = { .wqe_index = pi,
-				       .opcode = opcode_of(shape),
-				       .qpn = qpn,
-				       .ds = count_ds(shape),
-				       .ce = BSN_CE_ALWAYS,
-				       .imm = imm };
-
-	head->word[0] = bsn_to_be64(bsn_ctrl_word(&ctrl, 0));
-	head->word[1] = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
+	return words_before_data(shape) / 2 + data;
 }
 
 COST_INLINE void put_data(struct bsn_be64 *word, const struct bsn_sge *local)
@@ -108,171 +60,80 @@ COST_INLINE void put_data(struct bsn_be64 *word, const struct bsn_sge *local)
 	word[1] = bsn_to_be64(bsn_data_word(&data, 1));
 }
 
-COST_INLINE void put_raddr(struct bsn_be64 *word, const struct bsn_remote *remote)
+/* What is beyond the data's end is read, too, and ignored by the device. */
+COST_INLINE uint64_t bytes_at(const void *data, unsigned at)
 {
-	const struct bsn_raddr raddr = { .raddr = remote->addr, .rkey = remote->rkey };
+	uint64_t bytes;
 
-	word[0] = bsn_to_be64(bsn_raddr_word(&raddr, 0));
-	word[1] = bsn_pair_to_be64(bsn_raddr_word(&raddr, 1));
-}
-
-/* The header and 12 bytes; what is beyond the data's end is read, and ignored by the device. */
-COST_INLINE void put_inline(struct bsn_be64 *word, const void *bytes, uint32_t length)
-{
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = length };
-	uint64_t first;
-	uint32_t second;
-
-	memcpy(&first, bytes, sizeof(first));
-	memcpy(&second, (const uint8_t *)bytes + 8, sizeof(second));
-	word[0].raw = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw | first << 32;
-	word[1].raw = first >> 32 | (uint64_t)second << 32;
-}
-
-COST_INLINE void build(struct head *head, const struct floor_queue *q, uint32_t qpn, uint32_t pi,
-		       struct cost_shape shape)
-{
-	const struct bsn_atomic_cs operands = { .swap = 1 };
-	const unsigned data_at = words_before_data(shape);
-
-	put_ctrl(head, qpn, pi, shape, has_imm(shape) ? pi : 0);
-	if (shape.queues == COST_UD) {
-		UNROLL for (unsigned i = 0; i < BSN_AV_UD_GRH_SIZE / 8; i++) head->word[2 + i] =
-			q->av[i];
-	}
-	if (has_raddr(shape))
-		put_raddr(&head->word[2], &q->target.remote);
-	if (is_atomic(shape)) {
-		head->word[4] = bsn_to_be64(bsn_atomic_cs_word(&operands, 0));
-		head->word[5] = bsn_to_be64(bsn_atomic_cs_word(&operands, 1));
-	}
-	if (shape.form == COST_INLINED) {
-		put_inline(&head->word[data_at], q->target.data, shape.n);
-		return;
-	}
-	UNROLL for (unsigned i = 0; i < shape.n; i++)
-		put_data(&head->word[data_at + 2 * i], &q->target.local[i]);
-}
-
-COST_INLINE bsn_v2 tail_of(const void *data, unsigned i)
-{
-	bsn_v2 bytes;
-
-	memcpy(&bytes, (const uint8_t *)data + 12 + 16 * i, sizeof(bytes));
+	memcpy(&bytes, (const uint8_t *)data + at, sizeof(bytes));
 	return bytes;
 }
 
-/* -- storing them ------------------------------------------------------------------------------ */
-
-/* Where the @ds'th unit of a WQE lies; it may begin anew at the start of the ring. */
-COST_INLINE uint8_t *slot_of(uint8_t *sq, uint32_t pi, uint32_t mask, unsigned ds)
+COST_INLINE void build(struct bsn_be64 *word, const struct floor_queue *q, uint32_t qpn,
+		       uint32_t pi, struct cost_shape shape)
 {
-	return sq + (size_t)((pi + ds / BSN_BB_DS) & mask) * BSN_BB_SIZE +
-	       ds % BSN_BB_DS * BSN_DS_SIZE;
-}
+	const struct bsn_ctrl ctrl = { .wqe_index = pi,
+				       .opcode = shape.what == COST_WRITE  ? BSN_OPCODE_RDMA_WRITE
+						 : shape.what == COST_READ ? BSN_OPCODE_RDMA_READ
+									   : BSN_OPCODE_SEND,
+				       .qpn = qpn,
+				       .ds = count_ds(shape),
+				       .ce = BSN_CE_ALWAYS };
+	const struct bsn_raddr raddr = { q->target.remote.addr, q->target.remote.rkey };
+	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = shape.n };
+	struct bsn_be64 *const data = word + words_before_data(shape);
 
-COST_INLINE void store_ring(uint8_t *sq, uint32_t mask, uint32_t pi, const struct head *head,
-			    const void *data, struct cost_shape shape)
-{
-	const unsigned words = head_words(shape);
-
-	UNROLL for (unsigned w = 0; w < words; w++)
-		bsn_store_wqe(slot_of(sq, pi, mask, w / 2) + 8 * (w % 2), head->word[w]);
-	UNROLL for (unsigned i = 0; i < tail_ds(shape); i++)
-		bsn_store_wqe_v2(slot_of(sq, pi, mask, words / 2 + i), tail_of(data, i));
-}
-
-COST_INLINE void store_blueflame(uint8_t *reg, const struct head *head, const void *data,
-				 struct cost_shape shape)
-{
-	const unsigned words = head_words(shape), end = count_bb(shape) * BSN_BB_SIZE / 8;
-	const bsn_v2 none = { 0, 0 };
-
-	UNROLL for (unsigned w = 0; w < words; w++) bsn_store_mmio(reg + 8 * w, head->word[w]);
-	UNROLL for (unsigned i = 0; i < tail_ds(shape); i++)
-		bsn_store_mmio_v2(reg + 8 * words + 16 * i, tail_of(data, i));
-	if (tail_ds(shape)) {
-		UNROLL for (unsigned ds = count_ds(shape); ds < end / 2; ds++)
-			bsn_store_mmio_v2(reg + 16 * ds, none);
-	} else {
-		UNROLL for (unsigned w = words; w < end; w++)
-			bsn_store_mmio(reg + 8 * w, (struct bsn_be64){ 0 });
+	word[0] = bsn_to_be64(bsn_ctrl_word(&ctrl, 0));
+	word[1] = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
+	if (shape.what != COST_SEND) {
+		word[2] = bsn_to_be64(bsn_raddr_word(&raddr, 0));
+		word[3] = bsn_pair_to_be64(bsn_raddr_word(&raddr, 1));
 	}
+	if (shape.form == COST_INLINED) {
+		const uint64_t head = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw;
+
+		UNROLL for (unsigned i = 0; 8 * i < BSN_INLINE_HDR_SIZE + shape.n; i++) data[i]
+			.raw = i ? bytes_at(q->target.data, 8 * i - BSN_INLINE_HDR_SIZE)
+				 : head | bytes_at(q->target.data, 0) << 32;
+		return;
+	}
+	UNROLL for (unsigned i = 0; i < shape.n; i++) put_data(data + 2 * i, &q->target.local[i]);
 }
 
-COST_INLINE void open_register(struct bsn_be32 *record, uint32_t pi)
+/* One block after the other; the second may be at the start of the ring. */
+COST_INLINE void store_ring(uint8_t *sq, uint32_t mask, uint32_t pi, const struct bsn_be64 *word,
+			    struct cost_shape shape)
 {
-	const struct bsn_dbr_wq dbr = { .index = pi };
-
-	bsn_to_device(); /* O1 */
-	bsn_store_record(record, bsn_dbr_wq_dword(&dbr, 0));
-	bsn_wc_start(); /* O2 */
+	UNROLL for (unsigned w = 0; w < 2 * count_ds(shape); w++) bsn_store_wqe(
+		sq + (size_t)((pi + w / 8) & mask) * BSN_BB_SIZE + w % 8 * 8, word[w]);
 }
 
-/* A batch of one goes by BlueFlame; more, or a WQE that is too long, by a doorbell of 8 bytes. */
+/* A batch of one goes by BlueFlame; more by a doorbell of 8 bytes. */
 COST_INLINE int run_posts(struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
-	const bool blueflame = shape.batch == 1 && count_bb(shape) <= BLUEFLAME_MAX_BB;
+	const unsigned blocks = bsn_bb_of_ds(count_ds(shape));
+	const unsigned stored = shape.batch == 1 ? 8 * blocks : 1; /* words */
 	struct bsn_be32 *const record = &q->record[BSN_DBR_SEND_OFFSET / 4];
-	const void *const data = q->target.data;
 	uint8_t *const sq = q->sq;
 	const uint64_t toggle = q->toggle;
 	const uint32_t mask = q->sq_mask, qpn = q->qpn;
 	uint8_t *reg = q->reg;
 	uint32_t pi = q->pi;
-	struct head head;
 
 	for (unsigned done = 0; done < count; done += shape.batch) {
-		for (unsigned i = 0; i < shape.batch; i++) {
+		struct bsn_be64 word[WORDS_MAX] = { { 0 } };
+		struct bsn_dbr_wq dbr;
+
+		for (unsigned i = 0; i < shape.batch; i++, pi += blocks) {
 			COST_FORGET();
-			build(&head, q, qpn, pi, shape);
-			store_ring(sq, mask, pi, &head, data, shape);
-			pi += count_bb(shape);
+			build(word, q, qpn, pi, shape);
+			store_ring(sq, mask, pi, word, shape);
 		}
-		open_register(record, pi);
-		if (blueflame)
-			store_blueflame(reg, &head, data, shape);
-		else
-			bsn_store_mmio(reg, head.word[0]);
-		bsn_wc_flush(); /* O3 */
-		reg = (uint8_t *)((uintptr_t)reg ^ toggle);
-	}
-	q->pi = pi;
-	q->reg = reg;
-	return 0;
-}
-
-COST_INLINE bsn_v2 vector_of(const struct head *head, unsigned word)
-{
-	return (bsn_v2){ head->word[word].raw, head->word[word + 1].raw };
-}
-
-/* All of the WQE in vector registers; its index alone is new each time. */
-COST_INLINE int run_prepared(struct floor_queue *q, unsigned count, struct cost_shape shape)
-{
-	uint8_t *const sq = q->sq;
-	struct bsn_be32 *const record = &q->record[BSN_DBR_SEND_OFFSET / 4];
-	const uint64_t toggle = q->toggle;
-	const uint32_t mask = q->sq_mask, qpn = q->qpn;
-	uint8_t *reg = q->reg;
-	uint32_t pi = q->pi;
-	struct head head;
-
-	build(&head, q, qpn, pi, shape);
-	const bsn_v2 raddr = vector_of(&head, 2), data = vector_of(&head, 4), none = { 0, 0 };
-	for (unsigned i = 0; i < count; i++) {
-		uint8_t *slot = slot_of(sq, pi, mask, 0);
-		put_ctrl(&head, qpn, pi, shape, 0);
-		bsn_store_wqe(slot, head.word[0]);
-		bsn_store_wqe(slot + 8, head.word[1]);
-		bsn_store_wqe_v2(slot + 16, raddr);
-		bsn_store_wqe_v2(slot + 32, data);
-		open_register(record, ++pi);
-		bsn_store_mmio(reg, head.word[0]);
-		bsn_store_mmio(reg + 8, head.word[1]);
-		bsn_store_mmio_v2(reg + 16, raddr);
-		bsn_store_mmio_v2(reg + 32, data);
-		bsn_store_mmio_v2(reg + 48, none);
+		bsn_to_device(); /* O1 */
+		dbr = (struct bsn_dbr_wq){ .index = pi };
+		bsn_store_record(record, bsn_dbr_wq_dword(&dbr, 0));
+		bsn_wc_start(); /* O2 */
+		UNROLL for (unsigned w = 0; w < stored; w++) bsn_store_mmio(reg + 8 * w, word[w]);
 		bsn_wc_flush(); /* O3 */
 		reg = (uint8_t *)((uintptr_t)reg ^ toggle);
 	}
@@ -284,26 +145,23 @@ COST_INLINE int run_prepared(struct floor_queue *q, unsigned count, struct cost_
 COST_INLINE int run_recvs(struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
 	uint8_t *const rq = q->rq;
-	struct bsn_be32 *const record = q->recv_record;
+	struct bsn_be32 *const record = q->record;
 	const uint32_t mask = q->rq_mask, stride = q->rq_stride;
 	uint32_t head = q->head;
 
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count; i++, head++) {
 		const struct bsn_dbr_wq dbr = { .index = head + 1 };
 		uint8_t *const wqe = rq + (size_t)(head & mask) * stride;
+		struct bsn_be64 word[2];
+
 		COST_FORGET();
-		UNROLL for (unsigned j = 0; j < shape.n; j++)
-		{
-			struct bsn_be64 word[2];
-			put_data(word, &q->target.recv[j]);
-			bsn_store_wqe(wqe + 16 * j, word[0]);
-			bsn_store_wqe(wqe + 16 * j + 8, word[1]);
-		}
+		put_data(word, &q->target.recv[0]);
+		bsn_store_wqe(wqe, word[0]);
+		bsn_store_wqe(wqe + 8, word[1]);
 		if ((i + 1) % shape.batch == 0) {
 			bsn_to_device(); /* O7 */
 			bsn_store_record(record, bsn_dbr_wq_dword(&dbr, 0));
 		}
-		head++;
 	}
 	q->head = head;
 	return 0;
@@ -311,93 +169,77 @@ COST_INLINE int run_recvs(struct floor_queue *q, unsigned count, struct cost_sha
 
 /* -- polling ----------------------------------------------------------------------------------- */
 
-COST_INLINE bool polls_recvs(struct cost_shape shape)
+/* Whether the completion that is to come, in this round of the ring, is there. */
+COST_INLINE bool is_there(const struct floor_cq *cq, uint32_t ci, bool is_recv)
 {
-	return shape.what >= COST_POLL_RECV;
-}
+	const uint8_t *cqe = cq->ring + (size_t)(ci & (cq->count - 1)) * cq->stride;
+	const unsigned opcode = is_recv ? BSN_CQE_RESP_SEND : BSN_CQE_REQ;
 
-/* op_own of the completion that is to come, in this round of the ring. */
-COST_INLINE uint8_t op_own_of(uint32_t ci, uint32_t count, struct cost_shape shape)
-{
-	const unsigned opcode = !polls_recvs(shape)                ? BSN_CQE_REQ
-				: shape.what == COST_POLL_RECV_IMM ? BSN_CQE_RESP_SEND_IMM
-								   : BSN_CQE_RESP_SEND;
-	const bool comes_inside = shape.queues == COST_ATTACHED || shape.queues == COST_INLINED_RECV;
-	const unsigned format = comes_inside && polls_recvs(shape) ? BSN_CQE_INLINE_32
-								    : BSN_CQE_NO_INLINE;
-
-	return (uint8_t)(opcode << 4 | format << 2 | ((ci & count) != 0));
+	return cqe[BSN_CQE_OP_OWN_OFFSET] == (opcode << 4 | ((ci & cq->count) != 0));
 }
 
 /* What every poller has to read; the barrier keeps the loads. */
-COST_INLINE void read_cqe(const struct floor_queue *q, const uint8_t *cqe, struct cost_shape shape)
+COST_INLINE void read_cqe(const struct floor_cq *cq, uint32_t ci, bool is_recv)
 {
 	struct bsn_cqe_resp resp;
-	uint64_t data;
 
-	bsn_cqe_resp_decode(&resp, cqe);
+	bsn_from_device(); /* O4 */
+	bsn_cqe_resp_decode(&resp, cq->ring + (size_t)(ci & (cq->count - 1)) * cq->stride);
 	__asm__ volatile("" ::"r"(resp.wqe_counter));
-	if (polls_recvs(shape))
+	if (is_recv)
 		__asm__ volatile("" ::"r"(resp.byte_count));
-	if (shape.what == COST_POLL_RECV_IMM)
-		__asm__ volatile("" ::"r"(resp.imm_inval_pkey));
-	if (shape.queues == COST_UD && polls_recvs(shape))
-		__asm__ volatile("" ::"r"(resp.rqpn), "r"(resp.slid), "r"(resp.grh));
-	if (shape.what == COST_POLL_RECV_DATA)
-		cost_read_data(shape.queues == COST_INLINED_RECV ?
-				       cqe :
-				       (const void *)(uintptr_t)q->target.recv[0].addr);
-	if (shape.queues == COST_ATTACHED && polls_recvs(shape)) {
-		memcpy(&data, cqe, sizeof(data));
-		memcpy((void *)(uintptr_t)q->target.recv[0].addr, &data, sizeof(data));
-	}
 }
 
-/* The consumer index is published after each batch. Returns how many were not there. */
-COST_INLINE unsigned poll_all(const struct floor_queue *q, struct floor_cq *cq, unsigned count,
-			      struct cost_shape shape)
+static void publish(const struct floor_cq *cq)
 {
-	const uint8_t *const ring = cq->ring;
-	const uint32_t size = cq->count, stride = cq->stride;
-	uint32_t ci = cq->ci;
+	const struct bsn_dbr_cq_ci dbr = { .ci = cq->ci };
 
-	while (count) {
-		for (unsigned i = 0; i < shape.batch; i++) {
-			const uint8_t *cqe = ring + (size_t)(ci & (size - 1)) * stride;
-			if (cqe[BSN_CQE_OP_OWN_OFFSET] != op_own_of(ci, size, shape))
-				goto empty;
-			bsn_from_device(); /* O4 */
-			read_cqe(q, cqe, shape);
-			ci++;
-			count--;
-		}
-		floor_publish_ci(cq, ci); /* O5 */
-	}
-empty:
-	cq->ci = ci;
-	return count;
+	bsn_store_record(cq->record, bsn_dbr_cq_ci_dword(&dbr, 0)); /* O5 */
 }
 
+static int drain_cq(struct floor_cq *cq, unsigned count, bool is_recv)
+{
+	for (unsigned patience = COST_PATIENCE; count; patience--) {
+		COST_FORGET();
+		if (is_there(cq, cq->ci, is_recv)) {
+			read_cqe(cq, cq->ci++, is_recv);
+			count--;
+		} else if (!patience) {
+			return -ETIMEDOUT;
+		}
+	}
+	publish(cq);
+	return 0;
+}
+
+/* The consumer index is published after each batch. */
 COST_INLINE int run_polls(struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
-	const unsigned missing =
-		poll_all(q, polls_recvs(shape) ? &q->recv_cq : &q->cq, count, shape);
+	const bool is_recv = shape.what == COST_POLL_RECV;
+	struct floor_cq *const from = is_recv ? &q->recv_cq : &q->cq;
+	struct floor_cq cq = *from;
 
-	if (!missing)
-		return 0;
-	return cost_late(polls_recvs(shape) ? floor_drain_recv(q, missing)
-					    : floor_drain(q, missing));
+	for (; count; count -= shape.batch) {
+		for (unsigned i = 0; i < shape.batch; i++, cq.ci++) {
+			if (!is_there(&cq, cq.ci, is_recv)) {
+				from->ci = cq.ci;
+				return cost_late(drain_cq(from, count - i, is_recv));
+			}
+			read_cqe(&cq, cq.ci, is_recv);
+		}
+		publish(&cq);
+	}
+	from->ci = cq.ci;
+	return 0;
 }
 
-COST_INLINE int run_polls_none(const struct floor_queue *q, unsigned count, struct cost_shape shape)
+COST_INLINE int run_polls_none(const struct floor_cq *from, unsigned count)
 {
-	const struct floor_cq *cq = &q->cq;
-	const uint8_t *cqe = cq->ring + (size_t)(cq->ci & (cq->count - 1)) * cq->stride;
-	const uint8_t full = op_own_of(cq->ci, cq->count, shape);
+	const struct floor_cq cq = *from;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET_BUT(i);
-		if (cqe[BSN_CQE_OP_OWN_OFFSET] == full)
+		if (is_there(&cq, cq.ci, false))
 			return -EBUSY;
 	}
 	return 0;
@@ -405,79 +247,165 @@ COST_INLINE int run_polls_none(const struct floor_queue *q, unsigned count, stru
 
 COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 {
+	struct floor_queue *q = queue;
+
 	if (shape.what == COST_POLL_NONE)
-		return run_polls_none(queue, count, shape);
+		return run_polls_none(&q->cq, count);
 	if (cost_polls(shape.what))
-		return run_polls(queue, count, shape);
-	if (shape.what == COST_RECV)
-		return run_recvs(queue, count, shape);
-	if (shape.form == COST_PREPARED)
-		return run_prepared(queue, count, shape);
-	return run_posts(queue, count, shape);
+		return run_polls(q, count, shape);
+	return shape.what == COST_RECV ? run_recvs(q, count, shape) : run_posts(q, count, shape);
 }
 
-COST_CODES(COST_RUN)
-
-static cost_run *const runs[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };
-
-/* -- the column -------------------------------------------------------------------------------- */
-
-static int post(void *queue, enum cost_what what, unsigned count)
-{
-	const struct floor_queue *q = queue;
-	const bool is_ud = q->v.ah;
-
-	switch (what) {
-	case COST_WRITE:
-		return runs[COST_CODE_write_sge](queue, count);
-	case COST_SEND:
-		return runs[is_ud ? COST_CODE_ud_send_sge : COST_CODE_send](queue, count);
-	default:
-		return runs[COST_CODE_send_imm](queue, count);
+/* Those of one RC queue pair whose WQEs have two blocks at most. */
+#define FLOOR_RUN(name, queues, what, form, n, batch)                                              \
+	static int run_##name(void *queue, unsigned count)                                         \
+	{                                                                                          \
+		return run_shape(                                                                  \
+			queue, count,                                                              \
+			(struct cost_shape)COST_SHAPE(queues, what, form, n, batch, KNOWN));       \
 	}
-}
+#define FLOOR_ENTRY(name, ...) { #name, run_##name },
+#define FLOOR_ROWS(X)                                                                              \
+	X(write_sge, RC, WRITE, SGES, 1, 1)                                                        \
+	X(write_sge2, LONG, WRITE, SGES, 2, 1)                                                     \
+	X(write_sge3, LONG, WRITE, SGES, 3, 1)                                                     \
+	X(write_sge4, LONG, WRITE, SGES, 4, 1)                                                     \
+	X(write_inline, RC, WRITE, INLINED, 8, 1)                                                  \
+	X(write_inline28, RC, WRITE, INLINED, 28, 1)                                               \
+	X(write_batch16_sge, RC, WRITE, SGES, 1, 16)                                               \
+	X(read, RC, READ, SGES, 1, 1)                                                              \
+	X(read_sge2, LONG, READ, SGES, 2, 1)                                                       \
+	X(send, RC, SEND, SGES, 1, 1)                                                              \
+	X(send_inline, RC, SEND, INLINED, 8, 1)                                                    \
+	X(post_recv, RC, RECV, SGES, 1, 1)                                                         \
+	X(post_recv_16, RC, RECV, SGES, 1, 16)                                                     \
+	X(poll_1, RC, POLL, SGES, 1, 1)                                                            \
+	X(poll_16, RC, POLL, SGES, 1, 16)                                                          \
+	X(poll_empty, RC, POLL_NONE, SGES, 1, 1)                                                   \
+	X(poll_recv, RC, POLL_RECV, SGES, 1, 1)                                                    \
+	X(poll_recv_16, RC, POLL_RECV, SGES, 1, 16)
+FLOOR_ROWS(FLOOR_RUN)
 
-static int post_recv(void *queue, unsigned count)
+static cost_run *run_of(const struct cost_row *row)
 {
-	return runs[COST_CODE_post_recv](queue, count);
-}
+	static const struct {
+		const char *name;
+		cost_run *run;
+	} runs[] = { FLOOR_ROWS(FLOOR_ENTRY) };
 
-/* Its code knows all lengths: of another one it is the code of the row that has it. */
-static cost_run *run_of_length(const struct cost_shape *shape)
-{
-	struct cost_row row;
-
-	for (enum cost_code code = 0; code < COST_CODE_COUNT; code++) {
-		cost_row_of(code, &row);
-		if (row.shape.form == COST_INLINED && row.shape.what == shape->what &&
-		    row.shape.n == shape->n && row.shape.batch == shape->batch &&
-		    cost_kind_of(&row)->type == cost_kinds[shape->queues].type)
-			return runs[code];
-	}
+	for (unsigned i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+		if (!strcmp(row->name, runs[i].name))
+			return runs[i].run;
 	return NULL;
 }
 
-/* It posts to one QP only, and knows neither XRC, nor DC, nor times, nor sessions. */
-static cost_run *run_of(const struct cost_row *row)
-{
-	const struct cost_shape *shape = &row->shape;
+/* -- the queue --------------------------------------------------------------------------------- */
 
-	if (shape->queues >= COST_XRC || shape->what == COST_WAIT)
-		return NULL;
-	if (cost_has_turns(shape->queues) && !cost_polls(shape->what))
-		return NULL;
-	return shape->form == COST_INLINED ? run_of_length(shape) : runs[row->code];
+static int post(void *queue, enum cost_what what, unsigned count)
+{
+	return (what == COST_WRITE ? run_write_sge : run_send)(queue, count);
+}
+
+static int drain(void *queue, unsigned count)
+{
+	return drain_cq(&((struct floor_queue *)queue)->cq, count, false);
+}
+
+static int drain_recv(void *queue, unsigned count)
+{
+	return drain_cq(&((struct floor_queue *)queue)->recv_cq, count, true);
+}
+
+static int map_cq(struct ibv_cq *verbs, struct floor_cq *cq)
+{
+	struct mlx5dv_cq map = { .comp_mask = 0 };
+	struct mlx5dv_obj obj = { .cq = { .in = verbs, .out = &map } };
+	const int err = mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ);
+
+	if (err)
+		return -err;
+	*cq = (struct floor_cq){
+		.ring = (uint8_t *)map.buf + map.cqe_size - BSN_CQE_SIZE,
+		.record = (struct bsn_be32 *)map.dbrec,
+		.stride = map.cqe_size,
+		.count = map.cqe_cnt,
+	};
+	/* Of the other round: so one compare tells. No QP has used the CQ yet. */
+	for (uint32_t i = 0; i < cq->count; i++)
+		cq->ring[(size_t)i * cq->stride + BSN_CQE_OP_OWN_OFFSET] |= 1;
+	return 0;
+}
+
+static int map_all(struct floor_queue *q)
+{
+	struct mlx5dv_qp map = { .comp_mask = 0 };
+	struct mlx5dv_obj obj = { .qp = { .in = q->v.qp, .out = &map } };
+	int err = -mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP);
+
+	if (!err)
+		err = map_cq(q->v.cq, &q->cq);
+	if (!err)
+		err = map_cq(q->v.recv_cq, &q->recv_cq);
+	q->sq = map.sq.buf;
+	q->sq_mask = map.sq.wqe_cnt - 1;
+	q->rq = map.rq.buf;
+	q->rq_mask = map.rq.wqe_cnt - 1;
+	q->rq_stride = map.rq.stride;
+	q->record = (struct bsn_be32 *)map.dbrec;
+	q->reg = map.bf.reg;
+	q->toggle = map.bf.size;
+	q->qpn = q->v.qp->qp_num;
+	return err;
+}
+
+static void close_queue(void *queue)
+{
+	struct floor_queue *q = queue;
+
+	if (q->v.context)
+		plain_qp_destroy(&q->v);
+}
+
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
+{
+	const struct cost_limits limits = cost_limits_of(kind);
+	const struct plain_qp_attr attr = { .depth = rig->depth,
+					    .max_send_sge = limits.max_send_sge,
+					    .max_recv_sge = 1,
+					    .max_inline = limits.max_inline,
+					    .has_own_register = true,
+					    .keeps_cqes_free = true };
+	struct floor_queue *q = queue;
+	int err;
+
+	*why_not = "it needs a device that libmlx5 drives, on the direct path";
+	if (bsn_device_info(rig->device)->path != BSN_PATH_DIRECT)
+		return -EOPNOTSUPP;
+	*why_not = NULL;
+	err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
+	if (!err)
+		err = plain_qp_loop(&q->v);
+	if (!err)
+		err = map_all(q);
+	if (err)
+		return err;
+	q->target = cost_target_of(rig, q->v.mr->lkey, q->v.mr->rkey);
+	if (q->v.td && q->toggle)
+		return 0;
+	*why_not = "the device gave no register with BlueFlame";
+	return -EOPNOTSUPP;
 }
 
 const struct cost_column cost_floor = {
 	.name = "floor",
 	.loop = &cost_counting,
-	.open = floor_open,
-	.close = floor_close,
-	.set_up = floor_set_up,
+	.size = sizeof(struct floor_queue),
+	.make = make,
+	.close = close_queue,
 	.run_of = run_of,
 	.post = post,
-	.post_recv = post_recv,
-	.drain = floor_drain,
-	.drain_recv = floor_drain_recv,
+	.post_recv = run_post_recv,
+	.drain = drain,
+	.drain_recv = drain_recv,
 };

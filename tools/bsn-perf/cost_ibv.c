@@ -5,7 +5,7 @@
  */
 #include "cost_verbs.h"
 
-static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc)
+int verbs_poll_one(struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	return ibv_poll_cq(cq, 1, wc);
 }
@@ -14,25 +14,21 @@ static int drain(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return verbs_drain(q->v.cq, count, poll_for);
+	return verbs_drain(q->v.cq, count, verbs_poll_one);
 }
 
 static int drain_recv(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return verbs_drain(q->v.recv_cq, count, poll_for);
+	return verbs_drain(q->v.recv_cq, count, verbs_poll_one);
 }
 
 /* Whose turn it is, where there are many. */
-COST_INLINE struct ibv_qp *qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
+COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,
+				 struct cost_shape shape)
 {
-	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->turn, q->qp_count)] : qp;
-}
-
-COST_INLINE struct ibv_qp *recv_qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
-{
-	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : qp;
+	return cost_has_turns(shape.queues) ? q->qps[cost_turn(turn, q->qp_count)] : qp;
 }
 
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
@@ -42,7 +38,7 @@ COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_sha
 	int bad = 0;
 
 	COST_POSTS(count, shape.batch, , q->batch[i - first].wr_id = i,
-		   bad |= ibv_post_send(qp_of(q, qp, shape), q->batch, &wrong))
+		   bad |= ibv_post_send(qp_of(q, qp, &q->turn, shape), q->batch, &wrong))
 	return -bad;
 }
 
@@ -53,16 +49,11 @@ COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_sha
 	struct ibv_recv_wr *wrong;
 	int bad = 0;
 
-	if (shape.batch > 1) {
-		COST_POSTS(count, shape.batch, , q->recvs[i - first].wr_id = i,
-			   bad |= shape.queues == COST_SRQ ?
-					  ibv_post_srq_recv(srq, q->recvs, &wrong) :
-					  ibv_post_recv(recv_qp_of(q, qp, shape), q->recvs, &wrong))
-		return -bad;
-	}
-	COST_POSTS(count, 1, , q->recv_wr.wr_id = i,
-		   bad |= shape.queues == COST_SRQ ? ibv_post_srq_recv(srq, &q->recv_wr, &wrong)
-						   : ibv_post_recv(qp, &q->recv_wr, &wrong))
+	COST_POSTS(count, shape.batch, , q->recvs[i - first].wr_id = i,
+		   bad |=
+		   shape.queues == COST_SRQ
+			   ? ibv_post_srq_recv(srq, q->recvs, &wrong)
+			   : ibv_post_recv(qp_of(q, qp, &q->recv_turn, shape), q->recvs, &wrong))
 	return -bad;
 }
 
@@ -101,16 +92,16 @@ static cost_run *run_of(const struct cost_row *row)
 	return shape->form == COST_PREPARED || shape->what == COST_WAIT ? NULL : runs[row->code];
 }
 
-static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		      const char **why_not)
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
-	return verbs_open(rig, kind, false, queue, why_not);
+	return verbs_make(queue, rig, kind, false, why_not);
 }
 
 const struct cost_column cost_ibv = {
 	.name = "ibv",
 	.loop = &cost_nothing,
-	.open = open_queue,
+	.make = make,
 	VERBS_COLUMN,
 	.drain = drain,
 	.drain_recv = drain_recv,

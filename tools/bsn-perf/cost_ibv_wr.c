@@ -174,16 +174,16 @@ static cost_run *run_of(const struct cost_row *row)
 	return runs[row->code];
 }
 
-static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
-		      const char **why_not)
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
 {
-	return verbs_open(rig, kind, true, queue, why_not);
+	return verbs_make(queue, rig, kind, true, why_not);
 }
 
 const struct cost_column cost_ibv_wr = {
 	.name = "ibv_wr",
 	.loop = &cost_nothing,
-	.open = open_queue,
+	.make = make,
 	VERBS_COLUMN,
 	.drain = drain,
 	.drain_recv = drain_recv,

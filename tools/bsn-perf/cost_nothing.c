@@ -42,11 +42,23 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 }
 
 COST_CODES(COST_RUN)
+
+static int run_trip(void *queue, unsigned count)
+{
+	(void)queue;
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET_BUT(i);
+		cost_aside();
+		cost_aside();
+	}
+	return 0;
+}
+
 static cost_run *const runs[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };
 
 static cost_run *run_of(const struct cost_row *row)
 {
-	return runs[row->code];
+	return row->shape.what == COST_TRIP ? run_trip : runs[row->code];
 }
 
 static cost_run *counting_of(const struct cost_row *row)

@@ -32,8 +32,11 @@ static int post_to_be_polled(const struct cost_column *column, void *queue,
 static int prepare(const struct cost_column *column, void *queue, const struct cost_shape *shape,
 		   unsigned count)
 {
-	const int bad = column->set_up && count ? column->set_up(queue, shape) : 0;
+	int bad;
 
+	if (column->prepare)
+		return column->prepare(queue, shape, count);
+	bad = column->set_up && count ? column->set_up(queue, shape) : 0;
 	if (bad || shape->what == COST_POLL_NONE)
 		return bad;
 	if (cost_polls(shape->what))
@@ -48,6 +51,8 @@ static int settle(const struct cost_column *column, void *queue, const struct co
 	const bool polls = cost_polls(shape->what);
 	int bad = 0;
 
+	if (column->settle)
+		return column->settle(queue, shape, count);
 	if (shape->what == COST_RECV)
 		bad = column->post(queue, COST_SEND, count);
 	if (bad)
@@ -111,7 +116,7 @@ static unsigned turns_of(const struct cost_rig *rig, const struct cost_row *row)
 
 	if (shape->what == COST_RECV && cost_has_turns(shape->queues))
 		return qps * shape->batch;
-	if (rig->qps < 2 || qps < 2)
+	if (!rig->is_spread || (qps < 2 && shape->queues != COST_MANY))
 		return 0;
 	if (turns > rig->many_depth / 4 * 3)
 		turns = rig->many_depth / 4 * 3;
@@ -152,5 +157,6 @@ int cost_complain(const struct cost_column *column, const struct cost_row *row, 
 	return complain("%s by %s: %s", row->name, column->name,
 			bad > 0             ? ibv_wc_status_str((enum ibv_wc_status)bad)
 			: bad == -ETIMEDOUT ? "completions are missing"
+			: bad == -EBADMSG   ? "what was sent did not arrive"
 					    : strerror(-bad));
 }

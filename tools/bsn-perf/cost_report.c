@@ -6,24 +6,30 @@
 
 #include "perf.h"
 
-enum { NAME_WIDTH = 27, WIDTH = 9 };
+enum { NAME_WIDTH = 28, WIDTH = 9 };
 
-/* The figures' names in JSON; and the tables of the text report. */
+/* The figures' names in JSON; the tables of the text report, by name: also softcx's counters. */
 static const char *const figure_names[COST_FIGURES] = {
-	[COST_NS] = "ns",           [COST_NS_P10] = "ns_p10",
-	[COST_NS_MIN] = "ns_min",   [COST_INSTRUCTIONS] = "instructions",
-	[COST_COLD_NS] = "cold_ns", [COST_LINES] = "lines",
+	[COST_NS] = "ns",
+	[COST_NS_P10] = "ns_p10",
+	[COST_INSTRUCTIONS] = "instructions",
+	[COST_COLD_NS] = "cold_ns",
+	[COST_LINES] = "lines",
 };
 static const struct {
-	enum cost_figure figure;
-	const char *title;
+	const char *name, *title;
 } tables[] = {
-	{ COST_NS,
-	  "ns per operation, median of all rounds; floor: the bare stores, without checks" },
-	{ COST_COLD_NS,
-	  "ns of a single operation whose code is in no cache, median of all rounds" },
-	{ COST_INSTRUCTIONS, "instructions per operation, by callgrind" },
-	{ COST_LINES, "lines of code, of 64 B, that an operation executes, by callgrind" },
+	{ "ns", "ns per operation, median of all rounds; floor: the bare stores, without checks" },
+	{ "cold_ns", "ns of a single operation whose code is in no cache, median of all rounds" },
+	{ "instructions", "instructions per operation, by callgrind" },
+	{ "lines", "lines of code, of 64 B, that an operation executes, by callgrind" },
+	{ "mmio", "MMIO stores of an operation" },
+	{ "mmio_bytes", "their bytes" },
+	{ "wqe_fetch", "WQEs that the device fetches; how is softcx's choice" },
+	{ "wqe_fetch_bytes", "their bytes" },
+	{ "send_record_read", "doorbell records that it reads" },
+	{ "payload_read", "reads of data" },
+	{ "cqe_write", "CQEs that it writes, of both ends" },
 };
 
 static bool has(double value)
@@ -31,55 +37,57 @@ static bool has(double value)
 	return value >= 0;
 }
 
+/* < 0: not measured. */
 static double figure_of(const struct cost_results *results, unsigned column, unsigned row,
-			enum cost_figure figure)
+			const char *name)
 {
-	return results->figures[column][row].of[figure];
+	for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
+		if (!strcmp(name, figure_names[figure]))
+			return results->figures[column][row].of[figure];
+	return bus_value(&results->bus[column][row], name);
 }
 
-/* Whether a column has anything to show. */
-static bool has_column(const struct cost_results *results, unsigned column, enum cost_figure figure)
+/* Whether any row of a column has it; or any column of a row. */
+static bool has_column(const struct cost_results *results, unsigned column, const char *name)
 {
 	for (unsigned row = 0; row < results->row_count; row++)
-		if (has(figure_of(results, column, row, figure)))
+		if (has(figure_of(results, column, row, name)))
 			return true;
 	return false;
 }
 
-/* Whether a row has. */
-static bool has_row(const struct cost_results *results, unsigned row, enum cost_figure figure)
+static bool has_row(const struct cost_results *results, unsigned row, const char *name)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has(figure_of(results, c, row, figure)))
+		if (has(figure_of(results, c, row, name)))
 			return true;
 	return false;
 }
 
-static bool has_any(const struct cost_results *results, enum cost_figure figure)
+static bool has_any(const struct cost_results *results, const char *name)
 {
-	for (unsigned row = 0; row < results->row_count; row++)
-		if (has_row(results, row, figure))
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		if (has_column(results, c, name))
 			return true;
 	return false;
 }
 
-static void print_head(FILE *to, const struct cost_results *results, enum cost_figure figure)
+static void print_head(FILE *to, const struct cost_results *results, const char *name)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has_column(results, c, figure))
+		if (has_column(results, c, name))
 			fprintf(to, " %*s", WIDTH, cost_columns[c]->name);
 	fprintf(to, " %*s", WIDTH + 2, "bunsen/best");
-	fprintf(to, has_column(results, COST_COLUMN_VERBS, figure) ? " %*s\n" : "\n", WIDTH,
+	fprintf(to, has_column(results, COST_COLUMN_VERBS, name) ? " %*s\n" : "\n", WIDTH,
 		"verbs/ibv");
 }
 
 /* The cheaper way of libibverbs; < 0: it has none. */
-static double best_of_verbs(const struct cost_results *results, unsigned row,
-			    enum cost_figure figure)
+static double best_of_verbs(const struct cost_results *results, unsigned row, const char *name)
 {
-	const double wr = figure_of(results, COST_COLUMN_IBV_WR, row, figure);
-	const double ibv = figure_of(results, COST_COLUMN_IBV, row, figure);
+	const double wr = figure_of(results, COST_COLUMN_IBV_WR, row, name);
+	const double ibv = figure_of(results, COST_COLUMN_IBV, row, name);
 
 	return !has(wr) || (has(ibv) && ibv < wr) ? ibv : wr;
 }
@@ -92,33 +100,32 @@ static void print_ratio(FILE *to, double value, double of, int width)
 		fprintf(to, " %*s", width, "-");
 }
 
-static void print_row(FILE *to, const struct cost_results *results, unsigned row,
-		      enum cost_figure figure)
+static void print_row(FILE *to, const struct cost_results *results, unsigned row, const char *name)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, results->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		const double value = figure_of(results, c, row, figure);
-		if (!has_column(results, c, figure))
+		const double value = figure_of(results, c, row, name);
+		if (!has_column(results, c, name))
 			continue;
 		if (has(value))
 			fprintf(to, " %*.1f", WIDTH, value);
 		else
 			fprintf(to, " %*s", WIDTH, "-");
 	}
-	print_ratio(to, figure_of(results, COST_COLUMN_BUNSEN, row, figure),
-		    best_of_verbs(results, row, figure), WIDTH + 2);
-	if (has_column(results, COST_COLUMN_VERBS, figure))
-		print_ratio(to, figure_of(results, COST_COLUMN_VERBS, row, figure),
-			    figure_of(results, COST_COLUMN_IBV, row, figure), WIDTH);
+	print_ratio(to, figure_of(results, COST_COLUMN_BUNSEN, row, name),
+		    best_of_verbs(results, row, name), WIDTH + 2);
+	if (has_column(results, COST_COLUMN_VERBS, name))
+		print_ratio(to, figure_of(results, COST_COLUMN_VERBS, row, name),
+			    figure_of(results, COST_COLUMN_IBV, row, name), WIDTH);
 	fputc('\n', to);
 }
 
-static void print_table(FILE *to, const struct cost_results *results, enum cost_figure figure)
+static void print_table(FILE *to, const struct cost_results *results, const char *name)
 {
-	print_head(to, results, figure);
+	print_head(to, results, name);
 	for (unsigned row = 0; row < results->row_count; row++)
-		if (has_row(results, row, figure))
-			print_row(to, results, row, figure);
+		if (has_row(results, row, name))
+			print_row(to, results, row, name);
 }
 
 /* Prints each reason once, with the column and the queues that have it first. */
@@ -149,33 +156,28 @@ void cost_print_tables(FILE *to, const struct cost_results *results)
 {
 	print_missing(to, results);
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		if (!has_any(results, tables[i].figure))
+		if (!has_any(results, tables[i].name))
 			continue;
 		fprintf(to, "\n%s", tables[i].title);
-		if (tables[i].figure == COST_NS)
+		if (!strcmp(tables[i].name, "ns"))
 			fprintf(to, "; %u rounds\n", results->rounds);
-		else if (tables[i].figure == COST_INSTRUCTIONS)
+		else if (!strcmp(tables[i].name, "instructions"))
 			fprintf(to, "; store %s\n", results->counted_store);
 		else
 			fputc('\n', to);
-		print_table(to, results, tables[i].figure);
+		print_table(to, results, tables[i].name);
 	}
 }
 
-void cost_print_text(FILE *to, const struct cost_results *results)
-{
-	cost_print_head(to, results);
-	cost_print_tables(to, results);
-}
-
-static struct json_object *figures_to_json(const struct cost_figures *f)
+static struct json_object *figures_to_json(const struct cost_figures *f, const struct bus *bus)
 {
 	struct json_object *object = json_object_new_object();
 
 	for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
 		if (has(f->of[figure]))
-			json_object_object_add(object, figure_names[figure],
-					       json_figure(f->of[figure]));
+			json_add_figure(object, figure_names[figure], f->of[figure]);
+	for (unsigned i = 0; i < bus->count; i++)
+		json_add_figure(object, bus->counters[i].name, bus->counters[i].value);
 	return object;
 }
 
@@ -183,9 +185,10 @@ static struct json_object *row_to_json(const struct cost_results *results, unsig
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "op", json_object_new_string(results->rows[row].name));
+	json_add_text(object, "op", results->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		struct json_object *figures = figures_to_json(&results->figures[c][row]);
+		struct json_object *figures =
+			figures_to_json(&results->figures[c][row], &results->bus[c][row]);
 		if (json_object_object_length(figures))
 			json_object_object_add(object, cost_columns[c]->name, figures);
 		else
@@ -199,9 +202,11 @@ struct json_object *cost_json_head(const struct cost_results *results)
 	struct json_object *report = json_object_new_object();
 
 	json_add_device(report, results->device);
-	json_object_object_add(report, "depth", json_object_new_int((int)results->depth));
-	json_object_object_add(report, "rounds", json_object_new_int((int)results->rounds));
+	json_add_number(report, "depth", results->depth);
+	json_add_number(report, "rounds", results->rounds);
 	json_object_object_add(report, "thread_domain", json_object_new_boolean(results->has_td));
+	if (results->counted_store[0])
+		json_add_text(report, "instructions_store", results->counted_store);
 	return report;
 }
 
@@ -217,20 +222,4 @@ struct json_object *cost_json_rows(const struct cost_results *results)
 			json_object_put(object);
 	}
 	return rows;
-}
-
-void cost_json_add_store(struct json_object *report, const struct cost_results *results)
-{
-	if (results->counted_store[0])
-		json_object_object_add(report, "instructions_store",
-				       json_object_new_string(results->counted_store));
-}
-
-void cost_print_json(FILE *to, const struct cost_results *results)
-{
-	struct json_object *report = cost_json_head(results);
-
-	cost_json_add_store(report, results);
-	json_object_object_add(report, "rows", cost_json_rows(results));
-	json_print(to, report);
 }

@@ -67,12 +67,78 @@ static const struct {
 };
 enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
-/*
- * Lengths of inline data among the usual rows, besides 8; and with a sweep, so that each number of
- * 16 B units occurs.
- */
-static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 }, tiny[] = { 1, 4 };
-enum { SWEPT_FIRST = 60, SWEPT_LAST = 252, SWEPT_STEP = 16 };
+/* What is no operation of a queue pair, by name or group only. */
+#define SPECIAL(queues, what, form) { COST_##queues, COST_##what, COST_##form, 1, 1, 0, 0 }
+static const struct special {
+	const char *group, *name;
+	struct cost_shape shape;
+} specials[] = {
+	{ "layouts", "map_known", SPECIAL(LAYOUTS, MAP_KNOWN, INTERLEAVED) },
+	{ "layouts", "map_handle", SPECIAL(LAYOUTS, MAP_HANDLE, INTERLEAVED) },
+	{ "layouts", "unmap", SPECIAL(LAYOUTS, UNMAP, INTERLEAVED) },
+	{ "layouts", "matrix_new", SPECIAL(MATRIX, SEND_NEW, INTERLEAVED) },
+	{ "layouts", "matrix_known", SPECIAL(MATRIX, SEND_KNOWN, INTERLEAVED) },
+	{ "layouts", "matrix_packed", SPECIAL(MATRIX, SEND_PACKED, INTERLEAVED) },
+	{ "layouts", "matrix_sges", SPECIAL(MATRIX, SEND_SGES, INTERLEAVED) },
+	{ "layouts", "matrix_rows", SPECIAL(MATRIX, SEND_ROWS, INTERLEAVED) },
+	{ "messages", "trip_message", SPECIAL(MESSAGES, TRIP, INLINED) },
+	{ "messages", "trip_send", SPECIAL(SENDS, TRIP, INLINED) },
+	{ "memory", "mr_register", SPECIAL(BUFFERS, REGISTER, SGES) },
+	{ "memory", "mr_get", SPECIAL(BUFFERS, GET, SGES) },
+	{ "memory", "mr_find_same", SPECIAL(REGIONS, FIND_SAME, SGES) },
+	{ "memory", "mr_find_next", SPECIAL(REGIONS, FIND_NEXT, SGES) },
+	{ "memory", "mr_find_any", SPECIAL(REGIONS, FIND_ANY, SGES) },
+	{ "memory", "buffer", SPECIAL(BUFFERS, BUFFER, SGES) },
+};
+enum { SPECIALS = sizeof(specials) / sizeof(specials[0]) };
+
+/* Each of these with each of those: configure_list_32_shuffled. */
+static const struct {
+	const char *name;
+	enum cost_what what;
+} verbs[] = {
+	{ "configure", COST_CONFIGURE }, { "check", COST_CHECK }, { "map_new", COST_MAP_NEW }
+};
+static const struct {
+	const char *name;
+	enum cost_form form;
+	unsigned parts;
+	enum cost_order order;
+} layouts[] = {
+	{ "list_1", COST_LIST, 1, COST_ASCENDING },
+	{ "list_4", COST_LIST, 4, COST_ASCENDING },
+	{ "list_5", COST_LIST, 5, COST_ASCENDING },
+	{ "list_8", COST_LIST, 8, COST_ASCENDING },
+	{ "list_16", COST_LIST, 16, COST_ASCENDING },
+	{ "list_31", COST_LIST, 31, COST_ASCENDING },
+	{ "list_32", COST_LIST, 32, COST_ASCENDING },
+	{ "list_33", COST_LIST, 33, COST_ASCENDING },
+	{ "list_48", COST_LIST, 48, COST_ASCENDING },
+	{ "list_4_shuffled", COST_LIST, 4, COST_SHUFFLED },
+	{ "list_32_shuffled", COST_LIST, 32, COST_SHUFFLED },
+	{ "list_32_two_keys", COST_LIST, 32, COST_TWO_KEYS },
+	{ "rounds_1", COST_INTERLEAVED, 1, COST_ASCENDING },
+	{ "rounds_4", COST_INTERLEAVED, 4, COST_ASCENDING },
+	{ "rounds_31", COST_INTERLEAVED, 31, COST_ASCENDING },
+	{ "rounds_32", COST_INTERLEAVED, 32, COST_ASCENDING },
+	{ "rounds_32_shuffled", COST_INTERLEAVED, 32, COST_SHUFFLED },
+	{ "pages_4", COST_PAGES, 4, COST_ASCENDING },
+	{ "pages_32", COST_PAGES, 32, COST_ASCENDING },
+};
+enum {
+	VERBS = sizeof(verbs) / sizeof(verbs[0]),
+	LAYOUTS = sizeof(layouts) / sizeof(layouts[0]),
+};
+
+/* Rows of `receives`, of queue pairs. */
+static const char *const receives[] = {
+	"post_recv_16",	 "post_recv_16_qps", "post_recv_srq_16", "poll_recv",	   "poll_recv_16",
+	"poll_1",	 "poll_1_hidden",    "wait_1",		 "wait_1_hidden", "poll_recv_data",
+	"poll_recv_inline", "poll_1_sessions", "poll_16_sessions",
+};
+
+/* Lengths of inline data among the usual rows, besides 8. */
+static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 };
 
 /* Whether its bytes are not known to the compiler, and their number not in its name. */
 static bool has_lengths(const struct cost_row *row)
@@ -100,6 +166,43 @@ static struct cost_row other_row(unsigned i)
 	return row;
 }
 
+/* The group of the i-th of them; NULL: there are no more. */
+static const char *special_row(unsigned i, struct cost_row *row)
+{
+	const unsigned verb = (i - SPECIALS) / LAYOUTS, layout = (i - SPECIALS) % LAYOUTS;
+
+	*row = (struct cost_row){ .code = COST_CODE_write_sge };
+	if (i < SPECIALS) {
+		snprintf(row->name, sizeof(row->name), "%s", specials[i].name);
+		row->shape = specials[i].shape;
+		return specials[i].group;
+	}
+	if (verb >= VERBS)
+		return NULL;
+	snprintf(row->name, sizeof(row->name), "%s_%s", verbs[verb].name, layouts[layout].name);
+	row->shape = (struct cost_shape){
+		.queues = layouts[layout].form == COST_PAGES ? COST_PAGED : COST_LAYOUTS,
+		.what = verbs[verb].what,
+		.form = layouts[layout].form,
+		.n = layouts[layout].parts,
+		.batch = 1,
+		.order = layouts[layout].order,
+	};
+	return "layouts";
+}
+
+unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX])
+{
+	unsigned count = 0;
+	const char *of;
+
+	for (unsigned i = 0; (of = special_row(i, &rows[count])); i++)
+		count += !strcmp(group, of);
+	for (unsigned i = 0; i < sizeof(receives) / sizeof(receives[0]); i++)
+		count += !strcmp(group, "receives") && cost_find_row(receives[i], &rows[count]);
+	return count;
+}
+
 static unsigned most_inline(enum cost_queues kind)
 {
 	return cost_kinds[kind].max_inline ? cost_kinds[kind].max_inline : COST_INLINE_BYTES;
@@ -114,11 +217,6 @@ static bool set_length(struct cost_row *row, unsigned bytes)
 	return bytes && bytes <= most_inline(row->shape.queues);
 }
 
-void cost_row_of(enum cost_code code, struct cost_row *row)
-{
-	*row = codes[code];
-}
-
 static bool find_named(const char *name, struct cost_row *row)
 {
 	for (unsigned i = 0; i < COST_CODE_COUNT + OTHERS; i++) {
@@ -126,6 +224,9 @@ static bool find_named(const char *name, struct cost_row *row)
 		if (!strcmp(name, row->name))
 			return true;
 	}
+	for (unsigned i = 0; special_row(i, row); i++)
+		if (!strcmp(name, row->name))
+			return true;
 	return false;
 }
 
@@ -148,38 +249,30 @@ bool cost_find_row(const char *name, struct cost_row *row)
 	return set_length(row, (unsigned)atoi(name + stem));
 }
 
-static unsigned add_length(struct cost_row *rows, unsigned count, const char *base, unsigned bytes)
-{
-	char name[COST_NAME_BYTES];
-
-	snprintf(name, sizeof(name), "%s%u", base, bytes);
-	return count + cost_find_row(name, &rows[count]);
-}
-
 /* A row, and after it those of more lengths. */
-static unsigned add(struct cost_row *rows, unsigned count, const struct cost_row *row, bool sweeps)
+static unsigned add(struct cost_row *rows, unsigned count, const struct cost_row *row)
 {
 	rows[count++] = *row;
 	if (!shows_lengths(row))
 		return count;
-	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-		count = add_length(rows, count, row->name, usual[i]);
-	for (unsigned i = 0; i < sizeof(tiny) / sizeof(tiny[0]) && sweeps; i++)
-		count = add_length(rows, count, row->name, tiny[i]);
-	for (unsigned bytes = SWEPT_FIRST; bytes <= SWEPT_LAST && sweeps; bytes += SWEPT_STEP)
-		count = add_length(rows, count, row->name, bytes);
+	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		char name[COST_NAME_BYTES + 12];
+
+		snprintf(name, sizeof(name), "%s%u", row->name, usual[i]);
+		count += cost_find_row(name, &rows[count]);
+	}
 	return count;
 }
 
-unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX], bool sweeps)
+unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX])
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < USUAL_CODES; i++)
-		count = add(rows, count, &codes[i], sweeps);
+		count = add(rows, count, &codes[i]);
 	for (unsigned i = 0; i < OTHERS; i++) {
 		const struct cost_row row = other_row(i);
-		count = add(rows, count, &row, sweeps);
+		count = add(rows, count, &row);
 	}
 	return count;
 }

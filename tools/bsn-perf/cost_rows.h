@@ -36,6 +36,13 @@ enum cost_queues {
 	COST_DC_MISS,
 	COST_DC_HASHED,
 	COST_DC_STREAMS,
+	COST_LAYOUTS, /* no QPs, but: */
+	COST_PAGED,
+	COST_MATRIX,
+	COST_MESSAGES,
+	COST_SENDS,
+	COST_REGIONS,
+	COST_BUFFERS,
 	COST_QUEUES_COUNT
 };
 
@@ -47,6 +54,7 @@ enum {
 	COST_DC_PEERS = 1024,
 	COST_DC_INITIATORS = 32,
 	COST_DC_MOST_READS = 64,
+	COST_LAYOUTS_MOST = 16,
 };
 
 /*
@@ -55,9 +63,13 @@ enum {
  * @peers: that take turns, each with an endpoint of its own
  * @at_end, @left_bb: a request begins where so many blocks are left of the ring
  * @most: operations at a time; 0: as many as the queue holds
+ * @subject: whose columns it has
  */
+enum cost_subject { COST_OF_QPS, COST_OF_LAYOUTS, COST_OF_TRIPS, COST_OF_MEMORY, COST_SUBJECTS };
+
 struct cost_kind {
 	const char *doc;
+	enum cost_subject subject;
 	enum bsn_qp_type type;
 	unsigned max_sge, max_recv_sge, max_inline, qps, peers, most;
 	bool at_end;
@@ -77,6 +89,16 @@ struct cost_kind {
 
 static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
 	[COST_RC] = { "RC, one SGE, inline data of one block", .type = BSN_QP_RC },
+	[COST_LAYOUTS] = { .doc = "layouts of parts of memory, and mkeys",
+			   .subject = COST_OF_LAYOUTS, .most = COST_LAYOUTS_MOST },
+	[COST_PAGED] = { .doc = "mkeys of pages", .subject = COST_OF_LAYOUTS,
+			 .most = COST_LAYOUTS_MOST },
+	[COST_MATRIX] = { .doc = "a column of a matrix", .subject = COST_OF_LAYOUTS, .most = 1 },
+	[COST_MESSAGES] = { .doc = "the channel of messages, both ends",
+			    .subject = COST_OF_TRIPS },
+	[COST_SENDS] = { .doc = "RC, both ends", .subject = COST_OF_TRIPS },
+	[COST_REGIONS] = { .doc = "10000 regions in the cache", .subject = COST_OF_MEMORY },
+	[COST_BUFFERS] = { .doc = "registrations, and a slab", .subject = COST_OF_MEMORY },
 	[COST_LONG] = { "RC, four SGEs, 512 B of inline data, receives of two SGEs",
 			.type = BSN_QP_RC, .max_sge = 4, .max_recv_sge = 2, .max_inline = 512 },
 	[COST_UD] = { "UD, two SGEs, 64 B of inline data", .type = BSN_QP_UD,
@@ -134,7 +156,26 @@ enum cost_what {
 	COST_POLL_NONE,    /* there is none */
 	COST_POLL_RECV,    /* a received SEND is polled */
 	COST_POLL_RECV_IMM, /* a received SEND with immediate */
-	COST_POLL_RECV_DATA /* a received SEND of COST_DATA_BYTES, and its data are read */
+	COST_POLL_RECV_DATA, /* a received SEND of COST_DATA_BYTES, and its data are read */
+	COST_CONFIGURE,      /* an mkey, by a layout */
+	COST_CHECK,          /* a layout, and make it */
+	COST_MAP_NEW,        /* a layout that has no mkey yet */
+	COST_MAP_KNOWN,
+	COST_MAP_HANDLE, /* an mkey that was kept: only whether it is ready */
+	COST_UNMAP,
+	COST_SEND_NEW,   /* a column of a matrix, by an mkey configured for it */
+	COST_SEND_KNOWN, /* configured before */
+	COST_SEND_PACKED,
+	COST_SEND_SGES, /* by requests of as many SGEs as the queue takes */
+	COST_SEND_ROWS, /* by a request a row */
+	COST_TRIP,      /* a message is sent, found and read */
+	COST_REGISTER,  /* a page, and deregister it */
+	COST_GET,       /* its registration of the cache */
+	COST_FIND_SAME, /* an address in the cache: always one, one after the other, any */
+	COST_FIND_NEXT,
+	COST_FIND_ANY,
+	COST_BUFFER, /* of registered memory, taken and given back */
+	COST_WHATS
 };
 
 /* What it consists of. */
@@ -142,6 +183,16 @@ enum cost_form {
 	COST_SGES,     /* so many SGEs of COST_SGE_BYTES each */
 	COST_INLINED,  /* so many bytes of inline data */
 	COST_PREPARED, /* one SGE, encoded before */
+	COST_LIST,     /* a layout of so many parts */
+	COST_PAGES,
+	COST_INTERLEAVED,
+};
+
+/* How the parts of a layout lie. */
+enum cost_order {
+	COST_ASCENDING,
+	COST_SHUFFLED,
+	COST_TWO_KEYS, /* of two memory keys in turn */
 };
 
 /* What the compiler knows. Lengths are unknown to it unless said otherwise, as in most programs. */
@@ -250,11 +301,12 @@ struct cost_shape {
 	enum cost_form form;
 	unsigned n, batch;
 	enum cost_known known;
+	enum cost_order order;
 };
 
 /* A row of the table as a shape; for use as X. */
 #define COST_SHAPE(queues, what, form, n, batch, known)                                            \
-	{ COST_##queues, COST_##what, COST_##form, n, batch, COST_##known }
+	{ COST_##queues, COST_##what, COST_##form, n, batch, COST_##known, COST_ASCENDING }
 
 /* -- rows -------------------------------------------------------------------------------------- */
 
@@ -267,11 +319,11 @@ struct cost_row {
 	struct cost_shape shape;
 };
 
-/* The usual rows, with those of more lengths of inline data or not; how many there are. */
-unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX], bool sweeps);
+/* The usual rows; how many there are. */
+unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX]);
 
-/* The row of a code. */
-void cost_row_of(enum cost_code code, struct cost_row *row);
+/* The rows of a group: "layouts", "messages", "memory", "receives"; 0: there is none. */
+unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX]);
 
 /* The row of such a name; false: there is none. */
 bool cost_find_row(const char *name, struct cost_row *row);
@@ -283,7 +335,14 @@ static inline const struct cost_kind *cost_kind_of(const struct cost_row *row)
 
 static inline bool cost_polls(enum cost_what what)
 {
-	return what >= COST_POLL;
+	return what >= COST_POLL && what <= COST_POLL_RECV_DATA;
+}
+
+/* Whether the bus is asked for something by it, where receives and polls ask for nothing. */
+static inline bool cost_asks_bus(enum cost_what what)
+{
+	return what < COST_RECV || what == COST_CONFIGURE ||
+	       (what >= COST_SEND_NEW && what <= COST_TRIP);
 }
 
 /* Of the completion queue that requests have, not messages. */

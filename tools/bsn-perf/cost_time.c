@@ -11,9 +11,20 @@
 #include "perf.h"
 #include "progress.h"
 #include "stats.h"
-#include "watch.h"
 
 enum { CLOCK_SAMPLES = 1000 };
+
+void watch_begin(void *arg)
+{
+	((struct watch *)arg)->start = now_ns();
+}
+
+static void watch_end(void *arg)
+{
+	struct watch *watch = arg;
+
+	watch->ns = now_ns() - watch->start;
+}
 
 /* The samples of a row in a column. */
 struct samples {
@@ -23,6 +34,7 @@ struct samples {
 
 struct series {
 	bool is_cold;
+	double clock_ns;
 	struct samples of[COST_ALL_COLUMNS][COST_ROWS_MAX];
 };
 
@@ -38,46 +50,24 @@ static double time_clock(void)
 	return median_of(samples, CLOCK_SAMPLES);
 }
 
-int cost_time_region(const struct cost_column *column, void *queue, const struct cost_row *row,
-		     unsigned warm, unsigned count, double *ns)
-{
-	static double clock_ns = -1;
-	struct watch watch = { 0 };
-	const struct cost_meter meter = { watch_begin, watch_end, &watch };
-	int bad;
-
-	if (clock_ns < 0)
-		clock_ns = time_clock();
-	bad = cost_region(column, queue, row, warm, count, &meter);
-	if (!bad)
-		*ns = (double)watch.ns > clock_ns ? ((double)watch.ns - clock_ns) / count : 0;
-	return bad;
-}
-
-static int time_cold(const struct cost_column *column, void *queue, const struct cost_row *row,
-		     const struct cost_rig *rig, double *ns)
-{
-	struct watch watch = { 0 };
-	const struct cost_meter meter = { cost_cold_begin, watch_end, &watch };
-	const int bad = cost_region(column, queue, row, cost_warm_of_one(rig, row),
-				    row->shape.batch, &meter);
-
-	*ns = (double)watch.ns / row->shape.batch;
-	return bad;
-}
-
+/* Hot, many operations less what the clock takes; cold, one, less what the loop takes then. */
 static int time_one(const struct cost *cost, struct series *series, unsigned c, unsigned r)
 {
-	const struct cost_column *column = cost_columns[c];
 	const struct cost_row *row = &cost->results.rows[r];
-	void *queue = cost->queues[c][row->shape.queues];
+	const struct cost_column *column = cost_column_of(c, row->shape.queues);
+	const bool is_cold = series->is_cold;
+	const unsigned warm = is_cold ? cost_warm_of_one(&cost->rig, row)
+				      : cost_warm_of(&cost->rig, row);
+	const unsigned count = is_cold ? row->shape.batch : cost_count_of(&cost->rig, row);
+	struct watch watch = { 0 };
+	const struct cost_meter meter = { is_cold ? cost_cold_begin : watch_begin, watch_end,
+					  &watch };
 	struct samples *samples = &series->of[c][r];
-	double *ns = &samples->ns[samples->count];
-	const int bad = series->is_cold ? time_cold(column, queue, row, &cost->rig, ns)
-					: cost_time_region(column, queue, row,
-							   cost_warm_of(&cost->rig, row),
-							   cost_count_of(&cost->rig, row), ns);
+	const int bad = cost_region(column, cost->queues[c][row->shape.queues], row, warm, count,
+				    &meter);
+	const double ns = (double)watch.ns - (is_cold ? 0 : series->clock_ns);
 
+	samples->ns[samples->count] = ns > 0 ? ns / count : 0;
 	samples->count += !bad;
 	return bad && bad != COST_LATE ? cost_complain(column, row, bad) : 0;
 }
@@ -94,9 +84,9 @@ static int time_round(const struct cost *cost, struct series *series)
 {
 	/* Those that share their queues are apart, so that neither finds them in the cache. */
 	static const unsigned order[COST_ALL_COLUMNS] = {
-		COST_COLUMN_SYMBOL, COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN,
-		COST_COLUMN_IBV,    COST_COLUMN_BSN_POST, COST_COLUMN_FLOOR,
-		COST_COLUMN_VERBS,  COST_COLUMN_NOTHING,  COST_COLUMN_COUNTING,
+		COST_COLUMN_SYMBOL,   COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN, COST_COLUMN_IBV,
+		COST_COLUMN_BSN_POST, COST_COLUMN_FLOOR,    COST_COLUMN_VERBS,  COST_COLUMN_UCX,
+		COST_COLUMN_NOTHING,  COST_COLUMN_COUNTING,
 	};
 	int err = 0;
 
@@ -130,7 +120,6 @@ static int sum_up_one(struct cost *cost, const struct series *series, unsigned c
 	}
 	figures[COST_NS] = median_of(of->ns, of->count);
 	figures[COST_NS_P10] = percentile_of(of->ns, of->count, 10);
-	figures[COST_NS_MIN] = min_of(of->ns, of->count);
 	return 0;
 }
 
@@ -152,11 +141,14 @@ static int time_series(struct cost *cost, bool is_cold)
 	struct series *series = calloc(1, sizeof(*series));
 	int err = ns && series ? 0 : complain("no memory");
 
+	if (!err) {
+		series->is_cold = is_cold;
+		series->clock_ns = time_clock();
+	}
 	for (unsigned i = 0; i < COST_ALL_COLUMNS * rows && !err; i++)
 		series->of[i / rows][i % rows].ns = ns + (size_t)i * rounds;
 	for (unsigned round = 0; round < rounds && !err; round++) {
 		show_progress("%sround %u of %u", is_cold ? "cold: " : "", round + 1, rounds);
-		series->is_cold = is_cold;
 		err = time_round(cost, series);
 	}
 	end_progress();

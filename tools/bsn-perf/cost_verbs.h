@@ -11,7 +11,7 @@ struct verbs_queue {
 	struct cost_target target;
 	struct ibv_sge local[COST_SGES_MAX], data, recv[2];
 	struct ibv_send_wr batch[COST_BATCH_MAX]; /* a chain, of the row's batch */
-	struct ibv_recv_wr recv_wr, recvs[COST_BATCH_MAX]; /* a chain, likewise */
+	struct ibv_recv_wr recvs[COST_BATCH_MAX]; /* a chain, likewise */
 	struct plain_qp *others; /* where there are many; the first is @v */
 	struct ibv_qp **qps;     /* of all of them; else NULL */
 	unsigned qp_count, turn, recv_turn;
@@ -19,8 +19,8 @@ struct verbs_queue {
 };
 
 /* Return: 0, or -errno and why. */
-int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extended, void **queue,
-	       const char **why_not);
+int verbs_make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+	       bool is_extended, const char **why_not);
 void verbs_close(void *queue);
 
 /* Makes the requests of a row, which its posts use again and again. */
@@ -36,6 +36,9 @@ int verbs_post_recv(void *queue, unsigned count);
 int verbs_drain(struct ibv_cq *cq, unsigned count,
 		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc));
 
+/* ibv_poll_cq() of one, for that. */
+int verbs_poll_one(struct ibv_cq *cq, struct ibv_wc *wc);
+
 /* The provider has copied what came in a CQE. */
 COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape)
 {
@@ -45,7 +48,7 @@ COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape
 
 /* Of a struct cost_column: what both have in common. */
 #define VERBS_COLUMN                                                                               \
-	.close = verbs_close, .set_up = verbs_set_up, .run_of = run_of, .post = verbs_post,        \
-	.post_recv = verbs_post_recv
+	.size = sizeof(struct verbs_queue), .close = verbs_close, .set_up = verbs_set_up,          \
+	.run_of = run_of, .post = verbs_post, .post_recv = verbs_post_recv
 
 #endif

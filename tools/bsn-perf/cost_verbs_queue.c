@@ -57,13 +57,12 @@ int verbs_set_up(void *queue, const struct cost_shape *shape)
 	const bool is_inline = shape->form == COST_INLINED;
 
 	q->data.length = is_inline ? shape->n : 0;
-	q->recv_wr =
-		(struct ibv_recv_wr){ .sg_list = q->recv,
-				      .num_sge = shape->what == COST_RECV ? (int)shape->n : 1 };
-	for (unsigned i = 0; i < shape->batch; i++) {
-		q->recvs[i] = q->recv_wr;
-		q->recvs[i].next = i + 1 < shape->batch ? &q->recvs[i + 1] : NULL;
-	}
+	for (unsigned i = 0; i < shape->batch; i++)
+		q->recvs[i] = (struct ibv_recv_wr){
+			.next = i + 1 < shape->batch ? &q->recvs[i + 1] : NULL,
+			.sg_list = q->recv,
+			.num_sge = shape->what == COST_RECV ? (int)shape->n : 1,
+		};
 	q->local[0].length = cost_message_bytes(shape);
 	if (shape->what < COST_RECV)
 		chain(q->batch, shape->batch,
@@ -96,8 +95,10 @@ int verbs_post_recv(void *queue, unsigned count)
 
 	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
 		err = q->v.srq ? -ibv_post_srq_recv(q->v.srq, &wr, &wrong)
-			       : -ibv_post_recv(q->qps ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : q->v.qp,
-						&wr, &wrong);
+			       : -ibv_post_recv(
+					 q->qps ? q->qps[cost_turn(&q->recv_turn, q->qp_count)]
+						: q->v.qp,
+					 &wr, &wrong);
 	return err;
 }
 
@@ -190,9 +191,11 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 					    .is_extended = is_extended,
 					    .has_stamps = kind == COST_STAMPED,
 					    .has_own_register = true,
-					    .srq_depth = has_srq ? cost_srq_depth_of(rig, kind) : 0 };
-	int err = why_not_at_all(kind, is_extended) ? -EOPNOTSUPP :
-			plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
+					    .srq_depth =
+						    has_srq ? cost_srq_depth_of(rig, kind) : 0 };
+	int err = why_not_at_all(kind, is_extended)
+			  ? -EOPNOTSUPP
+			  : plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 
 	if (!err)
 		err = plain_qp_loop(&q->v);
@@ -209,25 +212,21 @@ void verbs_close(void *queue)
 		plain_qp_destroy(&q->v);
 	free(q->others);
 	free(q->qps);
-	free(q);
 }
 
-int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extended, void **queue,
-	       const char **why_not)
+int verbs_make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+	       bool is_extended, const char **why_not)
 {
-	struct verbs_queue *q = calloc(1, sizeof(*q));
-	int err = q ? make(q, rig, kind, is_extended) : -ENOMEM;
+	const int err = make(q, rig, kind, is_extended);
 
-	if (err) {
-		if (err == -ENODATA)
-			*why_not = "the device gives no QP numbers that are 16 apart";
-		else if (err == -EOPNOTSUPP)
-			*why_not = why_not_at_all(kind, is_extended) ? why_not_at_all(kind, is_extended) :
-				   is_extended ? "the provider has no ibv_wr_*" : "the provider cannot";
-		if (q)
-			verbs_close(q);
+	if (err == -ENODATA)
+		*why_not = "the device gives no QP numbers that are 16 apart";
+	else if (err == -EOPNOTSUPP && why_not_at_all(kind, is_extended))
+		*why_not = why_not_at_all(kind, is_extended);
+	else if (err == -EOPNOTSUPP)
+		*why_not = is_extended ? "the provider has no ibv_wr_*" : "the provider cannot";
+	if (err)
 		return err;
-	}
 	q->target = cost_target_of(rig, q->v.mr->lkey, q->v.mr->rkey);
 	_Static_assert(sizeof(q->local) == sizeof(q->target.local), "one layout");
 	memcpy(q->local, q->target.local, sizeof(q->local));
@@ -235,6 +234,5 @@ int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extend
 	q->data = (struct ibv_sge){ (uintptr_t)q->target.data, 0, 0 };
 	if (q->v.xrcd)
 		ibv_get_srq_num(q->v.srq, &q->srq_number);
-	*queue = q;
 	return 0;
 }

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drawing.h"
 #include "progress.h"
 #include "stepper.h"
 
 enum {
+	PEERS_DEFAULT = 200,
 	PEERS_MAX = 1 << 20,
 	DCIS_MAX = 4096,
 	STREAMS_MAX = 1024,
@@ -20,12 +20,35 @@ enum {
 	NS_MAX = 1000000000,
 };
 
+enum number {
+	DCIS, STREAMS, WINDOW, OPERATIONS, BYTES, SET, CONNECT, ANSWER, RANDOM, ISSUE, SEED, LOCAL,
+	NUMBERS
+};
+static struct perf_number numbers[NUMBERS] = {
+	[DCIS] = { "dcis", 'm', 1, DCIS_MAX, 8, "initiators (default: 8)", "N" },
+	[STREAMS] = { "streams", 0, 1, STREAMS_MAX, 1,
+		"streams of each initiator (default: 1)", "N" },
+	[WINDOW] = { "window", 'w', 1, WINDOW_MAX, 4,
+		"requests that are outstanding or wait (default: 4)", "N" },
+	[OPERATIONS] = { "operations", 'c', 1, OPERATIONS_MAX, 100000,
+		"requests (default: 100000)", "N" },
+	[BYTES] = { "size", 's', 1, BYTES_MAX, 64, "bytes of a request (default: 64)", "BYTES" },
+	[SET] = { "set", 0, 1, PEERS_MAX, 8, "peers in the set of moving (default: 8)", "N" },
+	[CONNECT] = { "connect-ns", 0, 0, NS_MAX, DC_CONNECT_NS,
+		"the model's time to connect (default: 60)", "N" },
+	[ANSWER] = { "answer-ns", 0, 1, NS_MAX, DC_ANSWER_NS, "to answer (default: 1200)", "N" },
+	[RANDOM] = { "random-ns", 0, 0, NS_MAX, DC_RANDOM_NS,
+		"beyond that, at random (default: 500)", "N" },
+	[ISSUE] = { "issue-ns", 0, 0, NS_MAX, DC_ISSUE_NS,
+		"between two requests of an initiator (default: 50)", "N" },
+	[SEED] = { "seed", 0, 1, UINT64_MAX >> 1, 1, "of the pattern (default: 1)", "N" },
+	[LOCAL] = { "local", 0, 1, RANKS_MAX, 1,
+		"so many processes, each of which is a peer of all others", "N" },
+};
+
 static struct {
 	struct perf_options common;
-	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed,
-		*plot;
-	char *connect, *answer, *random, *issue;
-	char *under_callgrind, *local;
+	char *peers, *pattern, *policy, *under_callgrind;
 	int instructions, simulate, pmix, full_handshake;
 } options;
 
@@ -33,13 +56,8 @@ static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
 	{ "peers", 'n', POPT_ARG_STRING, &options.peers, 0,
 	  "targets (default: 200); several numbers: one run after the other", "N,..." },
-	{ "dcis", 'm', POPT_ARG_STRING, &options.dcis, 0, "initiators (default: 8)", "N" },
-	{ "streams", 0, POPT_ARG_STRING, &options.streams, 0,
-	  "streams of each initiator (default: 1)", "N" },
 	{ "full-handshake", 0, POPT_ARG_NONE, &options.full_handshake, 0,
 	  "initiators wait for the answer to each connection", NULL },
-	{ "window", 'w', POPT_ARG_STRING, &options.window, 0,
-	  "requests that are outstanding or wait (default: 4)", "N" },
 	{ "pattern", 'p', POPT_ARG_STRING, &options.pattern, 0,
 	  "whom they go to: uniform, zipf (the default), bursts, moving, all_to_all, incast, or a "
 	  "file of peers",
@@ -47,29 +65,10 @@ static const struct poptOption option_table[] = {
 	{ "policy", 'y', POPT_ARG_STRING, &options.policy, 0,
 	  "only these policies: lru, hashed; of the model also dcs, dcs_quota (UCX's)",
 	  "NAME,..." },
-	{ "operations", 'c', POPT_ARG_STRING, &options.count, 0, "requests (default: 100000)",
-	  "N" },
-	{ "size", 's', POPT_ARG_STRING, &options.bytes, 0, "bytes of a request (default: 64)",
-	  "BYTES" },
-	{ "set", 0, POPT_ARG_STRING, &options.set, 0, "peers in the set of moving (default: 8)",
-	  "N" },
-	{ "seed", 0, POPT_ARG_STRING, &options.seed, 0, "of the pattern (default: 1)", "N" },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
 	  "also count instructions of posts and polls", NULL },
-	{ "plot", 0, POPT_ARG_STRING, &options.plot, 0,
-	  "draw it over the numbers of peers, as SVG: connections, or with -i instructions",
-	  "FILE" },
 	{ "simulate", 0, POPT_ARG_NONE, &options.simulate, 0,
 	  "the same pool on a model of time, without a device", NULL },
-	{ "connect-ns", 0, POPT_ARG_STRING, &options.connect, 0,
-	  "the model's time to connect (default: 60)", "N" },
-	{ "answer-ns", 0, POPT_ARG_STRING, &options.answer, 0, "to answer (default: 1200)", "N" },
-	{ "random-ns", 0, POPT_ARG_STRING, &options.random, 0,
-	  "beyond that, at random (default: 500)", "N" },
-	{ "issue-ns", 0, POPT_ARG_STRING, &options.issue, 0,
-	  "between two requests of an initiator (default: 50)", "N" },
-	{ "local", 0, POPT_ARG_STRING, &options.local, 0,
-	  "so many processes, each of which is a peer of all others", "N" },
 	{ "pmix", 0, POPT_ARG_NONE, &options.pmix, 0,
 	  "the same of the processes that a launcher has started, as mpirun does", NULL },
 	{ "under-callgrind", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
@@ -164,70 +163,39 @@ static int read_policies(struct dc_figures *figures)
 /* The plan is that of the first number of peers; the others differ in that alone. */
 static int read_peers(struct dc_report *report)
 {
+	struct perf_number peers = { .name = "peers", .min = 1, .max = PEERS_MAX };
 	char *rest = options.peers, *text;
 	int err = 0;
 
 	report->count = rest ? 0 : 1;
 	while (!err && rest && (text = strsep(&rest, ","))) {
-		uint64_t peers;
-
 		if (report->count == DC_COUNTS_MAX)
 			return complain_usage("--peers: %u numbers at most", DC_COUNTS_MAX);
-		err = parse_number("peers", text, 1, PEERS_MAX, &peers);
-		if (err)
-			break;
+		err = parse_number(&peers, text);
 		report->results[report->count] = report->results[0];
-		report->results[report->count++].plan.crowd.peers = (uint32_t)peers;
+		report->results[report->count++].plan.crowd.peers = (uint32_t)peers.value;
 	}
 	return err;
 }
 
-static int read_numbers(struct dc_plan *plan, struct dc_times *times)
+static uint32_t number(enum number which)
 {
-	const struct {
-		const char *name, *text;
-		uint64_t least, most;
-		uint32_t *value;
-	} all[] = {
-		{ "dcis", options.dcis, 1, DCIS_MAX, &plan->initiators },
-		{ "streams", options.streams, 1, STREAMS_MAX, &plan->streams },
-		{ "window", options.window, 1, WINDOW_MAX, &plan->window },
-		{ "operations", options.count, 1, OPERATIONS_MAX, &plan->operations },
-		{ "size", options.bytes, 1, BYTES_MAX, &plan->bytes },
-		{ "set", options.set, 1, PEERS_MAX, &plan->crowd.set },
-		{ "connect-ns", options.connect, 0, NS_MAX, &times->connect_ns },
-		{ "answer-ns", options.answer, 1, NS_MAX, &times->answer_ns },
-		{ "random-ns", options.random, 0, NS_MAX, &times->random_ns },
-		{ "issue-ns", options.issue, 0, NS_MAX, &times->issue_ns },
-	};
-	int err = 0;
-
-	for (unsigned i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++) {
-		uint64_t value = *all[i].value;
-
-		if (all[i].text)
-			err = parse_number(all[i].name, all[i].text, all[i].least, all[i].most,
-					   &value);
-		*all[i].value = (uint32_t)value;
-	}
-	if (!err && options.seed)
-		err = parse_number("seed", options.seed, 1, UINT64_MAX >> 1, &plan->crowd.seed);
-	return err;
+	return (uint32_t)numbers[which].value;
 }
 
 static int check_options(const struct dc_report *report)
 {
-	const bool has_times = options.connect || options.answer || options.random || options.issue;
+	const bool has_times = number_is_given(CONNECT) || number_is_given(ANSWER) ||
+			       number_is_given(RANDOM) || number_is_given(ISSUE);
 	const struct dc_plan *plan = &report->results[0].plan;
-	const bool has_ranks = options.local || options.pmix;
+	const bool is_local = number_is_given(LOCAL), has_ranks = is_local || options.pmix;
 
-	if (options.local && options.pmix)
+	if (is_local && options.pmix)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
 	if (has_ranks && options.peers)
 		return complain_usage("--peers: those of a process are the other ones");
-	if (has_ranks && (options.simulate || options.instructions || options.plot))
-		return complain_usage(
-			"--local and --pmix are for neither --simulate, -i nor --plot");
+	if (has_ranks && (options.simulate || options.instructions))
+		return complain_usage("--local and --pmix are for neither --simulate nor -i");
 	if (has_times && !options.simulate)
 		return complain_usage("times are of the model: use --simulate");
 	if (options.simulate && options.common.device)
@@ -235,25 +203,31 @@ static int check_options(const struct dc_report *report)
 	if (options.simulate && options.full_handshake)
 		return complain_usage(
 			"--full-handshake is a device's: --simulate has --connect-ns");
-	if (options.plot && report->count < 2)
-		return complain_usage("--plot: of one number of peers there is nothing to draw: "
-				      "use --peers 100,1000,10000");
 	if ((uint64_t)plan->initiators * plan->streams >= UINT16_MAX)
 		return complain_usage("%u initiators of %u streams: a pool has less than %u slots",
 				      plan->initiators, plan->streams, UINT16_MAX);
 	return 0;
 }
 
-static int read_options(poptContext context, struct dc_report *report)
+static int read_all(poptContext context, struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
-	int err = parse_options(context);
+	int err = parse_options(context, "dc");
 
-	if (!err && poptPeekArg(context))
-		err = complain_usage("dc takes no argument %s", poptPeekArg(context));
-	if (!err)
-		err = read_numbers(&first->plan, &report->times);
-	first->plan.full_handshake = options.full_handshake;
+	first->plan = (struct dc_plan){
+		.crowd = { .pattern = DC_PATTERN_zipf,
+			   .peers = PEERS_DEFAULT,
+			   .set = number(SET),
+			   .seed = numbers[SEED].value },
+		.initiators = number(DCIS),
+		.streams = number(STREAMS),
+		.window = number(WINDOW),
+		.operations = number(OPERATIONS),
+		.bytes = number(BYTES),
+		.full_handshake = options.full_handshake,
+	};
+	report->times = (struct dc_times){ number(CONNECT), number(ANSWER), number(RANDOM),
+					   number(ISSUE) };
 	if (!err)
 		err = read_policies(first->figures);
 	if (!err)
@@ -317,8 +291,6 @@ static int measure_on(struct dc_report *report, struct dc_bench *bench, struct d
 		return err;
 	if (options.instructions)
 		err = dc_count_policies(report, result);
-	if (!err && options.instructions && options.plot)
-		err = dc_count_hits_and_misses(report, result);
 	return err ? err : find_optimum(result);
 }
 
@@ -333,7 +305,7 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 		dc_bench_close(*bench);
 		*bench = NULL;
 		if (!options.simulate)
-			err = dc_bench_open(options.common.device, &result->plan, ranks, bench);
+			err = dc_bench_open(&options.common, &result->plan, ranks, bench);
 		if (!err && *bench)
 			report->device = dc_bench_device(*bench);
 		if (!err)
@@ -345,7 +317,6 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 {
 	FILE *to = report_open(&options.common);
-	FILE *plot = to && options.plot ? drawing_open(options.plot) : NULL;
 	struct dc_bench *bench = NULL;
 	int err, unwritten;
 
@@ -353,15 +324,9 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 		return PERF_FAILED;
 	if (!ranks)
 		prefer_stepping();
-	err = options.plot && !plot ? PERF_FAILED : measure(report, ranks, &bench);
-	if (!err && options.instructions && report->device && !ranks)
-		err = dc_count_bursts(report);
+	err = measure(report, ranks, &bench);
 	if (!err && !report->results[0].plan.counted && (!ranks || !ranks->rank))
 		dc_print(to, options.common.json, report);
-	if (plot && !err)
-		err = dc_draw_report(report, plot, options.plot);
-	else if (plot)
-		fclose(plot);
 	if (!err && ranks && ranks_wait(ranks)) /* nobody writes to this one's target any more */
 		err = complain("%s", ranks_error());
 	dc_bench_close(bench);
@@ -375,13 +340,10 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 static int be_one_of(struct ranks *ranks, struct dc_report *report)
 {
 	struct dc_plan *plan = &report->results[0].plan;
-	uint64_t count = 1;
-	int err = options.local ? parse_number("local", options.local, 1, RANKS_MAX, &count) : 0;
+	const bool is_local = number_is_given(LOCAL);
 
-	if (err)
-		return err;
-	if (options.local ? ranks_start(ranks, (unsigned)count) : ranks_join(ranks))
-		return complain("--%s: %s", options.local ? "local" : "pmix", ranks_error());
+	if (is_local ? ranks_start(ranks, number(LOCAL)) : ranks_join(ranks))
+		return complain("--%s: %s", is_local ? "local" : "pmix", ranks_error());
 	if (ranks->rank) {
 		free(options.common.output);
 		options.common.output = NULL;
@@ -410,32 +372,14 @@ static int run_together(struct dc_report *report)
 	return ranks_end(&ranks, err);
 }
 
-static void free_options(void)
-{
-	char *const all[] = {
-		options.peers,   options.dcis,   options.streams, options.window,
-		options.pattern, options.policy, options.count,   options.bytes,
-		options.set,     options.seed,   options.plot,    options.connect,
-		options.answer,  options.random, options.issue,   options.under_callgrind,
-		options.local
-	};
-
-	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		free(all[i]);
-	perf_options_free(&options.common);
-}
-
 static int run(poptContext context, struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
 	uint32_t *listed = NULL;
-	int err = read_options(context, report);
+	int err = read_all(context, report);
 
-	if (!err && (options.local || options.pmix))
+	if (!err && (number_is_given(LOCAL) || options.pmix))
 		return run_together(report);
-	if (!err && dc_side_to_be(options.under_callgrind))
-		return dc_be_side(dc_side_to_be(options.under_callgrind), options.common.device,
-				  &first->plan);
 	if (!err)
 		err = dc_read_counted(options.under_callgrind, &first->plan);
 	if (!err)
@@ -455,27 +399,14 @@ static int run(poptContext context, struct dc_report *report)
 
 int dc_main(int argc, const char **argv)
 {
-	static const struct dc_plan usual = {
-		.crowd = { .pattern = DC_PATTERN_zipf, .peers = 200, .set = 8, .seed = 1 },
-		.initiators = 8,
-		.streams = 1,
-		.window = 4,
-		.operations = 100000,
-		.bytes = 64,
-	};
-	poptContext context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
+	poptContext context;
 	struct dc_report *report = calloc(1, sizeof(*report));
 	int err;
 
-	if (report) {
-		report->times = (struct dc_times)DC_TIMES_DEFAULT;
-		report->results[0] = (struct dc_result){ .plan = usual,
-							 .hit_instructions = -1,
-							 .miss_instructions = -1 };
-	}
+	number_options(numbers, NUMBERS);
+	context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
 	err = report ? run(context, report) : complain("no memory");
 	free(report);
-	free_options();
 	poptFreeContext(context);
 	return err;
 }

@@ -8,7 +8,6 @@
 #define PERF_DC_H
 
 #include "../examples/ranks.h"
-#include "dc_bursts.h"
 #include "dc_play.h"
 #include "model/dc_model.h"
 #include "perf.h"
@@ -23,7 +22,6 @@ struct dc_result {
 	struct dc_plan plan;
 	struct dc_figures figures[DC_POLICY_COUNT];
 	double optimum;
-	double hit_instructions, miss_instructions; /* of a post; < 0: not counted */
 };
 
 /* All that was asked for. */
@@ -34,16 +32,14 @@ struct dc_report {
 	unsigned processes;                   /* 0: this one alone */
 	struct dc_result results[DC_COUNTS_MAX];
 	unsigned count;
-	bool has_bursts; /* they were asked for: */
-	struct dc_bursts bursts[DC_SIDES];
 };
 
 /* Targets, and what requests carry. */
 struct dc_bench;
 
 /* @ranks: the processes that are each other's peers; NULL: the peers are of this one */
-int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks,
-		  struct dc_bench **bench);
+int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan,
+		  struct ranks *ranks, struct dc_bench **bench);
 void dc_bench_close(struct dc_bench *bench);
 const struct bsn_device_info *dc_bench_device(const struct dc_bench *bench);
 
@@ -69,27 +65,7 @@ int dc_read_counted(const char *under_callgrind, struct dc_plan *plan);
 /* Runs each policy that was played once more, and counts. */
 int dc_count_policies(const struct dc_report *report, struct dc_result *result);
 
-/*
- * For the picture, by the first policy that is wanted: whoever has an initiator has it again, or
- * never.
- */
-int dc_count_hits_and_misses(const struct dc_report *report, struct dc_result *result);
-
-/* Beside UCX. On plain verbs peers have to be connected first, which bursts do not wait for. */
-int dc_count_bursts(struct dc_report *report);
-
-/* Whose bursts this run under callgrind is to play; NULL: it is another run. */
-const struct dc_side *dc_side_to_be(const char *under_callgrind);
-int dc_be_side(const struct dc_side *side, const char *device, struct dc_plan *plan);
-
 /* Tells the figures. */
 void dc_print(FILE *to, bool as_json, const struct dc_report *report);
-
-/*
- * Draws, over the numbers of peers, the connections of each operation; or, where they were counted,
- * the instructions of a post that finds its initiator and of one that does not. 0, or PERF_FAILED
- * after a complaint.
- */
-int dc_draw_report(const struct dc_report *report, FILE *to, const char *path);
 
 #endif

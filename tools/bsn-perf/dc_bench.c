@@ -97,9 +97,10 @@ static int find_places(struct dc_bench *b)
 	return err ? PERF_FAILED : 0;
 }
 
-int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks,
-		  struct dc_bench **bench)
+int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan,
+		  struct ranks *ranks, struct dc_bench **bench)
 {
+	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
 	struct dc_bench *b = calloc(1, sizeof(*b));
 	int err;
@@ -114,13 +115,14 @@ int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *
 	b->places = calloc(b->count, sizeof(*b->places));
 	if (!b->targets || !b->places)
 		return complain("no memory");
-	err = bsn_device_open(device, NULL, &b->device);
-	if (!err && ranks && is_on_verbs(b))
+	err = perf_open_device(options, &attr, &b->device);
+	if (err)
+		return err;
+	if (ranks && is_on_verbs(b))
 		return complain("--local and --pmix need a device with DC: on plain verbs a target "
 				"that waits "
 				"connects nobody");
-	if (!err)
-		err = make_targets(b, targets);
+	err = make_targets(b, targets);
 	if (err)
 		return complain_of(NULL, err);
 	return ranks ? find_places(b) : find_own_places(b);
@@ -240,33 +242,36 @@ static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures
  * Of all processes: their operations until the last one is done, what each needs for one, and the
  * longest waits.
  */
+static void add_rank(struct dc_figures *to, const struct dc_figures *f)
+{
+	double *const most[] = { &to->wait_p50_us,	   &to->wait_p99_us,
+				 &to->wait_max_us,	   &to->wait_p99_operations,
+				 &to->wait_max_operations, &to->request_p50_us,
+				 &to->request_p99_us };
+	const double theirs[] = { f->wait_p50_us,	  f->wait_p99_us,
+				  f->wait_max_us,	  f->wait_p99_operations,
+				  f->wait_max_operations, f->request_p50_us,
+				  f->request_p99_us };
+
+	for (unsigned i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		*most[i] = fmax(*most[i], theirs[i]);
+	to->operations_per_s = fmin(to->operations_per_s, f->operations_per_s);
+	to->fairness = fmin(to->fairness, f->fairness);
+	to->connects += f->connects;
+	to->waits += f->waits;
+	to->counters.evictions += f->counters.evictions;
+	to->counters.revocations += f->counters.revocations;
+	to->counters.markers += f->counters.markers;
+}
+
 static int gather(struct ranks *ranks, struct dc_figures *figures)
 {
 	struct dc_figures *all = calloc(ranks->count, sizeof(*all));
 	int err = !all || ranks_exchange(ranks, figures, sizeof(*figures), all);
 
-	for (unsigned r = 0; !err && r < ranks->count; r++) {
-		const struct dc_figures *f = &all[r];
-
-		if (r == ranks->rank)
-			continue;
-		figures->operations_per_s = fmin(figures->operations_per_s, f->operations_per_s);
-		figures->connects += f->connects;
-		figures->waits += f->waits;
-		figures->fairness = fmin(figures->fairness, f->fairness);
-		figures->wait_p50_us = fmax(figures->wait_p50_us, f->wait_p50_us);
-		figures->wait_p99_us = fmax(figures->wait_p99_us, f->wait_p99_us);
-		figures->wait_max_us = fmax(figures->wait_max_us, f->wait_max_us);
-		figures->wait_p99_operations =
-			fmax(figures->wait_p99_operations, f->wait_p99_operations);
-		figures->wait_max_operations =
-			fmax(figures->wait_max_operations, f->wait_max_operations);
-		figures->request_p50_us = fmax(figures->request_p50_us, f->request_p50_us);
-		figures->request_p99_us = fmax(figures->request_p99_us, f->request_p99_us);
-		figures->counters.evictions += f->counters.evictions;
-		figures->counters.revocations += f->counters.revocations;
-		figures->counters.markers += f->counters.markers;
-	}
+	for (unsigned r = 0; !err && r < ranks->count; r++)
+		if (r != ranks->rank)
+			add_rank(figures, &all[r]);
 	figures->operations_per_s *= ranks->count;
 	figures->connects /= ranks->count;
 	figures->waits /= ranks->count;

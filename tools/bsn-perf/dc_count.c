@@ -6,34 +6,18 @@
 
 #include "callgrind.h"
 #include "progress.h"
-#include "stepper.h"
 
-enum { COUNTED_OPERATIONS = 2000 }; /* at most */
-
-/* -- instructions ------------------------------------------------------------------------------ */
+enum { COUNTED_OPERATIONS = 2000, /* at most */ ARGS_MAX = 32, ARG_BYTES = 24 };
 
 /* Names of enum dc_counted. */
 static const char *const counted_names[] = { NULL, "posts", "polls" };
-
-static void begin_counting(void)
-{
-	callgrind_begin(NULL);
-	callgrind_collect(); /* not yet */
-}
 
 static void dump_count(const char *row, unsigned count)
 {
 	callgrind_dump("dc", row, count);
 }
 
-static void end_counting(void)
-{
-	callgrind_collect();
-	callgrind_end(NULL);
-}
-
-static const struct dc_meter meter = { begin_counting, callgrind_collect, dump_count,
-				       end_counting };
+static const struct dc_meter meter = { callgrind_begin, callgrind_collect, dump_count };
 
 int dc_read_counted(const char *under_callgrind, struct dc_plan *plan)
 {
@@ -46,7 +30,7 @@ int dc_read_counted(const char *under_callgrind, struct dc_plan *plan)
 	return 0;
 }
 
-/* What was counted, and between how many pairs of marks. */
+/* What was counted, and between how many pairs of marks: nothing, and all. */
 struct counts {
 	double empty, total;
 	unsigned empty_count, count;
@@ -55,65 +39,56 @@ struct counts {
 static void take(void *arg, const struct callgrind_dump *dump)
 {
 	struct counts *counts = arg;
+	const bool is_empty = !strcmp(dump->row, "empty");
 
-	if (strcmp(dump->column, "dc"))
-		return;
-	if (!strcmp(dump->row, "empty")) {
-		counts->empty = dump->total;
-		counts->empty_count = dump->count;
-	} else if (!strcmp(dump->row, "regions")) {
-		counts->total = dump->total;
-		counts->count = dump->count;
-	}
+	*(is_empty ? &counts->empty : &counts->total) = dump->total;
+	*(is_empty ? &counts->empty_count : &counts->count) = dump->count;
 }
 
 /* One policy again, under callgrind. */
-static int count_one(const struct dc_report *report, const struct dc_plan *plan,
-		     const char *pattern, unsigned policy, enum dc_counted what, double *each)
+static int count_one(const struct dc_report *report, const struct dc_plan *plan, unsigned policy,
+		     enum dc_counted what, double *each)
 {
 	const uint32_t operations =
 		plan->operations < COUNTED_OPERATIONS ? plan->operations : COUNTED_OPERATIONS;
-	const uint64_t numbers[] = { plan->crowd.peers, plan->initiators, plan->streams,
-				     plan->window,      operations,       plan->bytes,
-				     plan->crowd.set,   plan->crowd.seed };
-	char text[8][24], said[64] = "";
-	const char *const args[] = {
-		"dc",
-		"--under-callgrind",
-		counted_names[what],
-		"--pattern",
-		pattern,
-		"--policy",
-		dc_policy_names[policy],
-		"--peers",
-		text[0],
-		"--dcis",
-		text[1],
-		"--streams",
-		text[2],
-		"--window",
-		text[3],
-		"--operations",
-		text[4],
-		"--size",
-		text[5],
-		"--set",
-		text[6],
-		"--seed",
-		text[7],
-		report->device ? "--device" : "--simulate",
-		report->device ? report->device->name : NULL,
-		plan->full_handshake ? "--full-handshake" : NULL,
-		NULL,
+	const struct {
+		const char *option;
+		uint64_t value;
+	} numbers[] = {
+		{ "--peers", plan->crowd.peers }, { "--dcis", plan->initiators },
+		{ "--streams", plan->streams },   { "--window", plan->window },
+		{ "--operations", operations },   { "--size", plan->bytes },
+		{ "--set", plan->crowd.set },     { "--seed", plan->crowd.seed },
 	};
+	enum { COUNT = sizeof(numbers) / sizeof(numbers[0]) };
+	const char *args[ARGS_MAX] = { "dc",
+				       "--under-callgrind",
+				       counted_names[what],
+				       "--pattern",
+				       report->pattern,
+				       "--policy",
+				       dc_policy_names[policy] };
+	char text[COUNT][ARG_BYTES], said[64] = "";
 	struct counts c = { 0 };
+	unsigned used = 7;
 	int err;
 
-	for (unsigned i = 0; i < 8; i++)
-		snprintf(text[i], sizeof(text[i]), "%llu", (unsigned long long)numbers[i]);
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(text[i], ARG_BYTES, "%llu", (unsigned long long)numbers[i].value);
+		args[used++] = numbers[i].option;
+		args[used++] = text[i];
+	}
+	args[used++] = report->device ? "--device" : "--simulate";
+	if (report->device) {
+		args[used++] = report->device->name;
+		args[used++] = "--store";
+		args[used++] = store_option(report->device);
+	}
+	if (plan->full_handshake)
+		args[used++] = "--full-handshake";
 	show_progress("counting instructions of %s, %s, under callgrind", dc_policy_names[policy],
 		      counted_names[what]);
-	err = callgrind_run(report->device, args, said, sizeof(said), take, &c);
+	err = callgrind_run(args, said, sizeof(said), take, &c);
 	end_progress();
 	if (!err && (!c.empty_count || !c.count))
 		err = complain("callgrind's output has no counts to be read");
@@ -131,95 +106,11 @@ int dc_count_policies(const struct dc_report *report, struct dc_result *result)
 
 		if (!figures->is_there || !dc_is_of_pools(p))
 			continue;
-		err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POSTS,
+		err = count_one(report, &result->plan, p, DC_COUNT_POSTS,
 				&figures->post_instructions);
 		if (!err)
-			err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POLLS,
+			err = count_one(report, &result->plan, p, DC_COUNT_POLLS,
 					&figures->poll_instructions);
 	}
 	return err;
-}
-
-int dc_count_hits_and_misses(const struct dc_report *report, struct dc_result *result)
-{
-	struct dc_plan one = result->plan;
-	unsigned policy = 0;
-	int err;
-
-	one.window = 1;
-	while (policy < DC_POLICY_hashed && !result->figures[policy].is_wanted)
-		policy++;
-	err = count_one(report, &one, dc_pattern_names[DC_PATTERN_incast], policy, DC_COUNT_POSTS,
-			&result->hit_instructions);
-	return err ? err
-		   : count_one(report, &one, dc_pattern_names[DC_PATTERN_all_to_all], policy,
-			       DC_COUNT_POSTS, &result->miss_instructions);
-}
-
-/* -- beside UCX -------------------------------------------------------------------------------- */
-
-/* The run under callgrind says why it does not. */
-static int count_bursts_of(struct dc_report *report, const struct dc_side *side,
-			   struct dc_bursts *bursts)
-{
-	const struct dc_plan *plan = &report->results[0].plan;
-	char dcis[16], bytes[16];
-	const char *const args[] = { "dc",
-				     "--under-callgrind",
-				     side->name,
-				     "--device",
-				     report->device->name,
-				     "--dcis",
-				     dcis,
-				     "--size",
-				     bytes,
-				     NULL };
-	int err;
-
-	for (int k = 0; k < DC_WAYS * DC_PARTS; k++)
-		bursts->instructions[k / DC_PARTS][k % DC_PARTS] = -1;
-	snprintf(dcis, sizeof(dcis), "%u", plan->initiators);
-	snprintf(bytes, sizeof(bytes), "%u", plan->bytes);
-	show_progress("counting instructions of bursts by %s under callgrind", side->name);
-	err = callgrind_run(report->device, args, bursts->why_not, sizeof(bursts->why_not),
-			    dc_bursts_take, bursts);
-	end_progress();
-	bursts->why_not[strcspn(bursts->why_not, "\n")] = '\0';
-	if (!err && !*bursts->why_not && bursts->instructions[DC_WAY_INLINE][DC_PART_POLL] < 0)
-		err = complain("callgrind's output has no counts to be read");
-	return err;
-}
-
-int dc_count_bursts(struct dc_report *report)
-{
-	int err = 0;
-
-	report->has_bursts = report->device->path == BSN_PATH_DIRECT;
-	if (!report->has_bursts)
-		return 0;
-	for (int side = 0; side < DC_SIDES && !err; side++)
-		err = count_bursts_of(report, dc_sides[side], &report->bursts[side]);
-	return err;
-}
-
-const struct dc_side *dc_side_to_be(const char *under_callgrind)
-{
-	for (int side = 0; under_callgrind && side < DC_SIDES; side++)
-		if (!strcmp(under_callgrind, dc_sides[side]->name))
-			return dc_sides[side];
-	return NULL;
-}
-
-int dc_be_side(const struct dc_side *side, const char *device, struct dc_plan *plan)
-{
-	const char *why_not;
-
-	if (!callgrind_is_there() || !device)
-		return complain("--under-callgrind: this is not callgrind");
-	prefer_stepping();
-	plan->meter = &meter;
-	why_not = dc_bursts_play(side, device, plan);
-	if (why_not)
-		printf("%s\n", why_not);
-	return 0;
 }

@@ -233,7 +233,6 @@ static int play_counted(struct run *r)
 	err = play(r);
 	r->plan->meter->dump("regions",
 			     (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
-	r->plan->meter->end();
 	return err;
 }
 

@@ -38,7 +38,6 @@ struct dc_meter {
 	void (*begin)(void);
 	void (*mark)(void);
 	void (*dump)(const char *row, unsigned count);
-	void (*end)(void);
 };
 
 /**

@@ -2,9 +2,8 @@
 /* What bsn-perf dc tells: a line, or an object, for each policy. */
 #include "dc.h"
 
-#include <stdlib.h>
-
-#include "drawing.h"
+#include <stddef.h>
+#include <string.h>
 
 static void print_one(FILE *to, const char *name, const struct dc_figures *f)
 {
@@ -54,37 +53,7 @@ static void print_result(FILE *to, const struct dc_report *report, const struct 
 		if (figures[p].is_wanted)
 			print_one(to, dc_policy_names[p], &figures[p]);
 	fprintf(to, "%-10s %9s %8.3f\n", "optimum", "", result->optimum);
-	if (result->hit_instructions >= 0)
-		fprintf(to, "a hit posts in %.1f instructions, a miss in %.1f\n",
-			result->hit_instructions, result->miss_instructions);
 	fputc('\n', to);
-}
-
-static void print_bursts_of(FILE *to, const struct dc_side *side, const struct dc_bursts *bursts)
-{
-	if (*bursts->why_not) {
-		fprintf(to, "%-10s %s\n", side->name, bursts->why_not);
-		return;
-	}
-	for (int way = 0; way < DC_WAYS; way++) {
-		const double *each = bursts->instructions[way];
-
-		fprintf(to, "%-10s %-18s %8.1f %8.1f %8.1f\n", side->name, side->ways[way],
-			each[DC_PART_HIT], each[DC_PART_MISS], each[DC_PART_POLL]);
-	}
-}
-
-static void print_bursts(FILE *to, const struct dc_report *report)
-{
-	if (!report->has_bursts)
-		return;
-	fprintf(to,
-		"\nbursts of %d to %d peers in turn, %u bytes, inline %d; instructions of a "
-		"request:\n",
-		DC_BURST, DC_PEERS, report->results[0].plan.bytes, DC_INLINE_BYTES);
-	fprintf(to, "%-10s %-18s %8s %8s %8s\n", "", "", "hit", "miss", "poll");
-	for (int side = 0; side < DC_SIDES; side++)
-		print_bursts_of(to, dc_sides[side], &report->bursts[side]);
 }
 
 static void print_text(FILE *to, const struct dc_report *report)
@@ -110,46 +79,55 @@ static void print_text(FILE *to, const struct dc_report *report)
 	if (by_pool)
 		fprintf(to,
 			"this device does not count connections: those are what the pool bound\n");
-	print_bursts(to, report);
 }
+
+/* Whole ones, to be compared, or with two decimals. */
+static const struct {
+	const char *name;
+	size_t at;
+	bool is_whole;
+} json_figures[] = {
+#define FIGURE(name, field, is_whole) { name, offsetof(struct dc_figures, field), is_whole }
+	FIGURE("operations_per_s", operations_per_s, false),
+	FIGURE("connects_per_operation", connects, true),
+	FIGURE("waits_per_operation", waits, true),
+	FIGURE("wait_p50_us", wait_p50_us, false),
+	FIGURE("wait_p99_us", wait_p99_us, false),
+	FIGURE("wait_max_us", wait_max_us, false),
+	FIGURE("wait_p99_operations", wait_p99_operations, false),
+	FIGURE("wait_max_operations", wait_max_operations, false),
+	FIGURE("request_p50_us", request_p50_us, false),
+	FIGURE("request_p99_us", request_p99_us, false),
+	FIGURE("fairness", fairness, true),
+	FIGURE("post_instructions", post_instructions, false),
+	FIGURE("poll_instructions", poll_instructions, false),
+};
 
 static struct json_object *to_json(const char *name, const struct dc_figures *f)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "policy", json_object_new_string(name));
+	json_add_text(o, "policy", name);
 	if (!f->is_there) {
-		json_object_object_add(o, "why_not", json_object_new_string(f->why_not));
+		json_add_text(o, "why_not", f->why_not);
 		return o;
 	}
-	json_object_object_add(o, "operations_per_s", json_figure(f->operations_per_s));
-	json_object_object_add(o, "connects_per_operation", json_object_new_double(f->connects));
+	for (unsigned i = 0; i < sizeof(json_figures) / sizeof(json_figures[0]); i++) {
+		double value;
+
+		memcpy(&value, (const char *)f + json_figures[i].at, sizeof(value));
+		if (json_figures[i].is_whole)
+			json_object_object_add(o, json_figures[i].name,
+					       json_object_new_double(value));
+		else if (value >= 0)
+			json_add_figure(o, json_figures[i].name, value);
+	}
 	json_object_object_add(o, "connects_are_the_devices",
 			       json_object_new_boolean(f->device_counts));
-	json_object_object_add(o, "waits_per_operation", json_object_new_double(f->waits));
-	json_object_object_add(o, "wait_p50_us", json_figure(f->wait_p50_us));
-	json_object_object_add(o, "wait_p99_us", json_figure(f->wait_p99_us));
-	json_object_object_add(o, "wait_max_us", json_figure(f->wait_max_us));
-	json_object_object_add(o, "wait_p99_operations", json_figure(f->wait_p99_operations));
-	json_object_object_add(o, "wait_max_operations", json_figure(f->wait_max_operations));
-	json_object_object_add(o, "request_p50_us", json_figure(f->request_p50_us));
-	json_object_object_add(o, "request_p99_us", json_figure(f->request_p99_us));
-	json_object_object_add(o, "fairness", json_object_new_double(f->fairness));
-	json_object_object_add(o, "evictions",
-			       json_object_new_int64((int64_t)f->counters.evictions));
-	json_object_object_add(o, "revocations",
-			       json_object_new_int64((int64_t)f->counters.revocations));
-	json_object_object_add(o, "markers", json_object_new_int64((int64_t)f->counters.markers));
-	if (f->post_instructions >= 0) {
-		json_object_object_add(o, "post_instructions", json_figure(f->post_instructions));
-		json_object_object_add(o, "poll_instructions", json_figure(f->poll_instructions));
-	}
+	json_add_number(o, "evictions", f->counters.evictions);
+	json_add_number(o, "revocations", f->counters.revocations);
+	json_add_number(o, "markers", f->counters.markers);
 	return o;
-}
-
-static void add_number(struct json_object *to, const char *name, uint64_t number)
-{
-	json_object_object_add(to, name, json_object_new_int64((int64_t)number));
 }
 
 static void add_result(struct json_object *to, const struct dc_report *report,
@@ -158,25 +136,19 @@ static void add_result(struct json_object *to, const struct dc_report *report,
 	const struct dc_plan *plan = &result->plan;
 	struct json_object *policies = json_object_new_array();
 
-	json_object_object_add(to, "pattern", json_object_new_string(report->pattern));
+	json_add_text(to, "pattern", report->pattern);
 	if (report->processes)
-		add_number(to, "processes", report->processes);
-	add_number(to, "peers", plan->crowd.peers);
-	add_number(to, "dcis", plan->initiators);
-	add_number(to, "streams", plan->streams);
+		json_add_number(to, "processes", report->processes);
+	json_add_number(to, "peers", plan->crowd.peers);
+	json_add_number(to, "dcis", plan->initiators);
+	json_add_number(to, "streams", plan->streams);
 	if (plan->full_handshake)
 		json_object_object_add(to, "full_handshake", json_object_new_boolean(true));
-	add_number(to, "window", plan->window);
-	add_number(to, "operations", plan->operations);
-	add_number(to, "bytes", plan->bytes);
+	json_add_number(to, "window", plan->window);
+	json_add_number(to, "operations", plan->operations);
+	json_add_number(to, "bytes", plan->bytes);
 	json_object_object_add(to, "optimum_per_operation",
 			       json_object_new_double(result->optimum));
-	if (result->hit_instructions >= 0) {
-		json_object_object_add(to, "hit_instructions",
-				       json_figure(result->hit_instructions));
-		json_object_object_add(to, "miss_instructions",
-				       json_figure(result->miss_instructions));
-	}
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (result->figures[p].is_wanted)
 			json_object_array_add(policies,
@@ -188,41 +160,11 @@ static struct json_object *times_to_json(const struct dc_times *times)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_number(o, "connect_ns", times->connect_ns);
-	add_number(o, "answer_ns", times->answer_ns);
-	add_number(o, "random_ns", times->random_ns);
-	add_number(o, "issue_ns", times->issue_ns);
+	json_add_number(o, "connect_ns", times->connect_ns);
+	json_add_number(o, "answer_ns", times->answer_ns);
+	json_add_number(o, "random_ns", times->random_ns);
+	json_add_number(o, "issue_ns", times->issue_ns);
 	return o;
-}
-
-static struct json_object *bursts_to_json(const struct dc_side *side,
-					  const struct dc_bursts *bursts)
-{
-	struct json_object *all = json_object_new_object();
-
-	if (*bursts->why_not) {
-		json_object_object_add(all, "why_not", json_object_new_string(bursts->why_not));
-		return all;
-	}
-	for (int way = 0; way < DC_WAYS; way++) {
-		struct json_object *one = json_object_new_object();
-
-		for (int part = 0; part < DC_PARTS; part++)
-			json_object_object_add(one, dc_part_names[part],
-					       json_figure(bursts->instructions[way][part]));
-		json_object_object_add(all, side->ways[way], one);
-	}
-	return all;
-}
-
-static void add_bursts(struct json_object *to, const struct dc_report *report)
-{
-	struct json_object *sides = json_object_new_object();
-
-	for (int side = 0; side < DC_SIDES; side++)
-		json_object_object_add(sides, dc_sides[side]->name,
-				       bursts_to_json(dc_sides[side], &report->bursts[side]));
-	json_object_object_add(to, "burst_instructions", sides);
 }
 
 /* One number of peers is told right in the report, several as a list. */
@@ -246,70 +188,10 @@ static void print_json(FILE *to, const struct dc_report *report)
 		json_object_put(runs);
 		add_result(all, report, &report->results[0]);
 	}
-	if (report->has_bursts)
-		add_bursts(all, report);
 	json_print(to, all);
 }
 
 void dc_print(FILE *to, bool as_json, const struct dc_report *report)
 {
 	(as_json ? print_json : print_text)(to, report);
-}
-
-/* -- pictures ---------------------------------------------------------------------------------- */
-
-static void draw_connects(struct drawing *drawing, const struct dc_report *report)
-{
-	unsigned line = 0;
-
-	drawing->y_name = "connections";
-	for (unsigned i = 0; i < report->count; i++)
-		drawing_add(drawing, line, report->results[i].plan.crowd.peers,
-			    report->results[i].optimum);
-	drawing->names[line++] = "optimum";
-	for (unsigned p = 0; p < DC_POLICY_COUNT && line < DRAWING_LINES; p++) {
-		if (!report->results[0].figures[p].is_there)
-			continue;
-		for (unsigned i = 0; i < report->count; i++)
-			drawing_add(drawing, line, report->results[i].plan.crowd.peers,
-				    report->results[i].figures[p].connects);
-		drawing->names[line++] = dc_policy_names[p];
-	}
-}
-
-static void draw_instructions(struct drawing *drawing, const struct dc_report *report)
-{
-	drawing->y_name = "instructions";
-	drawing->names[0] = "hit";
-	drawing->names[1] = "miss";
-	for (unsigned i = 0; i < report->count; i++) {
-		const struct dc_result *result = &report->results[i];
-
-		drawing_add(drawing, 0, result->plan.crowd.peers, result->hit_instructions);
-		drawing_add(drawing, 1, result->plan.crowd.peers, result->miss_instructions);
-	}
-}
-
-int dc_draw_report(const struct dc_report *report, FILE *to, const char *path)
-{
-	const struct dc_plan *plan = &report->results[0].plan;
-	const bool is_counted = report->results[0].hit_instructions >= 0;
-	struct drawing *drawing = calloc(1, sizeof(*drawing));
-	char title[160];
-	int err;
-
-	if (!drawing) {
-		fclose(to);
-		return complain("no memory");
-	}
-	snprintf(title, sizeof(title), "%s over peers, %u x %u DCIs, window %u, %s",
-		 is_counted ? "Instructions of a post" : "Connections of an operation",
-		 plan->initiators, plan->streams, is_counted ? 1 : plan->window,
-		 is_counted ? "hits and misses" : report->pattern);
-	drawing->title = title;
-	drawing->x_is = DRAWING_NUMBERS;
-	(is_counted ? draw_instructions : draw_connects)(drawing, report);
-	err = drawing_write(drawing, to, path);
-	free(drawing);
-	return err;
 }

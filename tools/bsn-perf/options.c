@@ -7,23 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-void perf_options_free(struct perf_options *options)
+#include "callgrind.h"
+
+static int find_store(const char *name, enum bsn_store *store)
 {
-	free(options->device);
-	free(options->output);
+	static const char *const names[BSN_STORE_COUNT] = {
+		[BSN_STORE_AUTO] = "auto",	   [BSN_STORE_8] = "8x8",
+		[BSN_STORE_16] = "4x16",	   [BSN_STORE_AVX512] = "avx512",
+		[BSN_STORE_MOVDIR64B] = "movdir64b", [BSN_STORE_ST64B] = "st64b",
+		[BSN_STORE_DOORBELL] = "doorbell",
+	};
+
+	for (*store = BSN_STORE_AUTO; *store < BSN_STORE_COUNT; ++*store)
+		if (!strcmp(name, names[*store]))
+			return 0;
+	*store = BSN_STORE_AUTO;
+	return complain_usage("--store %s: there is none", name);
 }
 
-int parse_options(poptContext context)
+int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
+		     struct bsn_device **device)
 {
-	return complain_of_option(context, poptGetNextOpt(context));
-}
+	int err = options->store ? find_store(options->store, &attr->store) : 0;
 
-int complain_of_option(poptContext context, int got)
-{
-	if (got < -1)
-		return complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
-				      poptStrerror(got));
-	return 0;
+	if (err)
+		return err;
+	err = bsn_device_open(options->device, attr, device);
+	if (err == -ENOTSUP && callgrind_is_there()) {
+		attr->store = BSN_STORE_AUTO;
+		err = bsn_device_open(options->device, attr, device);
+	}
+	return err ? complain_of(NULL, err) : 0;
 }
 
 /* The power of two that a suffix means; -1: there is no such suffix. */
@@ -38,7 +52,7 @@ static int shift_of(const char *suffix)
 	return letter && !suffix[1] ? 10 * (int)(letter - letters + 1) : -1;
 }
 
-int parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value)
+int parse_number(struct perf_number *n, const char *text)
 {
 	unsigned long long number;
 	char *end;
@@ -48,10 +62,60 @@ int parse_number(const char *option, const char *text, uint64_t min, uint64_t ma
 	number = strtoull(text, &end, 10);
 	shift = end == text ? -1 : shift_of(end);
 	if (!isdigit((unsigned char)*text) || shift < 0)
-		return complain_usage("--%s %s: not a number", option, text);
-	if (errno || number > max >> shift || number << shift < min)
-		return complain_usage("--%s %s: must be %llu to %llu", option, text,
-				      (unsigned long long)min, (unsigned long long)max);
-	*value = number << shift;
+		return complain_usage("--%s %s: not a number", n->name, text);
+	if (errno || number > n->max >> shift || number << shift < n->min)
+		return complain_usage("--%s %s: must be %llu to %llu", n->name, text,
+				      (unsigned long long)n->min, (unsigned long long)n->max);
+	n->value = number << shift;
 	return 0;
+}
+
+struct poptOption perf_number_table[PERF_NUMBERS_MAX + 1];
+static struct perf_number *numbers;
+static unsigned number_count;
+static bool given[PERF_NUMBERS_MAX];
+
+bool number_is_given(unsigned which)
+{
+	return given[which];
+}
+
+void number_options(struct perf_number *of, unsigned count)
+{
+	numbers = of;
+	number_count = count;
+	for (unsigned i = 0; i < count; i++)
+		perf_number_table[i] = (struct poptOption){ of[i].name, of[i].letter,
+							    POPT_ARG_STRING, NULL, 1 + (int)i,
+							    of[i].doc, of[i].unit };
+}
+
+int read_options(poptContext context)
+{
+	int got, err;
+
+	while ((got = poptGetNextOpt(context)) > 0) {
+		char *text;
+
+		if ((unsigned)got > number_count)
+			return got;
+		text = poptGetOptArg(context);
+		err = parse_number(&numbers[got - 1], text);
+		given[got - 1] = true;
+		free(text);
+		if (err)
+			return err;
+	}
+	return got < -1 ? complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
+					 poptStrerror(got))
+			: 0;
+}
+
+int parse_options(poptContext context, const char *command)
+{
+	const int err = read_options(context);
+
+	if (err || !poptPeekArg(context))
+		return err;
+	return complain_usage("%s takes no argument %s", command, poptPeekArg(context));
 }

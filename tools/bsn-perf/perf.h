@@ -38,40 +38,56 @@ static inline uint64_t now_ns(void)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-/*
- * What every command takes; zero it, and let poptFreeContext() be followed by perf_options_free().
- */
+/* What every command takes. */
 struct perf_options {
-	char *device;
-	char *output;
+	char *device, *store, *output;
 	int json;
 };
 
 /* The popt table of them, to be included by the command's own. */
+/* clang-format off */
 #define PERF_OPTIONS(o)                                                                            \
-	{ "device",                                                                                \
-	  'd',                                                                                     \
-	  POPT_ARG_STRING,                                                                         \
-	  &(o)->device,                                                                            \
-	  0,                                                                                       \
-	  "the device (default: the first mlx5 device, else the first verbs device)",              \
-	  "NAME" },                                                                                \
-		{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },   \
-	{                                                                                          \
-		"output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE",       \
-			"FILE"                                                                     \
-	}
+	{ "device", 'd', POPT_ARG_STRING, &(o)->device, 0,                                         \
+	  "the device (default: the first mlx5 device, else the first verbs device)", "NAME" },    \
+	{ "store", 0, POPT_ARG_STRING, &(o)->store, 0, "Bunsen's BlueFlame store, as BSN_STORE",   \
+	  "STORE" },                                                                               \
+	{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },           \
+	{ "output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE",             \
+	  "FILE" },                                                                                \
+	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perf_number_table, 0, NULL, NULL }
+/* clang-format on */
 
-void perf_options_free(struct perf_options *options);
+/* An option that is a number, which may end in k, m or g (2^10, ...). */
+struct perf_number {
+	const char *name;
+	char letter;
+	uint64_t min, max, value; /* the one by default, until it is read */
+	const char *doc, *unit;
+};
 
-/* Reads all options of a command. Return: 0, or PERF_USAGE after a complaint. */
-int parse_options(poptContext context);
+/* What a command's numbers are: before its context is made; to be included by PERF_OPTIONS. */
+void number_options(struct perf_number *numbers, unsigned count);
+extern struct poptOption perf_number_table[];
+bool number_is_given(unsigned which);
 
-/* Of what poptGetNextOpt() answered last: 0, or PERF_USAGE after a complaint. */
-int complain_of_option(poptContext context, int got);
+/* In a command's table an option whose val is 1 and more is a number of that index, plus 1. */
+enum { PERF_NUMBERS_MAX = 32 };
 
-/* A number between @min and @max, which may end in k, m or g (2^10, …). 0, or PERF_USAGE. */
-int parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value);
+/* Reads all options. 0, or PERF_USAGE after a complaint; or another option's val. */
+int read_options(poptContext context);
+
+/* The same, of a command that takes no arguments, and whose other options have no val. */
+int parse_options(poptContext context, const char *command);
+
+/* Such a number: 0, or PERF_USAGE. */
+int parse_number(struct perf_number *number, const char *text);
+
+/*
+ * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
+ * stores, with any. 0, PERF_FAILED or PERF_USAGE after a complaint.
+ */
+int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
+		     struct bsn_device **device);
 
 /* -- reports ----------------------------------------------------------------------------------- */
 
@@ -81,16 +97,20 @@ FILE *report_open(const struct perf_options *options);
 /* Closes it; a report that could not be written is a failure. */
 int report_close(FILE *report, const struct perf_options *options);
 
-/* A figure of so many decimals; and the whole object as text, which is then freed. */
-struct json_object *json_figure(double value);
+/* A figure has two decimals. The whole object as text is then freed. */
+void json_add_text(struct json_object *to, const char *name, const char *text);
+void json_add_number(struct json_object *to, const char *name, uint64_t number);
+void json_add_figure(struct json_object *to, const char *name, double value);
 void json_print(FILE *report, struct json_object *object);
 
 /* Adds the device, path, CPU and store of a report. */
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
-/* "direct" or "verbs", and the name of the store or NULL where there is none. */
-const char *path_name(const struct bsn_device_info *info);
+/* "none" on plain verbs. */
 const char *store_name(const struct bsn_device_info *info);
+
+/* What --store is to be in another run of this program. */
+const char *store_option(const struct bsn_device_info *info);
 
 /* What kind of CPU this is, of /proc/cpuinfo. */
 const char *cpu_name(void);
@@ -98,9 +118,6 @@ const char *cpu_name(void);
 /* -- commands ---------------------------------------------------------------------------------- */
 
 int cost_main(int argc, const char **argv);
-int recv_main(int argc, const char **argv);
-int layout_main(int argc, const char **argv);
-int memory_main(int argc, const char **argv);
 int dc_main(int argc, const char **argv);
 int lat_main(int argc, const char **argv);
 int bw_main(int argc, const char **argv);

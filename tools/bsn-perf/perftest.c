@@ -24,8 +24,8 @@ static const struct {
 	{ "margin", 'f', true, "all of --duration is measured, after a warm-up" },
 	{ "mcg", 'g', false, "there is no test of multicast" },
 	{ "MGID", 'M', true, "there is no test of multicast" },
-	{ "report-histogram", 'H', false, "--plot draws percentiles, and --json has them" },
-	{ "report-unsorted", 'U', false, "--plot draws percentiles, and --json has them" },
+	{ "report-histogram", 'H', false, "percentiles are printed, and --json has them" },
+	{ "report-unsorted", 'U', false, "percentiles are printed, and --json has them" },
 	{ "post_list", 'l', true, "up to 16 requests go with one doorbell" },
 	{ "outs", 0, true, "READs in flight are --depth, as far as the device goes" },
 	{ "dualport", 'O', false, "a test has one port, --ib-port: run two" },
@@ -41,46 +41,46 @@ static const struct {
 	{ "out_json_file", 0, true, "use --json, and --output=FILE" },
 	{ "run_infinitely", 0, false, "use --duration" },
 	{ "use-srq", 0, false, "each queue pair has its own receives" },
-	{ "use_hugepages", 0, false, "bsn-perf memory tells what larger pages save" },
+	{ "use_hugepages", 0, false, "messages lie in ordinary pages" },
 	{ "odp", 0, false, "memory is registered" },
 };
 
 #define STRANGERS (sizeof(strangers) / sizeof(strangers[0]))
 
-enum { HELP = 1, FIRST_STRANGER };
+enum { HELP = 100, FIRST_STRANGER };
 
 /* The same as popt reads it; then, -h, and the end. */
-static struct poptOption table[STRANGERS + 2];
+struct poptOption perftest_options[STRANGERS + 2];
 
-struct poptOption *perftest_options(void)
+void fill_perftest_options(void)
 {
 	for (size_t i = 0; i < STRANGERS; i++)
-		table[i] = (struct poptOption){
+		perftest_options[i] = (struct poptOption){
 			.longName = strangers[i].name,
 			.shortName = strangers[i].letter,
 			.argInfo = (strangers[i].has_value ? POPT_ARG_STRING : POPT_ARG_NONE) |
 				   POPT_ARGFLAG_DOC_HIDDEN,
 			.val = FIRST_STRANGER + (int)i,
 		};
-	table[STRANGERS] = (struct poptOption){ .shortName = 'h',
+	perftest_options[STRANGERS] = (struct poptOption){ .shortName = 'h',
 						.argInfo = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
 						.val = HELP };
-	return table;
 }
 
 static int refuse(size_t which)
 {
-	const char letter[] = { strangers[which].letter ? '-' : '\0', strangers[which].letter, '\0' };
+	const char letter[] = { strangers[which].letter ? '-' : '\0', strangers[which].letter,
+				'\0' };
 
 	return complain_usage("%s%s--%s is perftest's: %s", letter, *letter ? ", " : "",
 			      strangers[which].name, strangers[which].advice);
 }
 
-int parse_perftest_options(poptContext context)
+int read_perftest_options(poptContext context)
 {
 	int got;
 
-	while ((got = poptGetNextOpt(context)) > 0) {
+	while ((got = read_options(context)) >= HELP) {
 		const size_t which = (size_t)got - FIRST_STRANGER;
 		if (got == HELP) {
 			poptPrintHelp(context, stdout, 0);
@@ -91,5 +91,5 @@ int parse_perftest_options(poptContext context)
 		if (strangers[which].advice)
 			return refuse(which);
 	}
-	return complain_of_option(context, got);
+	return got;
 }

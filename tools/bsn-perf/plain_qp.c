@@ -42,10 +42,12 @@ static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr,
 		     struct ibv_cq_ex **extended)
 {
 	const uint32_t entries = attr->cq_entries ? attr->cq_entries : attr->depth;
-	struct ibv_cq_init_attr_ex init = { .cqe = entries,
-					    .wc_flags = IBV_WC_STANDARD_FLAGS |
-							(attr->has_stamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0),
-					    .parent_domain = q->td ? q->parent : NULL };
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = entries,
+		.wc_flags = IBV_WC_STANDARD_FLAGS |
+			    (attr->has_stamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0),
+		.parent_domain = q->td ? q->parent : NULL
+	};
 
 	if (!attr->is_extended && !q->td) {
 		*cq = ibv_create_cq(q->context, (int)entries, NULL, NULL, 0);
@@ -63,13 +65,14 @@ static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr,
 /* Of XRC: in a domain, and with the CQ of what it receives. */
 static int create_xrc_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
-	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
+							  IBV_XRCD_INIT_ATTR_OFLAGS,
 					     .fd = -1,
 					     .oflags = O_CREAT };
 	struct ibv_srq_init_attr_ex init = {
 		.attr = { .max_wr = attr->srq_depth, .max_sge = attr->max_recv_sge },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
-			     IBV_SRQ_INIT_ATTR_CQ,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_XRC,
 		.pd = q->pd,
 		.cq = q->recv_cq,
@@ -87,7 +90,8 @@ static int create_xrc_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
  */
 static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->srq_depth, .max_sge = attr->max_recv_sge } };
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->srq_depth,
+						    .max_sge = attr->max_recv_sge } };
 
 	if (!attr->srq_depth)
 		return 0;
@@ -143,8 +147,8 @@ static struct ibv_qp *create_verbs_qp(struct plain_qp *q, const struct plain_qp_
 	if (attr->has_mkeys)
 		mlx5 = (struct mlx5dv_qp_init_attr){
 			.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
-			.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST |
-					  MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
+			.send_ops_flags =
+				MLX5DV_QP_EX_WITH_MR_LIST | MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
 		};
 	if (attr->keeps_cqes_free || attr->has_mkeys)
 		return mlx5dv_create_qp(q->context, init, &mlx5);
@@ -157,9 +161,9 @@ static struct ibv_qp *create_verbs_qp(struct plain_qp *q, const struct plain_qp_
 
 static int create_target(struct plain_qp *q)
 {
-	struct ibv_qp_init_attr_ex init = {
-		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = q->xrcd
-	};
+	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV,
+					    .comp_mask = IBV_QP_INIT_ATTR_XRCD,
+					    .xrcd = q->xrcd };
 
 	q->target = ibv_create_qp_ex(q->context, &init);
 	return q->target ? 0 : errno_or(EINVAL);
@@ -180,10 +184,10 @@ static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 			 .max_send_sge = attr->max_send_sge,
 			 .max_recv_sge = q->srq ? 0 : attr->max_recv_sge,
 			 .max_inline_data = attr->max_inline },
-		.qp_type = attr->is_ud	? IBV_QPT_UD :
-			   attr->is_uc	? IBV_QPT_UC :
-			   attr->is_xrc ? IBV_QPT_XRC_SEND :
-					  IBV_QPT_RC,
+		.qp_type = attr->is_ud    ? IBV_QPT_UD
+			   : attr->is_uc  ? IBV_QPT_UC
+			   : attr->is_xrc ? IBV_QPT_XRC_SEND
+					  : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = q->parent,
 		.send_ops_flags = send_ops_of(attr),
@@ -321,24 +325,6 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static bool is_uc(const struct plain_qp *q)
-{
-	return q->qp->qp_type == IBV_QPT_UC;
-}
-
-static int to_init(struct plain_qp *q)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = q->info->port,
-		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				   (is_uc(q) ? 0 : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC),
-	};
-
-	return ibv_modify_qp(q->qp, &attr,
-			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-}
-
 static struct ibv_ah_attr ah_attr_of(const struct plain_qp *q, const struct wire *peer,
 				     const struct bsn_connect_attr *how)
 {
@@ -356,92 +342,90 @@ static struct ibv_ah_attr ah_attr_of(const struct plain_qp *q, const struct wire
 	return ah;
 }
 
-static int to_rtr(struct plain_qp *q, const struct wire *peer, const struct bsn_connect_attr *how)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_256,
-		.dest_qp_num = be32toh(peer->qpn),
-		.max_dest_rd_atomic = (uint8_t)smaller(q->info->max_rd_atomic, 16),
-		.min_rnr_timer = 12,
-		.ah_attr = ah_attr_of(q, peer, how),
-	};
-	const uint32_t mtu = how->mtu ? how->mtu : smaller(be32toh(peer->mtu), q->info->active_mtu);
-	const int responds = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+/* What each kind is told in each of its states. */
+enum {
+	INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT,
+	RTR = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+	RESPONDS = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	RTS = IBV_QP_STATE | IBV_QP_SQ_PSN,
+	REQUESTS = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+	WRITES = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	READS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+};
+static const struct kind {
+	enum ibv_qp_type type;
+	int masks[3]; /* INIT, RTR, RTS */
+	unsigned access;
+} kinds[] = {
+	{ IBV_QPT_UC, { INIT | IBV_QP_ACCESS_FLAGS, RTR, RTS }, WRITES },
+	{ IBV_QPT_UD, { INIT | IBV_QP_QKEY, IBV_QP_STATE, RTS }, 0 },
+	{ IBV_QPT_XRC_SEND,
+	  { INIT | IBV_QP_ACCESS_FLAGS, RTR, RTS | REQUESTS },
+	  WRITES | READS },
+	{ IBV_QPT_XRC_RECV,
+	  { INIT | IBV_QP_ACCESS_FLAGS, RTR | RESPONDS, RTS | IBV_QP_TIMEOUT },
+	  WRITES | READS },
+	{ IBV_QPT_RC,
+	  { INIT | IBV_QP_ACCESS_FLAGS, RTR | RESPONDS, RTS | REQUESTS },
+	  WRITES | READS },
+};
 
-	while (attr.path_mtu < IBV_MTU_4096 && 256u << attr.path_mtu <= mtu)
-		attr.path_mtu++;
-	return ibv_modify_qp(q->qp, &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | (is_uc(q) || q->qp->qp_type == IBV_QPT_XRC_SEND ? 0 : responds));
+static const struct kind *kind_of(const struct plain_qp *q)
+{
+	const struct kind *kind = kinds;
+
+	while (kind->type != q->qp->qp_type)
+		kind++;
+	return kind;
 }
 
-static int to_rts(struct plain_qp *q, const struct wire *peer, const struct bsn_connect_attr *how)
+static struct ibv_qp_attr attr_of(const struct plain_qp *q, const struct wire *peer,
+				  const struct bsn_connect_attr *how)
 {
+	const uint32_t mtu = how->mtu ? how->mtu : smaller(be32toh(peer->mtu), q->info->active_mtu);
+	const uint32_t reads = smaller(q->info->max_rd_atomic, 16);
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
+		.port_num = q->info->port,
+		.qp_access_flags = kind_of(q)->access,
+		.qkey = PLAIN_QKEY,
+		.path_mtu = IBV_MTU_256,
+		.dest_qp_num = be32toh(peer->qpn),
+		.max_dest_rd_atomic = (uint8_t)reads,
+		.min_rnr_timer = 12,
+		.ah_attr = ah_attr_of(q, peer, how),
 		.timeout = how->timeout ? how->timeout : 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.max_rd_atomic = (uint8_t)smaller(
-			smaller(q->info->max_rd_atomic, be32toh(peer->rd_atomic)), 16),
+		.max_rd_atomic = (uint8_t)smaller(reads, be32toh(peer->rd_atomic)),
 	};
-	const int requests = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
-	return ibv_modify_qp(q->qp, &attr,
-			     IBV_QP_STATE | IBV_QP_SQ_PSN | (is_uc(q) ? 0 : IBV_QP_TIMEOUT) |
-				     (is_uc(q) || q->qp->qp_type == IBV_QPT_XRC_RECV ? 0 : requests));
+	while (attr.path_mtu < IBV_MTU_4096 && 256u << attr.path_mtu <= mtu)
+		attr.path_mtu++;
+	return attr;
 }
 
-static int start_ud(struct plain_qp *q)
+int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer,
+		     const struct bsn_connect_attr *how)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = q->info->port,
-				    .qkey = PLAIN_QKEY };
-	int err = ibv_modify_qp(q->qp, &attr,
-				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-
-	attr.qp_state = IBV_QPS_RTR;
-	if (!err)
-		err = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
-	attr.qp_state = IBV_QPS_RTS;
-	if (!err)
-		err = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	return err;
-}
-
-static int connect_ud(struct plain_qp *q, const struct wire *peer, const struct bsn_connect_attr *how)
-{
-	struct ibv_ah_attr ah = ah_attr_of(q, peer, how);
-	const int err = start_ud(q);
-
-	if (err)
-		return err;
-	q->ah = ibv_create_ah(q->pd, &ah);
-	q->peer_qpn = be32toh(peer->qpn);
-	return q->ah ? 0 : errno_or(ENOMEM);
-}
-
-int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer, const struct bsn_connect_attr *attr)
-{
+	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 	static const struct bsn_connect_attr by_default;
-	const struct bsn_connect_attr *how = attr ? attr : &by_default;
+	struct ibv_qp_attr attr;
 	struct wire wire;
-	int err;
+	int err = 0;
 
 	memcpy(&wire, peer->bytes, sizeof(wire));
 	if (be32toh(wire.magic) != WIRE_MAGIC)
 		return -EPROTO;
-	if (q->qp->qp_type == IBV_QPT_UD) {
-		err = connect_ud(q, &wire, how);
-	} else {
-		err = to_init(q);
-		if (!err)
-			err = to_rtr(q, &wire, how);
-		if (!err)
-			err = to_rts(q, &wire, how);
+	attr = attr_of(q, &wire, how ? how : &by_default);
+	for (unsigned i = 0; i < 3 && !err; i++) {
+		attr.qp_state = states[i];
+		err = -ibv_modify_qp(q->qp, &attr, kind_of(q)->masks[i]);
 	}
-	return err > 0 ? -err : err;
+	if (err || q->qp->qp_type != IBV_QPT_UD)
+		return err;
+	q->ah = ibv_create_ah(q->pd, &attr.ah_attr);
+	q->peer_qpn = be32toh(wire.qpn);
+	return q->ah ? 0 : errno_or(ENOMEM);
 }
 
 int plain_qp_loop(struct plain_qp *q)

@@ -7,17 +7,17 @@
 
 struct plain_qp_attr {
 	bool is_ud, is_uc; /* else RC */
-	bool is_xrc; /* an initiator, a target, and an SRQ of their domain */
-	uint32_t depth; /* of either queue */
+	bool is_xrc;       /* an initiator, a target, and an SRQ of their domain */
+	uint32_t depth;    /* of either queue */
 	uint32_t max_send_sge, max_recv_sge;
 	uint32_t max_inline; /* bytes */
 	bool is_extended;    /* for ibv_wr_* and ibv_start_poll() */
-	bool has_own_register; /* a thread domain of its own, for the CQs too; none if the device has none */
-	uint32_t srq_depth;  /* of an SRQ for all; 0: none */
-	bool has_stamps; /* extended: completions have times */
-	bool has_mkeys; /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
-	bool keeps_cqes_free;          /* mlx5: received data is never in a CQE */
-	uint32_t cq_entries;           /* 0: @depth */
+	bool has_own_register; /* a thread domain, for the CQs too, if the device has any */
+	uint32_t srq_depth;   /* of an SRQ for all; 0: none */
+	bool has_stamps;      /* extended: completions have times */
+	bool has_mkeys;       /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
+	bool keeps_cqes_free; /* mlx5: received data is never in a CQE */
+	uint32_t cq_entries;  /* 0: @depth */
 	const struct plain_qp *shared; /* everything but the QP is that one's, which lives longer */
 };
 
@@ -63,10 +63,11 @@ int plain_qp_pass_numbers(struct bsn_device *device, unsigned count);
 void plain_qp_address(const struct plain_qp *q, struct bsn_address *address);
 
 /*
- * As @attr says, of what struct bsn_connect_attr has for the way and for timeouts; NULL: by
+ * As @how says, of what struct bsn_connect_attr has for the way and for timeouts; NULL: by
  * default. A UD pair is made ready, with an address handle of @peer. -EPROTO: @peer was not made by
  * plain_qp_address().
  */
-int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer, const struct bsn_connect_attr *attr);
+int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer,
+		     const struct bsn_connect_attr *how);
 
 #endif

@@ -2,13 +2,12 @@
 #include "progress.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static bool is_shown;
 
-static bool is_terminal(void)
+bool progress_is_shown(void)
 {
 	static int known = -1;
 
@@ -21,7 +20,7 @@ void show_progress(const char *format, ...)
 {
 	va_list args;
 
-	if (!is_terminal())
+	if (!progress_is_shown())
 		return;
 	fputs("\r\033[Kbsn-perf: ", stderr);
 	va_start(args, format);

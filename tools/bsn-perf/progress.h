@@ -3,6 +3,11 @@
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
+#include <stdbool.h>
+
+/* Whether there is a terminal. */
+bool progress_is_shown(void);
+
 void show_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void end_progress(void);
 

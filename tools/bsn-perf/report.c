@@ -29,12 +29,22 @@ int report_close(FILE *report, const struct perf_options *options)
 		      : PERF_OK;
 }
 
-struct json_object *json_figure(double value)
+void json_add_text(struct json_object *to, const char *name, const char *text)
 {
-	struct json_object *object = json_object_new_double(value);
+	json_object_object_add(to, name, json_object_new_string(text));
+}
 
-	json_object_set_serializer(object, json_object_double_to_json_string, "%.2f", NULL);
-	return object;
+void json_add_number(struct json_object *to, const char *name, uint64_t number)
+{
+	json_object_object_add(to, name, json_object_new_int64((int64_t)number));
+}
+
+void json_add_figure(struct json_object *to, const char *name, double value)
+{
+	struct json_object *figure = json_object_new_double(value);
+
+	json_object_set_serializer(figure, json_object_double_to_json_string, "%.2f", NULL);
+	json_object_object_add(to, name, figure);
 }
 
 void json_print(FILE *report, struct json_object *object)
@@ -49,20 +59,20 @@ void json_print(FILE *report, struct json_object *object)
 
 void json_add_device(struct json_object *report, const struct bsn_device_info *info)
 {
-	json_object_object_add(report, "device", json_object_new_string(info->name));
-	json_object_object_add(report, "path", json_object_new_string(path_name(info)));
-	json_object_object_add(report, "cpu", json_object_new_string(cpu_name()));
-	json_object_object_add(report, "store", json_object_new_string(store_name(info)));
-}
-
-const char *path_name(const struct bsn_device_info *info)
-{
-	return info->path == BSN_PATH_DIRECT ? "direct" : "verbs";
+	json_add_text(report, "device", info->name);
+	json_add_text(report, "path", info->path == BSN_PATH_DIRECT ? "direct" : "verbs");
+	json_add_text(report, "cpu", cpu_name());
+	json_add_text(report, "store", store_name(info));
 }
 
 const char *store_name(const struct bsn_device_info *info)
 {
 	return info->path == BSN_PATH_DIRECT ? info->store_name : "none";
+}
+
+const char *store_option(const struct bsn_device_info *info)
+{
+	return info->path == BSN_PATH_DIRECT ? info->store_name : "auto";
 }
 
 const char *cpu_name(void)

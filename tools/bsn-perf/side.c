@@ -2,21 +2,48 @@
 /* What the sides of Bunsen and of verbs have in common. */
 #include "traffic.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 4096 };
+
 const char *const traffic_op_names[TRAFFIC_OPS] = { "write", "read", "send", "atomic" };
 
-void side_init(struct side *side, const struct side_ops *ops, const struct plan *plan,
-	       const struct side_memory *memory)
+/* A message and what comes before it into the receiver's buffer. */
+static uint64_t room_of(const struct plan *plan)
 {
-	const bool is_small = plan->size <= plan->inline_max;
+	return plan->size + (plan->type == BSN_QP_UD ? BSN_GRH_SIZE : 0);
+}
 
-	*side = (struct side){
-		.ops = ops,
-		.plan = *plan,
-		.memory = *memory,
-		.has_inline = (is_small || plan->is_sweep) &&
-			      (plan->op == TRAFFIC_WRITE || plan->op == TRAFFIC_SEND),
-	};
-	side->is_inline = side->has_inline && is_small;
+int side_init(struct side *side, const struct side_ops *ops, const struct plan *plan)
+{
+	side->ops = ops;
+	side->plan = *plan;
+	side->length = 2 * ((room_of(plan) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1));
+	side->memory = aligned_alloc(ALIGN, side->length);
+	if (!side->memory)
+		return SIDE_FAILS("no memory for messages of %llu bytes",
+				  (unsigned long long)plan->size);
+	memset(side->memory, 0, side->length);
+	return 0;
+}
+
+void side_name_memory(struct side *side, uint32_t lkey, uint32_t rkey)
+{
+	const uint64_t out = (uintptr_t)side->memory, in = out + side->length / 2;
+
+	side->out = (struct bsn_sge){ out, (uint32_t)side->plan.size, lkey };
+	side->in = (struct bsn_sge){ in, (uint32_t)room_of(&side->plan), lkey };
+	side->here = (struct bsn_remote){ in, rkey };
+}
+
+void side_close(struct side *side)
+{
+	if (!side)
+		return;
+	side->ops->close(side);
+	free(side->memory);
+	free(side);
 }
 
 static uint32_t least(uint64_t a, uint64_t b)
@@ -43,7 +70,7 @@ int side_send(struct side *side, uint64_t count, uint32_t window)
 int side_reap(struct side *side)
 {
 	uint32_t qps[TRAFFIC_BURST];
-	const int n = side->ops->reap(side, qps);
+	const int n = side->ops->reap(side, false, qps);
 
 	for (int i = 0; i < n; i++)
 		side->queued[qps[i]]--;
@@ -55,7 +82,7 @@ int side_reap(struct side *side)
 int side_receive(struct side *side)
 {
 	uint32_t qps[TRAFFIC_BURST];
-	const int n = side->ops->reap_recv(side, qps);
+	const int n = side->ops->reap(side, true, qps);
 
 	for (int i = 0, run; i < n; i += run) {
 		for (run = 1; i + run < n && qps[i + run] == qps[i]; run++)
@@ -78,8 +105,9 @@ int side_fill(struct side *side)
 void side_resize(struct side *side, const struct plan *plan)
 {
 	side->plan = *plan;
-	side->is_inline = side->has_inline && plan->size <= plan->inline_max;
-	side->ops->resize(side);
+	side->out.length = (uint32_t)plan->size;
+	if (side->ops->make_requests)
+		side->ops->make_requests(side);
 }
 
 static const char *advice_on(enum ibv_wc_status status)
@@ -107,8 +135,8 @@ int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsi
 
 	if (syndrome)
 		snprintf(known, sizeof(known), "syndrome 0x%02x, ", syndrome & 0xff);
-	complain("%s failed: %s (%svendor syndrome 0x%02x)%s%s; %s",
-		 traffic_op_names[side->plan.op], ibv_wc_status_str(status), known, vendor_syndrome,
-		 cause ? ": " : "", cause ? cause : "", advice_on(status));
-	return -1;
+	return SIDE_FAILS("%s failed: %s (%svendor syndrome 0x%02x)%s%s; %s",
+			  traffic_op_names[side->plan.op], ibv_wc_status_str(status), known,
+			  vendor_syndrome, cause ? ": " : "", cause ? cause : "",
+			  advice_on(status));
 }

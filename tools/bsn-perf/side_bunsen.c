@@ -2,8 +2,7 @@
 /* A side of Bunsen's, on the direct path or on plain verbs; on a QP of its own, or of rdma_cm's. */
 #include <errno.h>
 #include <stdlib.h>
-
-#include <rdma/rdma_cma.h>
+#include <string.h>
 
 #include "traffic.h"
 
@@ -14,7 +13,6 @@ struct bunsen_side {
 	struct bsn_ep *ep[TRAFFIC_QPS_MAX];
 	struct bsn_rq *rq[TRAFFIC_QPS_MAX];
 	struct bsn_mr *mr;
-	struct bsn_sge out, in;
 	/* of an attached side */
 	struct rdma_cm_id *id;
 	struct ibv_cq *verbs_cq, *verbs_recv_cq;
@@ -23,54 +21,49 @@ struct bunsen_side {
 
 static int complain_of_post(const char *what, int error)
 {
-	complain("%s: %s", what,
-		 error == -EOPNOTSUPP ? "the device or path cannot" : strerror(-error));
-	return -1;
+	return SIDE_FAILS("%s: %s", what,
+			  error == -EOPNOTSUPP ? "the device or path cannot" : strerror(-error));
 }
 
 /* A request's id is the index of its queue pair. */
-static int post_one(struct bunsen_side *b, unsigned qp, unsigned flags)
+static int post_one(const struct side *s, struct bsn_ep *ep, unsigned qp, unsigned flags)
 {
-	struct side *s = &b->side;
-	struct bsn_ep *const ep = b->ep[qp];
-	const uint32_t size = (uint32_t)s->plan.size;
+	const bool is_inline = has_inline(&s->plan, s->plan.size);
+	const void *const data = s->memory;
 
 	switch (s->plan.op) {
 	case TRAFFIC_WRITE:
-		return s->is_inline
-			       ? bsn_write_inline(ep, s->memory.out, size, &s->there, qp, flags)
-			       : bsn_write(ep, &b->out, &s->there, qp, flags);
+		return is_inline ? bsn_write_inline(ep, data, s->out.length, &s->there, qp, flags)
+				 : bsn_write(ep, &s->out, &s->there, qp, flags);
 	case TRAFFIC_READ:
-		return bsn_read(ep, &b->out, &s->there, qp, flags);
+		return bsn_read(ep, &s->out, &s->there, qp, flags);
 	case TRAFFIC_SEND:
-		return s->is_inline ? bsn_send_inline(ep, s->memory.out, size, qp, flags)
-				    : bsn_send(ep, &b->out, qp, flags);
+		return is_inline ? bsn_send_inline(ep, data, s->out.length, qp, flags)
+				 : bsn_send(ep, &s->out, qp, flags);
 	default:
-		return bsn_fetch_add(ep, &b->out, &s->there, 1, qp, flags);
+		return bsn_fetch_add(ep, &s->out, &s->there, 1, qp, flags);
 	}
 }
 
 static int post(struct side *side, unsigned qp, unsigned count)
 {
-	struct bunsen_side *b = (struct bunsen_side *)side;
+	struct bsn_ep *const ep = ((struct bunsen_side *)side)->ep[qp];
 	int err = 0;
 
-	for (unsigned i = 1; i < count && !err; i++)
-		err = post_one(b, qp, BSN_F_SIGNALED);
+	for (; count > 1 && !err; count--)
+		err = post_one(side, ep, qp, BSN_F_SIGNALED);
 	if (!err)
-		err = post_one(b, qp, BSN_F_SIGNALED | BSN_F_RING);
-	if (err)
-		return complain_of_post(traffic_op_names[side->plan.op], err);
-	return 0;
+		err = post_one(side, ep, qp, BSN_F_SIGNALED | BSN_F_RING);
+	return err ? complain_of_post(traffic_op_names[side->plan.op], err) : 0;
 }
 
 static int post_recv(struct side *side, unsigned qp, unsigned count)
 {
-	struct bunsen_side *b = (struct bunsen_side *)side;
+	struct bsn_rq *const rq = ((struct bunsen_side *)side)->rq[qp];
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++)
-		err = bsn_recv(b->rq[qp], &b->in, qp);
+		err = bsn_recv(rq, &side->in, qp);
 	return err ? complain_of_post("receive", err) : 0;
 }
 
@@ -86,10 +79,11 @@ static int complain_of_completion(struct bunsen_side *b, const struct bsn_comple
 				   error.text);
 }
 
-static int reap_from(struct bunsen_side *b, struct bsn_cq *cq, uint32_t *qps)
+static int reap(struct side *side, bool of_messages, uint32_t *qps)
 {
+	struct bunsen_side *b = (struct bunsen_side *)side;
 	struct bsn_completion c[TRAFFIC_BURST];
-	const int n = bsn_poll(cq, c, TRAFFIC_BURST);
+	const int n = bsn_poll(of_messages ? b->recv_cq : b->cq, c, TRAFFIC_BURST);
 
 	if (n < 0)
 		return complain_of_post("poll", n);
@@ -99,35 +93,6 @@ static int reap_from(struct bunsen_side *b, struct bsn_cq *cq, uint32_t *qps)
 		qps[i] = (uint32_t)c[i].id;
 	}
 	return n;
-}
-
-static int reap(struct side *side, uint32_t *qps)
-{
-	struct bunsen_side *b = (struct bunsen_side *)side;
-
-	return reap_from(b, b->cq, qps);
-}
-
-static int reap_recv(struct side *side, uint32_t *qps)
-{
-	struct bunsen_side *b = (struct bunsen_side *)side;
-
-	return reap_from(b, b->recv_cq, qps);
-}
-
-static void close_side(struct side *side)
-{
-	struct bunsen_side *b = (struct bunsen_side *)side;
-
-	for (unsigned qp = 0; qp < side->plan.qps; qp++) {
-		if (side->plan.type == BSN_QP_UD)
-			bsn_ep_destroy(b->ep[qp]);
-		bsn_qp_destroy(b->qp[qp]);
-	}
-	bsn_cq_destroy(b->cq);
-	bsn_cq_destroy(b->recv_cq);
-	bsn_mr_deregister(b->mr);
-	free(b);
 }
 
 static void tell_address(struct side *side, unsigned qp, struct bsn_address *address)
@@ -147,9 +112,28 @@ static int connect_side(struct side *side, unsigned qp, const struct bsn_address
 	return err ? -complain_of("connect", err) : 0;
 }
 
-static void resize(struct side *side)
+static void close_side(struct side *side)
 {
-	((struct bunsen_side *)side)->out.length = (uint32_t)side->plan.size;
+	struct bunsen_side *b = (struct bunsen_side *)side;
+
+	for (unsigned qp = 0; qp < side->plan.qps; qp++) {
+		if (side->plan.type == BSN_QP_UD)
+			bsn_ep_destroy(b->ep[qp]);
+		bsn_qp_destroy(b->qp[qp]);
+	}
+	if (!b->id) {
+		bsn_cq_destroy(b->cq);
+		bsn_cq_destroy(b->recv_cq);
+	}
+	bsn_mr_deregister(b->mr);
+	if (b->id && b->id->qp)
+		rdma_destroy_qp(b->id);
+	if (b->verbs_cq)
+		ibv_destroy_cq(b->verbs_cq);
+	if (b->verbs_recv_cq)
+		ibv_destroy_cq(b->verbs_recv_cq);
+	if (b->verbs_mr)
+		ibv_dereg_mr(b->verbs_mr);
 }
 
 static const struct side_ops bunsen_ops = {
@@ -159,8 +143,9 @@ static const struct side_ops bunsen_ops = {
 	.post = post,
 	.post_recv = post_recv,
 	.reap = reap,
-	.reap_recv = reap_recv,
-	.resize = resize,
+};
+static const struct side_ops attached_ops = {
+	.close = close_side, .post = post, .post_recv = post_recv, .reap = reap
 };
 
 static int make(struct bunsen_side *b, struct bsn_device *device)
@@ -168,167 +153,84 @@ static int make(struct bunsen_side *b, struct bsn_device *device)
 	struct side *s = &b->side;
 	/* Room for requests of two blocks, which inline data may need, twice over. */
 	const struct bsn_cq_attr cq = { .entries = 4 * s->plan.depth * s->plan.qps };
+	struct bsn_qp_attr attr = { .type = s->plan.type,
+				    .send_depth = s->plan.depth,
+				    .recv_depth = s->plan.depth,
+				    .max_inline = longest_inline(&s->plan) };
 	int err = bsn_cq_create(device, &cq, &b->cq);
 
 	if (!err)
 		err = bsn_cq_create(device, &cq, &b->recv_cq);
+	attr.cq = b->cq;
+	attr.recv_cq = b->recv_cq;
 	for (unsigned qp = 0; qp < s->plan.qps && !err; qp++)
-		err = bsn_qp_create(device,
-				    &(struct bsn_qp_attr){
-					    .type = s->plan.type,
-					    .cq = b->cq,
-					    .recv_cq = b->recv_cq,
-					    .send_depth = s->plan.depth,
-					    .recv_depth = s->plan.depth,
-					    .max_inline = s->has_inline ? s->plan.inline_max : 0,
-				    },
-				    &b->qp[qp]);
+		err = bsn_qp_create(device, &attr, &b->qp[qp]);
 	if (!err)
-		err = bsn_mr_register(device, s->memory.base, s->memory.length, NULL, &b->mr);
-	return err;
-}
-
-static struct bunsen_side *new_side(const struct plan *plan, const struct side_memory *memory)
-{
-	struct bunsen_side *b = calloc(1, sizeof(*b));
-
-	if (!b) {
-		complain("no memory");
-		return NULL;
-	}
-	side_init(&b->side, &bunsen_ops, plan, memory);
-	return b;
-}
-
-static void set_hot(struct bunsen_side *b, uint32_t lkey, uint32_t rkey)
-{
-	const struct side_memory *memory = &b->side.memory;
-	const uint32_t size = (uint32_t)b->side.plan.size;
-
-	for (unsigned qp = 0; qp < b->side.plan.qps; qp++) {
-		b->ep[qp] = b->side.plan.type == BSN_QP_UD ? NULL : bsn_qp_ep(b->qp[qp]);
-		b->rq[qp] = bsn_qp_rq(b->qp[qp]);
-	}
-	b->out = (struct bsn_sge){ (uintptr_t)memory->out, size, lkey };
-	b->in = (struct bsn_sge){ (uintptr_t)memory->in, (uint32_t)room_of(&b->side.plan), lkey };
-	b->side.here = (struct bsn_remote){ (uintptr_t)memory->in, rkey };
-}
-
-int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
-		     const struct side_memory *memory, struct side **side)
-{
-	struct bunsen_side *b = new_side(plan, memory);
-	int err;
-
-	if (!b)
-		return -1;
-	err = make(b, device);
-	if (err) {
-		complain_of("queues", err);
-		close_side(&b->side);
-		return -1;
-	}
-	set_hot(b, b->mr->lkey, b->mr->rkey);
-	*side = &b->side;
+		err = bsn_mr_register(device, s->memory, s->length, NULL, &b->mr);
+	if (err)
+		return SIDE_FAILS("queues: %s",
+				  *bsn_error_text() ? bsn_error_text() : strerror(-err));
+	side_name_memory(s, b->mr->lkey, b->mr->rkey);
 	return 0;
 }
-
-/* -- attached ---------------------------------------------------------------------------------- */
-
-static void close_attached(struct side *side)
-{
-	struct bunsen_side *b = (struct bunsen_side *)side;
-
-	bsn_qp_destroy(b->qp[0]);
-	if (b->id->qp)
-		rdma_destroy_qp(b->id);
-	if (b->verbs_cq)
-		ibv_destroy_cq(b->verbs_cq);
-	if (b->verbs_recv_cq)
-		ibv_destroy_cq(b->verbs_recv_cq);
-	if (b->verbs_mr)
-		ibv_dereg_mr(b->verbs_mr);
-	free(b);
-}
-
-/* The connection manager sees to both. */
-static void tell_no_address(struct side *side, unsigned qp, struct bsn_address *address)
-{
-	(void)side;
-	(void)qp;
-	(void)address;
-}
-
-static int connect_nothing(struct side *side, unsigned qp, const struct bsn_address *peer)
-{
-	(void)side;
-	(void)qp;
-	(void)peer;
-	return 0;
-}
-
-static const struct side_ops attached_ops = {
-	.close = close_attached,
-	.address = tell_no_address,
-	.connect = connect_nothing,
-	.post = post,
-	.post_recv = post_recv,
-	.reap = reap,
-	.reap_recv = reap_recv,
-	.resize = resize,
-};
 
 /* What a program that uses rdma_cm does anyway. 0 or -errno. */
 static int make_verbs(struct bunsen_side *b)
 {
 	const struct side *s = &b->side;
-	struct ibv_context *context = b->id->verbs;
+	const int entries = (int)s->plan.depth * 4;
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = s->plan.depth,
 			 .max_recv_wr = s->plan.depth,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
-			 .max_inline_data = s->has_inline ? s->plan.inline_max : 0 },
+			 .max_inline_data = longest_inline(&s->plan) },
 	};
 
 	errno = 0;
-	b->verbs_cq = ibv_create_cq(context, (int)s->plan.depth * 4, NULL, NULL, 0);
-	b->verbs_recv_cq = ibv_create_cq(context, (int)s->plan.depth * 4, NULL, NULL, 0);
-	init.send_cq = b->verbs_cq;
-	init.recv_cq = b->verbs_recv_cq;
+	b->verbs_cq = init.send_cq = ibv_create_cq(b->id->verbs, entries, NULL, NULL, 0);
+	b->verbs_recv_cq = init.recv_cq = ibv_create_cq(b->id->verbs, entries, NULL, NULL, 0);
 	if (!b->verbs_cq || !b->verbs_recv_cq || rdma_create_qp(b->id, NULL, &init))
 		return errno ? -errno : -ENOMEM;
-	b->verbs_mr = ibv_reg_mr(b->id->qp->pd, s->memory.base, s->memory.length,
+	b->verbs_mr = ibv_reg_mr(b->id->qp->pd, s->memory, s->length,
 				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	return b->verbs_mr ? 0 : -errno;
 }
 
-int side_attached_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
-		       const struct side_memory *memory, struct side **side)
+static int make_attached(struct bunsen_side *b, struct bsn_device *device)
 {
 	/* There is no other queue pair in this process. */
 	const struct bsn_attach_attr attr = { .register_is_ours = true };
-	struct bunsen_side *b = new_side(plan, memory);
-	int err;
+	int err = make_verbs(b);
 
-	if (!b)
-		return -1;
-	b->side.ops = &attached_ops;
-	b->id = id;
-	err = make_verbs(b);
 	if (err)
-		complain("queues: %s", strerror(-err));
-	else if ((err = bsn_qp_attach(device, id->qp, &attr, &b->qp[0])))
-		complain_of("attach", err);
-	if (err) {
-		close_attached(&b->side);
-		return -1;
-	}
+		return SIDE_FAILS("queues: %s", strerror(-err));
+	err = bsn_qp_attach(device, b->id->qp, &attr, &b->qp[0]);
+	if (err)
+		return -complain_of("attach", err);
 	b->cq = bsn_qp_info(b->qp[0])->cq;
 	b->recv_cq = bsn_qp_info(b->qp[0])->recv_cq;
-	set_hot(b, b->verbs_mr->lkey, b->verbs_mr->rkey);
+	side_name_memory(&b->side, b->verbs_mr->lkey, b->verbs_mr->rkey);
+	return 0;
+}
+
+int side_bunsen_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
+		     struct side **side)
+{
+	struct bunsen_side *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return SIDE_FAILS("no memory");
 	*side = &b->side;
+	b->id = id;
+	if (side_init(*side, id ? &attached_ops : &bunsen_ops, plan) ||
+	    (id ? make_attached : make)(b, device))
+		return -1;
+	for (unsigned qp = 0; qp < plan->qps; qp++) {
+		b->ep[qp] = plan->type == BSN_QP_UD ? NULL : bsn_qp_ep(b->qp[qp]);
+		b->rq[qp] = bsn_qp_rq(b->qp[qp]);
+	}
 	return 0;
 }

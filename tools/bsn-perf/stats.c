@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Medians, minima, and the histogram. */
+/* Medians, percentiles, and the histogram. */
 #include "stats.h"
 
 #include <stdlib.h>
@@ -26,16 +26,6 @@ double percentile_of(double *samples, size_t count, double percent)
 		return 0;
 	qsort(samples, count, sizeof(*samples), compare);
 	return samples[(size_t)(percent / 100 * (double)(count - 1) + 0.5)];
-}
-
-double min_of(const double *samples, size_t count)
-{
-	double min = count ? samples[0] : 0;
-
-	for (size_t i = 1; i < count; i++)
-		if (samples[i] < min)
-			min = samples[i];
-	return min;
 }
 
 /* The bits below the highest HISTOGRAM_STEPS_LOG2 + 1 are given up. */

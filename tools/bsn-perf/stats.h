@@ -6,10 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first two sort the samples in place. Of none: 0. */
+/* Both sort the samples in place. Of none: 0. */
 double median_of(double *samples, size_t count);
 double percentile_of(double *samples, size_t count, double percent); /* the nearest rank */
-double min_of(const double *samples, size_t count);
 
 /*
  * A histogram that takes every 64-bit value and so drops none: exact below 256, and above with 128

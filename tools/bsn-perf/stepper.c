@@ -12,7 +12,7 @@ enum { SETTLE_NS = 500 * 1000 };
 
 static unsigned (*softcx_step)(unsigned max_wqes);
 
-static void look(void)
+static bool is_softcx(void)
 {
 	static bool looked;
 
@@ -22,11 +22,6 @@ static void look(void)
 		memcpy(&softcx_step, &symbol, sizeof(symbol));
 	}
 	looked = true;
-}
-
-bool is_softcx(void)
-{
-	look();
 	return softcx_step;
 }
 

@@ -10,9 +10,6 @@
 
 #include <stdbool.h>
 
-/* Whether softcx is in this process, stepped or not. */
-bool is_softcx(void);
-
 /*
  * Asks softcx for the passive mode, unless the environment says something else; before any device.
  */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* bsn-perf lat and bw: setting up, and running what the options say. */
-#include <errno.h>
+#include "traffic.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../examples/connect.h"
-#include "traffic_test.h"
 
 enum {
 	SWEEP_BYTES = 1 << 30, /* at most, of each size, unless these are fewer messages than */
 	SWEEP_ITERS_MIN = 16,
-	MEMORY_ALIGN = 4096,
 };
 
 /* -- setting up -------------------------------------------------------------------------------- */
@@ -43,10 +42,11 @@ static int check_packets(const struct test *test)
 	const struct plan *plan = &test->plan;
 
 	if (plan->connect.mtu > info->active_mtu)
-		return complain("--mtu %u: port %u of %s has %u", plan->connect.mtu, info->port, info->name,
-				info->active_mtu);
+		return complain("--mtu %u: port %u of %s has %u", plan->connect.mtu, info->port,
+				info->name, info->active_mtu);
 	if (plan->type == BSN_QP_UD && plan->size > info->active_mtu)
-		return complain("--size %llu: a message of UD is one packet, and port %u of %s takes %u bytes",
+		return complain("--size %llu: a message of UD is one packet, and port %u of %s "
+				"takes %u bytes",
 				(unsigned long long)plan->size, info->port, info->name,
 				info->active_mtu);
 	return 0;
@@ -54,35 +54,22 @@ static int check_packets(const struct test *test)
 
 static int open_device(struct test *test)
 {
-	const int err = bsn_device_open(test->options->device, &test->device_attr, &test->device);
+	const int err = perf_open_device(test->options, &test->device_attr, &test->device);
 
 	if (err)
-		return complain_of(NULL, err);
+		return err;
 	note_path(test);
 	if (test->plan.type == BSN_QP_UD && test->plan.is_sweep && !test->has_size)
 		test->plan.size = bsn_device_info(test->device)->active_mtu;
 	return check_port(test);
 }
 
-static int open_side(struct test *test, unsigned which, struct side **side)
+static int open_side(struct test *test, struct side **side)
 {
-	const struct plan *plan = &test->plan;
-	const uint64_t half = (room_of(plan) + MEMORY_ALIGN - 1) & ~(uint64_t)(MEMORY_ALIGN - 1);
-	struct side_memory memory = { .length = 2 * half };
-	int err;
+	const int err = test->plan.path == TRAFFIC_IBV
+				? side_ibv_open(test->device, &test->plan, side)
+				: side_bunsen_open(test->device, test->cm.id, &test->plan, side);
 
-	if (posix_memalign(&test->memory[which], MEMORY_ALIGN, memory.length))
-		return complain("no memory for messages of %llu bytes",
-				(unsigned long long)plan->size);
-	memory.base = memset(test->memory[which], 0, memory.length);
-	memory.out = memory.base;
-	memory.in = memory.base + half;
-	if (test->session.is_cm)
-		err = side_attached_open(test->device, test->cm.id, plan, &memory, side);
-	else if (plan->path == TRAFFIC_IBV)
-		err = side_ibv_open(test->device, plan, &memory, side);
-	else
-		err = side_bunsen_open(test->device, plan, &memory, side);
 	return err ? PERF_FAILED : 0;
 }
 
@@ -102,30 +89,24 @@ static int connect_both(struct side *near, struct side *far)
 	return 0;
 }
 
-static int complain_of_connection(void)
-{
-	return complain("%s", connect_error());
-}
-
 /* The server listens before the client learns that it may come. */
 static int meet_by_cm(struct test *test)
 {
 	const struct session_attr *s = &test->session;
 
 	if (s->is_server && connect_cm_listen(s->service, &test->cm))
-		return complain_of_connection();
-	if (session_open(s, &test->plan, &test->traffic.peer))
+		return complain("%s", connect_error());
+	if (session_open(s, &test->plan, &test->peer))
 		return PERF_FAILED;
 	if (s->is_server ? connect_cm_take(&test->cm, s->timeout_ms)
 			 : connect_cm_resolve(s->host, s->service, s->timeout_ms, &test->cm))
-		return complain_of_connection();
+		return complain("%s", connect_error());
 	return 0;
 }
 
 static int set_up_by_cm(struct test *test)
 {
-	const struct session_attr *s = &test->session;
-	struct traffic *t = &test->traffic;
+	const int timeout_ms = test->session.timeout_ms;
 	int err = meet_by_cm(test);
 
 	if (err)
@@ -134,18 +115,17 @@ static int set_up_by_cm(struct test *test)
 	if (err)
 		return complain_of(NULL, err);
 	note_path(test);
-	err = open_side(test, 0, &t->near);
+	err = open_side(test, &test->near);
 	if (err)
 		return err;
-	if (s->is_server ? connect_cm_accept(&test->cm, s->timeout_ms)
-			 : connect_cm_connect(&test->cm, s->timeout_ms))
-		return complain_of_connection();
-	return session_connect(t->peer, t->near, t->timeout_ms) ? PERF_FAILED : 0;
+	if (test->session.is_server ? connect_cm_accept(&test->cm, timeout_ms)
+				    : connect_cm_connect(&test->cm, timeout_ms))
+		return complain("%s", connect_error());
+	return session_connect(test->peer, test->near, timeout_ms) ? PERF_FAILED : 0;
 }
 
 static int set_up(struct test *test)
 {
-	struct traffic *t = &test->traffic;
 	int err;
 
 	if (test->session.is_cm)
@@ -153,43 +133,32 @@ static int set_up(struct test *test)
 	err = open_device(test);
 	if (err)
 		return err;
-	if (has_peer(test) && session_open(&test->session, &test->plan, &t->peer))
+	if (has_peer(test) && session_open(&test->session, &test->plan, &test->peer))
 		return PERF_FAILED;
-	if (check_packets(test))
-		return PERF_FAILED;
-	err = open_side(test, 0, &t->near);
-	if (!err && !has_peer(test)) {
-		err = open_side(test, 1, &t->far);
-		return err ? err : connect_both(t->near, t->far);
-	}
-	if (!err && session_connect(t->peer, t->near, t->timeout_ms))
-		err = PERF_FAILED;
-	return err;
+	err = check_packets(test);
+	if (!err)
+		err = open_side(test, &test->near);
+	if (err)
+		return err;
+	if (has_peer(test))
+		return session_connect(test->peer, test->near, test->session.timeout_ms)
+			       ? PERF_FAILED
+			       : 0;
+	err = open_side(test, &test->far);
+	return err ? err : connect_both(test->near, test->far);
 }
 
 static void tear_down(struct test *test)
 {
-	struct traffic *t = &test->traffic;
-
-	if (t->near)
-		t->near->ops->close(t->near);
-	if (t->far)
-		t->far->ops->close(t->far);
-	if (t->peer >= 0)
-		close(t->peer);
+	side_close(test->near);
+	side_close(test->far);
+	if (test->peer >= 0)
+		close(test->peer);
 	bsn_device_close(test->device);
 	connect_cm_close(&test->cm);
-	free(test->memory[0]);
-	free(test->memory[1]);
 }
 
 /* -- all of it --------------------------------------------------------------------------------- */
-
-/* The client reports; the server says only what it did. */
-struct report {
-	FILE *to;
-	struct json_object *json; /* NULL: as text */
-};
 
 static struct plan step_of(const struct plan *plan, uint64_t size)
 {
@@ -204,69 +173,60 @@ static struct plan step_of(const struct plan *plan, uint64_t size)
 	return step;
 }
 
-static int measure_step(struct test *test, const struct report *report, uint64_t size)
+/* The client reports; the server says only what it did. @json NULL: as text */
+static int measure_step(struct test *test, FILE *to, struct json_object *json, uint64_t size)
 {
-	struct traffic *t = &test->traffic;
-	int err;
+	const bool is_bw = test->plan.is_bw;
 
 	test->step = step_of(&test->plan, size);
-	side_resize(t->near, &test->step);
-	if (t->far)
-		side_resize(t->far, &test->step);
+	side_resize(test->near, &test->step);
+	if (test->far)
+		side_resize(test->far, &test->step);
 	histogram_clear(&test->histogram);
-	err = test->plan.is_bw ? run_bw(t, &test->throughput) : run_lat(t, &test->histogram);
+	if (is_bw ? run_bw(test) : run_lat(test))
+		return PERF_FAILED;
 	if (test->plan.duration_ns)
-		test->step.iters =
-			test->plan.is_bw ? test->throughput.operations : test->histogram.count;
-	if (!err && !test->session.is_server)
-		note_step(test);
-	if (!err && report->json)
-		add_result(report->json, test);
-	else if (!err && !test->session.is_server)
-		print_result(report->to, test);
-	return err;
+		test->step.iters = is_bw ? test->throughput.operations : test->histogram.count;
+	if (json)
+		add_result(json, test);
+	else if (!test->session.is_server)
+		print_result(to, test);
+	return 0;
 }
 
-static int measure(struct test *test, const struct report *report)
+static int measure(struct test *test, FILE *to, struct json_object *json)
 {
 	const struct plan *plan = &test->plan;
 	int err = 0;
 
 	if (!plan->is_sweep)
-		return measure_step(test, report, plan->size);
+		return measure_step(test, to, json, plan->size);
 	for (uint64_t size = TRAFFIC_SWEEP_FIRST; !err && size <= plan->size; size *= 2)
-		err = measure_step(test, report, size);
+		err = measure_step(test, to, json, size);
 	return err;
 }
 
 static int run(struct test *test)
 {
-	struct report report = { .to = report_open(test->options) };
-	int err;
+	FILE *report = report_open(test->options);
+	struct json_object *json = NULL;
+	int err, unwritten;
 
-	if (!report.to)
+	if (!report)
 		return PERF_FAILED;
-	if (test->plot_path && !(test->plot = drawing_open(test->plot_path)))
-		return report_close(report.to, test->options) | PERF_FAILED;
 	err = set_up(test);
 	if (!err && test->options->json && !test->session.is_server)
-		report.json = begin_json(test);
+		json = begin_json(test);
 	if (!err)
-		test->traffic.device = test->device;
-	if (!err && measure(test, &report))
-		err = PERF_FAILED;
-	if (!err)
-		err = draw(test);
+		err = measure(test, report, json);
 	if (!err && test->session.is_server && !test->options->json)
-		print_title(report.to, test);
-	if (!err && report.json)
-		json_print(report.to, report.json);
+		print_title(report, test);
+	if (!err && json)
+		json_print(report, json);
 	else
-		json_object_put(report.json);
-	if (test->plot)
-		fclose(test->plot);
+		json_object_put(json);
 	tear_down(test);
-	const int unwritten = report_close(report.to, test->options);
+	unwritten = report_close(report, test->options);
 	return err ? err : unwritten;
 }
 
@@ -279,10 +239,8 @@ static int traffic_main(int argc, const char **argv, bool is_bw)
 	if (!test)
 		return complain("no memory");
 	context = test_options(argc, argv, is_bw);
+	test->peer = -1;
 	err = test_read_options(context, is_bw, test);
-	test->traffic = (struct traffic){ .peer = -1,
-					  .timeout_ms = test->session.timeout_ms,
-					  .is_server = test->session.is_server };
 	if (!err)
 		err = run(test);
 	free(test);

@@ -7,12 +7,16 @@
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
 
+#include "../examples/connect_cm.h"
 #include "perf.h"
+#include "stats.h"
 
 enum traffic_op { TRAFFIC_WRITE, TRAFFIC_READ, TRAFFIC_SEND, TRAFFIC_ATOMIC, TRAFFIC_OPS };
 enum traffic_path { TRAFFIC_DV, TRAFFIC_VERBS, TRAFFIC_IBV, TRAFFIC_PATHS };
 
 extern const char *const traffic_op_names[TRAFFIC_OPS];
+extern const char *const traffic_path_names[TRAFFIC_PATHS];
+extern const char *const traffic_connections[]; /* by enum bsn_qp_type */
 
 enum {
 	TRAFFIC_SIZE_MAX = 1 << 30,
@@ -22,7 +26,7 @@ enum {
 	TRAFFIC_QPS_MAX = 1024,
 	TRAFFIC_INLINE_DEFAULT = 64, /* bytes; longer ones are fetched by the device */
 	TRAFFIC_INLINE_MAX = 1000,   /* at most, what a WQE of 1 KB has room for */
-	TRAFFIC_BURST = 16,      /* posts before a doorbell, and completions at a poll */
+	TRAFFIC_BURST = 16,          /* posts before a doorbell, and completions at a poll */
 };
 
 struct plan {
@@ -35,63 +39,63 @@ struct plan {
 	uint64_t duration_ns; /* 0: @iters say how long */
 	uint32_t depth;       /* of each queue pair */
 	uint32_t qps;
-	enum bsn_qp_type type;           /* RC, UC or UD */
-	uint32_t inline_max;             /* bytes of the longest messages that are copied into the WQE */
+	enum bsn_qp_type type; /* RC, UC or UD */
+	uint32_t inline_max;   /* bytes of the longest messages that are copied into the WQE */
 	struct bsn_connect_attr connect; /* but the GID, which each end has of its device */
 };
 
-/* A message and what comes before it into the receiver's buffer. */
-static inline uint64_t room_of(const struct plan *plan)
+/* Whether messages of so many bytes are copied into the WQE; and the longest ones that are. */
+static inline bool has_inline(const struct plan *plan, uint64_t size)
 {
-	return plan->size + (plan->type == BSN_QP_UD ? BSN_GRH_SIZE : 0);
+	return size <= plan->inline_max && (plan->op == TRAFFIC_WRITE || plan->op == TRAFFIC_SEND);
 }
 
-/*
- * The memory of a side: what is sent from, and read into; then, what peers write to and read from,
- * where messages arrive.
- */
-struct side_memory {
-	uint8_t *base;
-	uint64_t length;
-	uint8_t *out, *in;
-};
+static inline uint32_t longest_inline(const struct plan *plan)
+{
+	return has_inline(plan, plan->is_sweep ? 0 : plan->size) ? plan->inline_max : 0;
+}
+
+/* -- sides (side.c, side_bunsen.c, side_ibv.c) ------------------------------------------------- */
 
 struct side;
 
 struct side_ops {
 	void (*close)(struct side *side);
-	/* Of the queue pair of that index. */
+	/* Of the queue pair of that index; NULL: the connection manager sees to both. */
 	void (*address)(struct side *side, unsigned qp, struct bsn_address *address);
 	int (*connect)(struct side *side, unsigned qp, const struct bsn_address *peer);
 	/* Posts @count requests on one, or receives, and rings once; there is room. */
 	int (*post)(struct side *side, unsigned qp, unsigned count);
 	int (*post_recv)(struct side *side, unsigned qp, unsigned count);
 	/*
-	 * Takes up to TRAFFIC_BURST requests, or messages, that are done, and says of which each
-	 * was.
+	 * Takes up to TRAFFIC_BURST requests, or messages, that are done, and says of which queue
+	 * pair each was.
 	 */
-	int (*reap)(struct side *side, uint32_t *qps);
-	int (*reap_recv)(struct side *side, uint32_t *qps);
-	/* Requests are as the side's plan is now; receives stay. */
-	void (*resize)(struct side *side);
+	int (*reap)(struct side *side, bool of_messages, uint32_t *qps);
+	/* Makes requests as the side's plan is now; NULL: they are made as they are posted. */
+	void (*make_requests)(struct side *side);
 };
 
+/*
+ * @memory: @length bytes: @out, what is sent from, and read into; then @in, what peers write to and
+ * read from, where messages arrive
+ */
 struct side {
 	const struct side_ops *ops;
 	struct plan plan;
-	struct side_memory memory;
-	struct bsn_remote here;  /* of memory.in, for the peer */
-	struct bsn_remote there; /* the peer's */
-	bool has_inline;         /* its queue takes inline data */
-	bool is_inline;
+	uint8_t *memory;
+	uint64_t length;
+	struct bsn_sge out, in;
+	struct bsn_remote here, there; /* memory of @in for the peer; the peer's */
 	uint64_t outstanding;
 	unsigned next;                    /* whose turn it is to send */
 	uint32_t queued[TRAFFIC_QPS_MAX]; /* of them what each has */
 };
 
-/* Fills in what is known before there are queues. */
-void side_init(struct side *side, const struct side_ops *ops, const struct plan *plan,
-	       const struct side_memory *memory);
+/* Before there are queues: memory and plan. After: what its memory is called. */
+int side_init(struct side *side, const struct side_ops *ops, const struct plan *plan);
+void side_name_memory(struct side *side, uint32_t lkey, uint32_t rkey);
+void side_close(struct side *side); /* NULL: nothing */
 
 /*
  * Posts up to @count, with at most @window outstanding, on the next queue pair. How many it posted.
@@ -115,23 +119,13 @@ void side_resize(struct side *side, const struct plan *plan);
 int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsigned syndrome,
 			unsigned vendor_syndrome, const char *cause);
 
-/* Both take the memory from @side->memory. */
-int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
-		     const struct side_memory *memory, struct side **side);
-/* On a queue pair that rdma_cm is to connect, made and attached here; @device is its device. */
-struct rdma_cm_id;
-int side_attached_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
-		       const struct side_memory *memory, struct side **side);
-int side_ibv_open(struct bsn_device *device, const struct plan *plan,
-		  const struct side_memory *memory, struct side **side);
+/* complain(), which returns -1. */
+#define SIDE_FAILS(...) (complain(__VA_ARGS__), -1)
 
-/* -- options of perftest (perftest.c) ---------------------------------------------------------- */
-
-/* A popt table of those that are not ours. */
-struct poptOption *perftest_options(void);
-
-/* As parse_options(), where that table is included. */
-int parse_perftest_options(poptContext context);
+/* @id: of rdma_cm, whose QP is made and attached here; NULL: QPs of Bunsen's own */
+int side_bunsen_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
+		     struct side **side);
+int side_ibv_open(struct bsn_device *device, const struct plan *plan, struct side **side);
 
 /* -- meeting the peer (session.c) -------------------------------------------------------------- */
 
@@ -161,28 +155,61 @@ int session_add_rates(int peer, double *rate, int timeout_ms);
 
 /* -- running (loops.c) ------------------------------------------------------------------------- */
 
-/* Who takes part: the far side too where it is in this process, else the peer's socket. */
-struct traffic {
-	struct bsn_device *device;
-	struct side *near, *far; /* @far NULL: in another process */
-	int peer;                /* its socket, or -1 */
-	int timeout_ms;          /* without progress */
-	bool is_server;
-	bool has_receives; /* posted before the first run */
-};
-
-struct histogram;
-
-/* Latencies in ns go to @histogram; at the server, which only answers, none. */
-int run_lat(struct traffic *t, struct histogram *histogram);
-
-/*
- * What bw found: operations of this process, how long they took, and a second's of both directions.
- */
+/* What bw found: operations of this process, how long they took, a second's of both directions. */
 struct throughput {
 	uint64_t operations, ns;
 	double rate;
 };
-int run_bw(struct traffic *t, struct throughput *throughput);
+
+/* A whole test, from its options to its reports. */
+struct test {
+	const struct perf_options *options;
+	bool has_size; /* --size was given */
+	struct plan plan;
+	struct session_attr session;
+	struct bsn_device_attr device_attr;
+	struct connect_cm cm;
+	bool is_client;
+	struct bsn_device *device;
+	struct side *near, *far; /* @far NULL: in another process */
+	int peer;                /* its socket, or -1 */
+	bool has_receives;       /* posted before the first run */
+	struct plan step;        /* what is measured at the moment */
+	struct throughput throughput; /* of bw */
+	struct histogram histogram;   /* of lat, in ns; at the server, which only answers, empty */
+};
+
+/* Whether the other end is another process. */
+static inline bool has_peer(const struct test *test)
+{
+	return test->is_client || test->session.is_server;
+}
+
+int run_lat(struct test *test);
+int run_bw(struct test *test);
+
+/* -- options (traffic_options.c, perftest.c) --------------------------------------------------- */
+
+/* @test keeps strings of the context. */
+poptContext test_options(int argc, const char **argv, bool is_bw);
+int test_read_options(poptContext context, bool is_bw, struct test *test);
+
+/* How many operations come before those that are measured. */
+uint64_t warmup_of(uint64_t iters);
+
+/* A popt table of perftest's options that are not ours; read_options(), where it is included. */
+extern struct poptOption perftest_options[];
+void fill_perftest_options(void);
+int read_perftest_options(poptContext context);
+
+/* -- reports (traffic_report.c) ---------------------------------------------------------------- */
+
+/* What the server says, and the client before its first result. */
+void print_title(FILE *to, const struct test *test);
+
+/* What was measured at one size: as text; in JSON, of a sweep an object of the array "sizes". */
+void print_result(FILE *to, const struct test *test);
+struct json_object *begin_json(const struct test *test);
+void add_result(struct json_object *report, const struct test *test);
 
 #endif

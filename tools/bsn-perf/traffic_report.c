@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports of bsn-perf lat and bw: text, drawings, JSON. */
-#include <math.h>
-
-#include "traffic_test.h"
+/* Reports of bsn-perf lat and bw: text and JSON. */
+#include "traffic.h"
 
 /* -- reports ----------------------------------------------------------------------------------- */
 
@@ -46,158 +44,79 @@ void print_title(FILE *to, const struct test *test)
 		traffic_path_names[plan->path], bsn_device_info(test->device)->name);
 }
 
-/* A column's unit is in its head: MB and Gb are 10^6 bytes and 10^9 bits. */
-static void print_heads(FILE *to, const struct test *test)
+static const char *metric_of(const struct plan *plan)
 {
-	if (!test->plan.is_sweep)
-		return;
-	if (test->plan.is_bw)
-		fprintf(to, "%10s %12s %12s %12s %12s\n", "bytes", "iterations", "MB/s", "Gb/s",
-			"Mpps");
-	else
-		fprintf(to, "%10s %12s %10s %10s %10s %10s %10s   µs, %s\n", "bytes", "iterations",
-			"min", "50 %", "99 %", "99.9 %", "max",
-			is_half_round_trip(&test->plan) ? "half of a round trip"
-							: "from post to completion");
+	return is_half_round_trip(plan) ? "half of a round trip" : "from post to completion";
 }
 
-static void print_row(FILE *to, const struct test *test)
+static double us_of(const struct histogram *h, double percent)
 {
-	const struct histogram *h = &test->histogram;
+	return (double)histogram_percentile(h, percent) / 1e3;
+}
+
+/* MB and Gb are 10^6 bytes and 10^9 bits. */
+static void print_bw(FILE *to, const struct test *test)
+{
 	const double rate = test->throughput.rate, bytes = rate * (double)test->step.size;
 
-	fprintf(to, "%10llu %12llu", (unsigned long long)test->step.size,
-		(unsigned long long)test->step.iters);
-	if (test->plan.is_bw)
-		fprintf(to, " %12.3f %12.3f %12.4f\n", bytes / 1e6, 8 * bytes / 1e9, rate / 1e6);
+	if (test->plan.is_sweep)
+		fprintf(to, "%10llu %12llu %12.3f %12.3f %12.4f\n",
+			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
+			bytes / 1e6, 8 * bytes / 1e9, rate / 1e6);
 	else
-		fprintf(to, " %10.3f %10.3f %10.3f %10.3f %10.3f\n", (double)h->min / 1e3,
-			(double)histogram_percentile(h, 50) / 1e3,
-			(double)histogram_percentile(h, 99) / 1e3,
-			(double)histogram_percentile(h, 99.9) / 1e3, (double)h->max / 1e3);
-	fflush(to);
+		fprintf(to, "%.3f MB/s, %.3f Gb/s, %.4f Mpps, %.3f s\n", bytes / 1e6,
+			8 * bytes / 1e9, rate / 1e6, (double)test->throughput.ns / 1e9);
 }
 
+static void print_lat(FILE *to, const struct test *test)
+{
+	const struct histogram *h = &test->histogram;
+	const double min = (double)h->min / 1e3, max = (double)h->max / 1e3;
+
+	if (test->plan.is_sweep) {
+		fprintf(to, "%10llu %12llu %10.3f %10.3f %10.3f %10.3f %10.3f\n",
+			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
+			min, us_of(h, 50), us_of(h, 99), us_of(h, 99.9), max);
+		return;
+	}
+	fprintf(to, "µs, %s\n%8s %10.3f\n", metric_of(&test->plan), "min", min);
+	for (size_t i = 0; i < PERCENTILES; i++)
+		fprintf(to, "%8s %10.3f\n", percentiles[i].text, us_of(h, percentiles[i].percent));
+	fprintf(to, "%8s %10.3f\n%8s %10.3f\n", "max", max, "mean", mean_of(h) / 1e3);
+}
+
+/* A column's unit is in its head. */
 void print_result(FILE *to, const struct test *test)
 {
 	const struct plan *plan = &test->plan;
-	const struct histogram *h = &test->histogram;
 
-	if (!plan->is_sweep || test->step.size == TRAFFIC_SWEEP_FIRST) {
+	if (!plan->is_sweep || test->step.size == TRAFFIC_SWEEP_FIRST)
 		print_title(to, test);
-		print_heads(to, test);
-	}
-	if (plan->is_sweep) {
-		print_row(to, test);
-		return;
-	}
-	if (plan->is_bw) {
-		const double rate = test->throughput.rate, bytes = rate * (double)plan->size;
-
-		fprintf(to, "%.3f MB/s, %.3f Gb/s, %.4f Mpps, %.3f s\n", bytes / 1e6,
-			8 * bytes / 1e9, rate / 1e6, (double)test->throughput.ns / 1e9);
-		return;
-	}
-	fprintf(to, "µs, %s\n",
-		is_half_round_trip(plan) ? "half of a round trip" : "from post to completion");
-	fprintf(to, "%8s %10.3f\n", "min", (double)h->min / 1e3);
-	for (size_t i = 0; i < PERCENTILES; i++)
-		fprintf(to, "%8s %10.3f\n", percentiles[i].text,
-			(double)histogram_percentile(h, percentiles[i].percent) / 1e3);
-	fprintf(to, "%8s %10.3f\n%8s %10.3f\n", "max", (double)h->max / 1e3, "mean",
-		mean_of(h) / 1e3);
-}
-
-/* -- drawings ---------------------------------------------------------------------------------- */
-
-/* The lines of a sweep of lat. */
-static const struct {
-	const char *name;
-	double percent;
-} drawn[] = { { "50 %", 50 }, { "99 %", 99 }, { "99.9 %", 99.9 } };
-
-/* Every percentile that the samples tell of; "nines" go to the right. */
-static void draw_percentiles(struct drawing *drawing, const struct histogram *h)
-{
-	enum { STEPS = 20 }; /* of each nine */
-
-	for (unsigned i = 0; i < DRAWING_POINTS; i++) {
-		const double above = pow(10, -(double)i / STEPS); /* the share of samples */
-		if (above * (double)h->count < 1)
-			break;
-		drawing_add(drawing, 0, 1 / above,
-			    (double)histogram_percentile(h, 100 * (1 - above)) / 1e3);
-	}
-}
-
-/* What is drawn of a size: of bw its bits a second, of lat some percentiles. */
-void note_step(struct test *test)
-{
-	const struct histogram *h = &test->histogram;
-	const double size = (double)test->step.size;
-
-	if (!test->plan.is_sweep)
-		return;
-	if (test->plan.is_bw) {
-		drawing_add(&test->drawing, 0, size, 8 * size * test->throughput.rate / 1e9);
-		return;
-	}
-	for (unsigned line = 0; line < sizeof(drawn) / sizeof(drawn[0]); line++)
-		drawing_add(&test->drawing, line, size,
-			    (double)histogram_percentile(h, drawn[line].percent) / 1e3);
-}
-
-int draw(struct test *test)
-{
-	struct drawing *drawing = &test->drawing;
-	const struct plan *plan = &test->plan;
-	char title[128];
-	int err;
-
-	if (!test->plot || test->session.is_server)
-		return 0;
-	snprintf(title, sizeof(title), "%s of %s%s, path %s on %s",
-		 plan->is_bw ? "bandwidth" : "latency", traffic_op_names[plan->op],
-		 plan->is_bidirectional ? ", both directions" : "", traffic_path_names[plan->path],
-		 bsn_device_info(test->device)->name);
-	drawing->title = title;
-	drawing->y_name = plan->is_bw ? "Gb/s" : "µs";
-	drawing->x_is = plan->is_sweep ? DRAWING_BYTES : DRAWING_SAMPLES;
-	drawing->names[0] = plan->is_bw ? "Gb/s" : plan->is_sweep ? drawn[0].name : "percentiles";
-	for (unsigned line = 1; line < sizeof(drawn) / sizeof(drawn[0]); line++)
-		drawing->names[line] = drawn[line].name;
-	if (!plan->is_sweep)
-		draw_percentiles(drawing, &test->histogram);
-	err = drawing_write(drawing, test->plot, test->plot_path);
-	test->plot = NULL;
-	return err;
+	if (plan->is_sweep && test->step.size == TRAFFIC_SWEEP_FIRST && plan->is_bw)
+		fprintf(to, "%10s %12s %12s %12s %12s\n", "bytes", "iterations", "MB/s", "Gb/s",
+			"Mpps");
+	else if (plan->is_sweep && test->step.size == TRAFFIC_SWEEP_FIRST)
+		fprintf(to, "%10s %12s %10s %10s %10s %10s %10s   µs, %s\n", "bytes", "iterations",
+			"min", "50 %", "99 %", "99.9 %", "max", metric_of(plan));
+	(plan->is_bw ? print_bw : print_lat)(to, test);
+	fflush(to);
 }
 
 /* -- JSON -------------------------------------------------------------------------------------- */
-
-static void add_uint(struct json_object *object, const char *key, uint64_t value)
-{
-	json_object_object_add(object, key, json_object_new_int64((int64_t)value));
-}
-
-static void add_text(struct json_object *object, const char *key, const char *value)
-{
-	json_object_object_add(object, key, json_object_new_string(value));
-}
 
 static void add_latencies(struct json_object *report, const struct test *test)
 {
 	const struct histogram *h = &test->histogram;
 
-	add_text(report, "metric",
+	json_add_text(report, "metric",
 		 is_half_round_trip(&test->plan) ? "half_round_trip_ns" : "completion_ns");
-	add_uint(report, "samples", h->count);
-	add_uint(report, "min", h->min);
-	json_object_object_add(report, "mean", json_figure(mean_of(h)));
+	json_add_number(report, "samples", h->count);
+	json_add_number(report, "min", h->min);
+	json_add_figure(report, "mean", mean_of(h));
 	for (size_t i = 0; i < PERCENTILES; i++)
-		add_uint(report, percentiles[i].key,
+		json_add_number(report, percentiles[i].key,
 			 histogram_percentile(h, percentiles[i].percent));
-	add_uint(report, "max", h->max);
+	json_add_number(report, "max", h->max);
 }
 
 static void add_rates(struct json_object *report, const struct test *test)
@@ -206,9 +125,8 @@ static void add_rates(struct json_object *report, const struct test *test)
 
 	json_object_object_add(report, "seconds",
 			       json_object_new_double((double)test->throughput.ns / 1e9));
-	json_object_object_add(report, "bytes_per_second",
-			       json_figure(rate * (double)test->step.size));
-	json_object_object_add(report, "messages_per_second", json_figure(rate));
+	json_add_figure(report, "bytes_per_second", rate * (double)test->step.size);
+	json_add_figure(report, "messages_per_second", rate);
 }
 
 /* What was measured at one size; of a sweep, an object of the array "sizes". */
@@ -224,8 +142,8 @@ void add_result(struct json_object *report, const struct test *test)
 		}
 		json_object_array_add(sizes, into);
 	}
-	add_uint(into, "size", test->step.size);
-	add_uint(into, "iters", test->step.iters);
+	json_add_number(into, "size", test->step.size);
+	json_add_number(into, "iters", test->step.iters);
 	if (test->plan.is_bw)
 		add_rates(into, test);
 	else
@@ -237,14 +155,14 @@ struct json_object *begin_json(const struct test *test)
 	struct json_object *report = json_object_new_object();
 	const struct plan *plan = &test->plan;
 
-	add_text(report, "test", plan->is_bw ? "bw" : "lat");
-	add_text(report, "device", bsn_device_info(test->device)->name);
-	add_text(report, "path", traffic_path_names[plan->path]);
-	add_text(report, "op", traffic_op_names[plan->op]);
-	add_text(report, "connection", traffic_connections[plan->type]);
-	add_uint(report, "gid_index", bsn_device_info(test->device)->gid_index);
-	add_uint(report, "depth", plan->depth);
-	add_uint(report, "qps", plan->qps);
+	json_add_text(report, "test", plan->is_bw ? "bw" : "lat");
+	json_add_text(report, "device", bsn_device_info(test->device)->name);
+	json_add_text(report, "path", traffic_path_names[plan->path]);
+	json_add_text(report, "op", traffic_op_names[plan->op]);
+	json_add_text(report, "connection", traffic_connections[plan->type]);
+	json_add_number(report, "gid_index", bsn_device_info(test->device)->gid_index);
+	json_add_number(report, "depth", plan->depth);
+	json_add_number(report, "qps", plan->qps);
 	json_object_object_add(report, "bidirectional",
 			       json_object_new_boolean(plan->is_bidirectional));
 	return report;

@@ -24,10 +24,9 @@ struct dc_times {
 	uint32_t connect_ns, answer_ns, random_ns, issue_ns;
 };
 
-#define DC_TIMES_DEFAULT                                                                           \
-	{                                                                                          \
-		.connect_ns = 60, .answer_ns = 1200, .random_ns = 500, .issue_ns = 50              \
-	}
+enum { DC_CONNECT_NS = 60, DC_ANSWER_NS = 1200, DC_RANDOM_NS = 500, DC_ISSUE_NS = 50 };
+
+#define DC_TIMES_DEFAULT { DC_CONNECT_NS, DC_ANSWER_NS, DC_RANDOM_NS, DC_ISSUE_NS }
 
 struct dc_model;
 

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The column of Bunsen for layouts, and the layouts. */
+#include "cost_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost_bunsen.h"
+#include "stepper.h"
+
+enum {
+	DEPTH = 512,
+	LONG_DEPTH = 64,
+	FLAGS = BSN_F_SIGNALED | BSN_F_RING,
+	PART_ROOM = 64, /* of each part, but for what interleaved ones have further on */
+	LAYOUT_ROOM = LAYOUT_PARTS_MAX * PART_ROOM,
+	PART_BYTES = 40,
+};
+
+/* -- the layouts ------------------------------------------------------------------------------- */
+
+static bool is_matrix(const struct cost_shape *shape)
+{
+	return shape->queues == COST_MATRIX;
+}
+
+uint32_t layout_rounds_of(const struct cost_shape *shape)
+{
+	return is_matrix(shape)                  ? LAYOUT_MATRIX
+	       : shape->form == COST_INTERLEAVED ? LAYOUT_ROUNDS
+						 : 1;
+}
+
+unsigned layout_make_parts(uint8_t *memory, const struct cost_shape *shape, unsigned which,
+			   const uint32_t lkeys[2], struct bsn_part parts[LAYOUT_PARTS_MAX])
+{
+	const uint64_t base = (uintptr_t)memory;
+	const bool is_pages = shape->form == COST_PAGES;
+
+	if (is_matrix(shape)) {
+		parts[0] = (struct bsn_part){ .addr = base + LAYOUT_COLUMN * LAYOUT_BLOCK,
+					      .bytes = LAYOUT_BLOCK,
+					      .stride = LAYOUT_COLUMN_BYTES,
+					      .lkey = lkeys[0] };
+		return 1;
+	}
+	for (unsigned i = 0; i < shape->n; i++) {
+		const unsigned place = shape->order == COST_SHUFFLED ? i * 7 % shape->n : i;
+
+		parts[i] = (struct bsn_part){
+			.addr = base + (is_pages ? (which + 2 * i) * LAYOUT_PAGE
+						 : which * LAYOUT_ROOM + place * PART_ROOM),
+			.bytes = is_pages ? LAYOUT_PAGE : PART_BYTES,
+			.stride = LAYOUT_ROOM,
+			.lkey = lkeys[shape->order == COST_TWO_KEYS && i % 2],
+		};
+	}
+	return shape->n;
+}
+
+static uint64_t *words_at(const uint8_t *memory, size_t at)
+{
+	return (uint64_t *)(uintptr_t)(memory + at);
+}
+
+static uint64_t cell(const uint8_t *memory, size_t row)
+{
+	return *words_at(memory, row * LAYOUT_COLUMN_BYTES + LAYOUT_COLUMN * LAYOUT_BLOCK);
+}
+
+uint8_t *layout_make_memory(void)
+{
+	void *memory;
+
+	if (posix_memalign(&memory, LAYOUT_PAGE, LAYOUT_MEMORY))
+		return NULL;
+	for (size_t i = 0; i < LAYOUT_MEMORY / sizeof(uint64_t); i++)
+		words_at(memory, 0)[i] = i;
+	return memory;
+}
+
+void layout_clear_target(uint8_t *memory)
+{
+	memset(memory + LAYOUT_TARGET_AT, 0, LAYOUT_COLUMN_BYTES);
+}
+
+int layout_check_target(const uint8_t *memory)
+{
+	for (size_t row = 0; row < LAYOUT_MATRIX; row++)
+		if (words_at(memory, LAYOUT_TARGET_AT)[row] != cell(memory, row))
+			return -EBADMSG;
+	return 0;
+}
+
+/* -- what is measured -------------------------------------------------------------------------- */
+
+/* Two sets of layouts: of the first each has an mkey when those of the second are mapped. */
+enum { SET = COST_LAYOUTS_MOST, LAYOUTS = 2 * SET };
+
+struct state {
+	struct bsn_device *device;
+	uint8_t *memory;
+	struct bsn_mr *mr[2]; /* the same memory */
+	struct bsn_cq *cq;
+	struct bsn_qp *qp, *long_qp; /* requests of one SGE, and of as many as the device takes */
+	struct bsn_ep *ep, *long_ep;
+	struct bsn_mkey_pool *pool;   /* an mkey for each layout */
+	struct bsn_mkey_pool *narrow; /* for one set, so that those of the other have none yet */
+	struct bsn_mkey *mkey;
+	unsigned at, max_sge; /* the layout that is next */
+	struct bsn_layout_attr attr[LAYOUTS];
+	struct bsn_part parts[LAYOUTS][LAYOUT_PARTS_MAX];
+	struct bsn_layout *layouts[LAYOUTS];
+	const struct bsn_map *maps[LAYOUTS];
+	struct bsn_sge sges[LAYOUT_MATRIX];
+};
+
+static int configure(struct state *s, unsigned i)
+{
+	return bsn_mkey_configure(s->ep, s->mkey, s->layouts[0], i, FLAGS);
+}
+
+static int check_one(struct state *s, unsigned i)
+{
+	return bsn_layout_create(s->pool, &s->attr[i], &s->layouts[i]);
+}
+
+static int map_new(struct state *s, unsigned i)
+{
+	return bsn_layout_map(s->layouts[i], s->ep, BSN_MAP_KEY, &s->maps[i]);
+}
+
+COST_INLINE int map_known(struct state *s, unsigned i)
+{
+	return bsn_layout_map(s->layouts[i], s->ep, 0, &s->maps[i]);
+}
+
+static int look_at_handle(struct state *s, unsigned i)
+{
+	(void)i;
+	return bsn_mkey_state(s->mkey) ^ BSN_MKEY_READY;
+}
+
+static int unmap(struct state *s, unsigned i)
+{
+	bsn_layout_unmap(s->maps[i]);
+	s->maps[i] = NULL;
+	return 0;
+}
+
+COST_INLINE struct bsn_remote remote_of(const struct state *s, uint64_t offset)
+{
+	return (struct bsn_remote){ s->mr[0]->addr + LAYOUT_TARGET_AT + offset, s->mr[0]->rkey };
+}
+
+COST_INLINE struct bsn_sge cell_of(const struct state *s, unsigned row)
+{
+	return (struct bsn_sge){ s->mr[0]->addr + LAYOUT_COLUMN * LAYOUT_BLOCK +
+					 (uint64_t)row * LAYOUT_COLUMN_BYTES,
+				 LAYOUT_BLOCK, s->mr[0]->lkey };
+}
+
+COST_INLINE int write_column(const struct state *s, struct bsn_sge sge)
+{
+	const struct bsn_remote remote = remote_of(s, 0);
+
+	return bsn_write(s->ep, &sge, &remote, 0, FLAGS);
+}
+
+static int send_new(struct state *s, unsigned i)
+{
+	const int bad = bsn_mkey_configure(s->ep, s->mkey, s->layouts[0], i, 0);
+
+	return bad | write_column(s, (struct bsn_sge){ .length = LAYOUT_COLUMN_BYTES,
+						       .lkey = s->mkey->lkey });
+}
+
+static int send_known(struct state *s, unsigned i)
+{
+	const int bad = map_known(s, i);
+
+	return bad ? bad : write_column(s, *s->maps[i]->sge);
+}
+
+static int send_packed(struct state *s, unsigned i)
+{
+	(void)i;
+	for (unsigned row = 0; row < LAYOUT_MATRIX; row++)
+		words_at(s->memory, LAYOUT_PACK_AT)[row] = cell(s->memory, row);
+	return write_column(s, (struct bsn_sge){ s->mr[0]->addr + LAYOUT_PACK_AT,
+						 LAYOUT_COLUMN_BYTES, s->mr[0]->lkey });
+}
+
+static int send_sges(struct state *s, unsigned unused)
+{
+	const unsigned most = s->max_sge;
+	int bad = 0;
+
+	(void)unused;
+	for (unsigned i = 0; i < LAYOUT_MATRIX; i++)
+		s->sges[i] = cell_of(s, i);
+	for (unsigned i = 0; i < LAYOUT_MATRIX; i += most) {
+		const unsigned left = LAYOUT_MATRIX - i;
+		const struct bsn_remote remote = remote_of(s, i * LAYOUT_BLOCK);
+		bad |= bsn_write_sgl(s->long_ep, &s->sges[i], left < most ? left : most, &remote, i,
+				     left > most ? 0 : FLAGS);
+	}
+	return bad;
+}
+
+static int send_rows(struct state *s, unsigned unused)
+{
+	int bad = 0;
+
+	(void)unused;
+	for (unsigned i = 0; i < LAYOUT_MATRIX; i++) {
+		const struct bsn_sge sge = cell_of(s, i);
+		const struct bsn_remote remote = remote_of(s, i * LAYOUT_BLOCK);
+		bad |= bsn_write(s->ep, &sge, &remote, i, i + 1 < LAYOUT_MATRIX ? 0 : FLAGS);
+	}
+	return bad;
+}
+
+COST_INLINE int run_each(void *queue, unsigned count, int (*one)(struct state *s, unsigned i))
+{
+	struct state *const s = queue;
+	const unsigned from = s->at;
+	int bad = 0;
+
+	s->at += count;
+	for (unsigned i = from; i < from + count; i++) {
+		COST_FORGET();
+		bad |= one(s, i);
+	}
+	return bad;
+}
+
+#define RUN(one)                                                                                   \
+	static int run_##one(void *queue, unsigned count)                                          \
+	{                                                                                          \
+		return run_each(queue, count, one);                                                \
+	}
+RUN(configure)
+RUN(check_one)
+RUN(map_new)
+RUN(map_known)
+RUN(look_at_handle)
+RUN(unmap)
+RUN(send_new)
+RUN(send_known)
+RUN(send_packed)
+RUN(send_sges)
+RUN(send_rows)
+
+static cost_run *run_of(const struct cost_row *row)
+{
+	static cost_run *const runs[COST_WHATS] = {
+		[COST_CONFIGURE] = run_configure,       [COST_CHECK] = run_check_one,
+		[COST_MAP_NEW] = run_map_new,           [COST_MAP_KNOWN] = run_map_known,
+		[COST_MAP_HANDLE] = run_look_at_handle, [COST_UNMAP] = run_unmap,
+		[COST_SEND_NEW] = run_send_new,         [COST_SEND_KNOWN] = run_send_known,
+		[COST_SEND_PACKED] = run_send_packed,   [COST_SEND_SGES] = run_send_sges,
+		[COST_SEND_ROWS] = run_send_rows,
+	};
+
+	return runs[row->shape.what];
+}
+
+/* -- before and after -------------------------------------------------------------------------- */
+
+static int drain(struct state *s, unsigned count)
+{
+	step();
+	return bunsen_drain_cq(s->cq, count);
+}
+
+/* All that was posted is done. */
+static int flush(struct state *s)
+{
+	const struct bsn_remote remote = remote_of(s, 0);
+	const struct bsn_sge sge = cell_of(s, 0);
+	const int err = bsn_write(s->ep, &sge, &remote, 0, FLAGS);
+
+	return err ? err : drain(s, 1);
+}
+
+static void unmap_all(struct state *s)
+{
+	for (unsigned i = 0; i < LAYOUTS; i++)
+		if (s->maps[i])
+			unmap(s, i);
+}
+
+static void describe(struct state *s, const struct cost_shape *shape)
+{
+	const uint32_t lkeys[2] = { s->mr[0]->lkey, s->mr[1]->lkey };
+
+	for (unsigned i = 0; i < LAYOUTS; i++) {
+		bsn_layout_destroy(s->layouts[i]);
+		s->layouts[i] = NULL;
+		s->attr[i] = (struct bsn_layout_attr){
+			.parts = s->parts[i],
+			.part_count = layout_make_parts(s->memory, shape, i, lkeys, s->parts[i]),
+			.rounds = layout_rounds_of(shape),
+		};
+	}
+}
+
+/* Maps so many of the first layouts, and waits until their mkeys are ready. */
+static int map_some(struct state *s, cost_run *run, unsigned count)
+{
+	int bad;
+
+	s->at = 0;
+	bad = run(s, count);
+	return bad ? bad : flush(s);
+}
+
+static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	struct state *const s = queue;
+	struct bsn_mkey_pool *pool = shape->what == COST_MAP_NEW ? s->narrow : s->pool;
+	int bad = 0;
+
+	describe(s, shape);
+	layout_clear_target(s->memory);
+	for (unsigned i = 0; i < LAYOUTS && !bad && shape->what != COST_CHECK; i++)
+		bad = bsn_layout_create(pool, &s->attr[i], &s->layouts[i]);
+	if (!bad && shape->what == COST_MAP_NEW) { /* all mkeys are others' */
+		bad = map_some(s, run_map_new, SET);
+		unmap_all(s);
+	} else if (!bad && (shape->what == COST_MAP_KNOWN || shape->what == COST_SEND_KNOWN)) {
+		for (unsigned i = 0; i < 2 && !bad;
+		     i++) { /* twice: then each is known to be ready */
+			bad = map_some(s, run_map_known, count);
+			unmap_all(s);
+		}
+	} else if (!bad && shape->what == COST_UNMAP) {
+		bad = map_some(s, run_map_known, count);
+	} else if (!bad && shape->what != COST_CHECK) { /* it spans none of the layouts that went */
+		bad = bsn_mkey_configure(s->ep, s->mkey, s->layouts[1], 0, 0);
+		bad = bad ? bad : flush(s);
+	}
+	s->at = shape->what == COST_MAP_NEW ? SET : 0;
+	return bad;
+}
+
+static int settle(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	struct state *const s = queue;
+	int bad = shape->what == COST_MAP_NEW                         ? flush(s)
+		  : shape->what == COST_CONFIGURE || is_matrix(shape) ? drain(s, count)
+								      : 0;
+
+	unmap_all(s);
+	if (!bad && count && is_matrix(shape))
+		bad = layout_check_target(s->memory);
+	return bad;
+}
+
+/* -- making it --------------------------------------------------------------------------------- */
+
+static int make_pools(struct state *s, enum cost_queues kind)
+{
+	const struct bsn_mkey_pool_attr wide = { .count = 2 * LAYOUTS };
+	const struct bsn_mkey_pool_attr narrow = { .count = SET };
+	const struct bsn_mkey_pool_attr pages = { .count = 1, .page_bytes = LAYOUT_PAGE };
+	int err = bsn_mkey_pool_create(s->device, kind == COST_PAGED ? &pages : &wide, &s->pool);
+
+	if (!err)
+		err = bsn_mkey_pool_create(s->device, &narrow, &s->narrow);
+	return err ? err : bsn_mkey_take(s->pool, &s->mkey);
+}
+
+static int make_queues(struct state *s, enum cost_queues kind)
+{
+	const struct bsn_cq_attr cq = { .entries = 4 * LAYOUT_MATRIX };
+	struct bsn_qp_attr attr = { .send_depth = kind == COST_MATRIX ? LAYOUT_MATRIX : DEPTH,
+				    .recv_depth = 1 };
+	int err = bsn_cq_create(s->device, &cq, &s->cq);
+
+	attr.cq = s->cq;
+	if (!err)
+		err = bunsen_make_loop(s->device, &attr, &s->qp);
+	attr.send_depth = LONG_DEPTH;
+	attr.max_send_sge = s->max_sge;
+	if (!err)
+		err = bunsen_make_loop(s->device, &attr, &s->long_qp);
+	s->ep = err ? NULL : bsn_qp_ep(s->qp);
+	s->long_ep = err ? NULL : bsn_qp_ep(s->long_qp);
+	return err;
+}
+
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
+{
+	struct state *s = queue;
+	int err;
+
+	s->device = rig->device;
+	s->max_sge = bsn_device_info(rig->device)->max_sge;
+	s->memory = layout_make_memory();
+	err = s->memory ? make_pools(s, kind) : -ENOMEM;
+	if (!err)
+		err = make_queues(s, kind);
+	for (unsigned i = 0; i < 2 && !err; i++)
+		err = bsn_mr_register(s->device, s->memory, LAYOUT_MEMORY, NULL, &s->mr[i]);
+	if (err == -EOPNOTSUPP)
+		*why_not = bsn_error_text();
+	return err;
+}
+
+static void close_state(void *queue)
+{
+	struct state *const s = queue;
+
+	for (unsigned i = 0; i < LAYOUTS; i++)
+		bsn_layout_destroy(s->layouts[i]);
+	if (s->mkey)
+		bsn_mkey_give(s->mkey);
+	bsn_qp_destroy(s->long_qp);
+	bsn_qp_destroy(s->qp);
+	bsn_mkey_pool_destroy(s->narrow);
+	bsn_mkey_pool_destroy(s->pool);
+	bsn_cq_destroy(s->cq);
+	bsn_mr_deregister(s->mr[1]);
+	bsn_mr_deregister(s->mr[0]);
+	free(s->memory);
+}
+
+const struct cost_column cost_layout_bunsen = {
+	.name = "bunsen",
+	.loop = &cost_nothing,
+	.size = sizeof(struct state),
+	.make = make,
+	.close = close_state,
+	.run_of = run_of,
+	.prepare = prepare,
+	.settle = settle,
+};

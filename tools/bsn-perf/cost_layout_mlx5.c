@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libmlx5's way with layouts: mlx5dv_wr_mr_list(), mlx5dv_wr_mr_interleaved(), ibv_wr_*. It checks
+ * and remembers nothing.
+ */
+#include "cost_layout.h"
+
+#include <errno.h>
+#include <infiniband/mlx5dv.h>
+#include <stdlib.h>
+
+#include "cost_verbs.h"
+#include "stepper.h"
+
+enum {
+	DEPTH = 64,
+	ENTRIES = 52,
+	INLINE = 828, /* bytes: all that libmlx5 grants on RC, where 52 entries have 4 more */
+	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+		 IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+struct state {
+	uint8_t *memory;
+	struct plain_qp v;
+	struct ibv_mr *second; /* the same memory as that of @v */
+	struct mlx5dv_mkey *mkey;
+	uint16_t part_count;
+	uint32_t rounds;
+	struct ibv_sge list[LAYOUT_PARTS_MAX];
+	struct mlx5dv_mr_interleaved blocks[LAYOUT_PARTS_MAX];
+};
+
+COST_INLINE void post_mkey(struct state *s, bool is_list, unsigned flags)
+{
+	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(s->v.qp_ex);
+
+	s->v.qp_ex->wr_flags = IBV_SEND_INLINE | flags;
+	if (is_list)
+		mlx5dv_wr_mr_list(mlx5, s->mkey, ACCESS, s->part_count, s->list);
+	else
+		mlx5dv_wr_mr_interleaved(mlx5, s->mkey, ACCESS, s->rounds, s->part_count,
+					 s->blocks);
+}
+
+COST_INLINE int configure(struct state *s, unsigned count, bool is_list)
+{
+	struct ibv_qp_ex *qp = s->v.qp_ex;
+	int bad = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET();
+		ibv_wr_start(qp);
+		qp->wr_id = i;
+		post_mkey(s, is_list, IBV_SEND_SIGNALED);
+		bad |= ibv_wr_complete(qp);
+	}
+	return bad;
+}
+
+static int run_list(void *queue, unsigned count)
+{
+	return configure(queue, count, true);
+}
+
+static int run_interleaved(void *queue, unsigned count)
+{
+	return configure(queue, count, false);
+}
+
+static void write_column(struct state *s)
+{
+	struct ibv_qp_ex *qp = s->v.qp_ex;
+
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(qp, s->v.mr->rkey, (uintptr_t)s->memory + LAYOUT_TARGET_AT);
+	ibv_wr_set_sge(qp, s->mkey->lkey, 0, LAYOUT_COLUMN_BYTES);
+}
+
+static int send_new(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	int bad = 0;
+
+	while (count--) {
+		ibv_wr_start(s->v.qp_ex);
+		post_mkey(s, false, 0);
+		write_column(s);
+		bad |= ibv_wr_complete(s->v.qp_ex);
+	}
+	return bad;
+}
+
+static int send_known(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	int bad = 0;
+
+	while (count--) {
+		ibv_wr_start(s->v.qp_ex);
+		write_column(s);
+		bad |= ibv_wr_complete(s->v.qp_ex);
+	}
+	return bad;
+}
+
+static cost_run *run_of(const struct cost_row *row)
+{
+	switch (row->shape.what) {
+	case COST_CONFIGURE:
+		return row->shape.form == COST_INTERLEAVED ? run_interleaved : run_list;
+	case COST_SEND_NEW:
+		return send_new;
+	case COST_SEND_KNOWN:
+		return send_known;
+	default:
+		return NULL;
+	}
+}
+
+/* -- before and after -------------------------------------------------------------------------- */
+
+static int drain(struct state *s, unsigned count)
+{
+	step();
+	return verbs_drain(s->v.cq, count, verbs_poll_one);
+}
+
+static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	struct state *s = queue;
+	const uint32_t lkeys[2] = { s->v.mr->lkey, s->second->lkey };
+	struct bsn_part parts[LAYOUT_PARTS_MAX];
+	int bad;
+
+	(void)count;
+	layout_clear_target(s->memory);
+	s->part_count = (uint16_t)layout_make_parts(s->memory, shape, 0, lkeys, parts);
+	s->rounds = layout_rounds_of(shape);
+	for (unsigned i = 0; i < s->part_count; i++) {
+		s->list[i] =
+			(struct ibv_sge){ parts[i].addr, (uint32_t)parts[i].bytes, parts[i].lkey };
+		s->blocks[i] = (struct mlx5dv_mr_interleaved){
+			.addr = parts[i].addr,
+			.bytes_count = (uint32_t)parts[i].bytes,
+			.bytes_skip = (uint32_t)(parts[i].stride - parts[i].bytes),
+			.lkey = parts[i].lkey,
+		};
+	}
+	if (shape->what != COST_SEND_KNOWN)
+		return 0;
+	bad = run_interleaved(s, 1);
+	return bad ? bad : drain(s, 1);
+}
+
+static int settle(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	struct state *s = queue;
+	const int bad = drain(s, count);
+
+	return bad || !count || shape->queues != COST_MATRIX ? bad : layout_check_target(s->memory);
+}
+
+/* -- making it --------------------------------------------------------------------------------- */
+
+static void close_state(void *queue)
+{
+	struct state *s = queue;
+
+	if (s->mkey)
+		mlx5dv_destroy_mkey(s->mkey);
+	if (s->second)
+		ibv_dereg_mr(s->second);
+	if (s->v.context)
+		plain_qp_destroy(&s->v);
+	free(s->memory);
+}
+
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
+{
+	const struct plain_qp_attr attr = { .depth = DEPTH,
+					    .max_send_sge = 1,
+					    .max_recv_sge = 1,
+					    .max_inline = INLINE,
+					    .is_extended = true,
+					    .has_mkeys = true,
+					    .has_own_register = true };
+	struct mlx5dv_mkey_init_attr mkey = {
+		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+		.max_entries = ENTRIES,
+	};
+	struct state *s = queue;
+	int err;
+
+	(void)kind;
+	s->memory = layout_make_memory();
+	if (!s->memory)
+		return -ENOMEM;
+	*why_not = "libmlx5 makes no mkeys here";
+	err = plain_qp_create(rig->device, &attr, s->memory, LAYOUT_MEMORY, &s->v);
+	if (!err)
+		err = plain_qp_loop(&s->v);
+	if (err)
+		return err;
+	mkey.pd = s->v.pd;
+	s->second = ibv_reg_mr(s->v.pd, s->memory, LAYOUT_MEMORY, ACCESS);
+	s->mkey = s->second ? mlx5dv_create_mkey(&mkey) : NULL;
+	return s->mkey ? 0 : -errno;
+}
+
+const struct cost_column cost_layout_mlx5 = {
+	.name = "ibv_wr",
+	.loop = &cost_nothing,
+	.size = sizeof(struct state),
+	.make = make,
+	.close = close_state,
+	.run_of = run_of,
+	.prepare = prepare,
+	.settle = settle,
+};

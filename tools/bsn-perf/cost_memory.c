@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Registrations as rows of `bsn-perf cost`: the cache and slabs, and beside them what a program of
+ * libibverbs does by itself: a binary search, a registration each time.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bsn_mr_cache.h"
+#include "bsn_slab.h"
+#include "cost.h"
+
+enum {
+	REGIONS = 10000, /* in the cache, a page each, with a page between two */
+	ORDER = 1 << 14, /* addresses that are looked up, over and over */
+	BUFFER_BYTES = 4096,
+	HELD = 8, /* buffers that are out at a time, as of a queue */
+	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+};
+
+struct span {
+	uint64_t start, end;
+	uint32_t lkey;
+};
+
+struct state {
+	struct bsn_device *device;
+	struct ibv_pd *pd;
+	struct bsn_mr_cache *cache;
+	struct bsn_mr_view view;
+	struct bsn_slab *slab;
+	struct bsn_slab_view buffers;
+	void *held[HELD];
+	size_t page;
+	uint8_t *map;
+	unsigned region_count, at;
+	struct span spans[REGIONS]; /* what the binary search has */
+	void *order[ORDER];
+};
+
+static uint8_t *region(const struct state *s, unsigned i)
+{
+	return s->map + 2 * i * s->page;
+}
+
+/* -- what is measured -------------------------------------------------------------------------- */
+
+/* A key that nobody has is 0. */
+static int run_find(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	int bad = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET();
+		bad |= !bsn_mr_view_find(&s->view, s->order[s->at++ % ORDER], 64);
+	}
+	return bad ? -ENOENT : 0;
+}
+
+static uint32_t search(const struct span *spans, unsigned count, const void *addr, uint32_t length)
+{
+	const uint64_t at = (uintptr_t)addr;
+	unsigned low = 0, high = count;
+
+	while (low < high) {
+		const unsigned middle = low + (high - low) / 2;
+		if (at < spans[middle].start)
+			high = middle;
+		else if (at + length > spans[middle].end)
+			low = middle + 1;
+		else
+			return spans[middle].lkey;
+	}
+	return 0;
+}
+
+static int run_search(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	int bad = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET();
+		bad |= !search(s->spans, s->region_count, s->order[s->at++ % ORDER], 64);
+	}
+	return bad ? -ENOENT : 0;
+}
+
+static int run_register(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	struct bsn_mr *mr;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		err = bsn_mr_register(s->device, s->map, s->page, NULL, &mr);
+		if (!err)
+			err = bsn_mr_deregister(mr);
+	}
+	return err;
+}
+
+static int run_get(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++)
+		err = bsn_mr_view_get(&s->view, s->map, s->page);
+	return err;
+}
+
+static int run_verbs_register(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		struct ibv_mr *mr = ibv_reg_mr(s->pd, s->map, s->page, ACCESS);
+		err = mr ? -ibv_dereg_mr(mr) : -errno;
+	}
+	return err;
+}
+
+static int run_slab(void *queue, unsigned count)
+{
+	struct state *s = queue;
+
+	for (unsigned i = 0; i < count; i++) {
+		void **const one = &s->held[s->at++ % HELD];
+		if (*one)
+			bsn_slab_put(&s->buffers, *one);
+		*one = bsn_slab_get(&s->buffers);
+		if (!*one)
+			return -ENOBUFS;
+	}
+	return 0;
+}
+
+static int run_malloc(void *queue, unsigned count)
+{
+	struct state *s = queue;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		void *buffer = malloc(BUFFER_BYTES);
+		struct ibv_mr *mr = ibv_reg_mr(s->pd, buffer, BUFFER_BYTES, ACCESS);
+		err = mr ? -ibv_dereg_mr(mr) : -errno;
+		free(buffer);
+	}
+	return err;
+}
+
+static cost_run *run_of(const struct cost_row *row)
+{
+	switch (row->shape.what) {
+	case COST_REGISTER:
+		return run_register;
+	case COST_GET:
+		return run_get;
+	case COST_BUFFER:
+		return run_slab;
+	default:
+		return run_find;
+	}
+}
+
+static cost_run *run_of_verbs(const struct cost_row *row)
+{
+	switch (row->shape.what) {
+	case COST_REGISTER:
+	case COST_GET:
+		return run_verbs_register;
+	case COST_BUFFER:
+		return run_malloc;
+	default:
+		return run_search;
+	}
+}
+
+/* -- before it --------------------------------------------------------------------------------- */
+
+/* In which order addresses are looked up. */
+static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	struct state *s = queue;
+	unsigned seed = 1;
+
+	(void)count;
+	for (unsigned i = 0; i < ORDER && s->region_count; i++)
+		s->order[i] = region(s, shape->what == COST_FIND_SAME ? s->region_count / 2
+					: shape->what == COST_FIND_NEXT
+						? i % s->region_count
+						: (unsigned)rand_r(&seed) % s->region_count);
+	return 0;
+}
+
+static int make_regions(struct state *s)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < REGIONS && !err; i++) {
+		err = bsn_mr_view_get(&s->view, region(s, i), 64);
+		s->spans[i] =
+			(struct span){ s->view.last.addr, s->view.last.addr + s->view.last.length,
+				       s->view.last.lkey };
+		s->region_count += !err;
+	}
+	return err;
+}
+
+static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
+{
+	const struct bsn_slab_attr slab = { .size_bytes = BUFFER_BYTES, .count = 256 };
+	struct state *s = queue;
+	int err;
+
+	(void)why_not;
+	s->device = rig->device;
+	s->page = (size_t)sysconf(_SC_PAGESIZE);
+	err = bsn_mr_cache_create(s->device, NULL, &s->cache);
+	if (!err)
+		err = bsn_mr_view_init(&s->view, s->cache);
+	if (!err)
+		err = bsn_slab_create(s->device, &slab, &s->slab);
+	if (!err)
+		err = bsn_slab_view_init(&s->buffers, s->slab);
+	s->pd = ibv_alloc_pd(bsn_device_info(s->device)->verbs);
+	s->map = mmap(NULL, 2 * REGIONS * s->page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!s->pd || s->map == MAP_FAILED)
+		return -ENOMEM;
+	return err || kind != COST_REGIONS ? err : make_regions(s);
+}
+
+static void close_state(void *queue)
+{
+	struct state *s = queue;
+
+	for (unsigned i = 0; i < HELD; i++)
+		if (s->held[i])
+			bsn_slab_put(&s->buffers, s->held[i]);
+	if (s->slab)
+		bsn_slab_view_empty(&s->buffers);
+	bsn_slab_destroy(s->slab);
+	bsn_mr_cache_destroy(s->cache);
+	if (s->pd)
+		ibv_dealloc_pd(s->pd);
+	if (s->map && s->map != MAP_FAILED)
+		munmap(s->map, 2 * REGIONS * s->page);
+}
+
+const struct cost_column cost_memory_bunsen = {
+	.name = "bunsen",
+	.loop = &cost_nothing,
+	.size = sizeof(struct state),
+	.make = make,
+	.close = close_state,
+	.run_of = run_of,
+	.prepare = prepare,
+	.settle = cost_prepare_nothing,
+};
+const struct cost_column cost_memory_ibv = {
+	.name = "ibv",
+	.loop = &cost_nothing,
+	.size = sizeof(struct state),
+	.make = make,
+	.close = close_state,
+	.run_of = run_of_verbs,
+	.prepare = prepare,
+	.settle = cost_prepare_nothing,
+};
