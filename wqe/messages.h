@@ -12,13 +12,13 @@
  */
 /* clang-format off */
 #define BSN_MESSAGES(MESSAGE, ATOMIC)                                                              \
-	/*      opcode           transports          data     imm         has a remote address */  \
-	MESSAGE(SEND,            ANY,                GATHER,  NONE,       0)                        \
-	MESSAGE(SEND_IMM,        CONNECTED | ON(UD), GATHER,  IMMEDIATE,  0)                        \
-	MESSAGE(SEND_INVAL,      CONNECTED,          GATHER,  INVALIDATE, 0)                        \
-	MESSAGE(RDMA_WRITE,      CONNECTED,          GATHER,  NONE,       1)                        \
-	MESSAGE(RDMA_WRITE_IMM,  CONNECTED,          GATHER,  IMMEDIATE,  1)                        \
-	MESSAGE(RDMA_READ,       RELIABLE,           SCATTER, NONE,       1)                        \
+	/*      opcode           transports          data     imm         has a remote address */ \
+	MESSAGE(SEND,            ANY,                GATHER,  NONE,       0)                       \
+	MESSAGE(SEND_IMM,        CONNECTED | ON(UD), GATHER,  IMMEDIATE,  0)                       \
+	MESSAGE(SEND_INVAL,      CONNECTED,          GATHER,  INVALIDATE, 0)                       \
+	MESSAGE(RDMA_WRITE,      CONNECTED,          GATHER,  NONE,       1)                       \
+	MESSAGE(RDMA_WRITE_IMM,  CONNECTED,          GATHER,  IMMEDIATE,  1)                       \
+	MESSAGE(RDMA_READ,       RELIABLE,           SCATTER, NONE,       1)                       \
                                                                                                    \
 	/*     opcode            last modifier        the modifiers, and the operands */           \
 	ATOMIC(ATOMIC_CS,        0,                   ANYHOW(OPERAND(ATOMIC_CS)))                  \
