@@ -130,6 +130,7 @@ int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned c
 
 /* Around what the device does within a region: its instructions do not count. */
 extern void (*cost_aside)(void);
+void cost_no_aside(void);
 
 /* -- what columns are made of ------------------------------------------------------------------ */
 

@@ -81,14 +81,6 @@ const struct cost_column *cost_column_of(unsigned column, enum cost_queues queue
 	return others[subject][column];
 }
 
-int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned count)
-{
-	(void)queue;
-	(void)shape;
-	(void)count;
-	return 0;
-}
-
 bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 {
 	const struct cost_row *of = &cost->results.rows[row];

@@ -39,12 +39,6 @@ static void ignore(void *unused)
 	(void)unused;
 }
 
-static void do_nothing(void)
-{
-}
-
-void (*cost_aside)(void) = do_nothing;
-
 static void start(void *unused)
 {
 	(void)unused;
@@ -56,7 +50,7 @@ static void stop(void *unused)
 {
 	(void)unused;
 	callgrind_collect();
-	cost_aside = do_nothing;
+	cost_aside = cost_no_aside;
 }
 
 static const struct cost_meter off = { ignore, ignore, NULL };

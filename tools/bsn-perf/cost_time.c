@@ -14,11 +14,6 @@
 
 enum { CLOCK_SAMPLES = 1000 };
 
-void watch_begin(void *arg)
-{
-	((struct watch *)arg)->start = now_ns();
-}
-
 static void watch_end(void *arg)
 {
 	struct watch *watch = arg;
