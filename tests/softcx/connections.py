@@ -117,11 +117,26 @@ def libfabric(endpoint, *more):
     return [*command, '-B', port], [*command, '-P', port, IPV4], port
 
 
+# rxm takes the news that the peer has left before what is still in the CQ. The peer's last message
+# is lost then, and fi_pingpong waits for it for ever. On a network the news is slower than here.
 def check_libfabric(case, endpoint):
     if not HAS_INTERFACE:
         return 'libfabric has no use for loopback'
-    server, client, port = libfabric(endpoint, '-c')
-    check_pair(case, server, client, port=port)
+    tries = 5 if 'verbs;ofi_rxm' in endpoint else 1
+    for left in reversed(range(tries)):
+        server, client, port = libfabric(endpoint, '-c')
+        pair = start_pair(case, server, client, port)
+        try:
+            for process in pair:
+                finish(process, time.monotonic() + SOON_S)
+            break
+        except Failure:
+            for process in pair:
+                process.kill()
+                process.wait()
+            if not left:
+                raise
+    case.check_trace('rdma_cm: ')
     return None
 
 
