@@ -10,12 +10,11 @@
  *
  *	really full       what the poller saw done is read, and the post goes on or is refused
  *	the ring's end    the slot goes round
- *	a fence is owed   the WQE is put with it
  *	closed            the queue is not connected, or in reset
  *	another path      plain verbs, checks: `path` is set
  *
  * bsn_sq_refill_for() and bsn_sq_post_request() tell these apart. The limit of inline code is also
- * NULL where the queue has many peers: those posts are calls, which look at @room.
+ * NULL where the queue has many peers, or owes a fence: those posts are calls, which look at @room.
  *
  * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and
  * are at most the size of the ring (32768 BBs).

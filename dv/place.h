@@ -44,12 +44,25 @@ BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t op
 	       BSN_LIKELY(!(what & BSN_WHAT_FLAGS & ~flags));
 }
 
+/* Adds the fence that is owed, unless the request asked for one: that is as good. */
+BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
+{
+	const struct bsn_ctrl owed = { .fence = sq->next_fence };
+
+	if (!(flags & BSN_F_FENCE))
+		or_word(wqe + 8, bsn_ctrl_word(&owed, 1));
+	sq->next_fence = BSN_FENCE_NONE;
+	bsn_sq_set_room(sq, sq->room);
+}
+
 /* Ends a post whose WQE is in the ring: keeps the id, moves the slot on, appends or publishes. */
 BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flags)
 {
 	const size_t bytes = bsn_bytes_of_ds(p->ds);
 	struct bsn_sq *const sq = p->sq;
 
+	if (!p->peer && BSN_UNLIKELY(!sq->limit)) /* a fence is owed */
+		pay_fence(sq, p->wqe, flags);
 	keep_id(sq, p->wqe, p->peer, p->ds, id);
 	sq->slot = p->wqe + bytes;
 	bsn_sq_advance(sq, bytes);

@@ -173,16 +173,14 @@ static void put_body(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer
 	r->body->put(r->body->is_local ? at + BSN_CTRL_SIZE : body, r->body->arg);
 }
 
-/* @owed: the fence that earlier requests owe */
-static void put_request(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer *peer,
-			const struct bsn_request *r, unsigned ds, struct bsn_ctrl owed)
+static void put_request(uint8_t *at, struct bsn_sq *sq, const struct bsn_peer *peer,
+			const struct bsn_request *r, unsigned ds)
 {
 	if (r->body)
 		put_body(at, sq, peer, r, ds);
 	else
 		put_data(put_head(at, sq, peer, r->what, ds, r->remote, r->imm), r);
-	if (!(r->what & BSN_F_FENCE)) /* which is as good */
-		or_word(at + 8, bsn_ctrl_word(&owed, 1));
+	pay_fence(sq, at, r->what);
 }
 
 /* -- posting it ------------------------------------------------------------------------------- */
@@ -201,20 +199,18 @@ static int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer, const st
 	const int ds = r->body ? measure_body(sq, peer, r) : measure(sq, peer, r);
 	uint8_t beside[BSN_SEND_MAX_DS * BSN_DS_SIZE] __attribute__((aligned(16)));
 	const size_t bytes = (size_t)ds * BSN_DS_SIZE;
-	const struct bsn_ctrl owed = { .fence = sq->next_fence };
 
 	if (ds < 0)
 		return ds;
 	if (bsn_bb_of_ds((unsigned)ds) > bsn_sq_free_bb(sq))
 		return refuse_full(sq, r->what);
 	bsn_sq_note_poster(sq);
-	sq->next_fence = BSN_FENCE_NONE;
 	bsn_sq_refill(sq); /* the slot is in the ring then */
 	if (sq->slot + bytes > sq->ring_end) {
-		put_request(beside, sq, peer, r, (unsigned)ds, owed);
+		put_request(beside, sq, peer, r, (unsigned)ds);
 		copy_wrapped(sq, beside, bytes);
 	} else {
-		put_request(sq->slot, sq, peer, r, (unsigned)ds, owed);
+		put_request(sq->slot, sq, peer, r, (unsigned)ds);
 	}
 	return bsn_sq_commit(sq, peer, (unsigned)ds, r->what, r->id);
 }

@@ -62,9 +62,11 @@ void bsn_sq_refill(struct bsn_sq *sq)
 {
 	uint8_t *last = find_limit(sq, bsn_sq_free_bb(sq));
 
-	if (sq->closed || sq->path || sq->next_fence)
+	if (sq->closed || sq->path)
 		last = NULL;
 	bsn_sq_set_room(sq, last);
+	if (sq->next_fence)
+		sq->limit = NULL;
 }
 
 void bsn_sq_show_nothing(struct bsn_sq *sq)
@@ -90,7 +92,7 @@ void bsn_sq_open(struct bsn_sq *sq)
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 {
 	sq->next_fence = (uint8_t)fence;
-	bsn_sq_show_nothing(sq);
+	sq->limit = NULL;
 }
 
 /*
@@ -302,5 +304,6 @@ int bsn_sq_post_marker(struct bsn_sq *sq)
 	bsn_sq_refill(sq);
 	hide_completion(sq, sq->pi, BSN_HIDDEN_ALWAYS);
 	put_control(sq->slot, sq, NULL, what, 1, 0);
+	pay_fence(sq, sq->slot, what);
 	return bsn_sq_commit(sq, NULL, 1, what, 0);
 }
