@@ -244,11 +244,14 @@ static inline void take_completion(struct rig *r, struct expected *all, const st
 	e->failed |= c->status != IBV_WC_SUCCESS;
 }
 
-/* Of one block or of several. Inline data look like control segments of silent requests. */
+/*
+ * Of one block or of several. Inline data look like control segments of silent requests. Of fewer
+ * steps more are bad, so that a share of a test meets as many failures.
+ */
 static inline int write_at_random(struct rig *r, int p, uint64_t id, unsigned flags)
 {
 	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-	const bool is_bad = random_u64() % 200 == 0;
+	const bool is_bad = random_u64() % bench_rounds(r->b, 200) == 0;
 	const struct bsn_remote to = is_bad ? (struct bsn_remote){ 0, 0 } :
 					      bench_remote(r->b, 1, INTO);
 	uint8_t data[MAX_INLINE];

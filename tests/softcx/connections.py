@@ -117,8 +117,10 @@ def libfabric(endpoint, *more):
     return [*command, '-B', port], [*command, '-P', port, IPV4], port
 
 
-# rxm takes the news that the peer has left before what is still in the CQ. The peer's last message
-# is lost then, and fi_pingpong waits for it for ever. On a network the news is slower than here.
+# Once its peer has left, rxm closes the endpoint, and empties the CQ after that (libfabric's
+# rxm_conn.c, rxm_close_conn()); libmlx5 has taken the QP's CQEs out by then. So a message that was
+# not polled yet is lost, and fi_pingpong waits for it for ever. On a network the news of the peer
+# comes later than its messages by more than here.
 def check_libfabric(case, endpoint):
     if not HAS_INTERFACE:
         return 'libfabric has no use for loopback'
