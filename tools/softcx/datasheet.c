@@ -129,7 +129,7 @@ enum ibv_mtu cx_port_mtu(const struct cx_config *config)
 		return mtu;
 	if (!config->netdev)
 		return IBV_MTU_1024;
-	while (mtu > IBV_MTU_256 && (128u << mtu) + ROCE_HEADER_BYTES > config->netdev->mtu)
+	while (mtu > IBV_MTU_256 && cx_mtu_bytes(mtu) + ROCE_HEADER_BYTES > config->netdev->mtu)
 		mtu--;
 	return mtu;
 }

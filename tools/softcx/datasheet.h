@@ -93,6 +93,11 @@ int cx_generation_by_name(const char *name, enum cx_generation *generation);
 int cx_link_by_name(const char *name, enum cx_link *link);
 const char *cx_link_name(enum cx_link link);
 
+static inline uint32_t cx_mtu_bytes(enum ibv_mtu mtu)
+{
+	return 128u << mtu;
+}
+
 /*
  * The node GUID in host order, which the fabric's name seeds; what the port carries; and its MAC
  * (RoCE), that of the interface, or where there is none of the fabric's name, too.

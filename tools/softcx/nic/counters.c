@@ -24,7 +24,7 @@ uint32_t cx_counter_read(struct cx_hca *hca, enum cx_counter counter)
 void cx_traffic_add(struct cx_hca *hca, uint64_t len, uint32_t mtu, bool is_multicast)
 {
 	struct cx_traffic *traffic = &hca->shared->traffic;
-	const uint64_t packets = len ? (len + mtu - 1) / mtu : 1;
+	const uint64_t packets = cx_packets(len, mtu);
 
 	traffic->bytes += len;
 	*(is_multicast ? &traffic->multicast : &traffic->unicast) += packets;

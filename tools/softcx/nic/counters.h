@@ -41,6 +41,12 @@ struct cx_traffic {
 
 struct cx_traffic cx_traffic_read(struct cx_hca *hca);
 
+/* Packets of a message of @len bytes: one at least. @mtu: bytes */
+static inline uint64_t cx_packets(uint64_t len, uint32_t mtu)
+{
+	return len ? (len + mtu - 1) / mtu : 1;
+}
+
 /* For the model, under the lock: a message of @len bytes came, in packets of at most @mtu bytes. */
 void cx_traffic_add(struct cx_hca *hca, uint64_t len, uint32_t mtu, bool is_multicast);
 

@@ -6,6 +6,7 @@
 #include "fit.h"
 
 #include "bsn_syndrome.h"
+#include "counters.h"
 
 enum { PSN_BITS = 24, PSN_MASK = (1 << PSN_BITS) - 1 };
 
@@ -17,15 +18,13 @@ static int32_t psn_distance(uint32_t psn, uint32_t expected)
 
 static uint32_t mtu_of(const struct cx_qp *qp)
 {
-	return 128u << qp->mod.path_mtu;
+	return cx_mtu_bytes(qp->mod.path_mtu);
 }
 
 /* PSNs of a message: one a packet, or of a READ, one a packet of the answer. */
 static uint32_t count_packets(const struct cx_qp *qp, const struct cx_message *message)
 {
-	const uint32_t mtu = mtu_of(qp);
-
-	return message->len > mtu ? (uint32_t)((message->len + mtu - 1) / mtu) : 1;
+	return (uint32_t)cx_packets(message->len, mtu_of(qp));
 }
 
 static bool is_read(const struct cx_message *message)

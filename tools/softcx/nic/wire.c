@@ -93,9 +93,8 @@ static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
 
 static uint32_t mtu_of(struct cx_hca *hca, const struct cx_qp *qp)
 {
-	const enum ibv_mtu mtu = qp->attr.type == IBV_QPT_UD ? cx_port_mtu(&hca->config) : qp->mod.path_mtu;
-
-	return 128u << mtu;
+	return cx_mtu_bytes(qp->attr.type == IBV_QPT_UD ? cx_port_mtu(&hca->config)
+							: qp->mod.path_mtu);
 }
 
 static void respond(struct cx_hca *hca, struct cx_qp *peer, const struct cx_message *message,
@@ -268,7 +267,7 @@ static void send_to_group(struct cx_hca *hca, struct cx_message *message,
 	    (hca->config.link == CX_LINK_IB && !to->grh))
 		return;
 	put_header(hca, message, to);
-	cx_traffic_add(hca, message->len, 128u << cx_port_mtu(&hca->config), true);
+	cx_traffic_add(hca, message->len, cx_mtu_bytes(cx_port_mtu(&hca->config)), true);
 	while ((peer = cx_mcast_next(hca, gid.raw, &at))) {
 		if (!takes_datagram(hca, peer, message) ||
 		    (peer->attr.blocks_own_multicast && peer->head.number == message->source_qpn))

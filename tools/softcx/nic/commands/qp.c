@@ -225,7 +225,7 @@ static void trace_change(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_qp
 	if (mask & IBV_QP_DEST_QPN)
 		cx_text_format(&text, " dest_qpn %#x", attr->dest_qp_num);
 	if (mask & IBV_QP_PATH_MTU)
-		cx_text_format(&text, " mtu %u", 128u << attr->path_mtu);
+		cx_text_format(&text, " mtu %u", cx_mtu_bytes(attr->path_mtu));
 	if (mask & IBV_QP_AV)
 		cx_text_format(&text, " sl %u", ah->sl);
 	if (mask & IBV_QP_AV && ah->is_global)
