@@ -19,13 +19,12 @@ struct bsn_rq;
 /**
  * struct bsn_rq_path - how a kind of queue takes what the inline code does not post
  * @post: one receive; it judges the list
- * @post_some: the first of several receives, as many as are plain and have room at hand; returns
- *	how many; none of the SGEs was looked at; NULL: they are posted one by one
+ * @post_many: bsn_recv_many()
  */
 struct bsn_rq_path {
 	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id);
-	unsigned (*post_some)(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-			      unsigned count);
+	int (*post_many)(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			 unsigned count);
 };
 
 /**
@@ -47,8 +46,9 @@ struct bsn_rq {
 	/* the poller's line */
 	uint64_t *ids __attribute__((aligned(64))); /* one a slot */
 	uint8_t *ring;
-	uint32_t mask; /* slots, less one */
-	uint32_t tail; /* WQEs given back to a QP's own queue; release-stored [O6] */
+	const uint8_t *lists; /* the first WQE's data pointers */
+	uint32_t mask;        /* slots, less one */
+	uint32_t tail;        /* WQEs given back to a QP's own queue; release-stored [O6] */
 	uint8_t stride_log2;
 	uint8_t is_srq;
 	uint8_t has_many_pollers; /* of a shared queue: more than one CQ gives back */
@@ -83,15 +83,20 @@ BSN_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const ui
 
 #define BSN_RECV_INLINE_SGE 4 /* SGEs that the inline code puts, at the most */
 
-/* Ends a list of so many pieces, if it is shorter than the longest. */
-BSN_ALWAYS_INLINE void bsn_rq_end_list(uint8_t *at, unsigned count, unsigned max_sge)
+/* After the last SGE of a list that is shorter than the longest. */
+BSN_ALWAYS_INLINE void bsn_rq_put_end(uint8_t *at)
 {
 	const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
 
-	if (count == max_sge)
-		return;
 	bsn_store_wqe(at, bsn_to_be64(bsn_data_word(&end, 0)));
 	bsn_store_wqe(at + 8, bsn_to_be64(bsn_data_word(&end, 1)));
+}
+
+/* Ends a list of so many SGEs. */
+BSN_ALWAYS_INLINE void bsn_rq_end_list(uint8_t *at, unsigned count, unsigned max_sge)
+{
+	if (count != max_sge)
+		bsn_rq_put_end(at);
 }
 
 /* The WQE in the slot of a QP's own queue is whole. */

@@ -73,11 +73,11 @@ BSN_ALWAYS_INLINE uint8_t *bsn_put_sge(uint8_t *at, const struct bsn_sge *sge)
 }
 
 /* The header of inline data, as it lies in memory. */
-BSN_ALWAYS_INLINE uint32_t bsn_inline_head(uint32_t bytes)
+BSN_ALWAYS_INLINE uint64_t bsn_inline_head(uint32_t bytes)
 {
 	const struct bsn_inline_hdr hdr = { .is_inline = 1 };
 
-	return bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0) + bytes).raw;
+	return bsn_wide_be32(bsn_inline_hdr_dword(&hdr, 0) + bytes);
 }
 
 /* Units of inline data, header included. */

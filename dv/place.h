@@ -21,20 +21,10 @@ BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bs
 	return (struct place){ ep->sq, peer, ep->sq->slot, head_ds(peer, what) + data_ds };
 }
 
-/*
- * Whether it is free, in one piece. Room is looked for where too little is shown, and the WQE may
- * move to the ring's start.
- */
-BSN_ALWAYS_INLINE bool has_room(struct place *p)
+/* Whether it is known to be free, in one piece. */
+BSN_ALWAYS_INLINE bool has_room(const struct place *p)
 {
-	const size_t bytes = bsn_bytes_of_ds(p->ds);
-
-	if (BSN_LIKELY(bsn_sq_has_room(p->sq, bytes)))
-		return true;
-	if (!bsn_sq_refill_for(p->sq, bytes))
-		return false;
-	p->wqe = p->sq->slot;
-	return true;
+	return BSN_LIKELY(bsn_sq_has_room(p->sq, bsn_bytes_of_ds(p->ds)));
 }
 
 /* Whether the queue has the operation, and not by its path only. @ops, @flags: of this kind */

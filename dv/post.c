@@ -12,10 +12,10 @@
 
 /* -- all else: any request is one struct ------------------------------------------------------ */
 
-static __attribute__((noinline, cold)) int post_sgl_cold(struct bsn_ep *ep, uint32_t what,
-							 const struct bsn_sge *sge,
-							 const struct bsn_remote *remote,
-							 uint32_t imm, uint64_t id)
+static __attribute__((noinline)) int post_sgl_cold(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote, uint32_t imm,
+						   uint64_t id)
 {
 	const struct bsn_request r = {
 		.what = what, .imm = imm, .sge = sge, .remote = remote, .id = id
@@ -41,10 +41,10 @@ static __attribute__((noinline, cold)) int post_inline_cold(struct bsn_ep *ep, u
 	return bsn_sq_post_request(ep, &r);
 }
 
-static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, uint32_t what,
-							    const struct bsn_sge *sge,
-							    const struct bsn_remote *remote,
-							    const uint64_t operand[2], uint64_t id)
+static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_t what,
+						      const struct bsn_sge *sge,
+						      const struct bsn_remote *remote,
+						      const uint64_t operand[2], uint64_t id)
 {
 	const struct bsn_request r = {
 		.what = what,
@@ -55,6 +55,42 @@ static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, u
 	};
 
 	return bsn_sq_post_request(ep, &r);
+}
+
+/* -- room that was used up: the poller may have given some back ------------------------------- */
+
+static bool find_room(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
+{
+	const unsigned ds = head_ds(peer_of(ep), what) + data_ds;
+
+	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds));
+}
+
+static __attribute__((noinline, cold)) int post_sgl_refilled(struct bsn_ep *ep, uint32_t what,
+							     const struct bsn_sge *sge,
+							     const struct bsn_remote *remote,
+							     uint32_t imm, uint64_t id)
+{
+	return find_room(ep, what, count_of(what)) ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
+						   : post_sgl_cold(ep, what, sge, remote, imm, id);
+}
+
+static __attribute__((noinline, cold)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
+								const void *data,
+								const struct bsn_remote *remote,
+								uint32_t imm, uint64_t id)
+{
+	return find_room(ep, what, bsn_inline_ds(count_of(what)))
+		       ? bsn_sq_post_inline(ep, what, data, remote, imm, id)
+		       : post_inline_cold(ep, what, data, remote, imm, id);
+}
+
+static __attribute__((noinline, cold)) int
+post_atomic_refilled(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		     const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	return find_room(ep, what, 2) ? bsn_sq_post_atomic(ep, what, sge, remote, operand, id)
+				      : post_atomic_cold(ep, what, sge, remote, operand, id);
 }
 
 /* -- what programs call ----------------------------------------------------------------------- */
@@ -68,9 +104,11 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, 
 				const struct bsn_sge *sge, unsigned count,
 				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	struct place p = place_of(ep, peer, what, count);
+	const struct place p = place_of(ep, peer, what, count);
 
-	if (!has_room(&p) || BSN_UNLIKELY(count > 1 && count > p.sq->max_sge) ||
+	if (!has_room(&p))
+		return post_sgl_refilled(ep, what, sge, remote, imm, id);
+	if (BSN_UNLIKELY(count > 1 && count > p.sq->max_sge) ||
 	    BSN_UNLIKELY(!are_plain(sge, count)))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	put_sges(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), sge, count);
@@ -118,9 +156,11 @@ BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer,
 				 const void *data, const struct bsn_remote *remote, uint32_t imm,
 				 uint64_t id)
 {
-	struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
+	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
 
-	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+	if (!has_room(&p))
+		return post_inline_refilled(ep, what, data, remote, imm, id);
+	if (BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	put_inline(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), data, count_of(what));
 	return end_post(&p, id, what);
@@ -157,10 +197,12 @@ static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t w
 						   const struct bsn_remote *remote,
 						   const uint64_t operand[2], uint64_t id)
 {
-	struct place p = place_of(ep, peer_of(ep), what, 2);
+	const struct place p = place_of(ep, peer_of(ep), what, 2);
 	uint8_t *at;
 
-	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) != 1))
+	if (!has_room(&p))
+		return post_atomic_refilled(ep, what, sge, remote, operand, id);
+	if (BSN_UNLIKELY(count_of(what) != 1))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
 	put_atomic(at, sge, operand);

@@ -30,7 +30,8 @@ static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
 }
 
 /* One WQE from the ring: block after block, since it may wrap. */
-static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
+static __attribute__((noinline)) void copy_blueflame(struct bsn_sq *sq, uint16_t first,
+						     unsigned blocks)
 {
 	for (unsigned i = 0; i < blocks; i++) {
 		const uint8_t *bb = bsn_sq_slot_of(sq, first + i);

@@ -35,14 +35,14 @@ static inline bool is_compressed(unsigned kind)
 static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t *cqe, unsigned kind)
 {
 	const unsigned format = (kind & BSN_CQ_FORMAT) >> 2;
+	const uint32_t bytes = bsn_cq_byte_count(cqe);
 
-	if (bsn_cq_byte_count(cqe) > bsn_cqe_inline_room(format))
-		return NULL;
-	if (format == BSN_CQE_INLINE_32)
+	if (format == BSN_CQE_INLINE_32 && bytes <= bsn_cqe_inline_room(BSN_CQE_INLINE_32))
 		return cqe;
-	return format == BSN_CQE_INLINE_64 && cq->stride == BSN_CQE128_SIZE
-		       ? cqe + BSN_CQE_SIZE - BSN_CQE128_SIZE
-		       : NULL;
+	if (format == BSN_CQE_INLINE_64 && bytes <= bsn_cqe_inline_room(BSN_CQE_INLINE_64) &&
+	    cq->stride == BSN_CQE128_SIZE)
+		return cqe + BSN_CQE_SIZE - BSN_CQE128_SIZE;
+	return NULL;
 }
 
 /* Copies into the memory that a list of data pointers names. */

@@ -10,7 +10,7 @@ static const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 {
 	const size_t slot = wqe_index & rq->mask;
 
-	return rq->ring + (slot << rq->stride_log2) + (rq->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
+	return rq->lists + (slot << rq->stride_log2);
 }
 
 /* Up to BSN_CQE_SIZE bytes, by moves that overlap. */

@@ -54,24 +54,20 @@ int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count
 	return BSN_LIKELY(rq) ? rq->path->post(rq, sge, sge_count, id) : refuse_null();
 }
 
-/* A receive that is not plain, or finds no room at hand, is posted by itself. */
 int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
 {
-	unsigned done = 0;
-	int err = 0;
+	return BSN_LIKELY(rq) ? rq->path->post_many(rq, sge, ids, count) : refuse_null();
+}
 
-	if (BSN_UNLIKELY(!rq))
-		return refuse_null();
-	for (;;) {
-		if (rq->path->post_some)
-			done += rq->path->post_some(rq, sge + done, ids + done, count - done);
-		if (done == count)
-			return (int)done;
-		err = bsn_rq_post(rq, &sge[done], 1, ids[done]);
+int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+		     unsigned done, unsigned count)
+{
+	for (; done < count; done++) {
+		const int err = bsn_rq_post(rq, &sge[done], 1, ids[done]);
 		if (err)
 			return done ? (int)done : err;
-		done++;
 	}
+	return (int)done;
 }
 
 /* -- a QP's own ------------------------------------------------------------------------------- */
@@ -111,29 +107,31 @@ static int post_own(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 	return 0;
 }
 
-static unsigned post_own_some(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-			      unsigned count)
+static int post_own_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			 unsigned count)
 {
 	const size_t stride = rq->stride;
 	const unsigned max_sge = rq->max_sge;
-	uint8_t *slot = rq->slot, *end = slot + count * stride;
-	uint64_t *const id_at = rq->id_at;
-	size_t done = 0;
+	uint8_t *slot, *end;
+	uint64_t *id_at;
+	unsigned done = 0;
 
-	if (end > rq->limit)
-		end = rq->limit;
+	if (rq->slot + count * stride > rq->limit)
+		refill(rq);
+	slot = rq->slot;
+	id_at = rq->id_at;
+	end = slot + count * stride < rq->limit ? slot + count * stride : rq->limit;
 	for (; slot < end && bsn_is_plain(&sge[done]); done++) {
 		bsn_rq_end_list(bsn_put_sge(slot, &sge[done]), 1, max_sge);
 		id_at[done] = ids[done];
 		slot += stride;
 	}
-	if (!done)
-		return 0;
 	rq->slot = slot;
 	rq->id_at += done;
 	rq->head = (uint16_t)(rq->head + done);
-	bsn_rq_publish(rq);
-	return (unsigned)done;
+	if (done)
+		bsn_rq_publish(rq);
+	return done == count ? (int)done : bsn_rq_post_rest(rq, sge, ids, done, count);
 }
 
 /* -- from creation to the end ----------------------------------------------------------------- */
@@ -152,6 +150,7 @@ void bsn_rq_init(struct bsn_rq *rq, const struct bsn_rq_init *init, uint64_t *id
 {
 	rq->ids = ids;
 	rq->ring = init->ring;
+	rq->lists = init->ring;
 	rq->record = init->record;
 	rq->stride = init->stride_bytes;
 	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
@@ -162,7 +161,7 @@ void bsn_rq_init(struct bsn_rq *rq, const struct bsn_rq_init *init, uint64_t *id
 
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 {
-	static const struct bsn_rq_path path = { .post = post_own, .post_some = post_own_some };
+	static const struct bsn_rq_path path = { .post = post_own, .post_many = post_own_many };
 	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + init->count * sizeof(*rq->ids));
 
 	if (!rq)

@@ -29,6 +29,10 @@ void bsn_srq_share(struct bsn_rq *rq);
 /* Fills in what a QP's own queue and an SRQ share. */
 void bsn_rq_init(struct bsn_rq *rq, const struct bsn_rq_init *init, uint64_t *ids);
 
+/* Ends bsn_recv_many(): receives that are not plain, or found no room at hand, go one by one. */
+int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+		     unsigned done, unsigned count);
+
 /* 0, or why the queue never takes such a list. */
 int bsn_rq_check_list(const struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count);
 int bsn_rq_refuse_full(struct bsn_rq *rq);

@@ -37,7 +37,7 @@ BSN_ALWAYS_INLINE unsigned prefix_ds_of(const struct bsn_peer *peer)
 	return peer ? peer->prefix_ds : 0;
 }
 
-BSN_ALWAYS_INLINE bool has_remote(uint32_t what)
+BSN_ALWAYS_INLINE unsigned has_remote(uint32_t what)
 {
 	return BSN_OPS_WITH_RADDR >> (what & 63) & 1;
 }
@@ -134,7 +134,7 @@ BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 {
 	uint8_t *const to = at + BSN_INLINE_HDR_SIZE;
 	const ptrdiff_t last = (ptrdiff_t)n - BSN_DS_SIZE;
-	const uint32_t head = bsn_inline_head(n);
+	const uint64_t head = bsn_inline_head(n);
 	uint64_t first, rest;
 
 	if (n <= BSN_DS_INLINE_MAX) {
@@ -149,8 +149,8 @@ BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 		bsn_store_wqe_v2(to + last, bsn_v2_load(src + last));
 	bsn_store_wqe(at, (struct bsn_be64){ head | bsn_load_part(src, 4) << 32 });
 	bsn_store_wqe(at + 8, (struct bsn_be64){ bsn_load_part(src + 4, 8) });
-	for (ptrdiff_t i = BSN_DS_INLINE_MAX; i <= last; i += BSN_DS_SIZE)
-		bsn_store_wqe_v2(to + i, bsn_v2_load(src + i));
+	for (ptrdiff_t i = (last - BSN_DS_INLINE_MAX - 1) & -BSN_DS_SIZE; i >= 0; i -= BSN_DS_SIZE)
+		bsn_store_wqe_v2(at + BSN_DS_SIZE + i, bsn_v2_load(src + BSN_DS_INLINE_MAX + i));
 }
 
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */

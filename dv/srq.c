@@ -26,35 +26,37 @@ static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 	return 0;
 }
 
-static unsigned post_shared_some(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-				 unsigned count)
+static int post_shared_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			    unsigned count)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
 	uint8_t *const ring = rq->ring;
 	uint64_t *const all_ids = rq->ids;
 	const size_t stride = rq->stride;
-	const unsigned max_sge = rq->max_sge;
+	const size_t end_at = rq->max_sge > 1 ? BSN_DATA_SIZE : 0;
 	size_t slot = srq->next, done;
 
 	for (done = 0; done < count; done++) {
-		uint8_t *const wqe = ring + slot * stride;
+		uint8_t *const wqe = ring + slot * stride, *const list = wqe + BSN_SRQ_NEXT_SIZE;
 		const uint32_t after = bsn_srq_link(wqe);
+		const struct bsn_sge one = sge[done];
 
-		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
+		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&one))
 			break;
-		bsn_rq_end_list(bsn_put_sge(wqe + BSN_SRQ_NEXT_SIZE, &sge[done]), 1, max_sge);
+		bsn_rq_put_end(list +
+			       end_at); /* a WQE of one SGE has no end: the SGE replaces it */
+		bsn_put_sge(list, &one);
 		all_ids[slot] = ids[done];
 		slot = after;
 	}
-	if (!done)
-		return 0;
 	rq->head = (uint16_t)(rq->head + done);
-	bsn_rq_publish(rq);
+	if (done)
+		bsn_rq_publish(rq);
 	srq->next = (uint16_t)slot;
-	return (unsigned)done;
+	return done == count ? (int)done : bsn_rq_post_rest(rq, sge, ids, (unsigned)done, count);
 }
 
-static const struct bsn_rq_path srq_path = { .post = post_shared, .post_some = post_shared_some };
+static const struct bsn_rq_path srq_path = { .post = post_shared, .post_many = post_shared_many };
 
 /* -- giving back ------------------------------------------------------------------------------ */
 
@@ -90,7 +92,14 @@ static int post_locked(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 	return err;
 }
 
-static const struct bsn_rq_path locked_path = { .post = post_locked };
+static int post_locked_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			    unsigned count)
+{
+	return bsn_rq_post_rest(rq, sge, ids, 0, count);
+}
+
+static const struct bsn_rq_path locked_path = { .post = post_locked,
+						.post_many = post_locked_many };
 
 /* It is the last free one first, so there is another one to post. */
 bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
@@ -138,6 +147,7 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 		return NULL;
 	bsn_rq_init(&srq->rq, init, (uint64_t *)(srq + 1));
 	srq->rq.max_sge--; /* the link has the room of one */
+	srq->rq.lists += BSN_SRQ_NEXT_SIZE;
 	srq->rq.is_srq = true;
 	srq->rq.path = init->is_on_demand ? &locked_path : &srq_path;
 	srq->next = init->first_free;

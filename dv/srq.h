@@ -44,13 +44,9 @@ static inline uint8_t *bsn_srq_wqe(const struct bsn_srq *srq, size_t slot)
 /* The number of the WQE after this one. A poller may write it at the same time. */
 static inline uint32_t bsn_srq_link(const uint8_t *wqe)
 {
-	struct bsn_be32 dword[BSN_SRQ_NEXT_SIZE / 4] = { { 0 } };
-	struct bsn_srq_next link;
+	const void *const index = wqe + BSN_SRQ_NEXT_INDEX_OFFSET;
 
-	/* O6 */
-	dword->raw = __atomic_load_n((const uint32_t *)(const void *)wqe, __ATOMIC_ACQUIRE);
-	bsn_srq_next_decode(&link, dword);
-	return link.next_wqe_index;
+	return bsn_wide_be16(__atomic_load_n((const uint16_t *)index, __ATOMIC_ACQUIRE)); /* O6 */
 }
 
 static inline void bsn_srq_set_link(uint8_t *wqe, uint32_t slot)

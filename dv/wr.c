@@ -92,7 +92,7 @@ static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 /* Whether inline data are so few that @what can say their length in place of the count of SGEs. */
 static bool is_short(const struct bsn_sge *sge)
 {
-	return sge && sge->length < BSN_WHAT_COUNT_MAX;
+	return sge->length < BSN_WHAT_COUNT_MAX;
 }
 
 static uint32_t with_count(uint32_t rest, uint32_t count)
@@ -126,23 +126,21 @@ static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct 
 
 int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
-	uint32_t what;
+	const uint32_t what = wr->opcode | wr->flags;
 
 	if (BSN_UNLIKELY(!ep))
 		return bsn_sq_no_endpoint();
-	if (BSN_UNLIKELY(wr->opcode > 63 || wr->sge_count > UINT8_MAX || wr->map))
+	if (BSN_UNLIKELY(wr->opcode > 63 || wr->map))
 		return post_other(ep, wr);
-	what = wr->opcode | wr->flags;
-	if (!(wr->flags & ~BSN_F_PLAIN)) {
-		what = with_count(what, wr->sge_count);
-		if (is_one_of(BSN_OPS_WITH_LIST, wr->opcode))
-			return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
 		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
-			return post_atomic_wr(ep, what, wr);
-	} else if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge)) {
+			return post_atomic_wr(ep, with_count(what, wr->sge_count), wr);
+		return bsn_sq_post_sgl(ep, with_count(what, wr->sge_count), wr->sge, &wr->remote,
+				       imm_of(wr), wr->id);
+	}
+	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge))
 		return bsn_sq_post_inline(ep, with_count(what, wr->sge->length), to_data(wr->sge),
 					  &wr->remote, imm_of(wr), wr->id);
-	}
 	return post_other(ep, wr);
 }
 
@@ -188,6 +186,16 @@ post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned
 	return bsn_post(ep, &wr);
 }
 
+static __attribute__((noinline, cold)) int
+post_prepared_refilled(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const unsigned ds = 1 + prefix_ds_of(peer_of(ep)) + p->body_ds;
+
+	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds))
+		       ? bsn_sq_post_prepared(ep, p, id, flags)
+		       : post_anew(ep, p, id, flags);
+}
+
 /*
  * A queue without a ring may bring the endpoint to another one, which takes the request as it is.
  */
@@ -213,8 +221,10 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
 		return post_anew(ep, prepared, id, flags);
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
-	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN) || !has_room(&p))
+	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN))
 		return post_prepared_cold(ep, prepared, id, flags);
+	if (!has_room(&p))
+		return post_prepared_refilled(ep, prepared, id, flags);
 	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
 	for (unsigned i = 0; i < prepared->body_ds; i++)
 		at = put_copy(at, &prepared->body[i]);

@@ -23,7 +23,7 @@ static const struct transport transports[] = {
 };
 
 #define VERB(name, verb, flag) [BSN_OPCODE_##name] = { true, IBV_WR_##verb, IBV_QP_EX_WITH_##flag }
-static const struct verb verbs[] = {
+const struct verb verbs_ops[64] = {
 	VERB(SEND, SEND, SEND),
 	VERB(SEND_IMM, SEND_WITH_IMM, SEND_WITH_IMM),
 	VERB(SEND_INVAL, SEND_WITH_INV, SEND_WITH_INV),
@@ -68,20 +68,15 @@ uint32_t transport_most_sge(const struct transport *transport)
 	return most_data_bytes(transport) / BSN_DATA_SIZE;
 }
 
-const struct verb *verb_of(uint32_t wqe_opcode)
-{
-	return wqe_opcode < COUNT(verbs) && verbs[wqe_opcode].exists ? &verbs[wqe_opcode] : NULL;
-}
-
 uint64_t transport_send_ops(const struct transport *transport, bool has_atomics)
 {
 	uint64_t flags = 0;
 
-	for (uint32_t opcode = 0; opcode < COUNT(verbs); opcode++) {
+	for (uint32_t opcode = 0; opcode < COUNT(verbs_ops); opcode++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
-		if (verbs[opcode].exists && op && op->transports & 1u << transport->wqe &&
+		if (verbs_ops[opcode].exists && op && op->transports & 1u << transport->wqe &&
 		    (has_atomics || !op->has_atomic))
-			flags |= verbs[opcode].create_flag;
+			flags |= verbs_ops[opcode].create_flag;
 	}
 	return flags;
 }

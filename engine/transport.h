@@ -37,16 +37,13 @@ const struct transport *transport_of_verbs(enum ibv_qp_type verbs, enum bsn_qp_t
 uint32_t transport_most_inline(const struct transport *transport);
 uint32_t transport_most_sge(const struct transport *transport);
 
-/*
- * libibverbs' opcode of an operation, and the flag that a QP's creation needs for it; NULL: it has
- * none.
- */
+/* libibverbs' opcode of an operation, and the flag that a QP's creation needs for it. */
 struct verb {
 	bool exists;
 	enum ibv_wr_opcode opcode;
 	uint64_t create_flag;
 };
-const struct verb *verb_of(uint32_t wqe_opcode);
+extern const struct verb verbs_ops[64]; /* by the opcode of the WQE */
 
 /* IBV_QP_EX_WITH_* of all operations that the transport, the device and libibverbs have. */
 uint64_t transport_send_ops(const struct transport *transport, bool has_atomics);

@@ -292,7 +292,8 @@ BSN_SEG_DEFINE(masked_fa32, BSN_MASKED_FA32_SIZE, BSN_TABLE_MASKED_FA32)
  * receive WQE. Software keeps its own things in the ignored bytes (UCX's uct_ib_mlx5_srq_seg_t
  * does). Source: mlx5dv.h struct mlx5_wqe_srq_next_seg.
  */
-#define BSN_SRQ_NEXT_SIZE 16
+#define BSN_SRQ_NEXT_SIZE         16
+#define BSN_SRQ_NEXT_INDEX_OFFSET 2 /* of next_wqe_index, which may change under a reader */
 #define BSN_TABLE_SRQ_NEXT(F, Q, Z, I)                                                             \
 	I(0, 16, 16)                                                                               \
 	F(next_wqe_index, 0, 0, 16, "index of the next free WQE")                                  \

@@ -84,13 +84,10 @@ static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *
 /* -- the path ---------------------------------------------------------------------------------- */
 
 /* As if there were no gate, until leave(). */
-static struct gate *enter(struct bsn_sq *sq)
+static void enter(struct bsn_sq *sq, const struct gate *g)
 {
-	struct gate *g = gate_of(sq);
-
 	sq->path = g->inner;
 	sq->ops ^= g->held_ops;
-	return g;
 }
 
 static int leave(struct bsn_sq *sq, struct gate *g, int err)
@@ -101,33 +98,60 @@ static int leave(struct bsn_sq *sq, struct gate *g, int err)
 }
 
 /* A READ that the queue refuses is counted, too, until all are counted again. */
+static bool admits_read(struct bsn_ep *ep, struct gate *g)
+{
+	if (BSN_UNLIKELY(g->reads >= g->most) && look_again(ep, g))
+		return false;
+	g->reads++;
+	return true;
+}
+
+static __attribute__((noinline)) int post_atomic(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	struct bsn_sq *const sq = ep->sq;
+	struct gate *const g = gate_of(sq);
+
+	if (!admits_read(ep, g))
+		return -EAGAIN;
+	enter(sq, g);
+	return leave(sq, g, bsn_sq_post_atomic(ep, r->what, r->sge, r->remote, r->operand, r->id));
+}
+
+static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	struct bsn_sq *const sq = ep->sq;
+	struct gate *const g = gate_of(sq);
+
+	enter(sq, g);
+	return leave(sq, g, bsn_ep_post(ep, r));
+}
+
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	struct bsn_sq *sq = ep->sq;
-	struct gate *g = gate_of(sq);
+	struct bsn_sq *const sq = ep->sq;
+	struct gate *const g = gate_of(sq);
 
-	if (is_limited(r->what & 0xff)) {
-		const int err = g->reads < g->most ? 0 : look_again(ep, g);
-
-		if (err)
-			return err;
-		g->reads++;
-	}
-	enter(sq);
-	return leave(sq, g, bsn_ep_post(ep, r));
+	if (BSN_UNLIKELY((r->what & 0xff) != BSN_OPCODE_RDMA_READ))
+		return r->operand ? post_atomic(ep, r) : post_other(ep, r);
+	if (!admits_read(ep, g))
+		return -EAGAIN;
+	enter(sq, g);
+	return leave(sq, g, bsn_sq_post_sgl(ep, r->what, r->sge, r->remote, 0, r->id));
 }
 
 static int ring(struct bsn_sq *sq)
 {
-	struct gate *g = enter(sq);
+	struct gate *const g = gate_of(sq);
 
+	enter(sq, g);
 	return leave(sq, g, bsn_sq_ring(sq));
 }
 
 static int cancel(struct bsn_sq *sq)
 {
-	struct gate *g = enter(sq);
+	struct gate *const g = gate_of(sq);
 
+	enter(sq, g);
 	return leave(sq, g, bsn_sq_cancel(sq));
 }
 

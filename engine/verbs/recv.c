@@ -11,7 +11,8 @@
 /* -- posting --------------------------------------------------------------------------------- */
 
 /* The first that the provider refused is @bad. */
-BSN_ALWAYS_INLINE int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+BSN_ALWAYS_INLINE int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr,
+			      struct ibv_recv_wr **bad)
 {
 	*bad = wr;
 	return rq->srq ? ibv_post_srq_recv(rq->srq, wr, bad) : ibv_post_recv(rq->qp, wr, bad);
@@ -114,7 +115,18 @@ static unsigned post_some(struct bsn_rq *hot, const struct bsn_sge *sge, const u
 	return n;
 }
 
-static const struct bsn_rq_path path = { .post = post, .post_some = post_some };
+static int post_many(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids,
+		     unsigned count)
+{
+	unsigned done = 0, n;
+
+	do
+		done += n = post_some(hot, sge + done, ids + done, count - done);
+	while (n);
+	return bsn_rq_post_rest(hot, sge, ids, done, count);
+}
+
+static const struct bsn_rq_path path = { .post = post, .post_many = post_many };
 
 /* -- life ------------------------------------------------------------------------------------ */
 

@@ -161,18 +161,27 @@ static void append_wr(struct send_queue *sq, const struct ep_object *peer,
 
 /* -- appending for ibv_post_send() ----------------------------------------------------------- */
 
-/* As on the direct path, empty pieces are left out, and an atomic's result has 8 bytes. */
+/* As on the direct path, an atomic's result has 8 bytes, and empty pieces are left out. */
+static void list_operands(struct ibv_send_wr *wr, const struct bsn_request *r)
+{
+	const bool adds = opcode_of(r) == BSN_OPCODE_ATOMIC_FA;
+
+	*wr->sg_list = (struct ibv_sge){ r->sge->addr, ATOMIC_BYTES, r->sge->lkey };
+	wr->num_sge = 1;
+	wr->wr.atomic.remote_addr = r->remote->addr;
+	wr->wr.atomic.rkey = r->remote->rkey;
+	wr->wr.atomic.compare_add = r->operand[adds ? 0 : 1];
+	wr->wr.atomic.swap = adds ? 0 : r->operand[0];
+}
+
 static void list_sges(struct ibv_send_wr *wr, const struct bsn_request *r)
 {
-	wr->num_sge = 0;
-	for (unsigned i = 0; i < count_of(r); i++) {
-		const struct bsn_sge *sge = &r->sge[i];
-		const uint32_t length = r->operand ? ATOMIC_BYTES : sge->length;
+	const struct bsn_sge *sge = r->sge, *const end = sge + count_of(r);
 
-		if (length)
+	for (wr->num_sge = 0; sge != end; sge++)
+		if (sge->length)
 			wr->sg_list[wr->num_sge++] =
-				(struct ibv_sge){ sge->addr, length, sge->lkey };
-	}
+				(struct ibv_sge){ sge->addr, sge->length, sge->lkey };
 }
 
 /* The data are taken now, since the caller may reuse its buffer at once. */
@@ -187,27 +196,14 @@ static void list_inline(struct ibv_send_wr *wr, const struct bsn_request *r, uin
 	wr->send_flags |= IBV_SEND_INLINE;
 }
 
-static void list_remote(struct ibv_send_wr *wr, const struct ep_object *peer,
-			const struct bsn_request *r)
+static void list_peer(struct ibv_send_wr *wr, const struct ep_object *peer)
 {
-	if (peer && peer->ah) {
+	if (peer->ah) {
 		wr->wr.ud.ah = peer->ah;
 		wr->wr.ud.remote_qpn = peer->verbs.qpn;
 		wr->wr.ud.remote_qkey = peer->verbs.qkey;
-		return;
-	}
-	if (peer)
+	} else {
 		wr->qp_type.xrc.remote_srqn = peer->verbs.qpn;
-	if (r->operand) {
-		const bool adds = opcode_of(r) == BSN_OPCODE_ATOMIC_FA;
-
-		wr->wr.atomic.remote_addr = r->remote->addr;
-		wr->wr.atomic.rkey = r->remote->rkey;
-		wr->wr.atomic.compare_add = r->operand[adds ? 0 : 1];
-		wr->wr.atomic.swap = adds ? 0 : r->operand[0];
-	} else if (is_one_of(BSN_OPS_WITH_RADDR, opcode_of(r))) {
-		wr->wr.rdma.remote_addr = r->remote->addr;
-		wr->wr.rdma.rkey = r->remote->rkey;
 	}
 }
 
@@ -217,14 +213,26 @@ static void append_list(struct send_queue *sq, const struct ep_object *peer,
 	const uint32_t slot = sq->head & sq->mask;
 	struct ibv_send_wr *wr = &sq->wrs[slot];
 
+	wr->next = NULL;
+	if (sq->head != sq->rung)
+		sq->wrs[(sq->head - 1) & sq->mask].next = wr;
 	wr->wr_id = sq->life | sq->head;
-	wr->opcode = verb_of(opcode_of(r))->opcode;
+	wr->opcode = verbs_ops[opcode_of(r)].opcode;
 	wr->send_flags = send_flags;
 	if (opcode_of(r) == BSN_OPCODE_SEND_INVAL)
 		wr->invalidate_rkey = r->imm;
 	else
 		wr->imm_data = htonl(r->imm); /* 0 where there is none */
-	list_remote(wr, peer, r);
+	if (peer)
+		list_peer(wr, peer);
+	if (r->operand) {
+		list_operands(wr, r);
+		return;
+	}
+	if (is_one_of(BSN_OPS_WITH_RADDR, opcode_of(r))) {
+		wr->wr.rdma.remote_addr = r->remote->addr;
+		wr->wr.rdma.rkey = r->remote->rkey;
+	}
 	if (r->what & BSN_F_INLINE)
 		list_inline(wr, r, sq->inline_data + (size_t)slot * sq->hot.max_inline);
 	else
@@ -246,15 +254,9 @@ static int hand_in_wr(struct send_queue *sq)
 /* The provider takes those before the first that it refuses. */
 static int hand_in_list(struct send_queue *sq)
 {
-	struct ibv_send_wr *const first = &sq->wrs[sq->rung & sq->mask];
-	struct ibv_send_wr *const last = &sq->wrs[(sq->head - 1) & sq->mask];
-	struct ibv_send_wr *const next = last->next;
-	struct ibv_send_wr *bad = first;
-	int err;
+	struct ibv_send_wr *const first = &sq->wrs[sq->rung & sq->mask], *bad = first;
+	const int err = ibv_post_send(sq->verbs, first, &bad);
 
-	last->next = NULL;
-	err = ibv_post_send(sq->verbs, first, &bad);
-	last->next = next;
 	sq->rung = err ? (uint32_t)bad->wr_id : sq->head;
 	return err;
 }
@@ -410,10 +412,8 @@ static bool alloc_list(struct send_queue *sq, uint32_t size, uint32_t max_sge)
 	sq->sges = calloc((size_t)size * sges, sizeof(*sq->sges));
 	if (!sq->wrs || !sq->sges)
 		return false;
-	for (uint32_t i = 0; i < size; i++) {
+	for (uint32_t i = 0; i < size; i++)
 		sq->wrs[i].sg_list = &sq->sges[(size_t)i * sges];
-		sq->wrs[i].next = &sq->wrs[(i + 1) & sq->mask];
-	}
 	return true;
 }
 
@@ -442,7 +442,7 @@ static uint64_t ops_of(const struct bsn_qp *qp)
 	uint64_t ops = bsn_sq_ops_of(qp->transport->wqe, has_atomics(qp->device));
 
 	for (unsigned opcode = 0; opcode < 64; opcode++)
-		if (!verb_of(opcode))
+		if (!verbs_ops[opcode].exists)
 			ops &= ~(1ull << opcode);
 	return ops;
 }
@@ -475,8 +475,8 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->hot.qpn = qp->verbs->qp_num;
 	sq->hot.capacity_bb = sq->capacity;
 	sq->hot.max_inline = qp->info.max_inline;
-	sq->hot.max_sge = (uint8_t)(qp->info.max_send_sge < UINT8_MAX ? qp->info.max_send_sge
-									: UINT8_MAX);
+	sq->hot.max_sge =
+		(uint8_t)(qp->info.max_send_sge < UINT8_MAX ? qp->info.max_send_sge : UINT8_MAX);
 	sq->hot.max_ds =
 		UINT8_MAX; /* the provider's own limits are those of SGEs and inline data */
 	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
