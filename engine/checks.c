@@ -288,7 +288,7 @@ int checks_add_qp(struct bsn_qp *qp)
 		return 0;
 	c = calloc(1, sizeof(*c));
 	if (c && !qp->srq)
-		qp->checked_recvs = front_rq(qp->rq, qp->pd, qp_number(qp));
+		qp->checked_recvs = front_rq(qp->rq, qp->pd, qp->info.number);
 	if (!c || (!qp->srq && !qp->checked_recvs)) {
 		free(c);
 		return fail(ENOMEM, "no memory");
@@ -344,7 +344,7 @@ static void tell_of_appended(struct cq_object *cq)
 		say(device,
 		    "QP 0x%x: %u requests were appended and not published: post the last one with "
 		    "BSN_F_RING, or call bsn_ring()",
-		    qp_number(qp), appended);
+		    qp->info.number, appended);
 	}
 	pthread_mutex_unlock(&device->lock);
 }

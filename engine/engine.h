@@ -364,9 +364,6 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 /* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
 void hold_qp(struct bsn_qp *qp);
 
-/* The QPN, as soon as there is one. */
-uint32_t qp_number(const struct bsn_qp *qp);
-
 /* state.c; why a way was refused, as far as the error tells, else "" */
 const char *hint_of_way(const struct ibv_ah_attr *way, int err);
 /* a mask names attributes beside the state */
@@ -379,7 +376,7 @@ int qp_make_ready(struct bsn_qp *qp); /* of our own: receives may be posted, sen
 void choose_psn(struct bsn_qp *qp);
 
 /*
- * device.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone
+ * error.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone
  * takes its objects along, though libibverbs refuses to destroy them (EIO, and EBUSY for what they
  * used; RDMAV_ALLOW_DISASSOC_DESTROY): what it keeps of them goes with the process.
  */
@@ -462,12 +459,13 @@ void cq_ask_guests(struct cq_object *cq);
 
 /* cq.c: zero, on cache lines of its own; NULL: no memory. */
 struct cq_object *new_cq(struct bsn_device *device);
+/* The end of one that the application made, and that no QP uses. */
+void cq_forget(struct cq_object *cq);
 
 /* adopt.c: the CQ of a QP that is attached, and what becomes of it when its last QP goes. */
 int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
 	     struct cq_object **cq);
 void cq_drop_attached(struct cq_object *cq);
-void cq_forget(struct cq_object *cq);
 void cq_forget_idle(struct bsn_device *device); /* as the device is closed */
 
 /*
@@ -483,6 +481,13 @@ int cq_has_room(const struct cq_object *cq, uint32_t entries);
 int cq_is_clean(const struct cq_object *cq, uint32_t entries);
 void cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
+
+/*
+ * cq.c: the same under the lock: charges it with @now of the entries that are @needed, if it has as
+ * many; and gives them back.
+ */
+int cq_take(struct cq_object *cq, uint32_t needed, uint32_t now);
+void cq_give(struct cq_object *cq, uint32_t entries);
 
 /*
  * lane.c: a queue that was created on @asked (NULL: an attached one, or one with a register of its
