@@ -44,7 +44,7 @@ static int to_init(struct bsn_dct *dct)
 	return modify(dct, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
-/* That of its acknowledgements; the initiator names their destination. */
+/* The path of its acknowledgements; the initiator names their destination. */
 static int path_of(const struct bsn_dct *dct, const struct bsn_connect_attr *connect,
 		   struct ibv_qp_attr *path)
 {
@@ -133,25 +133,6 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 	return err ? fail_command(err, &answer, "make a DCT with a full handshake") : 0;
 }
 
-static int charge(struct bsn_dct *dct)
-{
-	int err;
-
-	pthread_mutex_lock(&dct->device->cq_lock);
-	err = cq_has_room(dct->cq, dct->srq->depth);
-	if (!err)
-		cq_charge(dct->cq, dct->srq->depth);
-	pthread_mutex_unlock(&dct->device->cq_lock);
-	return err;
-}
-
-static void discharge(struct bsn_dct *dct)
-{
-	pthread_mutex_lock(&dct->device->cq_lock);
-	cq_discharge(dct->cq, dct->srq->depth);
-	pthread_mutex_unlock(&dct->device->cq_lock);
-}
-
 /* Its number exists from RTR on, and nobody knows it before it is told. */
 static int add_route(struct bsn_dct *dct)
 {
@@ -195,6 +176,7 @@ static void count(struct bsn_dct *dct, void (*change)(struct uses *uses))
 }
 
 /* Its QPs are charged for, each by itself. */
+/* Its QPs are charged for, each by itself. */
 static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 {
 	int err = rc_target_make(dct->device, attr, &dct->rc);
@@ -230,20 +212,19 @@ static int create_by_verbs(struct bsn_dct *dct, const struct bsn_connect_attr *c
 
 static int create_dc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 {
-	int err = charge(dct);
+	int err = cq_take(dct->cq, dct->srq->depth, dct->srq->depth);
 
 	if (err)
 		return err;
 	err = attr->full_handshake ? create_by_command(dct, &attr->connect)
 				   : create_by_verbs(dct, &attr->connect);
+	if (!err) {
+		err = add_route(dct);
+		if (err)
+			destroy_object(dct);
+	}
 	if (err)
-		goto discharge;
-	err = add_route(dct);
-	if (!err)
-		return 0;
-	destroy_object(dct);
-discharge:
-	discharge(dct);
+		cq_give(dct->cq, dct->srq->depth);
 	return err;
 }
 
@@ -271,24 +252,19 @@ int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr, s
 	return 0;
 }
 
-static int destroy_dc(struct bsn_dct *dct)
+static int destroy(struct bsn_dct *dct)
 {
 	const uint32_t number = bsn_dct_number(dct);
-	const int err = destroyed(dct->device, -destroy_object(dct));
+	const int err = dct->rc ? 0 : destroyed(dct->device, -destroy_object(dct));
 
 	if (err)
 		return fail(-err, "cannot destroy DCT %#x: %s", number, strerror(-err));
+	if (dct->rc)
+		rc_target_free(dct->rc);
+	else
+		cq_give(dct->cq, dct->srq->depth);
 	remove_route(dct, number);
-	discharge(dct);
 	return 0;
-}
-
-static void destroy_rc(struct bsn_dct *dct)
-{
-	const uint32_t number = bsn_dct_number(dct);
-
-	rc_target_free(dct->rc);
-	remove_route(dct, number);
 }
 
 int bsn_dct_destroy(struct bsn_dct *dct)
@@ -297,11 +273,9 @@ int bsn_dct_destroy(struct bsn_dct *dct)
 
 	if (!dct)
 		return 0;
-	err = dct->rc ? 0 : destroy_dc(dct);
+	err = destroy(dct);
 	if (err)
 		return err;
-	if (dct->rc)
-		destroy_rc(dct);
 	count(dct, unuse);
 	free(dct);
 	return 0;
@@ -319,8 +293,7 @@ int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
 	wire.is_rc_target = dct->rc != NULL;
 	wire.psn = bsn_to_be32((uint32_t)(dct->access_key >> 32));
 	wire.qkey = bsn_to_be32((uint32_t)dct->access_key);
-	memset(address, 0, sizeof(*address));
-	memcpy(address->bytes, &wire, sizeof(wire));
+	*address = address_from(&wire);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The line of waiting peers, and their turns: deficit round robin (Shreedhar and Varghese,
- * SIGCOMM 1995), with one difference: what a peer will post is not known, so it may end its
- * turn in debt. Then it waits until as many turns as it owes have gone by.
+ * The line of waiting peers, and their turns, are a deficit round robin (Shreedhar and Varghese,
+ * SIGCOMM 1995), with one difference. The pool does not know what a peer will post, so a peer may
+ * end its turn in debt. Then it waits until as many turns as it owes have gone by.
  */
 #include "rc.h"
 
@@ -22,7 +22,7 @@ static void put_last(struct bsn_dc_pool *pool, struct peer *peer)
 	pool->last_waiter = number;
 }
 
-/* @before: the number of the one before it in line; NO_PEER: it is the first. */
+/* @before: number of the one before it in line; NO_PEER: it is the first. */
 static void take_out(struct bsn_dc_pool *pool, struct peer *peer, uint32_t before)
 {
 	if (before == NO_PEER)
@@ -46,12 +46,6 @@ void start_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 	pool->counters.waits++;
 }
 
-void die_waiting(struct bsn_dc_pool *pool, struct peer *peer)
-{
-	peer->state = PEER_GONE;
-	pool->waiters--;
-}
-
 void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	uint32_t before = NO_PEER, at = pool->first_waiter;
@@ -69,7 +63,7 @@ void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 
 /* -- making room ------------------------------------------------------------------------------- */
 
-/* So many of @count are looked at, and from @next on, round and round. */
+/* Looks at so many of @count, from @next on, round and round. */
 static uint32_t few_of(uint32_t count)
 {
 	return count < MOST_LOOKS ? count : MOST_LOOKS;
@@ -93,12 +87,13 @@ static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 /*
- * Peers that have had their turn lose the right to post, as many as there are waiters, or all where
- * a waiter cannot take any slot; what they have outstanding goes on. The next few are looked at.
+ * Of the next few slots, takes the right to post from peers that have had their turn: from as many
+ * as there are waiters, or from all where a waiter cannot take any slot.
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
-	const uint32_t most = pool->is_hashed ? pool->slot_count : pool->waiters;
+	const uint32_t most =
+		pool->attr.policy == BSN_DC_HASHED ? pool->slot_count : pool->waiters;
 
 	for (uint32_t left = few_of(pool->slot_count); left && pool->in_state[SLOT_REVOKED] < most;
 	     left--) {
@@ -119,13 +114,12 @@ bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 	}
 	if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi))
 		return false;
-	if (!bsn_sq_ends_quietly(i->sq)) {
+	if (!bsn_sq_ends_quietly(i->sq))
 		bsn_sq_ring(i->sq);
-	} else if (!(pool->rc ? rc_queue_mark(rc_queue_of(i->sq)) : bsn_sq_post_marker(i->sq))) {
-		pool->counters.markers++;
-	} else {
+	else if (pool->rc ? rc_mark(i) : bsn_sq_post_marker(i->sq))
 		return false;
-	}
+	else
+		pool->counters.markers++;
 	i->is_marked = true;
 	i->marked_pi = i->sq->pi;
 	return true;
@@ -170,22 +164,13 @@ static void end_turns(struct bsn_dc_pool *pool)
 	}
 }
 
-static void tell_turn(struct bsn_completion *c, const struct peer *peer, const struct slot *s)
-{
-	memset(c, 0, sizeof(*c));
-	c->user = peer->hot.user;
-	c->status = IBV_WC_SUCCESS;
-	c->qpn = s->of->sq->qpn;
-	c->opcode = BSN_DC_READY;
-}
-
 /*
- * Pays a turn's worth to a peer that waits. Return: the bytes that it may post; 0: it owes more, so
- * others come first. A peer that waits alone owes nothing.
+ * Pays a turn's worth to a peer that waits. A peer that waits alone owes nothing. Return: the bytes
+ * that it may post; 0: it owes more, so others come first.
  */
 static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 {
-	const int64_t turn = (int64_t)pool->turn_bytes, part = turn / DEBT_PARTS;
+	const int64_t turn = (int64_t)pool->attr.turn_bytes;
 	const uint16_t debt = peer->debt;
 	struct slot *s = peer->slot;
 
@@ -196,27 +181,32 @@ static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 		return s->credit > 0 ? s->credit : 0;
 	}
 	peer->debt = debt > DEBT_PARTS ? (uint16_t)(debt - DEBT_PARTS) : 0;
-	return debt < DEBT_PARTS ? turn - debt * part : 0;
+	return debt < DEBT_PARTS ? turn - debt * turn / DEBT_PARTS : 0;
 }
 
-void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
-	       struct bsn_completion *c)
+/* It is the first in line that can have this slot. False: it is not told of a turn yet. */
+static bool serve(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s,
+		  struct bsn_completion *c)
 {
-	peer->state = PEER_FINE;
-	bind_slot(pool, peer, s);
-	s->credit = credit;
-	s->counted = bsn_sq_wide_pi(s->of->sq);
-	s->contention = pool->contention;
-	set_slot(pool, s, SLOT_TURN);
-	pool->given[pool->given_count++] = s->number;
-	pool->counters.turns++;
-	tell_turn(c, peer, s);
+	const int64_t credit = pay_turn(pool, peer);
+
+	if (!credit) {
+		put_last(pool, peer);
+		return false;
+	}
+	pool->waiters--;
+	if (pool->rc && !rc_is_connected(pool, s, peer)) {
+		rc_connect(pool, peer, s, credit);
+		return false;
+	}
+	give_slot(pool, peer, s, credit, c);
+	return true;
 }
 
 /*
- * The first in line that can have a slot: a peer whose own requests are not done cannot. No
- * peer that could is passed. @visits: peers that may still be looked at, so that a poll does
- * not take for ever.
+ * Gives a turn to the first in line that can have a slot: a peer whose own requests are not done
+ * cannot. No peer that could is passed. @visits: peers that may still be looked at, so that a poll
+ * does not take for ever.
  */
 static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32_t *visits)
 {
@@ -224,40 +214,25 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 
 	while (pool->waiters && at != NO_PEER && passed <= pool->slot_count && *visits) {
 		struct peer *peer = peer_at(pool, at);
-		const uint32_t next = peer->next;
-		struct slot *s;
-		int64_t credit;
+		struct slot *s = peer->state == PEER_GONE ? NULL : find_slot(pool, peer);
 
 		*visits -= 1;
-		if (peer->state == PEER_GONE) {
-			take_out(pool, peer, before);
-			peer_free(pool, peer);
-			at = next;
-			continue;
-		}
-		s = find_slot(pool, peer);
-		if (!s && !pool->is_hashed && !peer->slot)
-			return false; /* then no other peer has one either, as far as is known */
-		if (!s) {
-			before = at;
+		if (!s && peer->state != PEER_GONE) {
+			if (pool->attr.policy != BSN_DC_HASHED && !peer->slot)
+				return false; /* no other peer has one either, as far as is known */
 			passed++;
-			at = next;
+			before = at;
+			at = peer->next;
 			continue;
 		}
-		credit = pay_turn(pool, peer);
 		take_out(pool, peer, before);
-		if (credit && (!pool->rc || rc_is_connected(pool, s, peer))) {
-			pool->waiters--;
-			give_slot(pool, peer, s, credit, c);
+		at = peer->next;
+		if (!s)
+			peer_free(pool, peer);
+		else if (serve(pool, peer, s, c))
 			return true;
-		}
-		if (credit) {
-			rc_connect(pool, peer, s, credit);
-			at = next;
-			continue;
-		}
-		put_last(pool, peer);
-		at = next == NO_PEER ? number_of(peer) : next;
+		else if (at == NO_PEER && pool->last_waiter == number_of(peer))
+			at = pool->last_waiter; /* it is the last one again */
 	}
 	return false;
 }
@@ -283,8 +258,6 @@ int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool m
 {
 	if (!pool->waiters && !pool->in_state[SLOT_TURN] && !pool->rc_work)
 		return 0;
-	if (pool->rc)
-		rc_look(pool);
 	end_turns(pool);
 	return give_turns(pool, c, n, may_sleep);
 }
