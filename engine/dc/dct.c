@@ -176,7 +176,6 @@ static void count(struct bsn_dct *dct, void (*change)(struct uses *uses))
 }
 
 /* Its QPs are charged for, each by itself. */
-/* Its QPs are charged for, each by itself. */
 static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 {
 	int err = rc_target_make(dct->device, attr, &dct->rc);

@@ -27,7 +27,7 @@ void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 		return;
 	i->is_heard = true;
 	pool->heard[pool->heard_count++] = (uint16_t)(i - pool->initiators);
-	if (pool->heard_count > pool->clock_count / 2)
+	if (pool->heard_count > pool->attr.initiators / 2)
 		idle_forget(pool);
 }
 
@@ -81,8 +81,7 @@ struct slot *idle_heard(struct bsn_dc_pool *pool)
 /* Begins at the clock's hand. */
 struct slot *idle_begin(struct bsn_dc_pool *pool)
 {
-	const uint32_t first =
-		pool->clock_count ? (uint32_t)(pool->clock[pool->hand] - pool->initiators) : 0;
+	const uint32_t first = (uint32_t)(pool->hand - pool->initiators);
 	struct slot *found = NULL;
 
 	pool->listens = true;
@@ -95,7 +94,7 @@ struct slot *idle_begin(struct bsn_dc_pool *pool)
 			idle_hear(pool, i);
 		found = found ? found : s;
 	}
-	if (pool->heard_count > pool->clock_count / 4)
+	if (pool->heard_count > pool->attr.initiators / 4)
 		idle_forget(pool);
 	return found;
 }

@@ -162,17 +162,23 @@ void peers_free(struct bsn_dc_pool *pool)
 /* -- life -------------------------------------------------------------------------------------- */
 
 /* The first 16 bytes are a peer's own: key and number, beside what its host has. */
+static void set_vector(struct peer *peer, const struct bsn_av_dc *av)
+{
+	uint8_t head[BSN_AV_DC_SIZE];
+
+	bsn_av_dc_encode(head, av);
+	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+}
+
 static void address_peer(struct peer *peer, const struct host *host,
 			 const struct wire_address *wire)
 {
 	struct bsn_av_dc av;
-	uint8_t head[BSN_AV_DC_SIZE];
 
 	bsn_av_dc_decode(&av, host->head);
 	av.dc_key = dc_key_of(wire);
 	av.dqpn = bsn_from_be32(wire->qpn);
-	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+	set_vector(peer, &av);
 	peer->hot.more = host->more;
 	peer->hot.prefix_ds = host->prefix_ds;
 }
@@ -236,7 +242,6 @@ static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
 
 int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 {
-	uint8_t head[BSN_AV_DC_SIZE];
 	struct peer *peer;
 	struct bsn_av_dc av;
 	int err;
@@ -249,11 +254,9 @@ int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 		return err;
 	if (port < LEAST_UDP_PORT)
 		return fail(EINVAL, "the UDP source port is %u: %u at least", port, LEAST_UDP_PORT);
-	memcpy(head, &peer->hot.head, sizeof(head));
-	bsn_av_dc_decode(&av, head);
+	bsn_av_dc_decode(&av, (const uint8_t *)&peer->hot.head);
 	av.rlid = port;
-	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+	set_vector(peer, &av);
 	return 0;
 }
 

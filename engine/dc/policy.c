@@ -12,7 +12,9 @@
 /* NULL: none is free. */
 static struct slot *first_free(const struct bsn_dc_pool *pool)
 {
-	return pool->in_state[SLOT_FREE] ? &pool->slots[free_end(pool)->next] : NULL;
+	const uint32_t count = pool->in_state[SLOT_FREE];
+
+	return count ? &pool->slots[pool->free[count - 1]] : NULL;
 }
 
 /* -- the least used of the next ones ----------------------------------------------------------- */
@@ -30,15 +32,19 @@ enum { LOOKS = 3 };
 /* None of the next ones is idle. If there are few, all were looked at. */
 static struct slot *find_later(struct bsn_dc_pool *pool)
 {
-	return pool->listens || pool->clock_count <= MOST_LOOKS ? NULL : idle_begin(pool);
+	return pool->listens || pool->attr.initiators <= MOST_LOOKS ? NULL : idle_begin(pool);
 }
 
+/* The next one that peers are bound to. There is one: no slot is free, and not all are out. */
 BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 {
-	const uint32_t at = pool->hand;
+	struct initiator *const end = pool->initiators + pool->count, *i;
 
-	pool->hand = at + 1 < pool->clock_count ? at + 1 : 0;
-	return pool->clock[at];
+	do {
+		i = pool->hand;
+		pool->hand = i + 1 < end ? i + 1 : pool->initiators;
+	} while (BSN_UNLIKELY(!i->bound));
+	return i;
 }
 
 /*
@@ -141,7 +147,7 @@ static struct slot *choose_idle(struct bsn_dc_pool *pool)
 {
 	struct slot *s = first_free(pool);
 
-	if (s || !pool->clock_count)
+	if (s || pool->in_state[SLOT_OUT] == pool->slot_count)
 		return s;
 	s = BSN_UNLIKELY(pool->listens) ? idle_heard(pool) : NULL;
 	if (s)

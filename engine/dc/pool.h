@@ -103,7 +103,6 @@ struct slot {
 	uint32_t ctrl_bits;  /* of the peer that has it */
 	uint16_t end_pi;     /* of a stream: where its last request ends */
 	uint16_t number;     /* among all slots */
-	uint16_t next, before; /* among the free slots */
 	uint8_t state;
 	bool has_failed; /* of a stream: a request failed, which pool->failures has */
 } __attribute__((aligned(64)));
@@ -168,14 +167,13 @@ struct bsn_dc_pool {
 	struct slot *slots;
 	struct failure *failures; /* one a slot, where there are streams */
 	uint32_t slot_count, in_state[SLOT_STATES];
+	uint16_t *free;         /* numbers of the free ones */
 	uint32_t count;         /* initiators, spares included */
 	uint32_t held_slots;    /* that hold requests: struct failure */
 	uint32_t fatal_streams; /* so many streams that failed are an initiator's failure */
 	uint32_t broken;        /* initiators that failed, and streams of others */
 
-	struct initiator **clock; /* those with slots that are bound */
-	uint32_t clock_count;
-	uint32_t hand;   /* the place in @clock that is looked at next */
+	struct initiator *hand; /* that a policy looks at next */
 	bool listens;    /* few slots are idle: see idle.c */
 	uint16_t *heard; /* while it listens: initiators that had completions */
 	uint32_t heard_count, heard_turn;
@@ -250,12 +248,6 @@ void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state);
 static inline uint64_t stream_bit(const struct slot *s)
 {
 	return 1ull << (s - s->of->slots);
-}
-
-/* The end of the list of free slots, which nobody ever has. */
-static inline struct slot *free_end(const struct bsn_dc_pool *pool)
-{
-	return &pool->slots[pool->slot_count];
 }
 
 /* Binds it for a request that is about to be posted, which does not count as a use. */

@@ -227,11 +227,9 @@ static int start_again(struct initiator *i)
 
 static void name_target(struct bsn_dc_pool *pool, struct connection *at, const struct peer *peer)
 {
-	uint8_t head[BSN_DS_SIZE];
 	struct bsn_av_dc av;
 
-	memcpy(head, &peer->hot.head, sizeof(head));
-	bsn_av_dc_decode(&av, head);
+	bsn_av_dc_decode(&av, (const uint8_t *)&peer->hot.head);
 	at->ask = (struct call){ .host = host_of(peer),
 				 .qpn = av.dqpn,
 				 .serial = ++pool->rc->serial };

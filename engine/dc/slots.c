@@ -23,65 +23,22 @@ void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state)
 	s->state = (uint8_t)state;
 }
 
-/* Free slots are a circle, closed by the slot that nobody ever has. The new one comes last. */
+/* The last free slot is the first that a peer gets. */
 static void put_free(struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct slot *end = free_end(pool);
-
-	s->before = end->before;
-	s->next = end->number;
-	pool->slots[end->before].next = s->number;
-	end->before = s->number;
+	pool->free[pool->in_state[SLOT_FREE]] = s->number;
 	set_slot(pool, s, SLOT_FREE);
 }
 
-static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
+/* It gets another state right after that. */
+static void remove_free(struct bsn_dc_pool *pool, const struct slot *s)
 {
-	pool->slots[s->before].next = s->next;
-	pool->slots[s->next].before = s->before;
-}
+	const uint32_t last = pool->in_state[SLOT_FREE] - 1;
+	uint32_t at = last;
 
-/* The hand comes to it after all others. */
-static void put_in_clock(struct bsn_dc_pool *pool, struct initiator *i)
-{
-	struct initiator **at = &pool->clock[pool->hand];
-
-	memmove(at + 1, at, (pool->clock_count++ - pool->hand++) * sizeof(*at));
-	*at = i;
-	if (pool->hand == pool->clock_count)
-		pool->hand = 0;
-}
-
-static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *i)
-{
-	uint32_t at = 0;
-
-	while (pool->clock[at] != i)
-		at++;
-	pool->clock_count--;
-	memmove(&pool->clock[at], &pool->clock[at + 1],
-		(pool->clock_count - at) * sizeof(*pool->clock));
-	pool->hand -= pool->hand > at;
-	if (pool->hand == pool->clock_count)
-		pool->hand = 0;
-}
-
-static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
-{
-	struct initiator *i = s->of;
-
-	if (!i->bound)
-		put_in_clock(pool, i);
-	i->bound |= stream_bit(s);
-}
-
-static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
-{
-	struct initiator *i = s->of;
-
-	i->bound &= ~stream_bit(s);
-	if (!i->bound)
-		remove_from_clock(pool, i);
+	while (pool->free[at] != s->number)
+		at--;
+	memmove(&pool->free[at], &pool->free[at + 1], (last - at) * sizeof(*pool->free));
 }
 
 /* -- what the ring says ------------------------------------------------------------------------ */
@@ -199,7 +156,7 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 		return;
 	leave_slot(pool, s);
 	s->peer = NULL;
-	remove_bound(pool, s);
+	s->of->bound &= ~stream_bit(s);
 	put_free(pool, s);
 }
 
@@ -219,7 +176,7 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, st
 	} else {
 		pool->counters.bindings++;
 		remove_free(pool, s);
-		put_bound(pool, s);
+		s->of->bound |= stream_bit(s);
 		set_slot(pool, s, SLOT_BOUND);
 	}
 	s->peer = peer;
@@ -300,10 +257,9 @@ void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (s->state == SLOT_OUT)
 		return;
-	if (s->peer)
-		remove_bound(pool, s);
-	else
+	if (!s->peer)
 		remove_free(pool, s);
+	s->of->bound &= ~stream_bit(s);
 	set_slot(pool, s, SLOT_OUT);
 }
 
@@ -321,11 +277,11 @@ void slots_leave(struct bsn_dc_pool *pool, struct initiator *i)
 		slot_leave(pool, &i->slots[k]);
 }
 
-/* In the order of streams, so that the first peers have an initiator of their own. */
+/* The first peers get the first streams, so that each has an initiator of its own. */
 static void enter_all(struct bsn_dc_pool *pool)
 {
-	for (uint32_t stream = 0; stream < pool->attr.streams; stream++)
-		for (uint32_t k = 0; k < pool->attr.initiators; k++)
+	for (uint32_t stream = pool->attr.streams; stream--;)
+		for (uint32_t k = pool->attr.initiators; k--;)
 			put_free(pool, &pool->initiators[k].slots[stream]);
 }
 
@@ -347,17 +303,16 @@ static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 int slots_make(struct bsn_dc_pool *pool)
 {
 	pool->slot_count = pool->count * pool->attr.streams;
-	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
-	pool->clock = calloc(pool->count, sizeof(*pool->clock));
+	pool->slots = bsn_hot_alloc(pool->slot_count * sizeof(*pool->slots));
+	pool->free = calloc(pool->slot_count, sizeof(*pool->free));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
 	if (pool->attr.streams > 1)
 		pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
-	if (!pool->slots || !pool->clock || !pool->heard || !pool->given ||
+	if (!pool->slots || !pool->free || !pool->heard || !pool->given ||
 	    (pool->attr.streams > 1 && !pool->failures))
 		return -ENOMEM;
-	free_end(pool)->number = free_end(pool)->next = free_end(pool)->before =
-		(uint16_t)pool->slot_count;
+	pool->hand = pool->initiators;
 	pool->contention = 1; /* that of none yet is 0 */
 	pool->in_state[SLOT_OUT] = pool->slot_count;
 	for (uint32_t k = 0; k < pool->slot_count; k++)
@@ -369,7 +324,7 @@ int slots_make(struct bsn_dc_pool *pool)
 void slots_free(struct bsn_dc_pool *pool)
 {
 	free(pool->slots);
-	free(pool->clock);
+	free(pool->free);
 	free(pool->heard);
 	free(pool->given);
 	free(pool->failures);
