@@ -17,7 +17,7 @@ struct wire_address {
 	uint8_t mtu; /* enum ibv_mtu */
 	uint8_t rd_atomic;
 	uint8_t is_xrc_target; /* of type BSN_QP_XRC, an initiator's else */
-	uint8_t is_rc_target; /* of type BSN_QP_DC: on plain verbs, @qpn is the UD QP that listens */
+	uint8_t is_rc_target; /* of type BSN_QP_DC: on plain verbs; @qpn is of the UD QP there */
 	uint8_t gid[16];
 };
 

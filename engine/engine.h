@@ -111,13 +111,14 @@ struct bsn_device {
 	struct provider_caps caps;
 	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
 	const char *no_inline_recv; /* why no data come inside CQEs */
-	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null, *no_physical; /* the same of regions */
+	/* The same of regions. */
+	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null, *no_physical;
 	uint64_t max_dm_bytes;
 	struct provider_streams streams; /* of a DCI at most */
 	const char *no_streams; /* why it has none; NULL: it has */
 	const char *no_xrc; /* the same of XRC */
 	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
-	const char *no_commands; /* why programs may give the firmware none (DevX); NULL: they may */
+	const char *no_commands; /* why programs give the firmware none (DevX); NULL: they may */
 	atomic_int counter_set;   /* of the port, 0: not asked yet; -1: none is known */
 	const char *no_handshake; /* why DC has no full handshake; NULL: it has */
 	struct bsn_qp *qps;
@@ -188,7 +189,7 @@ struct mr_object {
 	struct buf *buf; /* of bsn_buf_alloc(), else NULL: mem/buf.c */
 	struct bsn_dm *dm; /* of bsn_mr_register_dm(), else NULL */
 	bool is_special;   /* none of the program's memory: bsn_mem.h */
-	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: they are the caller's */
+	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: the caller does */
 };
 
 struct bsn_channel {
@@ -217,7 +218,7 @@ struct cq_object {
 	struct bsn_cq hot; /* first */
 	struct bsn_cq *ring; /* what is polled: @hot, or of a direct one with a lock another */
 	const struct bsn_cq_path *behind; /* of one with a front or guests: @ring's path */
-	const struct bsn_cq_path *alone;  /* of one with guests: @hot's path, while none takes part */
+	const struct bsn_cq_path *alone;  /* of one with guests: @hot's, while none takes part */
 	struct cq_guest *guests;
 	bool is_asking;  /* guests, in this poll */
 	bool asks_first; /* the last poll had no room for what guests add */
@@ -295,7 +296,7 @@ struct bsn_qp {
 	uint32_t charged_send, charged_recv;
 	struct bsn_pd *pd;
 	struct ibv_pd *parent_domain; /* NULL: none */
-	struct lane_object *lane; /* asked for; of the direct path, once made, what its register has */
+	struct lane_object *lane; /* asked for; once made, on the direct path: its register's */
 	struct bsn_qp_info info;
 	bool wants_marker; /* failed, and what went before is not known to be done yet */
 	struct provider_streams streams; /* of a DCI; @log_count 0: it has none */
@@ -317,7 +318,7 @@ struct ep_object {
 	struct bsn_qp *qp;
 	struct ibv_ah *ah; /* NULL: an SRQ of the QP's peer (XRC) */
 	union {
-		uint8_t more[BSN_AV_UD_GRH_SIZE - BSN_DS_SIZE]; /* direct: the rest of the address vector */
+		uint8_t more[BSN_AV_UD_GRH_SIZE - BSN_DS_SIZE]; /* direct: of the address vector */
 		struct {
 			uint32_t qpn, qkey;
 		} verbs;

@@ -52,27 +52,20 @@ static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
  * The last one heard changes places with each of them in turn, since an initiator's queue may be
  * full of what its other streams post.
  */
-static void pass_on(struct bsn_dc_pool *pool)
-{
-	uint16_t *const last = &pool->heard[pool->heard_count - 1];
-	uint16_t *const other = &pool->heard[pool->heard_turn++ % pool->heard_count];
-	const uint16_t which = *last;
-
-	*last = *other;
-	*other = which;
-}
-
 struct slot *idle_heard(struct bsn_dc_pool *pool)
 {
 	while (pool->heard_count) {
-		struct initiator *i = &pool->initiators[pool->heard[pool->heard_count - 1]];
-		struct slot *s = idle_of(pool, i);
+		const uint16_t last = pool->heard[pool->heard_count - 1];
+		struct slot *s = idle_of(pool, &pool->initiators[last]);
 
 		if (s) {
-			pass_on(pool);
+			uint16_t *other = &pool->heard[pool->heard_turn++ % pool->heard_count];
+
+			pool->heard[pool->heard_count - 1] = *other;
+			*other = last;
 			return s;
 		}
-		i->is_heard = false;
+		pool->initiators[last].is_heard = false;
 		pool->heard_count--;
 	}
 	return NULL;

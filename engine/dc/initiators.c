@@ -24,8 +24,8 @@ static uint32_t longest_of(const struct bsn_dc_pool *pool)
 }
 
 /*
- * An initiator has a request more, the NOP that tells its end. On plain verbs its QP counts that, and
- * a receive that it has to have; and the datagrams take entries.
+ * An initiator has a request more, the NOP that tells its end. On plain verbs its QP counts that,
+ * and a receive that it has to have. There the datagrams take entries, too.
  */
 static int bring_cq(struct bsn_dc_pool *pool)
 {

@@ -108,11 +108,8 @@ static void revoke_turns(struct bsn_dc_pool *pool)
 
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	if (!bsn_sq_outstanding_bb(i->sq)) {
-		i->is_marked = false;
-		return false;
-	}
-	if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi))
+	if (i->has_failed || !bsn_sq_outstanding_bb(i->sq) ||
+	    i->marked_pi == bsn_sq_wide_pi(i->sq))
 		return false;
 	if (!bsn_sq_ends_quietly(i->sq))
 		bsn_sq_ring(i->sq);
@@ -120,8 +117,7 @@ bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 		return false;
 	else
 		pool->counters.markers++;
-	i->is_marked = true;
-	i->marked_pi = i->sq->pi;
+	i->marked_pi = bsn_sq_wide_pi(i->sq);
 	return true;
 }
 

@@ -197,7 +197,9 @@ static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct peer *p
 
 struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
-	return BSN_UNLIKELY(pool->attr.policy == BSN_DC_HASHED) ? choose_hashed(pool, peer) : choose_idle(pool);
+	if (BSN_UNLIKELY(pool->attr.policy == BSN_DC_HASHED))
+		return choose_hashed(pool, peer);
+	return choose_idle(pool);
 }
 
 /* -- for a peer that may have one -------------------------------------------------------------- */

@@ -137,13 +137,12 @@ struct initiator {
 	struct slot *slots;   /* a stream each; one, where there are no streams */
 	uint64_t bound, used; /* a bit a stream: a peer is bound to it; of these: it was used */
 	uint32_t read_pi;     /* up to here the ring was read for the streams of requests */
+	uint32_t marked_pi;   /* its last request ended there when mark_end() saw that it tells */
 	uint32_t generation;  /* how often it was repaired */
 	uint32_t failed_streams; /* while the others go on */
 	uint32_t held_slots;     /* that hold requests: struct failure */
 	uint16_t seen_pi; /* the last request that a policy saw done, or that took a slot since */
-	uint16_t marked_pi;    /* where its last request ended when mark_end() saw that it tells */
 	uint16_t failed_index; /* of the request that failed */
-	bool is_marked;        /* @marked_pi counts */
 	bool is_spare;         /* it takes no peer until another one fails */
 	bool has_failed;
 	bool is_heard; /* it is among pool->heard */
@@ -191,7 +190,7 @@ struct bsn_dc_pool {
 	struct host *hosts[HOST_BUCKETS];
 
 	struct bsn_dc_counters counters;
-	struct provider_dc_connects before; /* what the device had counted before there was a pool */
+	struct provider_dc_connects before; /* that the device had counted when the pool was made */
 	struct initiator initiators[];
 };
 
@@ -348,6 +347,12 @@ void gate_put(struct initiator *i, uint32_t most);
 /* Makes all of them, and brings their CQ. */
 int initiators_make(struct bsn_dc_pool *pool);
 void initiators_free(struct bsn_dc_pool *pool);
+/* Nothing of it is outstanding: its indices begin anew. */
+static inline int initiator_reset(struct initiator *i)
+{
+	i->gate.reads = i->gate.read_pi = i->marked_pi = 0;
+	return bsn_qp_reset(i->qp);
+}
 /* Makes one ready to send; not on plain verbs. */
 int initiator_connect(struct bsn_dc_pool *pool, struct initiator *i);
 

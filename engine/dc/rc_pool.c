@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * To whom a pool's initiators are connected, on plain verbs. An initiator that is being connected is
- * in none of the pool's lists, as one that failed; its peer waits, but not in line.
+ * To whom a pool's initiators are connected, on plain verbs. The slot of an initiator that is being
+ * connected is out, as that of one that failed. Its peer waits, but not in line.
  */
 #include "rc.h"
 
@@ -217,10 +217,8 @@ bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const
 /* Nothing of it is outstanding. */
 static int start_again(struct initiator *i)
 {
-	const int err = bsn_qp_reset(i->qp);
+	const int err = initiator_reset(i);
 
-	i->gate.reads = i->gate.read_pi = 0;
-	i->is_marked = false;
 	choose_psn(i->qp);
 	return err;
 }

@@ -107,7 +107,7 @@ static void repair_streams(struct bsn_dc_pool *pool, struct initiator *i)
 
 static int connect_again(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	const int err = bsn_qp_reset(i->qp);
+	const int err = initiator_reset(i);
 
 	return err ? err : initiator_connect(pool, i);
 }
@@ -124,8 +124,7 @@ static int repair(struct bsn_dc_pool *pool, struct initiator *i)
 		forget_slot(&i->slots[k]);
 		i->slots[k].has_failed = false;
 	}
-	i->gate.reads = i->gate.read_pi = 0;
-	i->has_failed = i->is_marked = false;
+	i->has_failed = false;
 	i->generation++;
 	pool->broken--;
 	pool->counters.repairs++;

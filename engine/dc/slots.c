@@ -4,8 +4,8 @@
  *
  * A post to a peer that has a slot calls nothing of the pool, and neither does its completion. The
  * pool sees both in the send queue. Without streams the queue's indices tell all. With streams the
- * ring tells the stream of each request: while requests are outstanding it is read when a peer needs
- * a slot, each request once.
+ * ring tells the stream of each request. It is read when a peer needs a slot while requests are
+ * outstanding, each request once.
  */
 #include "pool.h"
 

@@ -11,7 +11,8 @@
 /* -- posting --------------------------------------------------------------------------------- */
 
 /* The first that the provider refused is @bad. */
-BSN_ALWAYS_INLINE int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+BSN_ALWAYS_INLINE int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr,
+			      struct ibv_recv_wr **bad)
 {
 	*bad = wr;
 	return rq->srq ? ibv_post_srq_recv(rq->srq, wr, bad) : ibv_post_recv(rq->qp, wr, bad);

@@ -346,7 +346,8 @@ static uint32_t room(struct bsn_sq *hot)
 
 	const uint32_t outstanding = verbs_sq_outstanding(sq);
 
-	return outstanding < sq->capacity ? sq->capacity - outstanding : 0; /* a marker may be more */
+	/* A marker may be one more. */
+	return outstanding < sq->capacity ? sq->capacity - outstanding : 0;
 }
 
 /* A full queue has its appended requests handed in, else nothing would ever make room. */

@@ -22,8 +22,8 @@
  * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
  *
  * A pool of DC initiators reads in the send ring of each what its peers posted. So the queue of an
- * initiator shows its requests: it has a ring in which a block says of each what it is, and how many
- * bytes it moves, and its hot structure has the indices that a queue of the direct path would have.
+ * initiator shows its requests: it has a ring in which a block says what each is, and how many bytes
+ * it moves, and its hot structure has the indices that a queue of the direct path would have.
  * Private to engine/verbs/, and to engine/dc/ on plain verbs.
  */
 #ifndef VERBS_H
