@@ -176,7 +176,8 @@ void repeat_held(struct bsn_dc_pool *pool)
 
 /* -- a request failed, or was flushed ---------------------------------------------------------- */
 
-uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
+/* As the device was given it, also round the ring's end. Returns its bytes. */
+static uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
 {
 	const unsigned blocks = bsn_sq_posted_at(sq, index).count_bb;
 	uint32_t bytes = 0;
@@ -190,12 +191,12 @@ uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
 
 static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bsn_completion *c)
 {
-	struct failure *f = &pool->failures[s->number];
+	struct bsn_dc_error *error = &pool->failures[s->number].error;
 
-	f->first = *c;
-	f->generation = s->of->generation;
-	f->wqe_bytes = copy_wqe(s->sq, c->wqe_index, f->wqe);
-	s->has_failed = true;
+	error->has_failed = s->has_failed = true;
+	error->generation = s->of->generation;
+	error->first = *c;
+	error->wqe_bytes = pool->rc ? 0 : copy_wqe(s->sq, c->wqe_index, error->wqe);
 }
 
 /* Return: whether the program is told of it, since it is not posted again. */
@@ -229,11 +230,12 @@ static bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i,
 }
 
 /* Of an initiator without streams: all other peers go on. */
-static void initiator_failed(struct bsn_dc_pool *pool, struct initiator *i, uint16_t index)
+static void initiator_failed(struct bsn_dc_pool *pool, struct initiator *i,
+			     const struct bsn_completion *c)
 {
 	if (i->has_failed)
 		return;
-	i->failed_index = index;
+	keep(pool, i->slots, c);
 	withdraw(pool, i);
 	pool->counters.failures++;
 	if (i->slots->peer)
@@ -247,7 +249,7 @@ static bool note_failure(struct bsn_sq_owner *owner, struct bsn_completion *c)
 	c->src_qpn = i->generation;
 	if (i->pool->attr.streams > 1)
 		return stream_failed(i->pool, i, c);
-	initiator_failed(i->pool, i, c->wqe_index);
+	initiator_failed(i->pool, i, c);
 	return true;
 }
 

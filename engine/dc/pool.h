@@ -104,18 +104,16 @@ struct slot {
 	uint16_t end_pi;     /* of a stream: where its last request ends */
 	uint16_t number;     /* among all slots */
 	uint8_t state;
-	bool has_failed; /* of a stream: a request failed, which pool->failures has */
+	bool has_failed; /* a request of it did: pool->failures has more */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
 /* Whoever looks for one thing among all slots or initiators looks at so many at a time. */
 enum { MOST_LOOKS = 8 };
 
-/* Of a stream that failed. */
+/* Of a slot. */
 struct failure {
-	struct bsn_completion first; /* of the request that failed */
-	uint32_t generation, wqe_bytes;
-	uint8_t wqe[BSN_SEND_MAX_DS * BSN_DS_SIZE];
+	struct bsn_dc_error error; /* without text */
 	/* Requests that were flushed with the initiator, and are to be posted again elsewhere. */
 	uint16_t held, held_bb, held_pi; /* how many, their blocks, and where they begin */
 };
@@ -142,7 +140,6 @@ struct initiator {
 	uint32_t failed_streams; /* while the others go on */
 	uint32_t held_slots;     /* that hold requests: struct failure */
 	uint16_t seen_pi; /* the last request that a policy saw done, or that took a slot since */
-	uint16_t failed_index; /* of the request that failed */
 	bool is_spare;         /* it takes no peer until another one fails */
 	bool has_failed;
 	bool is_heard; /* it is among pool->heard */
@@ -164,7 +161,7 @@ struct bsn_dc_pool {
 	uint32_t rc_work;   /* of @rc: peers that are being connected, targets to be told */
 
 	struct slot *slots;
-	struct failure *failures; /* one a slot, where there are streams */
+	struct failure *failures; /* one a slot */
 	uint32_t slot_count, in_state[SLOT_STATES];
 	uint16_t *free;         /* numbers of the free ones */
 	uint32_t count;         /* initiators, spares included */
@@ -274,7 +271,7 @@ bool stream_is_done(const struct slot *s);
 /* It holds requests that were flushed with its initiator, and are to be posted again elsewhere. */
 static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 {
-	return pool->failures && pool->failures[s->number].held;
+	return pool->failures[s->number].held;
 }
 
 /* Nothing of its peer is outstanding. */
@@ -371,8 +368,6 @@ void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 uint32_t count_working(const struct bsn_dc_pool *pool);
 /* Posts flushed requests again, as far as there is room. */
 void repeat_held(struct bsn_dc_pool *pool);
-/* Copies a request, as the device was given it, also round the ring's end. Returns its bytes. */
-uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe);
 
 /* -- pool.c ------------------------------------------------------------------------------------ */
 

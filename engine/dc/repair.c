@@ -10,53 +10,24 @@
 
 /* -- why --------------------------------------------------------------------------------------- */
 
-static void explain_stream(const struct failure *f, struct bsn_dc_error *error)
-{
-	error->has_failed = true;
-	error->generation = f->generation;
-	error->first = f->first;
-	error->wqe_bytes = f->wqe_bytes;
-	memcpy(error->wqe, f->wqe, f->wqe_bytes);
-	error->text = f->first.status != IBV_WC_WR_FLUSH_ERR
-			      ? failure_text(&f->first)
-			      : "requests to other peers failed this peer's initiator, too, and "
-				"nobody tells whether the target has executed what was "
-				"outstanding, so that it was not posted again";
-}
-
-/* Of an initiator without streams. */
-static int explain_initiator(const struct initiator *i, struct bsn_dc_error *error)
-{
-	struct bsn_qp_error known;
-	const int err = bsn_qp_error(i->qp, &known);
-
-	if (err)
-		return err;
-	error->has_failed = true;
-	error->generation = i->generation;
-	error->first = known.first;
-	error->text = known.text;
-	if (!i->pool->rc)
-		error->wqe_bytes = copy_wqe(i->sq, i->failed_index, error->wqe);
-	return 0;
-}
-
 int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
 {
-	const struct bsn_dc_pool *pool;
 	const struct slot *s;
 
 	if (!ep || !error)
 		return fail(EINVAL, "no peer, or no place for the error");
-	pool = pool_of(peer_of(ep));
-	s = peer_of(ep)->slot;
 	*error = (struct bsn_dc_error){ .text = "no request failed" };
+	s = peer_of(ep)->slot;
 	if (peer_of(ep)->refusal)
 		rc_explain(peer_of(ep), error);
-	if (s && s->has_failed)
-		explain_stream(&pool->failures[s->number], error);
-	else if (s && s->of->has_failed && pool->attr.streams == 1)
-		return explain_initiator(s->of, error);
+	if (!s || !s->has_failed)
+		return 0;
+	*error = s->of->pool->failures[s->number].error;
+	error->text = s->of->pool->attr.streams == 1 || error->first.status != IBV_WC_WR_FLUSH_ERR
+			      ? failure_text(&error->first)
+			      : "requests to other peers failed this peer's initiator, too, and "
+				"nobody tells whether the target has executed what was "
+				"outstanding, so that it was not posted again";
 	return 0;
 }
 

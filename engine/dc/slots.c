@@ -307,10 +307,8 @@ int slots_make(struct bsn_dc_pool *pool)
 	pool->free = calloc(pool->slot_count, sizeof(*pool->free));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
-	if (pool->attr.streams > 1)
-		pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
-	if (!pool->slots || !pool->free || !pool->heard || !pool->given ||
-	    (pool->attr.streams > 1 && !pool->failures))
+	pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
+	if (!pool->slots || !pool->free || !pool->heard || !pool->given || !pool->failures)
 		return -ENOMEM;
 	pool->hand = pool->initiators;
 	pool->contention = 1; /* that of none yet is 0 */
