@@ -12,8 +12,8 @@
 struct bsn_dct {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
-	void *made;      /* by DevX, with a full handshake: there is no @verbs */
-	uint32_t number; /* of that */
+	void *made; /* by DevX, with a full handshake: there is no @verbs */
+	uint32_t number;
 	struct cq_object *cq;
 	struct srq_object *srq;
 	struct bsn_pd *pd;
@@ -133,21 +133,21 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 	return err ? fail_command(err, &answer, "make a DCT with a full handshake") : 0;
 }
 
-/* Its number exists from RTR on, and nobody knows it before it is told. */
+/* Nobody knows its number before it is told. */
 static int add_route(struct bsn_dct *dct)
 {
 	int err;
 
 	cq_lock(dct->cq);
-	err = bsn_cq_add(dct->cq->ring, bsn_dct_number(dct), &dct->route);
+	err = bsn_cq_add(dct->cq->ring, dct->number, &dct->route);
 	cq_unlock(dct->cq);
 	return err ? fail(-err, "no memory") : 0;
 }
 
-static void remove_route(struct bsn_dct *dct, uint32_t number)
+static void remove_route(struct bsn_dct *dct)
 {
 	cq_lock(dct->cq);
-	bsn_cq_remove(dct->cq->ring, number);
+	bsn_cq_remove(dct->cq->ring, dct->number);
 	cq_unlock(dct->cq);
 }
 
@@ -182,6 +182,7 @@ static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 
 	if (err)
 		return err;
+	dct->number = rc_target_number(dct->rc);
 	dct->route.sq = rc_target_sends(dct->rc);
 	err = add_route(dct);
 	if (err)
@@ -206,6 +207,7 @@ static int create_by_verbs(struct bsn_dct *dct, const struct bsn_connect_attr *c
 		err = to_rtr(dct, connect);
 	if (err)
 		destroy_object(dct);
+	dct->number = err ? 0 : dct->verbs->qp_num; /* which it has from RTR on */
 	return err;
 }
 
@@ -253,16 +255,15 @@ int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr, s
 
 static int destroy(struct bsn_dct *dct)
 {
-	const uint32_t number = bsn_dct_number(dct);
 	const int err = dct->rc ? 0 : destroyed(dct->device, -destroy_object(dct));
 
 	if (err)
-		return fail(-err, "cannot destroy DCT %#x: %s", number, strerror(-err));
+		return fail(-err, "cannot destroy DCT %#x: %s", dct->number, strerror(-err));
 	if (dct->rc)
 		rc_target_free(dct->rc);
 	else
 		cq_give(dct->cq, dct->srq->depth);
-	remove_route(dct, number);
+	remove_route(dct);
 	return 0;
 }
 
@@ -298,11 +299,7 @@ int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
 
 uint32_t bsn_dct_number(const struct bsn_dct *dct)
 {
-	if (!dct)
-		return 0;
-	if (dct->rc)
-		return rc_target_number(dct->rc);
-	return dct->made ? dct->number : dct->verbs->qp_num;
+	return dct ? dct->number : 0;
 }
 
 int bsn_dct_accept(struct bsn_dct *dct)

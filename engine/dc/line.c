@@ -63,20 +63,6 @@ void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 
 /* -- making room ------------------------------------------------------------------------------- */
 
-/* Looks at so many of @count, from @next on, round and round. */
-static uint32_t few_of(uint32_t count)
-{
-	return count < MOST_LOOKS ? count : MOST_LOOKS;
-}
-
-static uint32_t take_next(uint32_t *next, uint32_t count)
-{
-	const uint32_t at = *next;
-
-	*next = at + 1 < count ? at + 1 : 0;
-	return at;
-}
-
 /* Whether its peer has had its turn. */
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
@@ -94,10 +80,10 @@ static void revoke_turns(struct bsn_dc_pool *pool)
 {
 	const uint32_t most =
 		pool->attr.policy == BSN_DC_HASHED ? pool->slot_count : pool->waiters;
+	const uint32_t few = pool->slot_count < MOST_LOOKS ? pool->slot_count : MOST_LOOKS;
 
-	for (uint32_t left = few_of(pool->slot_count); left && pool->in_state[SLOT_REVOKED] < most;
-	     left--) {
-		struct slot *s = &pool->slots[take_next(&pool->judged, pool->slot_count)];
+	for (uint32_t k = 0; k < few && pool->in_state[SLOT_REVOKED] < most; k++) {
+		struct slot *s = &pool->slots[pool->judged++ % pool->slot_count];
 
 		if (!is_over(pool, s))
 			continue;
@@ -121,26 +107,14 @@ bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 	return true;
 }
 
-static void mark_one(struct bsn_dc_pool *pool)
-{
-	for (uint32_t left = few_of(pool->count); left; left--)
-		if (mark_end(pool, &pool->initiators[take_next(&pool->marked, pool->count)]))
-			return;
-}
-
-static void mark_all(struct bsn_dc_pool *pool)
-{
-	for (uint32_t k = 0; k < pool->count; k++)
-		mark_end(pool, &pool->initiators[k]);
-}
-
 void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 {
+	const uint32_t most = may_sleep || pool->count < MOST_LOOKS ? pool->count : MOST_LOOKS;
+
 	revoke_turns(pool);
-	if (may_sleep)
-		mark_all(pool);
-	else
-		mark_one(pool);
+	for (uint32_t k = 0; k < most; k++)
+		if (mark_end(pool, &pool->initiators[pool->marked++ % pool->count]) && !may_sleep)
+			return;
 }
 
 /* -- turns ------------------------------------------------------------------------------------- */
@@ -191,7 +165,7 @@ static bool serve(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s,
 		return false;
 	}
 	pool->waiters--;
-	if (pool->rc && !rc_is_connected(pool, s, peer)) {
+	if (pool->rc && !rc_is_connected(s->of, peer)) {
 		rc_connect(pool, peer, s, credit);
 		return false;
 	}
@@ -236,11 +210,15 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 /* A poll looks at so many in line besides those that it can serve. */
 enum { MOST_VISITS = 64 };
 
-static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
 {
 	uint32_t visits = (uint32_t)n + pool->slot_count + MOST_VISITS;
-	int given = pool->rc_work ? rc_turns(pool, c, n) : 0;
+	int given;
 
+	if (!pool->waiters && !pool->in_state[SLOT_TURN] && !pool->rc_work)
+		return 0;
+	end_turns(pool);
+	given = pool->rc_work ? rc_turns(pool, c, n) : 0;
 	if (may_sleep && pool->listens)
 		idle_forget(pool);
 	while (given < n && pool->waiters && give_turn(pool, &c[given], &visits))
@@ -248,12 +226,4 @@ static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n,
 	if (pool->waiters)
 		make_room(pool, may_sleep);
 	return given;
-}
-
-int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
-{
-	if (!pool->waiters && !pool->in_state[SLOT_TURN] && !pool->rc_work)
-		return 0;
-	end_turns(pool);
-	return give_turns(pool, c, n, may_sleep);
 }

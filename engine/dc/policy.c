@@ -9,14 +9,6 @@
 
 #include "sq.h"
 
-/* NULL: none is free. */
-static struct slot *first_free(const struct bsn_dc_pool *pool)
-{
-	const uint32_t count = pool->in_state[SLOT_FREE];
-
-	return count ? &pool->slots[pool->free[count - 1]] : NULL;
-}
-
 /* -- the least used of the next ones ----------------------------------------------------------- */
 
 /*
@@ -145,10 +137,13 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 
 static struct slot *choose_idle(struct bsn_dc_pool *pool)
 {
-	struct slot *s = first_free(pool);
+	const uint32_t free_count = pool->in_state[SLOT_FREE];
+	struct slot *s;
 
-	if (s || pool->in_state[SLOT_OUT] == pool->slot_count)
-		return s;
+	if (free_count)
+		return &pool->slots[pool->free[free_count - 1]];
+	if (pool->in_state[SLOT_OUT] == pool->slot_count)
+		return NULL;
 	s = BSN_UNLIKELY(pool->listens) ? idle_heard(pool) : NULL;
 	if (s)
 		return s;

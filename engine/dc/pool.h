@@ -82,6 +82,33 @@ struct chunk {
 	struct peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
+/* -- connections of plain verbs ---------------------------------------------------------------- */
+
+enum rc_state {
+	RC_APART,
+	RC_ASKED,
+	RC_ANSWERED, /* which its peer was not told yet */
+	RC_TOGETHER,
+};
+
+/* What is said to a peer's target until it answers. */
+struct rc_call {
+	struct host *host;
+	uint32_t qpn;
+	uint32_t serial;
+	unsigned times;
+	uint64_t due_ns;
+};
+
+struct rc_connection {
+	enum rc_state state;
+	uint8_t reason; /* of RC_ANSWERED: why not, enum rc_reason; 0: it is connected */
+	struct rc_call ask;
+	uint64_t key;
+	struct peer *peer; /* NULL: RC_APART, or it is gone */
+	int64_t credit;    /* bytes that it may post once it is connected */
+};
+
 /* -- slots ------------------------------------------------------------------------------------- */
 
 enum slot_state {
@@ -144,6 +171,7 @@ struct initiator {
 	bool has_failed;
 	bool is_heard; /* it is among pool->heard */
 	struct gate gate;
+	struct rc_connection rc; /* on plain verbs */
 };
 
 enum { HOST_BUCKETS = 1024 };
@@ -180,7 +208,7 @@ struct bsn_dc_pool {
 	uint32_t first_waiter, last_waiter;
 	uint16_t *given; /* slots that the last poll gave in turns; some may be gone since */
 	uint32_t given_count;
-	uint32_t judged, marked; /* the slot and the initiator that make_room() looks at next */
+	uint32_t judged, marked; /* slots and initiators that make_room() has looked at */
 
 	struct chunk **chunks;
 	uint32_t chunk_count, peer_count, first_free;

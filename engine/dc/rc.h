@@ -103,16 +103,15 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 /* Makes the host's address handle, as the peer says the way. */
 int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
 	    const struct bsn_connect_attr *attr);
-/* Whether the slot's initiator is connected to the peer. */
-bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct peer *peer);
-/* Begins to connect it to the peer, which is not in line any more. */
+bool rc_is_connected(const struct initiator *i, const struct peer *peer);
+/* Begins to connect the slot's initiator to the peer, which is not in line any more. */
 void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit);
 /* The peer is destroyed. */
 void rc_forget(struct bsn_dc_pool *pool, const struct peer *peer);
 /* Tells of peers that were connected meanwhile, or cannot be, a completion each. */
 int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 /* Makes an initiator that failed ready to be connected. */
-int rc_repair(struct bsn_dc_pool *pool, struct initiator *i);
+int rc_repair(struct initiator *i);
 /* Says why a peer was not connected. */
 void rc_explain(const struct peer *peer, struct bsn_dc_error *error);
 

@@ -17,51 +17,14 @@
 #define MOST_WAIT_NS    1000000000u
 #define FAREWELL_NS     5000000u
 
-enum rc_state {
-	RC_APART,
-	RC_ASKED,
-	RC_ANSWERED, /* which its peer was not told yet */
-	RC_TOGETHER,
-};
-
-/* What is said to a peer's target until it answers. */
-struct call {
-	struct host *host;
-	uint32_t qpn;
-	uint32_t serial;
-	unsigned times;
-	uint64_t due_ns;
-};
-
-/* Of an initiator. */
-struct connection {
-	enum rc_state state;
-	enum rc_reason reason; /* of RC_ANSWERED: why not; 0: it is connected */
-	struct call ask;
-	uint64_t key;
-	struct peer *peer; /* NULL: RC_APART, or it is gone */
-	int64_t credit;    /* bytes that it may post once it is connected */
-};
-
 struct rc_pool {
 	struct rc_talk talk;
 	uint64_t wait_ns;
 	unsigned most_times;
 	uint32_t serial;
-	struct call *partings; /* as many as initiators at most, the oldest one first */
 	uint32_t parting_count;
-	struct connection connections[];
+	struct rc_call partings[]; /* as many as initiators at most, the oldest one first */
 };
-
-static struct connection *connection_of(const struct bsn_dc_pool *pool, const struct initiator *i)
-{
-	return &pool->rc->connections[i - pool->initiators];
-}
-
-static struct initiator *initiator_of(struct bsn_dc_pool *pool, const struct connection *at)
-{
-	return &pool->initiators[at - pool->rc->connections];
-}
 
 /* -- what is said ------------------------------------------------------------------------------ */
 
@@ -74,7 +37,7 @@ static uint64_t now_ns(void)
 }
 
 /* Each time it waits twice as long for an answer. */
-static void say_to(struct bsn_dc_pool *pool, struct call *call, const struct rc_message *m)
+static void say_to(struct bsn_dc_pool *pool, struct rc_call *call, const struct rc_message *m)
 {
 	const uint64_t wait = call->times < 10 ? pool->rc->wait_ns << call->times : MOST_WAIT_NS;
 
@@ -83,17 +46,17 @@ static void say_to(struct bsn_dc_pool *pool, struct call *call, const struct rc_
 	talk_send(&pool->rc->talk, call->host->ep, call->qpn, m);
 }
 
-static void ask(struct bsn_dc_pool *pool, struct connection *at)
+static void ask(struct initiator *i)
 {
-	struct rc_message m = talk_message(&pool->rc->talk, RC_ASK, at->ask.serial);
+	struct rc_message m = talk_message(&i->pool->rc->talk, RC_ASK, i->rc.ask.serial);
 
-	m.qp = rc_address(initiator_of(pool, at)->qp, pool->attr.connect.mtu);
-	m.key_high = bsn_to_be32((uint32_t)(at->key >> 32));
-	m.key_low = bsn_to_be32((uint32_t)at->key);
-	say_to(pool, &at->ask, &m);
+	m.qp = rc_address(i->qp, i->pool->attr.connect.mtu);
+	m.key_high = bsn_to_be32((uint32_t)(i->rc.key >> 32));
+	m.key_low = bsn_to_be32((uint32_t)i->rc.key);
+	say_to(i->pool, &i->rc.ask, &m);
 }
 
-static void leave(struct bsn_dc_pool *pool, struct call *parting)
+static void leave(struct bsn_dc_pool *pool, struct rc_call *parting)
 {
 	const struct rc_message m = talk_message(&pool->rc->talk, RC_LEAVE, parting->serial);
 
@@ -111,10 +74,12 @@ static void forget_parting(struct bsn_dc_pool *pool, uint32_t at)
 }
 
 /* If there is no room for one more, the oldest one is not repeated any more. */
-static void part(struct bsn_dc_pool *pool, struct connection *at)
+static void part(struct initiator *i)
 {
+	struct bsn_dc_pool *pool = i->pool;
 	struct rc_pool *rc = pool->rc;
-	struct call *parting;
+	struct rc_connection *at = &i->rc;
+	struct rc_call *parting;
 
 	if (at->state == RC_APART)
 		return;
@@ -133,18 +98,17 @@ static void part(struct bsn_dc_pool *pool, struct connection *at)
 
 /* -- what is heard ----------------------------------------------------------------------------- */
 
-static void settle(struct connection *at, enum rc_reason reason)
+static void settle(struct initiator *i, enum rc_reason reason)
 {
-	at->state = RC_ANSWERED;
-	at->reason = reason;
+	i->rc.state = RC_ANSWERED;
+	i->rc.reason = (uint8_t)reason;
 }
 
-static enum rc_reason join(struct bsn_dc_pool *pool, struct connection *at,
-			   const struct wire_address *qp)
+static enum rc_reason join(struct initiator *i, const struct wire_address *qp)
 {
-	const struct ibv_ah_attr *way = &at->ask.host->way;
+	const struct ibv_ah_attr *way = &i->rc.ask.host->way;
 	const struct bsn_address address = address_from(qp);
-	struct bsn_connect_attr connect = pool->attr.connect;
+	struct bsn_connect_attr connect = i->pool->attr.connect;
 
 	connect.mtu = 0; /* the target chose it */
 	connect.gid_index = way->grh.sgid_index;
@@ -152,10 +116,10 @@ static enum rc_reason join(struct bsn_dc_pool *pool, struct connection *at,
 	connect.sl = way->sl;
 	connect.traffic_class = way->grh.traffic_class;
 	connect.hop_limit = way->grh.hop_limit ? way->grh.hop_limit : BSN_NO_RETRY;
-	return bsn_qp_connect(initiator_of(pool, at)->qp, &address, &connect) ? RC_NO_WAY_BACK : 0;
+	return bsn_qp_connect(i->qp, &address, &connect) ? RC_NO_WAY_BACK : 0;
 }
 
-static bool is_answer(const struct call *call, const struct rc_message *m, uint32_t from)
+static bool is_answer(const struct rc_call *call, const struct rc_message *m, uint32_t from)
 {
 	return call->serial == bsn_from_be32(m->serial) && call->qpn == from;
 }
@@ -163,12 +127,12 @@ static bool is_answer(const struct call *call, const struct rc_message *m, uint3
 static void hear_answer(struct bsn_dc_pool *pool, const struct rc_message *m, uint32_t from)
 {
 	for (uint32_t k = 0; k < pool->count; k++) {
-		struct connection *at = &pool->rc->connections[k];
+		struct initiator *i = &pool->initiators[k];
 
-		if (at->state == RC_ASKED && is_answer(&at->ask, m, from))
-			settle(at, m->kind == RC_YES ? join(pool, at, &m->qp)
-				   : m->reason       ? (enum rc_reason)m->reason
-						     : RC_NO_QP);
+		if (i->rc.state == RC_ASKED && is_answer(&i->rc.ask, m, from))
+			settle(i, m->kind == RC_YES ? join(i, &m->qp)
+				  : m->reason       ? (enum rc_reason)m->reason
+						    : RC_NO_QP);
 	}
 }
 
@@ -207,11 +171,9 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 
 /* -- connecting -------------------------------------------------------------------------------- */
 
-bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct peer *peer)
+bool rc_is_connected(const struct initiator *i, const struct peer *peer)
 {
-	const struct connection *at = connection_of(pool, s->of);
-
-	return at->state == RC_TOGETHER && at->peer == peer;
+	return i->rc.state == RC_TOGETHER && i->rc.peer == peer;
 }
 
 /* Nothing of it is outstanding. */
@@ -223,58 +185,52 @@ static int start_again(struct initiator *i)
 	return err;
 }
 
-static void name_target(struct bsn_dc_pool *pool, struct connection *at, const struct peer *peer)
-{
-	struct bsn_av_dc av;
-
-	bsn_av_dc_decode(&av, (const uint8_t *)&peer->hot.head);
-	at->ask = (struct call){ .host = host_of(peer),
-				 .qpn = av.dqpn,
-				 .serial = ++pool->rc->serial };
-	at->key = av.dc_key;
-}
-
 void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit)
 {
-	struct connection *at = connection_of(pool, s->of);
+	struct initiator *i = s->of;
+	struct bsn_av_dc av;
 
 	if (s->peer) {
 		pool->counters.evictions++;
 		pool->counters.bindings--; /* it is counted once it is there */
 	}
 	unbind_slot(pool, s);
-	slots_leave(pool, s->of);
-	part(pool, at);
-	name_target(pool, at, peer);
-	at->peer = peer;
-	at->credit = credit;
-	at->state = RC_ASKED;
+	slots_leave(pool, i);
+	part(i);
+	bsn_av_dc_decode(&av, (const uint8_t *)&peer->hot.head);
+	i->rc = (struct rc_connection){
+		.state = RC_ASKED,
+		.ask = { .host = host_of(peer), .qpn = av.dqpn, .serial = ++pool->rc->serial },
+		.key = av.dc_key,
+		.peer = peer,
+		.credit = credit,
+	};
 	pool->rc_work++;
 	peer->state = PEER_CONNECTS;
-	s->sq->route.user = peer->hot.user;
-	if (start_again(s->of))
-		settle(at, RC_NO_WAY_BACK);
+	i->sq->route.user = peer->hot.user;
+	if (start_again(i))
+		settle(i, RC_NO_WAY_BACK);
 	else
-		ask(pool, at);
+		ask(i);
 }
 
 /* Its initiator is there for others again. */
-static void let_go(struct bsn_dc_pool *pool, struct connection *at)
+static void let_go(struct initiator *i)
 {
-	part(pool, at);
-	slots_enter(pool, initiator_of(pool, at));
+	part(i);
+	slots_enter(i->pool, i);
 }
 
 void rc_forget(struct bsn_dc_pool *pool, const struct peer *peer)
 {
 	for (uint32_t k = 0; k < pool->count; k++) {
-		struct connection *at = &pool->rc->connections[k];
+		struct initiator *i = &pool->initiators[k];
 
-		if (at->peer != peer)
+		if (i->rc.peer != peer)
 			continue;
-		if (at->state != RC_TOGETHER)
-			let_go(pool, at);
-		at->peer = NULL;
+		if (i->rc.state != RC_TOGETHER)
+			let_go(i);
+		i->rc.peer = NULL;
 	}
 }
 
@@ -287,23 +243,22 @@ static struct bsn_completion completion_of_refusal(const struct peer *peer)
 					.opcode = BSN_DC_READY };
 }
 
-static void tell(struct bsn_dc_pool *pool, struct connection *at, struct bsn_completion *c)
+static void tell(struct bsn_dc_pool *pool, struct initiator *i, struct bsn_completion *c)
 {
-	struct initiator *i = initiator_of(pool, at);
-	struct peer *peer = at->peer;
+	struct peer *peer = i->rc.peer;
 
-	if (at->reason) {
-		peer->refusal = (uint8_t)at->reason;
+	if (i->rc.reason) {
+		peer->refusal = i->rc.reason;
 		peer->state = PEER_FAILED;
 		peer->hot.ep.sq = &pool->failed;
 		*c = completion_of_refusal(peer);
-		let_go(pool, at);
+		let_go(i);
 		return;
 	}
-	at->state = RC_TOGETHER;
+	i->rc.state = RC_TOGETHER;
 	pool->rc_work--;
 	slots_enter(pool, i);
-	give_slot(pool, peer, i->slots, at->credit, c);
+	give_slot(pool, peer, i->slots, i->rc.credit, c);
 }
 
 /* Says again what was not answered in time, or gives up. */
@@ -312,14 +267,14 @@ static void repeat(struct bsn_dc_pool *pool, uint64_t now)
 	struct rc_pool *rc = pool->rc;
 
 	for (uint32_t k = 0; k < pool->count; k++) {
-		struct connection *at = &rc->connections[k];
+		struct initiator *i = &pool->initiators[k];
 
-		if (at->state != RC_ASKED || at->ask.due_ns > now)
+		if (i->rc.state != RC_ASKED || i->rc.ask.due_ns > now)
 			continue;
-		if (at->ask.times < rc->most_times)
-			ask(pool, at);
+		if (i->rc.ask.times < rc->most_times)
+			ask(i);
 		else
-			settle(at, RC_NOBODY);
+			settle(i, RC_NOBODY);
 	}
 	for (uint32_t k = rc->parting_count; k--;) {
 		if (rc->partings[k].due_ns > now)
@@ -337,8 +292,8 @@ int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 
 	repeat(pool, now_ns());
 	for (uint32_t k = 0; k < pool->count && given < n; k++)
-		if (pool->rc->connections[k].state == RC_ANSWERED)
-			tell(pool, &pool->rc->connections[k], &c[given++]);
+		if (pool->initiators[k].rc.state == RC_ANSWERED)
+			tell(pool, &pool->initiators[k], &c[given++]);
 	return given;
 }
 
@@ -368,9 +323,9 @@ int rc_mark(struct initiator *i)
 	return verbs_sq_post_marker(send_queue_of(i->sq));
 }
 
-int rc_repair(struct bsn_dc_pool *pool, struct initiator *i)
+int rc_repair(struct initiator *i)
 {
-	part(pool, connection_of(pool, i));
+	part(i);
 	return start_again(i);
 }
 
@@ -414,12 +369,10 @@ int rc_make_initiator(struct bsn_dc_pool *pool, struct initiator *i,
 int rc_make(struct bsn_dc_pool *pool)
 {
 	const struct bsn_connect_attr *connect = &pool->attr.connect;
-	struct rc_pool *rc = calloc(1, sizeof(*rc) + pool->count * sizeof(rc->connections[0]));
+	struct rc_pool *rc = calloc(1, sizeof(*rc) + pool->count * sizeof(rc->partings[0]));
 
 	pool->rc = rc;
-	if (rc)
-		rc->partings = calloc(pool->count, sizeof(rc->partings[0]));
-	if (!rc || !rc->partings)
+	if (!rc)
 		return fail(ENOMEM, "no memory");
 	rc->wait_ns = 8 * 4096ull << or_default(connect->timeout, DEFAULT_TIMEOUT);
 	if (rc->wait_ns < LEAST_WAIT_NS)
@@ -440,7 +393,7 @@ static void say_farewell(struct bsn_dc_pool *pool)
 	const uint64_t end = now_ns() + FAREWELL_NS;
 
 	for (uint32_t k = 0; k < pool->count; k++)
-		part(pool, &pool->rc->connections[k]);
+		part(&pool->initiators[k]);
 	while (!talk_is_done(&pool->rc->talk) && now_ns() < end)
 		;
 }
@@ -468,6 +421,5 @@ void rc_close(struct bsn_dc_pool *pool)
 		free_hosts(pool);
 		talk_close(&rc->talk);
 	}
-	free(rc->partings);
 	free(rc);
 }

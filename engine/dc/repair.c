@@ -87,7 +87,7 @@ static int connect_again(struct bsn_dc_pool *pool, struct initiator *i)
 static int repair(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	const uint32_t working = count_working(pool);
-	const int err = pool->rc ? rc_repair(pool, i) : connect_again(pool, i);
+	const int err = pool->rc ? rc_repair(i) : connect_again(pool, i);
 
 	if (err)
 		return err;

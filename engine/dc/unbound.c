@@ -29,21 +29,20 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct peer *peer)
 				"bsn_poll() will tell");
 }
 
-/* On plain verbs a post connects nobody: it finds the slot that the peer has. */
-static struct slot *find_connected(struct bsn_dc_pool *pool, const struct peer *peer)
-{
-	return peer->slot && is_idle(pool, peer->slot) ? peer->slot : NULL;
-}
-
-/* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
+/*
+ * A peer that comes while others wait goes to the end of the line, even if a slot is idle. On plain
+ * verbs a post connects nobody: there it finds only the slot that the peer has.
+ */
 static int bind(struct bsn_ep *ep)
 {
 	struct peer *peer = peer_of(ep);
 	struct bsn_dc_pool *pool = pool_of(peer);
 	struct slot *s = NULL;
 
-	if (BSN_LIKELY(!pool->waiters))
-		s = pool->rc ? find_connected(pool, peer) : find_slot(pool, peer);
+	if (BSN_LIKELY(!pool->waiters && !pool->rc))
+		s = find_slot(pool, peer);
+	else if (!pool->waiters && peer->slot && is_idle(pool, peer->slot))
+		s = peer->slot;
 	if (!s)
 		return wait_for_turn(pool, peer);
 	bind_slot(pool, peer, s);
