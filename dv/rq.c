@@ -70,6 +70,12 @@ int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
 	return (int)done;
 }
 
+int bsn_rq_post_each(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+		     unsigned count)
+{
+	return bsn_rq_post_rest(rq, sge, ids, 0, count);
+}
+
 /* -- a QP's own ------------------------------------------------------------------------------- */
 
 /* Looks at what was given back, and goes round at the ring's end. Returns whether there is room. */

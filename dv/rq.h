@@ -29,7 +29,9 @@ void bsn_srq_share(struct bsn_rq *rq);
 /* Fills in what a QP's own queue and an SRQ share. */
 void bsn_rq_init(struct bsn_rq *rq, const struct bsn_rq_init *init, uint64_t *ids);
 
-/* Ends bsn_recv_many(): receives that are not plain, or found no room at hand, go one by one. */
+/* bsn_recv_many() one by one: of all, or of those from @done on that were not posted together. */
+int bsn_rq_post_each(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+		     unsigned count);
 int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 		     unsigned done, unsigned count);
 

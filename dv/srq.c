@@ -92,14 +92,8 @@ static int post_locked(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 	return err;
 }
 
-static int post_locked_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-			    unsigned count)
-{
-	return bsn_rq_post_rest(rq, sge, ids, 0, count);
-}
-
 static const struct bsn_rq_path locked_path = { .post = post_locked,
-						.post_many = post_locked_many };
+						.post_many = bsn_rq_post_each };
 
 /* It is the last free one first, so there is another one to post. */
 bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)

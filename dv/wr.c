@@ -126,12 +126,13 @@ static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct 
 
 int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
-	const uint32_t what = wr->opcode | wr->flags;
+	uint32_t what;
 
 	if (BSN_UNLIKELY(!ep))
 		return bsn_sq_no_endpoint();
 	if (BSN_UNLIKELY(wr->opcode > 63 || wr->map))
 		return post_other(ep, wr);
+	what = wr->opcode | wr->flags;
 	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
 		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
 			return post_atomic_wr(ep, with_count(what, wr->sge_count), wr);

@@ -31,6 +31,23 @@ struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type
 	return wire;
 }
 
+struct bsn_address address_from(const struct wire_address *wire)
+{
+	struct bsn_address address = { { 0 } };
+
+	memcpy(address.bytes, wire, sizeof(*wire));
+	return address;
+}
+
+struct wire_address address_of_qp(const struct bsn_qp *qp)
+{
+	struct wire_address wire = address_of(qp->device, qp->type, qp->info.number);
+
+	wire.psn = bsn_to_be32(qp->psn);
+	wire.qkey = bsn_to_be32(qp->qkey);
+	return wire;
+}
+
 int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address)
 {
 	struct wire_address wire;
@@ -40,11 +57,8 @@ int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address)
 	if (!qp->transport->is_connected && qp->transport->is_initiator)
 		return fail(EINVAL,
 			    "a DCI has no address: peers want that of a DCT, bsn_dct_address()");
-	wire = address_of(qp->device, qp->type, qp->verbs->qp_num);
-	wire.psn = bsn_to_be32(qp->psn);
-	wire.qkey = bsn_to_be32(qp->qkey);
-	memset(address, 0, sizeof(*address));
-	memcpy(address->bytes, &wire, sizeof(wire));
+	wire = address_of_qp(qp);
+	*address = address_from(&wire);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ struct wire_address {
 	uint8_t mtu; /* enum ibv_mtu */
 	uint8_t rd_atomic;
 	uint8_t is_xrc_target; /* of type BSN_QP_XRC, an initiator's else */
-	uint8_t is_rc_target; /* of type BSN_QP_DC: on plain verbs, @qpn is the UD QP that listens */
+	uint8_t is_rc_target; /* of type BSN_QP_DC: on plain verbs; @qpn is of the UD QP there */
 	uint8_t gid[16];
 };
 
@@ -25,7 +25,13 @@ struct wire_address {
  * Fills in what an address of ours says of the port, its MTU and the READs and atomics it can have
  * outstanding.
  */
-struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type type, uint32_t number);
+struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type type,
+			       uint32_t number);
+
+/* Of a QP that has an address. */
+struct wire_address address_of_qp(const struct bsn_qp *qp);
+
+struct bsn_address address_from(const struct wire_address *wire);
 
 static inline uint64_t dc_key_of(const struct wire_address *wire)
 {
@@ -33,8 +39,9 @@ static inline uint64_t dc_key_of(const struct wire_address *wire)
 }
 
 /* -EPROTO where these bytes are no address, or not that of a possible peer. */
-int read_address(const struct bsn_device *device, const struct transport *transport, bool wants_xrc_target,
-		 const struct bsn_address *address, struct wire_address *wire);
+int read_address(const struct bsn_device *device, const struct transport *transport,
+		 bool wants_xrc_target, const struct bsn_address *address,
+		 struct wire_address *wire);
 
 /* The smaller MTU of both ports, or the wanted one; -EINVAL where that is no MTU. */
 int choose_mtu(const struct bsn_device *device, const struct wire_address *peer, uint32_t wanted,

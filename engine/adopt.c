@@ -21,13 +21,6 @@ void cq_drop_attached(struct cq_object *cq)
 		cq_forget(cq);
 }
 
-void cq_forget(struct cq_object *cq)
-{
-	unlist_cq(cq);
-	cq->path->cq_free(cq);
-	free(cq);
-}
-
 void cq_forget_idle(struct bsn_device *device)
 {
 	struct cq_object *cq = device->cqs, *next;

@@ -150,6 +150,7 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 	qp->pd = &device->default_pd;
 	choose_psn(qp);
 	err = read_limits(qp, &attr);
+	qp->info.number = verbs->qp_num;
 	if (!err)
 		err = attach_queues(qp, &attr);
 	if (err) {

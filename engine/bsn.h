@@ -130,8 +130,15 @@ BSN_API int bsn_device_open_layout(const char *name, const struct bsn_device_att
  * layouts.
  */
 BSN_POST_API int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
+				 struct bsn_device **device);
+
+#ifndef BSN_NO_INLINE
+BSN_POST_API int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
 				 struct bsn_device **device)
-BSN_BODY(bsn_device_open_layout(name, attr, BSN_LAYOUT_VERSION, device))
+{
+	return bsn_device_open_layout(name, attr, BSN_LAYOUT_VERSION, device);
+}
+#endif
 
 BSN_API int bsn_device_close(struct bsn_device *device);
 

@@ -45,98 +45,76 @@ BSN_HEADER_BEGIN
 #define BSN_POST_API static inline __attribute__((always_inline, unused))
 #endif
 
-#ifndef BSN_NO_INLINE
-#define BSN_BODY(...)                                                                              \
-	{                                                                                          \
-		return __VA_ARGS__;                                                                \
-	}
-#else
-#define BSN_BODY(...) ;
-#endif
-
 /** bsn_write - RDMA WRITE of local memory to remote memory */
 BSN_POST_API int bsn_write(struct bsn_ep *ep, const struct bsn_sge *local,
-		      const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE, local, 1, remote, 0, id, flags))
+			   const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
 /** bsn_write_inline - RDMA WRITE of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_write_inline(struct bsn_ep *ep, const void *data, uint32_t length,
-			     const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_RDMA_WRITE, data, length, remote, 0, id, flags))
+				  const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
 /** bsn_write_imm - RDMA WRITE that also consumes a receive and delivers @imm (host order) */
 BSN_POST_API int bsn_write_imm(struct bsn_ep *ep, const struct bsn_sge *local,
-			  const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE_IMM, local, 1, remote, imm, id, flags))
+			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+			       unsigned flags);
 
 /** bsn_write_sgl - RDMA WRITE of @count pieces of local memory, one after the other */
 BSN_POST_API int bsn_write_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
-			  const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0, id, flags))
+			       const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
 /** bsn_write_imm_inline - bsn_write_imm() of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_write_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length,
-				 const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				 unsigned flags)
-BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_RDMA_WRITE_IMM, data, length, remote, imm, id, flags))
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				      unsigned flags);
 
 /** bsn_read - RDMA READ of remote memory into local memory; RC */
-BSN_POST_API int bsn_read(struct bsn_ep *ep, const struct bsn_sge *local, const struct bsn_remote *remote,
-		     uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_READ, local, 1, remote, 0, id, flags))
+BSN_POST_API int bsn_read(struct bsn_ep *ep, const struct bsn_sge *local,
+			  const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
 /** bsn_read_sgl - RDMA READ into @count pieces of local memory, one after the other; RC */
 BSN_POST_API int bsn_read_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
-			 const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id, flags))
+			      const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
 /** bsn_send - message into the peer's next receive */
-BSN_POST_API int bsn_send(struct bsn_ep *ep, const struct bsn_sge *local, uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND, local, 1, NULL, 0, id, flags))
+BSN_POST_API int bsn_send(struct bsn_ep *ep, const struct bsn_sge *local, uint64_t id,
+			  unsigned flags);
 
 /** bsn_send_inline - message of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_send_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id,
-			    unsigned flags)
-BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_SEND, data, length, NULL, 0, id, flags))
+				 unsigned flags);
 
 /** bsn_send_sgl - message of @count pieces of local memory, one after the other */
-BSN_POST_API int bsn_send_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count, uint64_t id,
-			 unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags))
+BSN_POST_API int bsn_send_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+			      uint64_t id, unsigned flags);
 
 /** bsn_send_imm_inline - bsn_send_imm() of @length bytes that are copied into the WQE now */
-BSN_POST_API int bsn_send_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint32_t imm,
-				uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_SEND_IMM, data, length, NULL, imm, id, flags))
+BSN_POST_API int bsn_send_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length,
+				     uint32_t imm, uint64_t id, unsigned flags);
 
 /** bsn_send_imm - message with an immediate (host order) */
-BSN_POST_API int bsn_send_imm(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t imm, uint64_t id,
-			 unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND_IMM, local, 1, NULL, imm, id, flags))
+BSN_POST_API int bsn_send_imm(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t imm,
+			      uint64_t id, unsigned flags);
 
 /** bsn_send_inval - message that invalidates @rkey at the peer; RC */
 BSN_POST_API int bsn_send_inval(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t rkey,
-			   uint64_t id, unsigned flags)
-BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND_INVAL, local, 1, NULL, rkey, id, flags))
+				uint64_t id, unsigned flags);
 
 /** bsn_post_prepared - a request made by bsn_prepare() */
 BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
-				   unsigned flags)
-BSN_BODY(bsn_post_body(ep, p, id, flags))
+				   unsigned flags);
 
 /**
  * bsn_recv - posts memory for one incoming message; published at once
  * Order: O7.
  * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes.
  */
-BSN_POST_API int bsn_recv(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
-BSN_BODY(bsn_rq_append(rq, sge, 1, id))
+BSN_POST_API int bsn_recv(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 
 /**
  * bsn_recv_sgl - bsn_recv() of @count pieces of memory; 0 is a receive for messages without data
  */
-BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
-BSN_BODY(bsn_rq_append(rq, sge, count, id))
+BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
+			      uint64_t id);
 
 /**
  * bsn_poll - reaps up to @n completions
@@ -155,8 +133,7 @@ BSN_BODY(bsn_rq_append(rq, sge, count, id))
  * -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a compressed one of an
  * attached CQ).
  */
-BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
-BSN_BODY(bsn_cq_poll(cq, c, n))
+BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n);
 
 /**
  * struct bsn_wait_attr - how bsn_wait() waits
@@ -197,6 +174,114 @@ struct bsn_wait_attr {
  */
 BSN_API int bsn_wait(struct bsn_cq *cq, struct bsn_completion *c, int n,
 		     const struct bsn_wait_attr *attr);
+
+/* -- inline code ------------------------------------------------------------------------------- */
+
+#ifndef BSN_NO_INLINE
+
+BSN_POST_API int bsn_write(struct bsn_ep *ep, const struct bsn_sge *local,
+			   const struct bsn_remote *remote, uint64_t id, unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE, local, 1, remote, 0, id, flags);
+}
+
+BSN_POST_API int bsn_write_inline(struct bsn_ep *ep, const void *data, uint32_t length,
+				  const struct bsn_remote *remote, uint64_t id, unsigned flags)
+{
+	return bsn_post_bytes(ep, BSN_OPCODE_RDMA_WRITE, data, length, remote, 0, id, flags);
+}
+
+BSN_POST_API int bsn_write_imm(struct bsn_ep *ep, const struct bsn_sge *local,
+			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+			       unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE_IMM, local, 1, remote, imm, id, flags);
+}
+
+BSN_POST_API int bsn_write_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+			       const struct bsn_remote *remote, uint64_t id, unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0, id, flags);
+}
+
+BSN_POST_API int bsn_write_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length,
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				      unsigned flags)
+{
+	return bsn_post_bytes(ep, BSN_OPCODE_RDMA_WRITE_IMM, data, length, remote, imm, id, flags);
+}
+
+BSN_POST_API int bsn_read(struct bsn_ep *ep, const struct bsn_sge *local,
+			  const struct bsn_remote *remote, uint64_t id, unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_RDMA_READ, local, 1, remote, 0, id, flags);
+}
+
+BSN_POST_API int bsn_read_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+			      const struct bsn_remote *remote, uint64_t id, unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id, flags);
+}
+
+BSN_POST_API int bsn_send(struct bsn_ep *ep, const struct bsn_sge *local, uint64_t id,
+			  unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_SEND, local, 1, NULL, 0, id, flags);
+}
+
+BSN_POST_API int bsn_send_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id,
+				 unsigned flags)
+{
+	return bsn_post_bytes(ep, BSN_OPCODE_SEND, data, length, NULL, 0, id, flags);
+}
+
+BSN_POST_API int bsn_send_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+			      uint64_t id, unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
+}
+
+BSN_POST_API int bsn_send_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length,
+				     uint32_t imm, uint64_t id, unsigned flags)
+{
+	return bsn_post_bytes(ep, BSN_OPCODE_SEND_IMM, data, length, NULL, imm, id, flags);
+}
+
+BSN_POST_API int bsn_send_imm(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t imm,
+			      uint64_t id, unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_SEND_IMM, local, 1, NULL, imm, id, flags);
+}
+
+BSN_POST_API int bsn_send_inval(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t rkey,
+				uint64_t id, unsigned flags)
+{
+	return bsn_post_sges(ep, BSN_OPCODE_SEND_INVAL, local, 1, NULL, rkey, id, flags);
+}
+
+BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
+				   unsigned flags)
+{
+	return bsn_post_body(ep, p, id, flags);
+}
+
+BSN_POST_API int bsn_recv(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
+{
+	return bsn_rq_append(rq, sge, 1, id);
+}
+
+BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
+			      uint64_t id)
+{
+	return bsn_rq_append(rq, sge, count, id);
+}
+
+BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
+{
+	return bsn_cq_poll(cq, c, n);
+}
+
+#endif
 
 BSN_HEADER_END
 

@@ -55,8 +55,8 @@ static int check_thread(uintptr_t *owner, const char *what, uint32_t number, con
 
 	if (!*owner)
 		*owner = self;
-	return *owner == self ? 0 :
-				fail(EPERM,
+	return *owner == self ? 0
+			      : fail(EPERM,
 				     "%s 0x%x belongs to another thread: one thread at a time, and "
 				     "%s() where it changes",
 				     what, number, hand_over);
@@ -67,9 +67,9 @@ static int check_key(const struct bsn_pd *pd, const struct bsn_sge *sge, bool is
 	struct known_key key;
 
 	if (!keys_find(pd->device, sge->lkey, &key))
-		return keys_was_removed(pd->device, sge->lkey) ?
-			       fail(EINVAL, "lkey 0x%x was deregistered", sge->lkey) :
-			       0; /* registered by others */
+		return keys_was_removed(pd->device, sge->lkey)
+			       ? fail(EINVAL, "lkey 0x%x was deregistered", sge->lkey)
+			       : 0; /* registered by others */
 	if (key.pd && key.pd != pd)
 		return fail(EINVAL, "lkey 0x%x is of another protection domain than the queue",
 			    sge->lkey);
@@ -114,8 +114,8 @@ static int check_poster(struct checked_sq *c)
 {
 	struct bsn_lane *const lane = c->sq->lane;
 
-	if (lane && !lane->lock && check_thread(&lane->owner_thread, "the lane of QP", c->sq->qpn,
-						"bsn_qp_hand_over"))
+	if (lane && !lane->lock &&
+	    check_thread(&lane->owner_thread, "the lane of QP", c->sq->qpn, "bsn_qp_hand_over"))
 		return -EPERM;
 	return check_thread(&c->poster, "QP", c->sq->qpn, "bsn_qp_hand_over");
 }
@@ -255,7 +255,7 @@ static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_
 
 	if (!c)
 		return NULL;
-	*c = (struct checked_rq){ .path = { .post = post_recv },
+	*c = (struct checked_rq){ .path = { .post = post_recv, .post_many = bsn_rq_post_each },
 				  .inner = rq->path,
 				  .rq = rq,
 				  .pd = pd,
@@ -288,7 +288,7 @@ int checks_add_qp(struct bsn_qp *qp)
 		return 0;
 	c = calloc(1, sizeof(*c));
 	if (c && !qp->srq)
-		qp->checked_recvs = front_rq(qp->rq, qp->pd, qp_number(qp));
+		qp->checked_recvs = front_rq(qp->rq, qp->pd, qp->info.number);
 	if (!c || (!qp->srq && !qp->checked_recvs)) {
 		free(c);
 		return fail(ENOMEM, "no memory");
@@ -344,7 +344,7 @@ static void tell_of_appended(struct cq_object *cq)
 		say(device,
 		    "QP 0x%x: %u requests were appended and not published: post the last one with "
 		    "BSN_F_RING, or call bsn_ring()",
-		    qp_number(qp), appended);
+		    qp->info.number, appended);
 	}
 	pthread_mutex_unlock(&device->lock);
 }

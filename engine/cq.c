@@ -17,6 +17,13 @@ struct cq_object *new_cq(struct bsn_device *device)
 	return cq;
 }
 
+void cq_forget(struct cq_object *cq)
+{
+	unlist_cq(cq);
+	cq->path->cq_free(cq);
+	free(cq);
+}
+
 static int create_verbs(struct cq_object *cq, const struct bsn_cq_attr *attr)
 {
 	const int err = cq->path->cq_create(cq, attr);
@@ -335,4 +342,23 @@ void cq_discharge(struct cq_object *cq, uint32_t entries)
 {
 	cq->charged -= entries;
 	unuse(&cq->uses);
+}
+
+int cq_take(struct cq_object *cq, uint32_t needed, uint32_t now)
+{
+	int err;
+
+	pthread_mutex_lock(&cq->device->cq_lock);
+	err = cq_has_room(cq, needed);
+	if (!err)
+		cq_charge(cq, now);
+	pthread_mutex_unlock(&cq->device->cq_lock);
+	return err;
+}
+
+void cq_give(struct cq_object *cq, uint32_t entries)
+{
+	pthread_mutex_lock(&cq->device->cq_lock);
+	cq_discharge(cq, entries);
+	pthread_mutex_unlock(&cq->device->cq_lock);
 }

@@ -75,15 +75,6 @@ static int wanted_store(struct bsn_device *device)
 	return 0;
 }
 
-int destroyed(struct bsn_device *device, int result)
-{
-	const int err = provider_error_of_int(result);
-
-	if (err == -EIO)
-		atomic_store(&device->is_gone, true);
-	return atomic_load(&device->is_gone) ? 0 : err;
-}
-
 /* -- opening ----------------------------------------------------------------------------------- */
 
 static struct ibv_device *pick(struct ibv_device **list, const char *name)

@@ -111,13 +111,14 @@ struct bsn_device {
 	struct provider_caps caps;
 	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
 	const char *no_inline_recv; /* why no data come inside CQEs */
-	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null, *no_physical; /* the same of regions */
+	/* The same of regions. */
+	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null, *no_physical;
 	uint64_t max_dm_bytes;
 	struct provider_streams streams; /* of a DCI at most */
 	const char *no_streams; /* why it has none; NULL: it has */
 	const char *no_xrc; /* the same of XRC */
 	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
-	const char *no_commands; /* why programs may give the firmware none (DevX); NULL: they may */
+	const char *no_commands; /* why programs give the firmware none (DevX); NULL: they may */
 	atomic_int counter_set;   /* of the port, 0: not asked yet; -1: none is known */
 	const char *no_handshake; /* why DC has no full handshake; NULL: it has */
 	struct bsn_qp *qps;
@@ -188,7 +189,7 @@ struct mr_object {
 	struct buf *buf; /* of bsn_buf_alloc(), else NULL: mem/buf.c */
 	struct bsn_dm *dm; /* of bsn_mr_register_dm(), else NULL */
 	bool is_special;   /* none of the program's memory: bsn_mem.h */
-	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: they are the caller's */
+	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: the caller does */
 };
 
 struct bsn_channel {
@@ -217,7 +218,7 @@ struct cq_object {
 	struct bsn_cq hot; /* first */
 	struct bsn_cq *ring; /* what is polled: @hot, or of a direct one with a lock another */
 	const struct bsn_cq_path *behind; /* of one with a front or guests: @ring's path */
-	const struct bsn_cq_path *alone;  /* of one with guests: @hot's path, while none takes part */
+	const struct bsn_cq_path *alone;  /* of one with guests: @hot's, while none takes part */
 	struct cq_guest *guests;
 	bool is_asking;  /* guests, in this poll */
 	bool asks_first; /* the last poll had no room for what guests add */
@@ -295,7 +296,7 @@ struct bsn_qp {
 	uint32_t charged_send, charged_recv;
 	struct bsn_pd *pd;
 	struct ibv_pd *parent_domain; /* NULL: none */
-	struct lane_object *lane; /* asked for; of the direct path, once made, what its register has */
+	struct lane_object *lane; /* asked for; once made, on the direct path: its register's */
 	struct bsn_qp_info info;
 	bool wants_marker; /* failed, and what went before is not known to be done yet */
 	struct provider_streams streams; /* of a DCI; @log_count 0: it has none */
@@ -317,7 +318,7 @@ struct ep_object {
 	struct bsn_qp *qp;
 	struct ibv_ah *ah; /* NULL: an SRQ of the QP's peer (XRC) */
 	union {
-		uint8_t more[BSN_AV_UD_GRH_SIZE - BSN_DS_SIZE]; /* direct: the rest of the address vector */
+		uint8_t more[BSN_AV_UD_GRH_SIZE - BSN_DS_SIZE]; /* direct: of the address vector */
 		struct {
 			uint32_t qpn, qkey;
 		} verbs;
@@ -364,9 +365,6 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 /* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
 void hold_qp(struct bsn_qp *qp);
 
-/* The QPN, as soon as there is one. */
-uint32_t qp_number(const struct bsn_qp *qp);
-
 /* state.c; why a way was refused, as far as the error tells, else "" */
 const char *hint_of_way(const struct ibv_ah_attr *way, int err);
 /* a mask names attributes beside the state */
@@ -379,7 +377,7 @@ int qp_make_ready(struct bsn_qp *qp); /* of our own: receives may be posted, sen
 void choose_psn(struct bsn_qp *qp);
 
 /*
- * device.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone
+ * error.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone
  * takes its objects along, though libibverbs refuses to destroy them (EIO, and EBUSY for what they
  * used; RDMAV_ALLOW_DISASSOC_DESTROY): what it keeps of them goes with the process.
  */
@@ -462,12 +460,13 @@ void cq_ask_guests(struct cq_object *cq);
 
 /* cq.c: zero, on cache lines of its own; NULL: no memory. */
 struct cq_object *new_cq(struct bsn_device *device);
+/* The end of one that the application made, and that no QP uses. */
+void cq_forget(struct cq_object *cq);
 
 /* adopt.c: the CQ of a QP that is attached, and what becomes of it when its last QP goes. */
 int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
 	     struct cq_object **cq);
 void cq_drop_attached(struct cq_object *cq);
-void cq_forget(struct cq_object *cq);
 void cq_forget_idle(struct bsn_device *device); /* as the device is closed */
 
 /*
@@ -483,6 +482,13 @@ int cq_has_room(const struct cq_object *cq, uint32_t entries);
 int cq_is_clean(const struct cq_object *cq, uint32_t entries);
 void cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
+
+/*
+ * cq.c: the same under the lock: charges it with @now of the entries that are @needed, if it has as
+ * many; and gives them back.
+ */
+int cq_take(struct cq_object *cq, uint32_t needed, uint32_t now);
+void cq_give(struct cq_object *cq, uint32_t entries);
 
 /*
  * lane.c: a queue that was created on @asked (NULL: an attached one, or one with a register of its

@@ -137,6 +137,15 @@ int fail_command(int err, const struct bsn_cmd_out *answer, const char *what)
 		    answer->syndrome);
 }
 
+int destroyed(struct bsn_device *device, int result)
+{
+	const int err = provider_error_of_int(result);
+
+	if (err == -EIO)
+		atomic_store(&device->is_gone, true);
+	return atomic_load(&device->is_gone) ? 0 : err;
+}
+
 const char *bsn_error_text(void)
 {
 	return bsn_refusal ? bsn_refusal : "";

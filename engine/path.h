@@ -63,7 +63,8 @@ struct path_ops {
 	int (*mkey_create)(struct bsn_pd *pd, const struct provider_mkey_attr *attr, void **handle,
 			   uint32_t *key);
 	void (*mkey_destroy)(void *handle);
-	int (*ep_make)(struct ep_object *ep, uint32_t number, uint64_t key); /* QPN and Q_Key, or access key; SRQN */
+	/* QPN, and Q_Key or access key; or SRQN. */
+	int (*ep_make)(struct ep_object *ep, uint32_t number, uint64_t key);
 	void (*ep_leave)(const struct ep_object *ep);
 	int (*recvs_move)(struct bsn_qp *qp, uint32_t number);
 	void (*recvs_drop)(struct cq_object *cq, uint32_t number);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The linkable copies of what the public headers have inline: the same source, compiled once. */
 
-/* The header declares each function by defining it. */
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"
-
 #define BSN_CHECK_NULL /* a call costs more anyway, and a binding passes on any pointer */
 #define BSN_POST_API __attribute__((visibility("default")))
 #include "bsn.h"

@@ -275,6 +275,7 @@ static int create_verbs(struct bsn_qp *qp)
 			    qp->info.send_depth, qp->info.max_send_sge, qp->info.max_inline,
 			    qp->info.recv_depth, qp->info.max_recv_sge, strerror(-err),
 			    memlock_hint(-err));
+	qp->info.number = qp->verbs->qp_num;
 	qp->owns_verbs = true;
 	return 0;
 }
@@ -314,6 +315,7 @@ static int create_by_command(struct bsn_qp *qp, const struct handshake_uar *uar)
 
 	if (err)
 		return fail_command(err, &answer, "make an initiator with a full handshake");
+	qp->info.number = handshake_dci_number(qp->dci);
 	qp->owns_verbs = true;
 	return 0;
 }
@@ -342,17 +344,11 @@ void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq)
 		bsn_srq_share(srq->rq);
 }
 
-uint32_t qp_number(const struct bsn_qp *qp)
-{
-	return qp->dci ? handshake_dci_number(qp->dci) : qp->verbs->qp_num;
-}
-
 void hold_qp(struct bsn_qp *qp)
 {
 	qp->info.cq = &qp->cq->hot;
 	qp->info.recv_cq = &qp->recv_cq->hot;
 	qp->info.verbs = qp->verbs;
-	qp->info.number = qp_number(qp);
 	qp->info.short_sends = qp->sends_bb;
 	use(&qp->device->uses[OF_QPS]);
 	use(&qp->pd->uses);

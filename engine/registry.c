@@ -127,7 +127,7 @@ static void list_sq(struct bsn_qp *qp)
 	struct bsn_registry_queue *q = &qp->listed_sends;
 
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SEND,
-					  .number = qp_number(qp),
+					  .number = qp->info.number,
 					  .transport = (uint32_t)qp->transport->wqe,
 					  .cqn = qp->cq->ring->cqn,
 					  .first_error = address(&qp->first_error) };
@@ -163,7 +163,7 @@ static void list_rq(struct bsn_qp *qp)
 	struct bsn_registry_queue *q = &qp->listed_recvs;
 
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_RECV,
-					  .number = qp_number(qp),
+					  .number = qp->info.number,
 					  .transport = (uint32_t)qp->transport->wqe,
 					  .cqn = qp->recv_cq->ring->cqn };
 	if (qp->srq)

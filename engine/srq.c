@@ -129,9 +129,7 @@ static void leave_cq(struct srq_object *srq)
 	cq_lock(srq->cq);
 	bsn_cq_remove(srq->cq->ring, BSN_CQ_XRC);
 	cq_unlock(srq->cq);
-	pthread_mutex_lock(&srq->device->cq_lock);
-	cq_discharge(srq->cq, srq->depth);
-	pthread_mutex_unlock(&srq->device->cq_lock);
+	cq_give(srq->cq, srq->depth);
 	unuse(&srq->xrcd->uses);
 }
 

@@ -6,8 +6,8 @@
  *	a CQE after that poll    raises the event: it came after the request
  *	a CQE before it          was found
  *	an event                 stays in the channel until somebody takes it
- *	several sleepers         a thread that wakes, for whatever reason, wakes another as it leaves; that one
- *	                         asks anew, so none sleeps on a request that another's event has used up
+ *	several sleepers         a thread that wakes, for whatever reason, wakes another as it leaves; that
+ *	                         one asks anew, so none sleeps on a request that another's event has used up
  *	a CQ that dies           is marked dead, then its sleepers are woken; they poll before they sleep
  */
 #include "path.h"

@@ -208,8 +208,7 @@ int bsn_xrc_target_address(const struct bsn_xrc_target *target, struct bsn_addre
 	wire = address_of(target->xrcd->device, BSN_QP_XRC, target->verbs->qp_num);
 	wire.psn = bsn_to_be32(target->psn);
 	wire.is_xrc_target = true;
-	memset(address, 0, sizeof(*address));
-	memcpy(address->bytes, &wire, sizeof(wire));
+	*address = address_from(&wire);
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 struct bsn_dct {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
-	void *made;      /* by DevX, with a full handshake: there is no @verbs */
-	uint32_t number; /* of that */
+	void *made; /* by DevX, with a full handshake: there is no @verbs */
+	uint32_t number;
 	struct cq_object *cq;
 	struct srq_object *srq;
 	struct bsn_pd *pd;
@@ -44,7 +44,7 @@ static int to_init(struct bsn_dct *dct)
 	return modify(dct, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
-/* That of its acknowledgements; the initiator names their destination. */
+/* The path of its acknowledgements; the initiator names their destination. */
 static int path_of(const struct bsn_dct *dct, const struct bsn_connect_attr *connect,
 		   struct ibv_qp_attr *path)
 {
@@ -133,40 +133,21 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 	return err ? fail_command(err, &answer, "make a DCT with a full handshake") : 0;
 }
 
-static int charge(struct bsn_dct *dct)
-{
-	int err;
-
-	pthread_mutex_lock(&dct->device->cq_lock);
-	err = cq_has_room(dct->cq, dct->srq->depth);
-	if (!err)
-		cq_charge(dct->cq, dct->srq->depth);
-	pthread_mutex_unlock(&dct->device->cq_lock);
-	return err;
-}
-
-static void discharge(struct bsn_dct *dct)
-{
-	pthread_mutex_lock(&dct->device->cq_lock);
-	cq_discharge(dct->cq, dct->srq->depth);
-	pthread_mutex_unlock(&dct->device->cq_lock);
-}
-
-/* Its number exists from RTR on, and nobody knows it before it is told. */
+/* Nobody knows its number before it is told. */
 static int add_route(struct bsn_dct *dct)
 {
 	int err;
 
 	cq_lock(dct->cq);
-	err = bsn_cq_add(dct->cq->ring, bsn_dct_number(dct), &dct->route);
+	err = bsn_cq_add(dct->cq->ring, dct->number, &dct->route);
 	cq_unlock(dct->cq);
 	return err ? fail(-err, "no memory") : 0;
 }
 
-static void remove_route(struct bsn_dct *dct, uint32_t number)
+static void remove_route(struct bsn_dct *dct)
 {
 	cq_lock(dct->cq);
-	bsn_cq_remove(dct->cq->ring, number);
+	bsn_cq_remove(dct->cq->ring, dct->number);
 	cq_unlock(dct->cq);
 }
 
@@ -201,6 +182,7 @@ static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 
 	if (err)
 		return err;
+	dct->number = rc_target_number(dct->rc);
 	dct->route.sq = rc_target_sends(dct->rc);
 	err = add_route(dct);
 	if (err)
@@ -225,25 +207,25 @@ static int create_by_verbs(struct bsn_dct *dct, const struct bsn_connect_attr *c
 		err = to_rtr(dct, connect);
 	if (err)
 		destroy_object(dct);
+	dct->number = err ? 0 : dct->verbs->qp_num; /* which it has from RTR on */
 	return err;
 }
 
 static int create_dc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 {
-	int err = charge(dct);
+	int err = cq_take(dct->cq, dct->srq->depth, dct->srq->depth);
 
 	if (err)
 		return err;
 	err = attr->full_handshake ? create_by_command(dct, &attr->connect)
 				   : create_by_verbs(dct, &attr->connect);
+	if (!err) {
+		err = add_route(dct);
+		if (err)
+			destroy_object(dct);
+	}
 	if (err)
-		goto discharge;
-	err = add_route(dct);
-	if (!err)
-		return 0;
-	destroy_object(dct);
-discharge:
-	discharge(dct);
+		cq_give(dct->cq, dct->srq->depth);
 	return err;
 }
 
@@ -271,24 +253,18 @@ int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr, s
 	return 0;
 }
 
-static int destroy_dc(struct bsn_dct *dct)
+static int destroy(struct bsn_dct *dct)
 {
-	const uint32_t number = bsn_dct_number(dct);
-	const int err = destroyed(dct->device, -destroy_object(dct));
+	const int err = dct->rc ? 0 : destroyed(dct->device, -destroy_object(dct));
 
 	if (err)
-		return fail(-err, "cannot destroy DCT %#x: %s", number, strerror(-err));
-	remove_route(dct, number);
-	discharge(dct);
+		return fail(-err, "cannot destroy DCT %#x: %s", dct->number, strerror(-err));
+	if (dct->rc)
+		rc_target_free(dct->rc);
+	else
+		cq_give(dct->cq, dct->srq->depth);
+	remove_route(dct);
 	return 0;
-}
-
-static void destroy_rc(struct bsn_dct *dct)
-{
-	const uint32_t number = bsn_dct_number(dct);
-
-	rc_target_free(dct->rc);
-	remove_route(dct, number);
 }
 
 int bsn_dct_destroy(struct bsn_dct *dct)
@@ -297,11 +273,9 @@ int bsn_dct_destroy(struct bsn_dct *dct)
 
 	if (!dct)
 		return 0;
-	err = dct->rc ? 0 : destroy_dc(dct);
+	err = destroy(dct);
 	if (err)
 		return err;
-	if (dct->rc)
-		destroy_rc(dct);
 	count(dct, unuse);
 	free(dct);
 	return 0;
@@ -319,18 +293,13 @@ int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
 	wire.is_rc_target = dct->rc != NULL;
 	wire.psn = bsn_to_be32((uint32_t)(dct->access_key >> 32));
 	wire.qkey = bsn_to_be32((uint32_t)dct->access_key);
-	memset(address, 0, sizeof(*address));
-	memcpy(address->bytes, &wire, sizeof(wire));
+	*address = address_from(&wire);
 	return 0;
 }
 
 uint32_t bsn_dct_number(const struct bsn_dct *dct)
 {
-	if (!dct)
-		return 0;
-	if (dct->rc)
-		return rc_target_number(dct->rc);
-	return dct->made ? dct->number : dct->verbs->qp_num;
+	return dct ? dct->number : 0;
 }
 
 int bsn_dct_accept(struct bsn_dct *dct)

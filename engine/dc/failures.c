@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Initiators that fail, and are repaired. Where they have streams these may fail one by one:
- * streams.c.
+ * Initiators and streams that fail. What is known of streams (mlx5dv_create_qp(3)):
+ *
+ *	a request fails      its stream is in error: what the stream has after it comes back
+ *	                     flushed, in order. The other streams go on
+ *	too many streams do  the whole initiator is in error, and all that is in its queue comes
+ *	                     back flushed
+ *
+ * What was flushed with a whole initiator, of a stream that had not failed, is posted again by
+ * another initiator, where it may be executed twice.
+ *
+ * Requests of all streams are reported in the order of the queue, as UCX's DCIs of several streams
+ * count on (dc_mlx5.c, uct_dc_mlx5_poll_tx()). Whether the initiator is in error is seen without a
+ * system call: then a stream that has not failed has a request flushed.
  */
-#include "rc.h"
+#include "pool.h"
 
 #include "posted.h"
 #include "sq.h"
 
-/* -- failing ----------------------------------------------------------------------------------- */
+/* -- out of use -------------------------------------------------------------------------------- */
+
+uint32_t count_working(const struct bsn_dc_pool *pool)
+{
+	uint32_t working = 0;
+
+	for (uint32_t k = 0; k < pool->count; k++)
+		working += !pool->initiators[k].has_failed && !pool->initiators[k].is_spare;
+	return working;
+}
 
 static struct initiator *find_spare(struct bsn_dc_pool *pool)
 {
@@ -18,20 +38,29 @@ static struct initiator *find_spare(struct bsn_dc_pool *pool)
 	return NULL;
 }
 
-void fail_peer(struct bsn_dc_pool *pool, struct peer *peer)
+/* Posts to it are refused from here on, so that it does not go on after a gap that it ignores. */
+static void fail_peer(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	stop_waiting(pool, peer);
 	peer->state = PEER_FAILED;
 	peer->hot.ep.sq = &pool->failed;
 }
 
+/*
+ * Requests in the queue come back flushed, appended ones too. Peers that have streams which did not
+ * fail leave them as soon as nothing of theirs is outstanding.
+ */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	struct initiator *spare = find_spare(pool);
 
+	for (uint32_t k = 0; k < pool->attr.streams; k++)
+		if (i->slots[k].peer && !i->slots[k].has_failed)
+			i->slots[k].peer->hot.ep.sq = &pool->unbound;
+	pool->broken += 1 - i->failed_streams;
+	i->failed_streams = 0;
 	slots_leave(pool, i);
 	i->has_failed = true;
-	pool->broken++;
 	bsn_sq_ring(i->sq);
 	if (spare) {
 		spare->is_spare = false;
@@ -39,30 +68,188 @@ void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 	}
 }
 
-/*
- * Requests in the queue come back flushed, appended ones too. From here on posts to the peer are
- * refused, so that it does not go on after a gap that it knows nothing of; all other peers go on.
- */
-static void fail_initiator(struct bsn_dc_pool *pool, struct initiator *i)
+static void withdraw_stream(struct bsn_dc_pool *pool, struct slot *s)
 {
-	withdraw(pool, i);
-	pool->counters.failures++;
-	if (i->slots[0].peer)
-		fail_peer(pool, i->slots[0].peer);
+	slot_leave(pool, s);
+	s->of->failed_streams++;
+	pool->broken++;
+	bsn_sq_ring(s->sq);
 }
 
-/* Return: whether the program is told of it. */
+/* -- posting again ----------------------------------------------------------------------------- */
+
+/*
+ * The target may have executed a request that was flushed, in part or whole. A WRITE or READ may be
+ * executed twice; what the target counts may not. With a limit of READs there may be no room for
+ * them.
+ */
+static bool is_repeatable(const struct bsn_dc_pool *pool, uint8_t opcode)
+{
+	return opcode == BSN_OPCODE_RDMA_WRITE ||
+	       (opcode == BSN_OPCODE_RDMA_READ && !pool->attr.max_reads);
+}
+
+/* Goes from @at to the stream's next request, that at @at included. False: there is none. */
+static bool next_of(const struct slot *s, uint16_t *at, struct bsn_posted *posted)
+{
+	for (; *at != s->sq->pi; *at = (uint16_t)(*at + posted->count_bb)) {
+		*posted = bsn_sq_posted_at(s->sq, *at);
+		if (posted->opcode != BSN_OPCODE_NOP && &s->of->slots[posted->stream] == s)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing is added any more to what the stream has from there on. */
+static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot *s, uint16_t from)
+{
+	struct bsn_posted posted;
+
+	for (uint16_t at = from; next_of(s, &at, &posted); at = (uint16_t)(at + posted.count_bb))
+		if (!is_repeatable(pool, posted.opcode))
+			return false;
+	return true;
+}
+
+/*
+ * Where none works any more, nothing is held on the one that failed last: it can be repaired, and
+ * then takes what is held on others.
+ */
+static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
+{
+	struct failure *f = &pool->failures[s->number];
+
+	if (!f->held) {
+		if (pool->attr.no_repeats || !s->peer || !count_working(pool) ||
+		    !is_all_repeatable(pool, s, index))
+			return false;
+		f->held_pi = index;
+		f->held_bb = 0;
+		s->of->held_slots++;
+		pool->held_slots++;
+		pool_wake(pool);
+	}
+	f->held++;
+	f->held_bb = (uint16_t)(f->held_bb + bsn_sq_posted_at(s->sq, index).count_bb);
+	return true;
+}
+
+/* Posts all of them at once, in their order, and before anything that the peer posts next. */
+static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
+{
+	struct failure *f = &pool->failures[s->number];
+	struct bsn_peer peer = s->peer->hot;
+	struct bsn_posted posted;
+
+	peer.ep.sq = to->sq;
+	peer.ctrl_bits = to->ctrl_bits;
+	for (uint16_t at = f->held_pi; f->held && next_of(s, &at, &posted);
+	     at = (uint16_t)(at + posted.count_bb)) {
+		bsn_sq_post_again(s->sq, at, &peer);
+		pool->counters.repeats++;
+		f->held--;
+	}
+	bsn_sq_ring(to->sq);
+	s->of->held_slots--;
+	pool->held_slots--;
+	move_slot(pool, s, to);
+}
+
+/* Once all that it has was flushed. */
+static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
+{
+	struct slot *to;
+
+	if (!holds(pool, s) || !is_done(pool, s))
+		return;
+	to = choose_slot(pool, s->peer);
+	if (to && to->sq->capacity_bb >=
+			  bsn_sq_outstanding_bb(to->sq) + pool->failures[s->number].held_bb)
+		repeat_all(pool, s, to);
+}
+
+void repeat_held(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; pool->held_slots && k < pool->slot_count; k++)
+		repeat_slot(pool, &pool->slots[k]);
+}
+
+/* -- a request failed, or was flushed ---------------------------------------------------------- */
+
+/* As the device was given it, also round the ring's end. Returns its bytes. */
+static uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
+{
+	const unsigned blocks = bsn_sq_posted_at(sq, index).count_bb;
+	uint32_t bytes = 0;
+
+	for (unsigned k = 0; k < blocks && bytes < BSN_SEND_MAX_DS * BSN_DS_SIZE; k++) {
+		memcpy(wqe + bytes, bsn_sq_slot_of(sq, index + k), BSN_BB_SIZE);
+		bytes += BSN_BB_SIZE;
+	}
+	return bytes;
+}
+
+static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bsn_completion *c)
+{
+	struct bsn_dc_error *error = &pool->failures[s->number].error;
+
+	error->has_failed = s->has_failed = true;
+	error->generation = s->of->generation;
+	error->first = *c;
+	error->wqe_bytes = pool->rc ? 0 : copy_wqe(s->sq, c->wqe_index, error->wqe);
+}
+
+/* Return: whether the program is told of it, since it is not posted again. */
+static bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i,
+			  const struct bsn_completion *c)
+{
+	struct slot *s = &i->slots[bsn_sq_posted_at(i->sq, c->wqe_index).stream];
+	const bool is_flush = c->status == IBV_WC_WR_FLUSH_ERR;
+
+	if (s->has_failed)
+		return true;
+	if (is_flush && !i->has_failed) {
+		pool->counters.failures++;
+		withdraw(pool, i);
+	}
+	if (is_flush && hold(pool, s, c->wqe_index)) {
+		repeat_slot(pool, s);
+		return false;
+	}
+	keep(pool, s, c);
+	if (!i->has_failed) {
+		pool->counters.failures++;
+		if (i->failed_streams + 1 >= pool->fatal_streams)
+			withdraw(pool, i);
+		else
+			withdraw_stream(pool, s);
+	}
+	if (s->peer)
+		fail_peer(pool, s->peer);
+	return true;
+}
+
+/* Of an initiator without streams: all other peers go on. */
+static void initiator_failed(struct bsn_dc_pool *pool, struct initiator *i,
+			     const struct bsn_completion *c)
+{
+	if (i->has_failed)
+		return;
+	keep(pool, i->slots, c);
+	withdraw(pool, i);
+	pool->counters.failures++;
+	if (i->slots->peer)
+		fail_peer(pool, i->slots->peer);
+}
+
 static bool note_failure(struct bsn_sq_owner *owner, struct bsn_completion *c)
 {
 	struct initiator *i = (struct initiator *)owner;
 
 	c->src_qpn = i->generation;
-	if (i->pool->streams > 1)
-		return !stream_failed(i->pool, i, c);
-	if (!i->has_failed) {
-		i->failed_index = c->wqe_index;
-		fail_initiator(i->pool, i);
-	}
+	if (i->pool->attr.streams > 1)
+		return stream_failed(i->pool, i, c);
+	initiator_failed(i->pool, i, c);
 	return true;
 }
 
@@ -70,115 +257,4 @@ void own_queue(struct initiator *i)
 {
 	i->owner.failed = note_failure;
 	i->qp->sq->owner = &i->owner;
-}
-
-/* -- why --------------------------------------------------------------------------------------- */
-
-/* As the device was given it, also round the ring's end. */
-uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
-{
-	const unsigned blocks = bsn_sq_posted_at(sq, index).count_bb;
-	uint32_t bytes = 0;
-
-	for (unsigned k = 0; k < blocks && bytes < BSN_SEND_MAX_DS * BSN_DS_SIZE; k++) {
-		memcpy(wqe + bytes, sq->ring + (size_t)((index + k) & sq->bb_mask) * BSN_BB_SIZE,
-		       BSN_BB_SIZE);
-		bytes += BSN_BB_SIZE;
-	}
-	return bytes;
-}
-
-/* Of an initiator without streams. */
-static int explain_initiator(const struct initiator *i, struct bsn_dc_error *error)
-{
-	struct bsn_qp_error known;
-	const int err = bsn_qp_error(i->qp, &known);
-
-	if (err)
-		return err;
-	error->has_failed = true;
-	error->generation = i->generation;
-	error->first = known.first;
-	error->text = known.text;
-	if (!i->pool->rc)
-		error->wqe_bytes = copy_wqe(i->sq, i->failed_index, error->wqe);
-	return 0;
-}
-
-int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
-{
-	const struct peer *peer;
-
-	if (!ep || !error)
-		return fail(EINVAL, "no peer, or no place for the error");
-	peer = peer_of(ep);
-	*error = (struct bsn_dc_error){ .text = "no request failed" };
-	if (peer->refusal)
-		rc_explain(peer, error);
-	if (!peer->slot)
-		return 0;
-	if (peer->slot->has_failed)
-		explain_stream(pool_of(peer), peer->slot, error);
-	else if (peer->slot->of->has_failed && pool_of(peer)->streams == 1)
-		return explain_initiator(peer->slot->of, error);
-	return 0;
-}
-
-/* -- ready again ------------------------------------------------------------------------------- */
-
-/* Ready again: a spare, unless one took no place because there was none. */
-static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t working)
-{
-	int err = pool->rc ? rc_repair(pool, i) : bsn_qp_reset(i->qp);
-
-	if (!err && !pool->rc)
-		err = connect_initiator(pool, i);
-	if (err)
-		return err;
-	for (uint32_t k = 0; k < pool->streams; k++) {
-		forget_slot(&i->slots[k]);
-		i->slots[k].has_failed = false;
-	}
-	i->gate.reads = i->gate.read_pi = 0;
-	i->has_failed = i->is_marked = false;
-	i->generation++;
-	pool->broken--;
-	i->is_spare = working >= pool->initiators_wanted;
-	if (!i->is_spare)
-		slots_enter(pool, i);
-	pool->counters.repairs++;
-	return 0;
-}
-
-static uint32_t count_working(const struct bsn_dc_pool *pool)
-{
-	uint32_t working = 0;
-
-	for (uint32_t k = 0; k < pool->count; k++)
-		working += !pool->initiators[k].has_failed && !pool->initiators[k].is_spare;
-	return working;
-}
-
-bool any_works(const struct bsn_dc_pool *pool)
-{
-	return count_working(pool);
-}
-
-int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
-{
-	int err = 0;
-
-	if (!pool)
-		return fail(EINVAL, "no pool");
-	if (pool->rc)
-		rc_look(pool);
-	for (uint32_t k = 0; pool->broken && !err && k < pool->count; k++) {
-		struct initiator *i = &pool->initiators[k];
-
-		if (pool->streams > 1)
-			repair_streams(pool, i);
-		if (i->has_failed && !i->held_slots && !bsn_sq_outstanding_bb(i->sq))
-			err = repair(pool, i, count_working(pool));
-	}
-	return err ? err : (int)pool->broken;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The limit of READs and atomics that an initiator may have outstanding. A device holds a queue
- * up, with all that was posted after them, while more READs are on their way than max_rd_atomic
- * says; here the post of one too many is refused instead.
+ * The limit of READs and atomics that an initiator may have outstanding. A device holds a queue up,
+ * with all that was posted after them, while more READs are on their way than max_rd_atomic says.
+ * Here the post of one too many is refused instead.
  *
- * The gate is a path before the queue's own. The queue keeps showing its room, but not that it
- * takes READs and atomics (@held_ops): so these come to the gate, and all other requests only
- * where they need the cold way.
+ * The gate is a path before the queue's own. The queue goes on showing its room, but does not show
+ * that it takes READs and atomics (@held_ops). So these come to the gate, and other requests come
+ * only where they need the cold way.
  */
-#include "rc.h"
+#include "pool.h"
 
 #include "posted.h"
 #include "refuse.h"
@@ -44,7 +44,7 @@ static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
 }
 
 /*
- * The ring tells which are done. Where it does not have all of them any more, or some were
+ * The ring tells which of them are done. If it does not have all of them any more, or if some were
  * taken back, it tells which are outstanding.
  */
 static void count_again(struct gate *g, struct bsn_sq *sq)
@@ -62,15 +62,13 @@ static void count_again(struct gate *g, struct bsn_sq *sq)
 }
 
 /*
- * A peer that is refused may have posted in silence, or rung nothing: then nothing would ever
- * tell.
+ * A peer that is refused may have signaled nothing, or rung nothing. Then no completion would ever
+ * tell, so the end is marked.
  */
 static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *g)
 {
 	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
 
-	if (pool->rc)
-		rc_queue_look(rc_queue_of(ep->sq));
 	count_again(g, ep->sq);
 	if (g->reads < g->most)
 		return 0;
@@ -97,7 +95,7 @@ static int leave(struct bsn_sq *sq, struct gate *g, int err)
 	return err;
 }
 
-/* A READ that the queue refuses is counted, too, until all are counted again. */
+/* A READ that the queue refuses is counted until all are counted again. */
 static bool admits_read(struct bsn_ep *ep, struct gate *g)
 {
 	if (BSN_UNLIKELY(g->reads >= g->most) && look_again(ep, g))
@@ -117,11 +115,14 @@ static __attribute__((noinline)) int post_atomic(struct bsn_ep *ep, const struct
 	return leave(sq, g, bsn_sq_post_atomic(ep, r->what, r->sge, r->remote, r->operand, r->id));
 }
 
+/* What the gate lets through uncounted, and requests of other functions' WQEs. */
 static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	struct bsn_sq *const sq = ep->sq;
 	struct gate *const g = gate_of(sq);
 
+	if (is_limited(r->what & 0xff) && !admits_read(ep, g))
+		return -EAGAIN;
 	enter(sq, g);
 	return leave(sq, g, bsn_ep_post(ep, r));
 }
@@ -131,7 +132,7 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 	struct bsn_sq *const sq = ep->sq;
 	struct gate *const g = gate_of(sq);
 
-	if (BSN_UNLIKELY((r->what & 0xff) != BSN_OPCODE_RDMA_READ))
+	if (BSN_UNLIKELY((r->what & 0xff) != BSN_OPCODE_RDMA_READ || r->body))
 		return r->operand ? post_atomic(ep, r) : post_other(ep, r);
 	if (!admits_read(ep, g))
 		return -EAGAIN;

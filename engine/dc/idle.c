@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds idle slots where few are, in as few steps however many slots there are. The pool
- * listens to completions then: a slot becomes idle by one of its initiator's. Its queues tell,
- * so that what was heard is only a hint where to look.
+ * Finds idle slots where few are, in as few steps however many slots there are. The pool listens to
+ * completions then, since a slot becomes idle by a completion of its initiator. What it heard is
+ * only a hint where to look: the send queue tells.
  *
- * Some become idle by what is not heard: completions that the program does not see, requests
- * that were taken back, posts that took a slot and were refused. Who polls without a break
- * finds those by the clock, a few slots at a time. Who sleeps has polled in vain before that:
- * such a poll forgets what was heard, and looks at all.
+ * Some slots become idle unheard: by completions that the program does not see, by requests that
+ * were taken back, by posts that took a slot and were refused. A program that polls without a break
+ * finds those by the clock, a few at a time. A program that sleeps has polled in vain before that:
+ * such a poll forgets what was heard, so that the next miss looks at all.
  */
 #include "pool.h"
 
@@ -20,23 +20,23 @@ void idle_forget(struct bsn_dc_pool *pool)
 	pool->listens = false;
 }
 
-/* Where half of them may have idle slots, whoever looks finds one soon. */
+/* Where half of the initiators may have idle slots, the clock finds one soon. */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	if (i->is_heard || !pool->listens)
 		return;
 	i->is_heard = true;
 	pool->heard[pool->heard_count++] = (uint16_t)(i - pool->initiators);
-	if (pool->heard_count > pool->clock_count / 2)
+	if (pool->heard_count > pool->attr.initiators / 2)
 		idle_forget(pool);
 }
 
-/* One that is bound; of its streams rather one that was not used. NULL: none is idle. */
+/* A slot of it that is bound and idle, rather one that was not used. NULL: there is none. */
 static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
 {
 	struct slot *any = NULL;
 
-	for (uint32_t k = 0; k < pool->streams; k++) {
+	for (uint32_t k = 0; k < pool->attr.streams; k++) {
 		struct slot *s = &i->slots[k];
 
 		if (!s->peer || !is_idle(pool, s))
@@ -49,40 +49,32 @@ static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
 }
 
 /*
- * The last one changes places with each in turn: the queue of one may be full of what its other
- * streams post.
+ * The last one heard changes places with each of them in turn, since an initiator's queue may be
+ * full of what its other streams post.
  */
-static void pass_on(struct bsn_dc_pool *pool)
-{
-	uint16_t *const last = &pool->heard[pool->heard_count - 1];
-	uint16_t *const other = &pool->heard[pool->heard_turn++ % pool->heard_count];
-	const uint16_t which = *last;
-
-	*last = *other;
-	*other = which;
-}
-
 struct slot *idle_heard(struct bsn_dc_pool *pool)
 {
 	while (pool->heard_count) {
-		struct initiator *i = &pool->initiators[pool->heard[pool->heard_count - 1]];
-		struct slot *s = idle_of(pool, i);
+		const uint16_t last = pool->heard[pool->heard_count - 1];
+		struct slot *s = idle_of(pool, &pool->initiators[last]);
 
 		if (s) {
-			pass_on(pool);
+			uint16_t *other = &pool->heard[pool->heard_turn++ % pool->heard_count];
+
+			pool->heard[pool->heard_count - 1] = *other;
+			*other = last;
 			return s;
 		}
-		i->is_heard = false;
+		pool->initiators[last].is_heard = false;
 		pool->heard_count--;
 	}
 	return NULL;
 }
 
-/* Looks at all, from the clock's hand on. */
+/* Begins at the clock's hand. */
 struct slot *idle_begin(struct bsn_dc_pool *pool)
 {
-	const uint32_t first =
-		pool->clock_count ? (uint32_t)(pool->clock[pool->hand] - pool->initiators) : 0;
+	const uint32_t first = (uint32_t)(pool->hand - pool->initiators);
 	struct slot *found = NULL;
 
 	pool->listens = true;
@@ -95,7 +87,7 @@ struct slot *idle_begin(struct bsn_dc_pool *pool)
 			idle_hear(pool, i);
 		found = found ? found : s;
 	}
-	if (pool->heard_count > pool->clock_count / 4)
+	if (pool->heard_count > pool->attr.initiators / 4)
 		idle_forget(pool);
 	return found;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The line of waiting peers, and their turns: deficit round robin (Shreedhar and Varghese,
- * SIGCOMM 1995), with one difference: what a peer will post is not known, so it may end its
- * turn in debt. Then it waits until as many turns as it owes have gone by.
+ * The line of waiting peers, and their turns, are a deficit round robin (Shreedhar and Varghese,
+ * SIGCOMM 1995), with one difference. The pool does not know what a peer will post, so a peer may
+ * end its turn in debt. Then it waits until as many turns as it owes have gone by.
  */
 #include "rc.h"
 
@@ -22,7 +22,7 @@ static void put_last(struct bsn_dc_pool *pool, struct peer *peer)
 	pool->last_waiter = number;
 }
 
-/* @before: the number of the one before it in line; NO_PEER: it is the first. */
+/* @before: number of the one before it in line; NO_PEER: it is the first. */
 static void take_out(struct bsn_dc_pool *pool, struct peer *peer, uint32_t before)
 {
 	if (before == NO_PEER)
@@ -46,12 +46,6 @@ void start_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 	pool->counters.waits++;
 }
 
-void die_waiting(struct bsn_dc_pool *pool, struct peer *peer)
-{
-	peer->state = PEER_GONE;
-	pool->waiters--;
-}
-
 void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	uint32_t before = NO_PEER, at = pool->first_waiter;
@@ -69,20 +63,6 @@ void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 
 /* -- making room ------------------------------------------------------------------------------- */
 
-/* So many of @count are looked at, and from @next on, round and round. */
-static uint32_t few_of(uint32_t count)
-{
-	return count < MOST_LOOKS ? count : MOST_LOOKS;
-}
-
-static uint32_t take_next(uint32_t *next, uint32_t count)
-{
-	const uint32_t at = *next;
-
-	*next = at + 1 < count ? at + 1 : 0;
-	return at;
-}
-
 /* Whether its peer has had its turn. */
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
@@ -93,16 +73,17 @@ static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 /*
- * Peers that have had their turn lose the right to post, as many as there are waiters, or all where
- * a waiter cannot take any slot; what they have outstanding goes on. The next few are looked at.
+ * Of the next few slots, takes the right to post from peers that have had their turn: from as many
+ * as there are waiters, or from all where a waiter cannot take any slot.
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
-	const uint32_t most = pool->is_hashed ? pool->slot_count : pool->waiters;
+	const uint32_t most =
+		pool->attr.policy == BSN_DC_HASHED ? pool->slot_count : pool->waiters;
+	const uint32_t few = pool->slot_count < MOST_LOOKS ? pool->slot_count : MOST_LOOKS;
 
-	for (uint32_t left = few_of(pool->slot_count); left && pool->in_state[SLOT_REVOKED] < most;
-	     left--) {
-		struct slot *s = &pool->slots[take_next(&pool->judged, pool->slot_count)];
+	for (uint32_t k = 0; k < few && pool->in_state[SLOT_REVOKED] < most; k++) {
+		struct slot *s = &pool->slots[pool->judged++ % pool->slot_count];
 
 		if (!is_over(pool, s))
 			continue;
@@ -113,44 +94,27 @@ static void revoke_turns(struct bsn_dc_pool *pool)
 
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	if (!bsn_sq_outstanding_bb(i->sq)) {
-		i->is_marked = false;
+	if (i->has_failed || !bsn_sq_outstanding_bb(i->sq) ||
+	    i->marked_pi == bsn_sq_wide_pi(i->sq))
 		return false;
-	}
-	if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi))
-		return false;
-	if (!bsn_sq_ends_quietly(i->sq)) {
+	if (!bsn_sq_ends_quietly(i->sq))
 		bsn_sq_ring(i->sq);
-	} else if (!(pool->rc ? rc_queue_mark(rc_queue_of(i->sq)) : bsn_sq_post_marker(i->sq))) {
-		pool->counters.markers++;
-	} else {
+	else if (pool->rc ? rc_mark(i) : bsn_sq_post_marker(i->sq))
 		return false;
-	}
-	i->is_marked = true;
-	i->marked_pi = i->sq->pi;
+	else
+		pool->counters.markers++;
+	i->marked_pi = bsn_sq_wide_pi(i->sq);
 	return true;
-}
-
-static void mark_one(struct bsn_dc_pool *pool)
-{
-	for (uint32_t left = few_of(pool->count); left; left--)
-		if (mark_end(pool, &pool->initiators[take_next(&pool->marked, pool->count)]))
-			return;
-}
-
-static void mark_all(struct bsn_dc_pool *pool)
-{
-	for (uint32_t k = 0; k < pool->count; k++)
-		mark_end(pool, &pool->initiators[k]);
 }
 
 void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 {
+	const uint32_t most = may_sleep || pool->count < MOST_LOOKS ? pool->count : MOST_LOOKS;
+
 	revoke_turns(pool);
-	if (may_sleep)
-		mark_all(pool);
-	else
-		mark_one(pool);
+	for (uint32_t k = 0; k < most; k++)
+		if (mark_end(pool, &pool->initiators[pool->marked++ % pool->count]) && !may_sleep)
+			return;
 }
 
 /* -- turns ------------------------------------------------------------------------------------- */
@@ -170,22 +134,13 @@ static void end_turns(struct bsn_dc_pool *pool)
 	}
 }
 
-static void tell_turn(struct bsn_completion *c, const struct peer *peer, const struct slot *s)
-{
-	memset(c, 0, sizeof(*c));
-	c->user = peer->hot.user;
-	c->status = IBV_WC_SUCCESS;
-	c->qpn = s->of->sq->qpn;
-	c->opcode = BSN_DC_READY;
-}
-
 /*
- * Pays a turn's worth to a peer that waits. Return: the bytes that it may post; 0: it owes more, so
- * others come first. A peer that waits alone owes nothing.
+ * Pays a turn's worth to a peer that waits. A peer that waits alone owes nothing. Return: the bytes
+ * that it may post; 0: it owes more, so others come first.
  */
 static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 {
-	const int64_t turn = (int64_t)pool->turn_bytes, part = turn / DEBT_PARTS;
+	const int64_t turn = (int64_t)pool->attr.turn_bytes;
 	const uint16_t debt = peer->debt;
 	struct slot *s = peer->slot;
 
@@ -196,27 +151,32 @@ static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 		return s->credit > 0 ? s->credit : 0;
 	}
 	peer->debt = debt > DEBT_PARTS ? (uint16_t)(debt - DEBT_PARTS) : 0;
-	return debt < DEBT_PARTS ? turn - debt * part : 0;
+	return debt < DEBT_PARTS ? turn - debt * turn / DEBT_PARTS : 0;
 }
 
-void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
-	       struct bsn_completion *c)
+/* It is the first in line that can have this slot. False: it is not told of a turn yet. */
+static bool serve(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s,
+		  struct bsn_completion *c)
 {
-	peer->state = PEER_FINE;
-	bind_slot(pool, peer, s);
-	s->credit = credit;
-	s->counted = bsn_sq_wide_pi(s->of->sq);
-	s->contention = pool->contention;
-	set_slot(pool, s, SLOT_TURN);
-	pool->given[pool->given_count++] = s->number;
-	pool->counters.turns++;
-	tell_turn(c, peer, s);
+	const int64_t credit = pay_turn(pool, peer);
+
+	if (!credit) {
+		put_last(pool, peer);
+		return false;
+	}
+	pool->waiters--;
+	if (pool->rc && !rc_is_connected(s->of, peer)) {
+		rc_connect(pool, peer, s, credit);
+		return false;
+	}
+	give_slot(pool, peer, s, credit, c);
+	return true;
 }
 
 /*
- * The first in line that can have a slot: a peer whose own requests are not done cannot. No
- * peer that could is passed. @visits: peers that may still be looked at, so that a poll does
- * not take for ever.
+ * Gives a turn to the first in line that can have a slot: a peer whose own requests are not done
+ * cannot. No peer that could is passed. @visits: peers that may still be looked at, so that a poll
+ * does not take for ever.
  */
 static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32_t *visits)
 {
@@ -224,40 +184,25 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 
 	while (pool->waiters && at != NO_PEER && passed <= pool->slot_count && *visits) {
 		struct peer *peer = peer_at(pool, at);
-		const uint32_t next = peer->next;
-		struct slot *s;
-		int64_t credit;
+		struct slot *s = peer->state == PEER_GONE ? NULL : find_slot(pool, peer);
 
 		*visits -= 1;
-		if (peer->state == PEER_GONE) {
-			take_out(pool, peer, before);
-			peer_free(pool, peer);
-			at = next;
-			continue;
-		}
-		s = find_slot(pool, peer);
-		if (!s && !pool->is_hashed && !peer->slot)
-			return false; /* then no other peer has one either, as far as is known */
-		if (!s) {
-			before = at;
+		if (!s && peer->state != PEER_GONE) {
+			if (pool->attr.policy != BSN_DC_HASHED && !peer->slot)
+				return false; /* no other peer has one either, as far as is known */
 			passed++;
-			at = next;
+			before = at;
+			at = peer->next;
 			continue;
 		}
-		credit = pay_turn(pool, peer);
 		take_out(pool, peer, before);
-		if (credit && (!pool->rc || rc_is_connected(pool, s, peer))) {
-			pool->waiters--;
-			give_slot(pool, peer, s, credit, c);
+		at = peer->next;
+		if (!s)
+			peer_free(pool, peer);
+		else if (serve(pool, peer, s, c))
 			return true;
-		}
-		if (credit) {
-			rc_connect(pool, peer, s, credit);
-			at = next;
-			continue;
-		}
-		put_last(pool, peer);
-		at = next == NO_PEER ? number_of(peer) : next;
+		else if (at == NO_PEER && pool->last_waiter == number_of(peer))
+			at = pool->last_waiter; /* it is the last one again */
 	}
 	return false;
 }
@@ -265,11 +210,15 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 /* A poll looks at so many in line besides those that it can serve. */
 enum { MOST_VISITS = 64 };
 
-static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
 {
 	uint32_t visits = (uint32_t)n + pool->slot_count + MOST_VISITS;
-	int given = pool->rc_work ? rc_turns(pool, c, n) : 0;
+	int given;
 
+	if (!pool->waiters && !pool->in_state[SLOT_TURN] && !pool->rc_work)
+		return 0;
+	end_turns(pool);
+	given = pool->rc_work ? rc_turns(pool, c, n) : 0;
 	if (may_sleep && pool->listens)
 		idle_forget(pool);
 	while (given < n && pool->waiters && give_turn(pool, &c[given], &visits))
@@ -277,14 +226,4 @@ static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n,
 	if (pool->waiters)
 		make_room(pool, may_sleep);
 	return given;
-}
-
-int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
-{
-	if (!pool->waiters && !pool->in_state[SLOT_TURN] && !pool->rc_work)
-		return 0;
-	if (pool->rc)
-		rc_look(pool);
-	end_turns(pool);
-	return give_turns(pool, c, n, may_sleep);
 }

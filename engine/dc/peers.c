@@ -17,7 +17,7 @@ static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_att
 	return &pool->hosts[(hash ^ hash >> 16) % HOST_BUCKETS];
 }
 
-/* All bytes, padding included. */
+/* Padding becomes zero, so that ways can be compared by their bytes. */
 static void copy_way(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
 {
 	memset(to, 0, sizeof(*to));
@@ -40,8 +40,6 @@ static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 	struct ep_object ep = { .qp = pool->initiators[0].qp };
 	int err;
 
-	if (pool->rc)
-		return 0;
 	errno = 0;
 	ep.ah = ibv_create_ah(pool->initiators[0].qp->pd->verbs, &host->way);
 	if (!ep.ah)
@@ -57,29 +55,41 @@ static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 	return 0;
 }
 
+/* Puts it first in its bucket. */
+static int add_host(struct bsn_dc_pool *pool, struct host **at, const struct ibv_ah_attr *way)
+{
+	struct host *host = bsn_hot_alloc(sizeof(*host));
+	int err;
+
+	if (!host)
+		return fail(ENOMEM, "no memory");
+	copy_way(&host->way, way);
+	err = pool->rc ? 0 : read_vector(pool, host);
+	if (err) {
+		free(host);
+		return err;
+	}
+	host->next = *at;
+	*at = host;
+	return 0;
+}
+
 static int get_host(struct bsn_dc_pool *pool, const struct ibv_ah_attr *given, struct host **out)
 {
 	struct ibv_ah_attr way;
-	struct host **at, *host;
-	int err;
+	struct host **bucket, *host;
+	int err = 0;
 
 	copy_way(&way, given);
-	at = bucket_of(pool, &way);
-	for (host = *at; host && memcmp(&host->way, &way, sizeof(way)); host = host->next)
+	bucket = bucket_of(pool, &way);
+	for (host = *bucket; host && memcmp(&host->way, &way, sizeof(way)); host = host->next)
 		;
 	if (!host) {
-		host = bsn_hot_alloc(sizeof(*host));
-		if (!host)
-			return fail(ENOMEM, "no memory");
-		host->way = way;
-		err = read_vector(pool, host);
-		if (err) {
-			free(host);
-			return err;
-		}
-		host->next = *at;
-		*at = host;
+		err = add_host(pool, bucket, &way);
+		host = *bucket;
 	}
+	if (err)
+		return err;
 	host->peers++;
 	*out = host;
 	return 0;
@@ -151,18 +161,24 @@ void peers_free(struct bsn_dc_pool *pool)
 
 /* -- life -------------------------------------------------------------------------------------- */
 
-/* The first 16 bytes are a peer's own: key and number, over what its host says. */
+/* The first 16 bytes are a peer's own: key and number, beside what its host has. */
+static void set_vector(struct peer *peer, const struct bsn_av_dc *av)
+{
+	uint8_t head[BSN_AV_DC_SIZE];
+
+	bsn_av_dc_encode(head, av);
+	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+}
+
 static void address_peer(struct peer *peer, const struct host *host,
 			 const struct wire_address *wire)
 {
 	struct bsn_av_dc av;
-	uint8_t head[BSN_AV_DC_SIZE];
 
 	bsn_av_dc_decode(&av, host->head);
 	av.dc_key = dc_key_of(wire);
 	av.dqpn = bsn_from_be32(wire->qpn);
-	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+	set_vector(peer, &av);
 	peer->hot.more = host->more;
 	peer->hot.prefix_ds = host->prefix_ds;
 }
@@ -226,7 +242,6 @@ static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
 
 int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 {
-	uint8_t head[BSN_AV_DC_SIZE];
 	struct peer *peer;
 	struct bsn_av_dc av;
 	int err;
@@ -234,16 +249,14 @@ int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 	if (!ep)
 		return fail(EINVAL, "no peer");
 	peer = peer_of(ep);
-	err = check_udp(pool_of(peer), (const struct host *)(uintptr_t)peer->hot.more);
+	err = check_udp(pool_of(peer), host_of(peer));
 	if (err)
 		return err;
 	if (port < LEAST_UDP_PORT)
 		return fail(EINVAL, "the UDP source port is %u: %u at least", port, LEAST_UDP_PORT);
-	memcpy(head, &peer->hot.head, sizeof(head));
-	bsn_av_dc_decode(&av, head);
+	bsn_av_dc_decode(&av, (const uint8_t *)&peer->hot.head);
 	av.rlid = port;
-	bsn_av_dc_encode(head, &av);
-	memcpy(&peer->hot.head, head, sizeof(peer->hot.head));
+	set_vector(peer, &av);
 	return 0;
 }
 
@@ -256,8 +269,6 @@ static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 
 	if (!s)
 		return 0;
-	if (pool->rc)
-		rc_queue_look(rc_queue_of(s->of->sq));
 	if (holds(pool, s) || !is_done(pool, s))
 		return fail(EBUSY,
 			    "requests to this peer are outstanding: poll until they are done; "
@@ -269,39 +280,26 @@ static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 	return 0;
 }
 
-/* A peer that is made in its place is another one. On plain verbs any slot may have had it last. */
-static void forget_peer(struct bsn_dc_pool *pool, const struct peer *peer, struct slot *s)
-{
-	if (s)
-		s->last = NULL;
-	for (uint32_t k = 0; pool->rc && k < pool->slot_count; k++)
-		if (pool->slots[k].last == peer)
-			pool->slots[k].last = NULL;
-}
-
 int bsn_dc_peer_destroy(struct bsn_ep *ep)
 {
 	struct bsn_dc_pool *pool;
 	struct peer *peer;
-	struct slot *s;
 	int err;
 
 	if (!ep)
 		return 0;
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	s = peer->slot;
 	err = leave_slot(pool, peer);
 	if (err)
 		return err;
-	forget_peer(pool, peer, s);
-	put_host(pool, (struct host *)(uintptr_t)peer->hot.more);
+	if (pool->rc)
+		rc_forget(pool, peer);
+	put_host(pool, host_of(peer));
 	pool->peer_count--;
-	if (peer->state == PEER_CONNECTS) {
-		rc_abandon(pool, peer);
-		peer_free(pool, peer);
-	} else if (peer->state == PEER_WAITS) {
-		die_waiting(pool, peer);
+	if (peer->state == PEER_WAITS) {
+		peer->state = PEER_GONE; /* it keeps its place in line until its turn */
+		pool->waiters--;
 	} else {
 		peer_free(pool, peer);
 	}

@@ -1,48 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which slot a peer without one takes: a policy chooses it, and binds nothing.
+ * A policy chooses the slot of a peer that has none, and binds nothing.
  *
- * A hit does not tell the pool that a slot was used. A policy sees it in the send queue: its
- * index, or that of the stream, has moved since the last look.
+ * A hit does not tell the pool that a slot was used. A policy sees that in the send queue, whose
+ * index has moved since the last look.
  */
 #include "pool.h"
 
 #include "sq.h"
 
-/* NULL: none is free. */
-static struct slot *first_free(const struct bsn_dc_pool *pool)
-{
-	return pool->in_state[SLOT_FREE] ? &pool->slots[free_end(pool)->next] : NULL;
-}
-
 /* -- the least used of the next ones ----------------------------------------------------------- */
 
 /*
- * A miss looks at the next three slots of those that are bound, and takes the idle one that was
- * used least. If none of them is idle, it looks at a few more. So a miss costs the same however
- * many slots there are.
+ * A miss looks at the next three initiators of the clock, and takes the idle one that was used
+ * least. If none of them is idle, it looks at a few more. So a miss costs the same however many
+ * there are.
  *
- * A look forgets how often the slot was used. The clock remembers one use if there were
- * several: the slot survives one more round of the hand.
+ * A look forgets how often the initiator was used. It leaves one use if there were several, so that
+ * the initiator survives one more round of the hand.
  */
 enum { LOOKS = 3 };
 
-/* None of the next slots is idle. Few slots were all looked at. */
+/* None of the next ones is idle. If there are few, all were looked at. */
 static struct slot *find_later(struct bsn_dc_pool *pool)
 {
-	return pool->listens || pool->clock_count <= MOST_LOOKS ? NULL : idle_begin(pool);
+	return pool->listens || pool->attr.initiators <= MOST_LOOKS ? NULL : idle_begin(pool);
 }
 
+/* The next one that peers are bound to. There is one: no slot is free, and not all are out. */
 BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 {
-	const uint32_t at = pool->hand;
+	struct initiator *const end = pool->initiators + pool->count, *i;
 
-	pool->hand = at + 1 < pool->clock_count ? at + 1 : 0;
-	return pool->clock[at];
+	do {
+		i = pool->hand;
+		pool->hand = i + 1 < end ? i + 1 : pool->initiators;
+	} while (BSN_UNLIKELY(!i->bound));
+	return i;
 }
 
 /*
- * Initiators without streams. The queue of an idle one ends with the request that was polled
+ * Of initiators without streams. The queue of an idle one ends with the request that was polled
  * last, so the blocks from @seen_pi to that request are its uses.
  */
 static struct slot *find_by_clock(struct bsn_dc_pool *pool)
@@ -71,8 +69,8 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 /* -- the same of initiators with streams ------------------------------------------------------- */
 
 /*
- * A look at an initiator sees one of its streams used: that of the request that was polled
- * last. To read all requests would cost more with each hit.
+ * A look at an initiator sees that one of its streams was used: that of the request that was polled
+ * last. To read all requests would make a miss dearer with each hit before it.
  */
 static void note_use(struct initiator *i)
 {
@@ -91,7 +89,7 @@ static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_po
 	uint64_t idle = 0;
 
 	read_streams(i);
-	for (uint32_t k = 0; k < pool->streams; k++) {
+	for (uint32_t k = 0; k < pool->attr.streams; k++) {
 		const struct slot *s = &i->slots[k];
 
 		if (s->state != SLOT_TURN && (uint16_t)(i->sq->pi - s->end_pi) >= outstanding)
@@ -113,8 +111,8 @@ static struct slot *first_of(const struct initiator *i, uint64_t streams)
 }
 
 /*
- * Of the next initiators, the first that has an idle stream which was not used. Where all idle
- * ones were, this is forgotten.
+ * Takes an idle stream that was not used, of the first of the next initiators that has one. A look
+ * at an initiator all of whose idle streams were used forgets that they were.
  */
 static struct slot *find_stream(struct bsn_dc_pool *pool)
 {
@@ -137,38 +135,40 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 
 /* -- least recently used ----------------------------------------------------------------------- */
 
-/* While few slots are idle, completions tell which: see idle.c. */
 static struct slot *choose_idle(struct bsn_dc_pool *pool)
 {
-	struct slot *s = first_free(pool);
+	const uint32_t free_count = pool->in_state[SLOT_FREE];
+	struct slot *s;
 
-	if (s || !pool->clock_count)
-		return s;
+	if (free_count)
+		return &pool->slots[pool->free[free_count - 1]];
+	if (pool->in_state[SLOT_OUT] == pool->slot_count)
+		return NULL;
 	s = BSN_UNLIKELY(pool->listens) ? idle_heard(pool) : NULL;
 	if (s)
 		return s;
-	return pool->streams > 1 ? find_stream(pool) : find_by_clock(pool);
+	return pool->attr.streams > 1 ? find_stream(pool) : find_by_clock(pool);
 }
 
 /* -- by the peer ------------------------------------------------------------------------------- */
 
-/* The stream of this number; if it has failed, the next one that works. */
+/* The stream of this number, or the next one that works; NULL: it is not idle. */
 static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i,
 				 uint32_t number)
 {
-	struct slot *s = &i->slots[number % pool->streams];
+	struct slot *s = &i->slots[number % pool->attr.streams];
 
-	for (uint32_t k = 1; s->state == SLOT_OUT && k < pool->streams; k++)
-		s = &i->slots[(number + k) % pool->streams];
+	for (uint32_t k = 1; s->state == SLOT_OUT && k < pool->attr.streams; k++)
+		s = &i->slots[(number + k) % pool->attr.streams];
 	return is_idle(pool, s) ? s : NULL;
 }
 
-/* Counts those that work alone. NULL: there are fewer. */
+/* The one at this place among those that work. NULL: there are fewer. */
 static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 {
 	uint32_t count = 0;
 
-	if (!pool->counters.failures) /* then the first ones work, and the spares are after them */
+	if (!pool->counters.failures) /* all work, and the spares are the last ones */
 		return &pool->initiators[place];
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[k];
@@ -179,18 +179,41 @@ static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 	return NULL;
 }
 
-/* Numbers of peers are dense, so each slot is the place of as many peers. */
+/* The numbers of peers have no gaps, so as many peers have each slot. */
 static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct peer *peer)
 {
-	const uint32_t number = number_of(peer), count = pool->initiators_wanted;
+	const uint32_t number = number_of(peer), count = pool->attr.initiators;
 	const struct initiator *i = working(pool, number % count);
 
 	if (!i)
-		i = working(pool, 0); /* some have failed, and their spares, too */
+		i = working(pool, 0); /* more have failed than there are spares */
 	return i ? idle_or_none(pool, i, number / count) : NULL;
 }
 
 struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
-	return BSN_UNLIKELY(pool->is_hashed) ? choose_hashed(pool, peer) : choose_idle(pool);
+	if (BSN_UNLIKELY(pool->attr.policy == BSN_DC_HASHED))
+		return choose_hashed(pool, peer);
+	return choose_idle(pool);
+}
+
+/* -- for a peer that may have one -------------------------------------------------------------- */
+
+/* A peer may leave a slot that is out once nothing of it is outstanding there. */
+static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool,
+							 const struct peer *peer, struct slot *s)
+{
+	if (is_idle(pool, s))
+		return s;
+	if (s->state != SLOT_OUT || holds(pool, s) || !is_done(pool, s))
+		return NULL;
+	forget_slot(s); /* another stream failed the initiator, but nothing of this peer */
+	return choose_slot(pool, peer);
+}
+
+struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer)
+{
+	struct slot *s = peer->slot;
+
+	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : choose_slot(pool, peer);
 }

@@ -9,8 +9,6 @@
 
 #define MOST_TURN (1ull << 40) /* bytes */
 
-enum { LEAST_DEPTH = 16 };
-
 /* -- what is asked for ------------------------------------------------------------------------- */
 
 static uint32_t or_else(uint32_t value, uint32_t if_zero)
@@ -26,6 +24,8 @@ static struct bsn_dc_pool_attr with_defaults(const struct bsn_dc_pool_attr *give
 	attr.spares = or_else(attr.spares, 1);
 	attr.streams = or_else(attr.streams, 1);
 	attr.send_depth = or_else(attr.send_depth, 64);
+	attr.max_send_sge = or_else(attr.max_send_sge, 1);
+	attr.max_inline = or_else(attr.max_inline, 28);
 	if (!attr.turn_bytes)
 		attr.turn_bytes = 65536;
 	return attr;
@@ -77,17 +77,6 @@ static int check_lag_port(const struct bsn_device *device, uint8_t port)
 	return 0;
 }
 
-static int check_cq(const struct bsn_device *device, struct bsn_cq *cq)
-{
-	if (!cq)
-		return 0;
-	if (cq_of(cq)->device != device)
-		return fail(EINVAL, "the CQ is of another device");
-	if (cq_of(cq)->is_shared)
-		return fail(EINVAL, "several threads poll the CQ, and a pool is one thread's");
-	return 0;
-}
-
 static int check_sizes(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
 {
 	const uint64_t count = (uint64_t)attr->initiators + attr->spares;
@@ -103,6 +92,10 @@ static int check_sizes(const struct bsn_device *device, const struct bsn_dc_pool
 	if (count >= MOST_SLOTS)
 		return fail(EINVAL, "%u initiators and %u spares: a pool has less than %u",
 			    attr->initiators, attr->spares, MOST_SLOTS);
+	if (attr->cq && cq_of(attr->cq)->device != device)
+		return fail(EINVAL, "the CQ is of another device");
+	if (attr->cq && cq_of(attr->cq)->is_shared)
+		return fail(EINVAL, "several threads poll the CQ, and a pool is one thread's");
 	return 0;
 }
 
@@ -116,45 +109,13 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (!err)
 		err = check_sizes(device, attr);
 	if (!err)
-		err = check_cq(device, attr->cq);
-	if (!err)
 		err = check_streams(device, attr);
 	if (!err)
 		err = check_handshake(device, attr);
 	return err ? err : check_connect(device, &attr->connect);
 }
 
-/* -- its CQ ------------------------------------------------------------------------------------ */
-
-/* Takes @all entries of it, of which the pool's QPs take their part when they are made. */
-static int take_entries(struct bsn_dc_pool *pool, uint32_t all, uint32_t beside_qps)
-{
-	struct cq_object *cq = cq_of(pool->cq);
-	int err;
-
-	pthread_mutex_lock(&pool->device->cq_lock);
-	err = cq_has_room(cq, all);
-	if (!err) {
-		cq_charge(cq, beside_qps);
-		pool->charged = beside_qps;
-		pool->has_charged = true;
-	}
-	pthread_mutex_unlock(&pool->device->cq_lock);
-	return err;
-}
-
-int pool_bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t entries,
-		  uint32_t beside_qps)
-{
-	const struct bsn_cq_attr own = { .entries = entries, .lane = attr->lane };
-	int err = 0;
-
-	pool->cq = attr->cq;
-	pool->owns_cq = !attr->cq;
-	if (pool->owns_cq)
-		err = bsn_cq_create(pool->device, &own, &pool->cq);
-	return err ? err : take_entries(pool, entries, beside_qps);
-}
+/* -- its part in polls ------------------------------------------------------------------------- */
 
 static struct bsn_dc_pool *pool_of_guest(const struct cq_guest *guest)
 {
@@ -162,10 +123,7 @@ static struct bsn_dc_pool *pool_of_guest(const struct cq_guest *guest)
 					      offsetof(struct bsn_dc_pool, guest));
 }
 
-/*
- * Of the completions of a CQ, others' among them, those of its initiators may have made a slot
- * idle.
- */
+/* Completions of its initiators, among those of others, may have made slots idle. */
 static void listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
 {
 	for (int k = 0; k < n; k++) {
@@ -209,22 +167,28 @@ static void join_cq(struct bsn_dc_pool *pool)
 	cq_add_guest(cq_of(pool->cq), &pool->guest);
 }
 
-static void leave_cq(struct bsn_dc_pool *pool)
+/* -- life -------------------------------------------------------------------------------------- */
+
+struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *given)
 {
-	if (pool->guest.add)
-		cq_remove_guest(cq_of(pool->cq), &pool->guest);
-	if (pool->has_charged) {
-		pthread_mutex_lock(&pool->device->cq_lock);
-		cq_discharge(cq_of(pool->cq), pool->charged);
-		pthread_mutex_unlock(&pool->device->cq_lock);
+	const struct bsn_dc_pool_attr attr = with_defaults(given);
+	const uint32_t count = attr.initiators + attr.spares;
+	struct bsn_dc_pool *pool =
+		bsn_hot_alloc(sizeof(*pool) + count * sizeof(pool->initiators[0]));
+
+	if (!pool)
+		return NULL;
+	pool->attr = attr;
+	pool->count = count;
+	pool->first_free = NO_PEER;
+	for (uint32_t k = 0; k < count; k++) {
+		pool->initiators[k].pool = pool;
+		pool->initiators[k].is_spare = k >= attr.initiators;
 	}
-	if (pool->owns_cq)
-		bsn_cq_destroy(pool->cq);
+	return pool;
 }
 
-/* -- its initiators ---------------------------------------------------------------------------- */
-
-/* It shows no room and no operation, so each post comes to the queue's path. */
+/* A queue that shows no room and no operation, so that each post comes to its path. */
 static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 {
 	static struct bsn_be32 nowhere;
@@ -244,154 +208,14 @@ static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->path = &unbound_path;
 }
 
-/* As much for each of its peers. A short queue has its room counted at every other post. */
-static uint32_t depth_of(const struct bsn_dc_pool_attr *attr)
-{
-	const uint32_t depth = attr->send_depth * attr->streams;
-
-	return depth > LEAST_DEPTH ? depth : LEAST_DEPTH;
-}
-
-/* Of each initiator one more, the NOP that tells its end. */
-static int bring_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
-{
-	const uint32_t longest = bsn_bb_of_ds(bsn_wqe_longest_ds(
-		BSN_TRANSPORT_DC, or_else(attr->max_send_sge, 1), or_else(attr->max_inline, 28)));
-
-	return pool_bring_cq(pool, attr, pool->count * (depth_of(attr) * longest + 1), pool->count);
-}
-
-static int set_lag_port(const struct initiator *i, unsigned port)
-{
-	return i->qp->dci ? handshake_dci_lag_port_set(i->qp->dci, port)
-			  : provider_lag_port_set(bsn_qp_info(i->qp)->verbs, port);
-}
-
-/* The port goes with each change of state. */
-int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i)
-{
-	int err = bsn_qp_connect(i->qp, NULL, &pool->connect);
-
-	if (err || !pool->lag_port)
-		return err;
-	err = set_lag_port(i, pool->lag_port);
-	return err ? fail(-err, "initiators cannot be told to send by port %u (lag_port): %s",
-			  pool->lag_port,
-			  err == -EOPNOTSUPP ? "the device is not bonded" : strerror(-err))
-		   : 0;
-}
-
-static uint8_t log2_of(uint32_t count)
-{
-	uint8_t log = 0;
-
-	while (1u << log < count)
-		log++;
-	return log;
-}
-
-/* As many of them may fail as the device allows. */
-static struct provider_streams streams_of(const struct bsn_dc_pool *pool)
-{
-	const uint8_t log = log2_of(pool->streams), most = pool->device->streams.log_failed;
-
-	return (struct provider_streams){ .log_count = log, .log_failed = log < most ? log : most };
-}
-
-/* So many streams that failed are an initiator's failure: one more than may, or all of them. */
-static uint32_t fatal_of(const struct bsn_dc_pool *pool)
-{
-	const uint32_t fatal = 1u << streams_of(pool).log_failed;
-
-	return fatal < pool->streams ? fatal : pool->streams;
-}
-
-static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t k)
-{
-	const struct bsn_qp_attr qp = { .type = BSN_QP_DC,
-					.cq = pool->cq,
-					.lane = attr->lane,
-					.pd = attr->pd,
-					.send_depth = depth_of(attr),
-					.max_send_sge = attr->max_send_sge,
-					.max_inline = attr->max_inline,
-					.signal_every = attr->signal_every };
-	struct initiator *i = &pool->initiators[k];
-	struct dci_attr more = { .uar = attr->full_handshake ? &pool->uar : NULL };
-	int err;
-
-	if (pool->streams > 1)
-		more.streams = streams_of(pool);
-	err = qp_create_dci(pool->device, &qp, &more, &i->qp);
-	if (err)
-		return err;
-	i->sq = i->qp->sq;
-	return connect_initiator(pool, i);
-}
-
-static int make_register(struct bsn_dc_pool *pool)
-{
-	const int err = handshake_uar_alloc(pool->device->context, &pool->uar);
-
-	return err ? fail(-err, "no register for initiators with a full handshake: %s",
-			  strerror(-err))
-		   : 0;
-}
-
-static int make_initiators(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
-{
-	int err;
-
-	if (pool->device->path->path == BSN_PATH_VERBS)
-		return rc_pool_fill(pool, attr);
-	err = bring_cq(pool, attr);
-	if (!err && attr->full_handshake)
-		err = make_register(pool);
-	for (uint32_t k = 0; !err && k < pool->count; k++)
-		err = make_initiator(pool, attr, k);
-	return err;
-}
-
-static bool count_connects(const struct bsn_dc_pool *pool, struct provider_dc_connects *counted)
-{
-	return pool->device && !pool->rc && provider_dc_connects(pool->device->context, counted);
-}
-
-/* -- life -------------------------------------------------------------------------------------- */
-
-struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *given)
-{
-	const struct bsn_dc_pool_attr attr = with_defaults(given);
-	const uint32_t count = attr.initiators + attr.spares;
-	struct bsn_dc_pool *pool =
-		bsn_hot_alloc(sizeof(*pool) + count * sizeof(pool->initiators[0]));
-
-	if (!pool)
-		return NULL;
-	pool->connect = attr.connect;
-	pool->count = count;
-	pool->initiators_wanted = attr.initiators;
-	pool->turn_bytes = attr.turn_bytes;
-	pool->max_reads = attr.max_reads;
-	pool->lag_port = attr.lag_port;
-	pool->no_repeats = attr.no_repeats;
-	pool->is_hashed = attr.policy == BSN_DC_HASHED;
-	pool->streams = attr.streams;
-	pool->first_free = NO_PEER;
-	for (uint32_t k = attr.initiators; k < count; k++)
-		pool->initiators[k].is_spare = true;
-	return pool;
-}
-
-/* Of an initiator whose queue is there. More READs than its ring has blocks need no counting. */
+/* More READs than its ring has blocks need no counting. */
 static void begin_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	i->pool = pool;
 	if (i->qp)
 		own_queue(i);
-	if (pool->max_reads && pool->max_reads <= i->sq->bb_mask)
-		gate_put(i, pool->max_reads);
-	if (pool->streams > 1) /* peers share the queue: none may take back what was appended */
+	if (pool->attr.max_reads && pool->attr.max_reads <= i->sq->bb_mask)
+		gate_put(i, pool->attr.max_reads);
+	if (pool->attr.streams > 1) /* peers share it: none may take back what was appended */
 		i->sq->can |= BSN_CAN_NOT_CANCEL;
 }
 
@@ -416,14 +240,18 @@ void pool_free(struct bsn_dc_pool *pool)
 	free(pool);
 }
 
-static void free_pool(struct bsn_dc_pool *pool)
+static void end(struct bsn_dc_pool *pool)
 {
-	rc_pool_free(pool);
-	for (uint32_t k = 0; k < pool->count; k++)
-		bsn_qp_destroy(pool->initiators[k].qp);
-	leave_cq(pool);
-	handshake_uar_free(&pool->uar);
+	if (pool->guest.add)
+		cq_remove_guest(cq_of(pool->cq), &pool->guest);
+	rc_close(pool);
+	initiators_free(pool);
 	pool_free(pool);
+}
+
+static bool count_connects(const struct bsn_dc_pool *pool, struct provider_dc_connects *counted)
+{
+	return pool->device && !pool->rc && provider_dc_connects(pool->device->context, counted);
 }
 
 int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *given,
@@ -442,12 +270,11 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (!pool)
 		return fail(ENOMEM, "no memory");
 	pool->device = device;
-	pool->fatal_streams = fatal_of(pool);
-	err = make_initiators(pool, &attr);
+	err = initiators_make(pool);
 	if (!err)
 		err = pool_begin(pool);
 	if (err) {
-		free_pool(pool);
+		end(pool);
 		return err;
 	}
 	join_cq(pool);
@@ -463,7 +290,7 @@ int bsn_dc_pool_destroy(struct bsn_dc_pool *pool)
 	if (pool->peer_count)
 		return fail(EBUSY, "%u peers of the pool are still there: destroy them first",
 			    pool->peer_count);
-	free_pool(pool);
+	end(pool);
 	return 0;
 }
 

@@ -3,10 +3,9 @@
  * Targets and pools on plain verbs: RC connections, made when a peer needs one. Private to
  * engine/dc/.
  *
- *	rc_talk.c    the datagrams by which they are made and given up
+ *	rc_talk.c    sends and receives the datagrams by which they are made and given up
  *	rc_target.c  a target: an RC QP on its SRQ for each initiator that is connected
  *	rc_pool.c    to whom a pool's initiators are connected
- *	rc_queue.c   what stands for an initiator's send queue
  *
  * A pool asks, and a target answers with a QP of its own that is ready to receive. That is all,
  * since targets send nothing:
@@ -17,8 +16,8 @@
  *	LEAVE                            →  the QP is given up
  *	                                 ←  LEFT
  *
- * Datagrams get lost, so ASK and LEAVE are repeated until there is an answer; both ends know again
- * what was repeated by the serial number of the attempt.
+ * Datagrams get lost, so a pool repeats ASK and LEAVE until there is an answer. Both ends know a
+ * repetition by the serial number of the attempt.
  */
 #ifndef DC_RC_H
 #define DC_RC_H
@@ -44,8 +43,8 @@ struct rc_message {
 	uint8_t reserved[2];
 	struct bsn_be32 serial;
 	struct bsn_be32 key_high, key_low; /* the access key, of ASK */
-	struct bsn_address from;           /* where to answer */
-	struct bsn_address qp;             /* of ASK and YES: the RC QP */
+	struct wire_address from;          /* where to answer */
+	struct wire_address qp;            /* of ASK and YES: the RC QP, with the MTU of its end */
 };
 
 /* Datagrams to receive, and to send, at a time. */
@@ -63,15 +62,17 @@ int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd
 	      struct bsn_cq *cq);
 /* No endpoint of it is left. */
 void talk_close(struct rc_talk *talk);
-/* What is lost is repeated: there is no error to speak of. @qpn: of whom @ep leads to. */
+/* A message of this kind, with nothing else in it. */
+struct rc_message talk_message(const struct rc_talk *talk, enum rc_kind kind, uint32_t serial);
+/* What is lost is repeated, so no error is told. @qpn: of whom @ep leads to. */
 void talk_send(struct rc_talk *talk, struct bsn_ep *ep, uint32_t qpn, const struct rc_message *m);
-/* A receive of its QP. false: it brought no message. */
+/* A receive of its QP completed. false: it brought no message. */
 bool talk_heard(struct rc_talk *talk, const struct bsn_completion *c, struct rc_message *m);
 /* Everything that was sent has left. */
 bool talk_is_done(struct rc_talk *talk);
 
-/* A message without addresses of RC QPs. */
-struct rc_message message_of(enum rc_kind kind, uint32_t serial, const struct bsn_address *from);
+/* The address of an RC QP, with an MTU of so many bytes at most; 0: the port's. */
+struct wire_address rc_address(const struct bsn_qp *qp, uint32_t mtu);
 
 /* -- targets ----------------------------------------------------------------------------------- */
 
@@ -85,56 +86,33 @@ struct bsn_sq *rc_target_sends(const struct rc_target *target);
 uint32_t rc_target_number(const struct rc_target *target);
 int rc_target_accept(struct rc_target *target);
 
-/* -- queues ------------------------------------------------------------------------------------ */
-
-/*
- * Stands for the send queue of an initiator: peers post to it, it hands on, and keeps a ring in
- * which a block says of each request what it is and how many bytes it moves, so that the pool can
- * read it like that of a device.
- */
-struct rc_queue {
-	struct bsn_sq hot; /* first */
-	struct bsn_qp *qp;
-	uint32_t depth;
-};
-
-/* NULL: no memory. @depth: requests that may be outstanding; the QP takes one more. */
-struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth);
-void rc_queue_free(struct rc_queue *queue);
-/* Takes over what was polled. */
-void rc_queue_look(struct rc_queue *queue);
-/* 0; -EAGAIN there is no room for a request whose end tells. */
-int rc_queue_mark(struct rc_queue *queue);
-
-static inline struct rc_queue *rc_queue_of(struct bsn_sq *sq)
-{
-	return (struct rc_queue *)sq;
-}
-
 /* -- pools ------------------------------------------------------------------------------------- */
 
-/* Initiators with their queues, and the CQ of all. */
-int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr);
-/* Also one that was made in part. */
-void rc_pool_free(struct bsn_dc_pool *pool);
-/* Takes over what was polled, of all queues. */
-void rc_look(struct bsn_dc_pool *pool);
-/* What of these completions is not the program's is taken out. Return: how many are left. */
+/* Makes pool->rc; rc_open() lets it talk, once the pool has a CQ. */
+int rc_make(struct bsn_dc_pool *pool);
+int rc_open(struct bsn_dc_pool *pool);
+/* Ends what was made, if anything was. */
+void rc_close(struct bsn_dc_pool *pool);
+/* @attr: of a queue of the depth that was asked for. */
+int rc_make_initiator(struct bsn_dc_pool *pool, struct initiator *i,
+		      const struct bsn_qp_attr *attr);
+/* Posts what tells the end, where a device would take a NOP; -EAGAIN there is no room. */
+int rc_mark(struct initiator *i);
+/* Takes what is not the program's out of these completions. Return: how many are left. */
 int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
-/* The host's address handle, as the peer says the way. */
+/* Makes the host's address handle, as the peer says the way. */
 int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
 	    const struct bsn_connect_attr *attr);
-/* Whether the slot's initiator is connected to the peer. */
-bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s, const struct peer *peer);
-/* Begins to connect it; the peer is not in line any more. */
+bool rc_is_connected(const struct initiator *i, const struct peer *peer);
+/* Begins to connect the slot's initiator to the peer, which is not in line any more. */
 void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit);
-/* The peer that is being connected is destroyed. */
-void rc_abandon(struct bsn_dc_pool *pool, struct peer *peer);
-/* Peers that were connected meanwhile, or cannot be, a completion each. */
+/* The peer is destroyed. */
+void rc_forget(struct bsn_dc_pool *pool, const struct peer *peer);
+/* Tells of peers that were connected meanwhile, or cannot be, a completion each. */
 int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
-/* The initiator is to be used again. */
-int rc_repair(struct bsn_dc_pool *pool, struct initiator *i);
-/* Why a peer was not connected. */
+/* Makes an initiator that failed ready to be connected. */
+int rc_repair(struct initiator *i);
+/* Says why a peer was not connected. */
 void rc_explain(const struct peer *peer, struct bsn_dc_error *error);
 
 #endif

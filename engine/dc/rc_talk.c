@@ -3,7 +3,7 @@
 #include "rc.h"
 
 #define MAGIC   0x42524300u
-#define VERSION 1u
+#define VERSION 2u
 
 /* Slots to receive into, then those to send from. */
 enum { SLOTS = RC_TALK_SLOTS, SLOT_BYTES = 256, GRH_BYTES = 40 };
@@ -25,37 +25,29 @@ static int hear_into(const struct rc_talk *talk, uint64_t slot)
 {
 	const struct bsn_sge into = piece_of(talk, slot, SLOT_BYTES);
 
-	return bsn_recv(bsn_qp_rq(talk->qp), &into, slot);
-}
-
-static int make_qp(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd,
-		   struct bsn_cq *cq)
-{
-	const struct bsn_qp_attr attr = { .type = BSN_QP_UD,
-					  .cq = talk->sent,
-					  .recv_cq = cq,
-					  .pd = pd,
-					  .send_depth = SLOTS,
-					  .recv_depth = SLOTS };
-	int err = bsn_qp_create(device, &attr, &talk->qp);
-
-	if (!err)
-		err = bsn_qp_connect(talk->qp, NULL, NULL);
-	for (uint64_t slot = 0; !err && slot < SLOTS; slot++)
-		err = hear_into(talk, slot);
-	return err;
+	return bsn_recv(talk->qp->rq, &into, slot);
 }
 
 int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd, struct bsn_cq *cq)
 {
-	const struct bsn_mr_attr attr = { .pd = pd };
+	const struct bsn_mr_attr mem = { .pd = pd };
 	const struct bsn_cq_attr sent = { .entries = 2 * SLOTS };
-	int err = bsn_buf_alloc(device, 2 * SLOTS * SLOT_BYTES, &attr, &talk->mem);
+	struct bsn_qp_attr qp = { .type = BSN_QP_UD,
+				  .recv_cq = cq,
+				  .pd = pd,
+				  .send_depth = SLOTS,
+				  .recv_depth = SLOTS };
+	int err = bsn_buf_alloc(device, 2 * SLOTS * SLOT_BYTES, &mem, &talk->mem);
 
 	if (!err)
 		err = bsn_cq_create(device, &sent, &talk->sent);
+	qp.cq = talk->sent;
 	if (!err)
-		err = make_qp(talk, device, pd, cq);
+		err = bsn_qp_create(device, &qp, &talk->qp);
+	if (!err)
+		err = bsn_qp_connect(talk->qp, NULL, NULL);
+	for (uint64_t slot = 0; !err && slot < SLOTS; slot++)
+		err = hear_into(talk, slot);
 	if (err)
 		talk_close(talk);
 	talk->idle = UINT32_MAX;
@@ -70,12 +62,12 @@ void talk_close(struct rc_talk *talk)
 	memset(talk, 0, sizeof(*talk));
 }
 
-struct rc_message message_of(enum rc_kind kind, uint32_t serial, const struct bsn_address *from)
+struct rc_message talk_message(const struct rc_talk *talk, enum rc_kind kind, uint32_t serial)
 {
 	return (struct rc_message){ .magic = bsn_to_be32(MAGIC | VERSION),
 				    .kind = (uint8_t)kind,
 				    .serial = bsn_to_be32(serial),
-				    .from = *from };
+				    .from = address_of_qp(talk->qp) };
 }
 
 bool talk_is_done(struct rc_talk *talk)
@@ -104,15 +96,22 @@ void talk_send(struct rc_talk *talk, struct bsn_ep *ep, uint32_t qpn, const stru
 
 bool talk_heard(struct rc_talk *talk, const struct bsn_completion *c, struct rc_message *m)
 {
-	const uint64_t slot = c->id;
-	bool is_message;
+	bool is_message = !c->status && c->byte_len == GRH_BYTES + sizeof(*m);
 
-	is_message = !c->status && c->byte_len == GRH_BYTES + sizeof(*m);
 	if (is_message) {
-		memcpy(m, bytes_of(talk, slot) + GRH_BYTES, sizeof(*m));
+		memcpy(m, bytes_of(talk, c->id) + GRH_BYTES, sizeof(*m));
 		is_message = bsn_from_be32(m->magic) == (MAGIC | VERSION);
 	}
 	if (c->status != IBV_WC_WR_FLUSH_ERR)
-		hear_into(talk, slot);
+		hear_into(talk, c->id);
 	return is_message;
+}
+
+struct wire_address rc_address(const struct bsn_qp *qp, uint32_t mtu)
+{
+	struct wire_address wire = address_of_qp(qp);
+
+	while (mtu && wire.mtu > IBV_MTU_256 && 128u << wire.mtu > mtu)
+		wire.mtu--;
+	return wire;
 }

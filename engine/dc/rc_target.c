@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target on plain verbs. It has an RC QP for each initiator that is connected. Those that were
- * given up are kept for the next ones, and so are the ways to the pools that ever asked.
+ * A target on plain verbs. It has an RC QP for each initiator that is connected. It keeps QPs that
+ * were given up for the next initiators, and the ways to the pools that ever asked.
  */
 #include "rc.h"
 
@@ -12,14 +12,14 @@ enum { BATCH = 16 };
 struct link {
 	struct bsn_qp *qp;
 	struct asker *of; /* NULL: nobody's */
-	struct bsn_address initiator;
+	struct wire_address initiator;
 	uint32_t serial;
 	struct link *next;
 };
 
 /* A pool. */
 struct asker {
-	struct bsn_address address;
+	struct wire_address address;
 	struct bsn_ep *ep;
 	struct asker *next;
 };
@@ -29,7 +29,6 @@ struct rc_target {
 	struct bsn_dct_attr attr;
 	struct bsn_cq *cq; /* of what it says and hears */
 	struct rc_talk talk;
-	struct bsn_address address; /* of @talk */
 	struct link *links;
 	struct asker *askers;
 };
@@ -45,7 +44,8 @@ static void discharge_sends(struct bsn_qp *qp)
 	pthread_mutex_unlock(&qp->device->cq_lock);
 }
 
-static int add_link(struct rc_target *t, struct link **out)
+/* The new one is the first in the list. */
+static int add_link(struct rc_target *t)
 {
 	const struct bsn_qp_attr attr = { .type = BSN_QP_RC,
 					  .cq = t->cq,
@@ -67,19 +67,15 @@ static int add_link(struct rc_target *t, struct link **out)
 	discharge_sends(link->qp);
 	link->next = t->links;
 	t->links = link;
-	*out = link;
 	return 0;
 }
 
-static int get_link(struct rc_target *t, struct link **out)
+static struct link *get_link(struct rc_target *t)
 {
-	for (struct link *link = t->links; link; link = link->next) {
-		if (!link->of) {
-			*out = link;
-			return 0;
-		}
-	}
-	return add_link(t, out);
+	for (struct link *link = t->links; link; link = link->next)
+		if (!link->of)
+			return link;
+	return add_link(t) ? NULL : t->links;
 }
 
 /* What its messages brought stays in the CQ, under the target's number. */
@@ -96,7 +92,7 @@ static int give_up(struct rc_target *t, struct link *link)
 
 /* -- who asks ---------------------------------------------------------------------------------- */
 
-static struct asker *find_asker(const struct rc_target *t, const struct bsn_address *address)
+static struct asker *find_asker(const struct rc_target *t, const struct wire_address *address)
 {
 	struct asker *asker = t->askers;
 
@@ -105,20 +101,21 @@ static struct asker *find_asker(const struct rc_target *t, const struct bsn_addr
 	return asker;
 }
 
-static struct asker *get_asker(struct rc_target *t, const struct bsn_address *address)
+static struct asker *get_asker(struct rc_target *t, const struct wire_address *wire)
 {
-	struct asker *asker = find_asker(t, address);
+	const struct bsn_address address = address_from(wire);
+	struct asker *asker = find_asker(t, wire);
 
 	if (asker)
 		return asker;
 	asker = calloc(1, sizeof(*asker));
 	if (!asker)
 		return NULL;
-	if (bsn_ep_create(t->talk.qp, address, &t->attr.connect, NULL, &asker->ep)) {
+	if (bsn_ep_create(t->talk.qp, &address, &t->attr.connect, NULL, &asker->ep)) {
 		free(asker);
 		return NULL;
 	}
-	asker->address = *address;
+	asker->address = *wire;
 	asker->next = t->askers;
 	t->askers = asker;
 	return asker;
@@ -126,56 +123,37 @@ static struct asker *get_asker(struct rc_target *t, const struct bsn_address *ad
 
 static void answer(struct rc_target *t, const struct asker *asker, const struct rc_message *m)
 {
-	struct wire_address wire;
-
-	memcpy(&wire, asker->address.bytes, sizeof(wire));
-	talk_send(&t->talk, asker->ep, bsn_from_be32(wire.qpn), m);
-}
-
-static uint32_t number_of_qp(const struct bsn_address *address)
-{
-	struct wire_address wire;
-
-	memcpy(&wire, address->bytes, sizeof(wire));
-	return bsn_from_be32(wire.qpn);
+	talk_send(&t->talk, asker->ep, bsn_from_be32(asker->address.qpn), m);
 }
 
 /* The one that this initiator has, or had when it last asked. */
-static struct link *find_link(const struct rc_target *t, const struct asker *asker, uint32_t qpn)
+static struct link *find_link(const struct rc_target *t, const struct asker *asker,
+			      struct bsn_be32 qpn)
 {
 	struct link *link = t->links;
 
-	while (link && (link->of != asker || number_of_qp(&link->initiator) != qpn))
+	while (link && (link->of != asker || memcmp(&link->initiator.qpn, &qpn, sizeof(qpn))))
 		link = link->next;
 	return link;
 }
 
 /* -- ASK --------------------------------------------------------------------------------------- */
 
-/* The smallest of what the initiator, the attributes and the port say, in bytes. */
-static uint32_t choose_bytes(const struct rc_target *t, const struct bsn_address *initiator)
-{
-	enum ibv_mtu mtu = t->device->port.active_mtu, asked = mtu;
-	struct wire_address wire;
-
-	memcpy(&wire, initiator->bytes, sizeof(wire));
-	if (t->attr.connect.mtu)
-		mtu_of(t->attr.connect.mtu, &asked);
-	if (asked < mtu)
-		mtu = asked;
-	if (wire.mtu >= IBV_MTU_256 && wire.mtu < (unsigned)mtu)
-		mtu = (enum ibv_mtu)wire.mtu;
-	return 128u << mtu;
-}
-
+/* The MTU is the smaller one of both ends'. */
 static int join(struct rc_target *t, struct link *link, const struct rc_message *m)
 {
+	const uint8_t most = rc_address(link->qp, t->attr.connect.mtu).mtu;
 	struct bsn_connect_attr connect = t->attr.connect;
+	struct bsn_address address;
 	int err;
 
-	connect.mtu = choose_bytes(t, &m->qp);
+	link->initiator = m->qp;
+	if (link->initiator.mtu > most)
+		link->initiator.mtu = most;
+	address = address_from(&link->initiator);
+	connect.mtu = 0;
 	choose_psn(link->qp);
-	err = bsn_qp_ready_to_receive(link->qp, &m->qp, &connect);
+	err = bsn_qp_ready_to_receive(link->qp, &address, &connect);
 	if (err)
 		bsn_qp_reset(link->qp);
 	return err;
@@ -183,22 +161,17 @@ static int join(struct rc_target *t, struct link *link, const struct rc_message 
 
 static void say_yes(struct rc_target *t, const struct link *link)
 {
-	struct rc_message m = message_of(RC_YES, link->serial, &t->address);
-	struct wire_address wire;
-	enum ibv_mtu mtu;
+	struct rc_message m = talk_message(&t->talk, RC_YES, link->serial);
 
-	bsn_qp_address(link->qp, &m.qp);
-	memcpy(&wire, m.qp.bytes, sizeof(wire));
-	if (!mtu_of(choose_bytes(t, &link->initiator), &mtu))
-		wire.mtu = (uint8_t)mtu;
-	memcpy(m.qp.bytes, &wire, sizeof(wire));
+	m.qp = address_of_qp(link->qp);
+	m.qp.mtu = link->initiator.mtu;
 	answer(t, link->of, &m);
 }
 
 static void say_no(struct rc_target *t, const struct asker *asker, const struct rc_message *to,
 		   enum rc_reason reason)
 {
-	struct rc_message m = message_of(RC_NO, bsn_from_be32(to->serial), &t->address);
+	struct rc_message m = talk_message(&t->talk, RC_NO, bsn_from_be32(to->serial));
 
 	m.reason = (uint8_t)reason;
 	answer(t, asker, &m);
@@ -213,11 +186,10 @@ static bool has_key(const struct rc_target *t, const struct rc_message *m)
 /* Return: how many came or went. */
 static int welcome(struct rc_target *t, struct asker *asker, const struct rc_message *m)
 {
-	struct link *link = find_link(t, asker, number_of_qp(&m->qp));
+	struct link *link = find_link(t, asker, m->qp.qpn);
 	int changes = 0;
 
-	if (link && link->serial == bsn_from_be32(m->serial) &&
-	    !memcmp(&link->initiator, &m->qp, sizeof(m->qp))) {
+	if (link && link->serial == bsn_from_be32(m->serial)) {
 		say_yes(t, link); /* the first one was lost, or slow */
 		return 0;
 	}
@@ -225,7 +197,8 @@ static int welcome(struct rc_target *t, struct asker *asker, const struct rc_mes
 		give_up(t, link);
 		changes++;
 	}
-	if (get_link(t, &link)) {
+	link = get_link(t);
+	if (!link) {
 		say_no(t, asker, m, RC_NO_QP);
 		return changes;
 	}
@@ -234,7 +207,6 @@ static int welcome(struct rc_target *t, struct asker *asker, const struct rc_mes
 		return changes;
 	}
 	link->of = asker;
-	link->initiator = m->qp;
 	link->serial = bsn_from_be32(m->serial);
 	say_yes(t, link);
 	return changes + 1;
@@ -252,7 +224,7 @@ static int hear_ask(struct rc_target *t, const struct rc_message *m)
 
 static int hear_leave(struct rc_target *t, const struct rc_message *m)
 {
-	const struct rc_message left = message_of(RC_LEFT, bsn_from_be32(m->serial), &t->address);
+	const struct rc_message left = talk_message(&t->talk, RC_LEFT, bsn_from_be32(m->serial));
 	const struct asker *asker = find_asker(t, &m->from);
 	int changes = 0;
 
@@ -289,7 +261,7 @@ int rc_target_accept(struct rc_target *t)
 
 uint32_t rc_target_number(const struct rc_target *t)
 {
-	return bsn_qp_info(t->talk.qp)->number;
+	return t->talk.qp->info.number;
 }
 
 struct bsn_sq *rc_target_sends(const struct rc_target *t)
@@ -327,14 +299,11 @@ void rc_target_free(struct rc_target *t)
 static int fill(struct rc_target *t)
 {
 	const struct bsn_cq_attr cq = { .entries = 2 * RC_TALK_SLOTS };
-	struct link *first;
 	int err = bsn_cq_create(t->device, &cq, &t->cq);
 
 	if (!err)
 		err = talk_open(&t->talk, t->device, t->attr.pd, t->cq);
-	if (!err)
-		err = bsn_qp_address(t->talk.qp, &t->address);
-	return err ? err : add_link(t, &first);
+	return err ? err : add_link(t);
 }
 
 int rc_target_make(struct bsn_device *device, const struct bsn_dct_attr *attr,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which peer has which slot, which slots are idle, and which were used.
+ * Binds peers to slots, and finds out which slots are idle, and which were used.
  *
- * A post to a peer that has a slot calls nothing of the pool, and neither does its completion:
- * both are seen in the queue. Without streams its indices tell all. With streams the ring tells
- * the peer of each request; where something is outstanding it is read when a peer needs a slot,
- * each request once.
+ * A post to a peer that has a slot calls nothing of the pool, and neither does its completion. The
+ * pool sees both in the send queue. Without streams the queue's indices tell all. With streams the
+ * ring tells the stream of each request. It is read when a peer needs a slot while requests are
+ * outstanding, each request once.
  */
 #include "pool.h"
 
@@ -23,72 +23,29 @@ void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state)
 	s->state = (uint8_t)state;
 }
 
-/* Free slots are a circle, whose end is a slot that nobody ever has. It comes last. */
+/* The last free slot is the first that a peer gets. */
 static void put_free(struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct slot *end = free_end(pool);
-
-	s->before = end->before;
-	s->next = end->number;
-	pool->slots[end->before].next = s->number;
-	end->before = s->number;
+	pool->free[pool->in_state[SLOT_FREE]] = s->number;
 	set_slot(pool, s, SLOT_FREE);
 }
 
-static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
+/* It gets another state right after that. */
+static void remove_free(struct bsn_dc_pool *pool, const struct slot *s)
 {
-	pool->slots[s->before].next = s->next;
-	pool->slots[s->next].before = s->before;
-}
+	const uint32_t last = pool->in_state[SLOT_FREE] - 1;
+	uint32_t at = last;
 
-/* The hand comes to it after all others. */
-static void put_in_clock(struct bsn_dc_pool *pool, struct initiator *i)
-{
-	struct initiator **at = &pool->clock[pool->hand];
-
-	memmove(at + 1, at, (pool->clock_count++ - pool->hand++) * sizeof(*at));
-	*at = i;
-	if (pool->hand == pool->clock_count)
-		pool->hand = 0;
-}
-
-static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *i)
-{
-	uint32_t at = 0;
-
-	while (pool->clock[at] != i)
-		at++;
-	pool->clock_count--;
-	memmove(&pool->clock[at], &pool->clock[at + 1],
-		(pool->clock_count - at) * sizeof(*pool->clock));
-	pool->hand -= pool->hand > at;
-	if (pool->hand == pool->clock_count)
-		pool->hand = 0;
-}
-
-static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
-{
-	struct initiator *i = s->of;
-
-	if (!i->bound)
-		put_in_clock(pool, i);
-	i->bound |= stream_bit(s);
-}
-
-static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
-{
-	struct initiator *i = s->of;
-
-	i->bound &= ~stream_bit(s);
-	if (!i->bound)
-		remove_from_clock(pool, i);
+	while (pool->free[at] != s->number)
+		at--;
+	memmove(&pool->free[at], &pool->free[at + 1], (last - at) * sizeof(*pool->free));
 }
 
 /* -- what the ring says ------------------------------------------------------------------------ */
 
 /*
- * Where a walk over the requests since @from begins: those that are not in the ring any more
- * are done.
+ * A walk over the requests since @from begins there. Requests that are not in the ring any more are
+ * done, and left out.
  */
 static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 {
@@ -123,23 +80,32 @@ bool stream_is_done(const struct slot *s)
 	return (uint16_t)(sq->pi - s->end_pi) >= bsn_sq_outstanding_bb(sq);
 }
 
-/* Bytes of data that its peer posted since @counted, as far as the ring still has them. */
+/* Counts the bytes that its peer posted since @counted, as far as the ring still has them. */
 static uint64_t count_bytes(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct bsn_sq *sq = s->of->sq;
+	struct bsn_sq *const sq = s->sq;
 	const uint32_t pi = bsn_sq_wide_pi(sq);
-	const unsigned stream = (unsigned)(s - s->of->slots);
 	uint64_t bytes = 0;
 
 	for (uint32_t at = still_there(sq, s->counted); at != pi;) {
 		const struct bsn_posted posted = bsn_sq_posted_at(sq, (uint16_t)at);
 
-		if (pool->streams == 1 || posted.stream == stream)
+		if (pool->attr.streams == 1 || &s->of->slots[posted.stream] == s)
 			bytes += bsn_sq_bytes_at(sq, (uint16_t)at);
 		at += posted.count_bb;
 	}
 	s->counted = pi;
 	return bytes;
+}
+
+bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	const uint32_t since = bsn_sq_wide_pi(s->sq) - s->counted;
+
+	if (pool->attr.streams == 1)
+		return since;
+	read_streams(s->of);
+	return (uint16_t)(s->end_pi - s->counted - 1) < since;
 }
 
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
@@ -149,13 +115,13 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 		return;
 	}
 	s->contention = pool->contention;
-	s->credit = (int64_t)pool->turn_bytes;
-	s->counted = bsn_sq_wide_pi(s->of->sq);
+	s->credit = (int64_t)pool->attr.turn_bytes;
+	s->counted = bsn_sq_wide_pi(s->sq);
 }
 
 /* -- binding ----------------------------------------------------------------------------------- */
 
-/* As a peer has them. */
+/* What a peer that has the stream ors into control segments. */
 static uint32_t bits_of_stream(uint32_t stream)
 {
 	const struct bsn_ctrl ctrl = { .dci_stream = stream };
@@ -163,14 +129,13 @@ static uint32_t bits_of_stream(uint32_t stream)
 	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
 }
 
-/* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
+/* What its peer posted beyond its credit is a debt, of UINT16_MAX parts of a turn at most. */
 static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	const int64_t part = (int64_t)(pool->turn_bytes / DEBT_PARTS);
 	int64_t debt;
 
 	charge_slot(pool, s);
-	debt = -s->credit / part;
+	debt = -s->credit * DEBT_PARTS / (int64_t)pool->attr.turn_bytes;
 	if (s->credit < 0)
 		s->peer->debt = (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
 }
@@ -190,9 +155,8 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (!s->peer)
 		return;
 	leave_slot(pool, s);
-	s->last = s->peer;
 	s->peer = NULL;
-	remove_bound(pool, s);
+	s->of->bound &= ~stream_bit(s);
 	put_free(pool, s);
 }
 
@@ -200,7 +164,7 @@ void forget_slot(struct slot *s)
 {
 	if (s->peer)
 		s->peer->slot = NULL;
-	s->last = s->peer = NULL; /* its initiator is connected anew */
+	s->peer = NULL;
 }
 
 /* Binds the slot to this peer, and takes it from the one that had it. */
@@ -210,12 +174,12 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, st
 		pool->counters.evictions++;
 		leave_slot(pool, s);
 	} else {
-		pool->counters.bindings += s->last != peer;
+		pool->counters.bindings++;
 		remove_free(pool, s);
-		put_bound(pool, s);
+		s->of->bound |= stream_bit(s);
 		set_slot(pool, s, SLOT_BOUND);
 	}
-	s->last = s->peer = peer; /* on plain verbs it is asked for meanwhile */
+	s->peer = peer;
 	peer->slot = s;
 	peer->debt = 0;
 }
@@ -230,6 +194,29 @@ void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 	s->of->seen_pi = s->sq->pi;
 	peer->hot.ctrl_bits = s->ctrl_bits;
 	peer->hot.ep.sq = s->sq;
+}
+
+static void tell_turn(struct bsn_completion *c, const struct peer *peer)
+{
+	memset(c, 0, sizeof(*c));
+	c->user = peer->hot.user;
+	c->status = IBV_WC_SUCCESS;
+	c->qpn = peer->slot->sq->qpn;
+	c->opcode = BSN_DC_READY;
+}
+
+void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
+	       struct bsn_completion *c)
+{
+	peer->state = PEER_FINE;
+	bind_slot(pool, peer, s);
+	s->credit = credit;
+	s->counted = bsn_sq_wide_pi(s->sq);
+	s->contention = pool->contention;
+	set_slot(pool, s, SLOT_TURN);
+	pool->given[pool->given_count++] = s->number;
+	pool->counters.turns++;
+	tell_turn(c, peer);
 }
 
 /* A peer that waits gets no right to post by this. */
@@ -259,12 +246,9 @@ void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 {
-	const struct bsn_sq *sq = s->of->sq;
-
 	s->peer = NULL;
-	s->last = NULL;
 	s->has_failed = false;
-	s->end_pi = sq->retired;
+	s->end_pi = s->sq->retired;
 	put_free(pool, s);
 }
 
@@ -273,16 +257,15 @@ void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (s->state == SLOT_OUT)
 		return;
-	if (s->peer)
-		remove_bound(pool, s);
-	else
+	if (!s->peer)
 		remove_free(pool, s);
+	s->of->bound &= ~stream_bit(s);
 	set_slot(pool, s, SLOT_OUT);
 }
 
 void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	for (uint32_t k = 0; k < pool->streams; k++)
+	for (uint32_t k = 0; k < pool->attr.streams; k++)
 		slot_enter(pool, &i->slots[k]);
 	i->read_pi = bsn_sq_wide_pi(i->sq);
 	i->seen_pi = bsn_sq_done(i->sq);
@@ -290,28 +273,28 @@ void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
 
 void slots_leave(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	for (uint32_t k = 0; k < pool->streams; k++)
+	for (uint32_t k = 0; k < pool->attr.streams; k++)
 		slot_leave(pool, &i->slots[k]);
 }
 
-/* In the order of streams, so that the first peers have an initiator of their own. */
+/* The first peers get the first streams, so that each has an initiator of its own. */
 static void enter_all(struct bsn_dc_pool *pool)
 {
-	for (uint32_t stream = 0; stream < pool->streams; stream++)
-		for (uint32_t k = 0; k < pool->initiators_wanted; k++)
+	for (uint32_t stream = pool->attr.streams; stream--;)
+		for (uint32_t k = pool->attr.initiators; k--;)
 			put_free(pool, &pool->initiators[k].slots[stream]);
 }
 
 static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 {
-	struct initiator *i = &pool->initiators[number / pool->streams];
+	struct initiator *i = &pool->initiators[number / pool->attr.streams];
 	struct slot *s = &pool->slots[number];
 
-	i->slots = &pool->slots[number / pool->streams * pool->streams];
+	i->slots = &pool->slots[number / pool->attr.streams * pool->attr.streams];
 	i->seen_pi = bsn_sq_done(i->sq);
 	s->of = i;
 	s->sq = i->sq;
-	s->ctrl_bits = bits_of_stream(number % pool->streams);
+	s->ctrl_bits = bits_of_stream(number % pool->attr.streams);
 	s->state = SLOT_OUT;
 	s->end_pi = i->sq->pi;
 	s->number = (uint16_t)number;
@@ -319,18 +302,15 @@ static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 
 int slots_make(struct bsn_dc_pool *pool)
 {
-	pool->slot_count = pool->count * pool->streams;
-	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
-	pool->clock = calloc(pool->count, sizeof(*pool->clock));
+	pool->slot_count = pool->count * pool->attr.streams;
+	pool->slots = bsn_hot_alloc(pool->slot_count * sizeof(*pool->slots));
+	pool->free = calloc(pool->slot_count, sizeof(*pool->free));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
-	if (pool->streams > 1)
-		pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
-	if (!pool->slots || !pool->clock || !pool->heard || !pool->given ||
-	    (pool->streams > 1 && !pool->failures))
+	pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
+	if (!pool->slots || !pool->free || !pool->heard || !pool->given || !pool->failures)
 		return -ENOMEM;
-	free_end(pool)->number = free_end(pool)->next = free_end(pool)->before =
-		(uint16_t)pool->slot_count;
+	pool->hand = pool->initiators;
 	pool->contention = 1; /* that of none yet is 0 */
 	pool->in_state[SLOT_OUT] = pool->slot_count;
 	for (uint32_t k = 0; k < pool->slot_count; k++)
@@ -342,7 +322,7 @@ int slots_make(struct bsn_dc_pool *pool)
 void slots_free(struct bsn_dc_pool *pool)
 {
 	free(pool->slots);
-	free(pool->clock);
+	free(pool->free);
 	free(pool->heard);
 	free(pool->given);
 	free(pool->failures);

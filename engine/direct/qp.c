@@ -48,7 +48,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 		.max_inline = qp->info.max_inline,
 		.max_sge = qp->info.max_send_sge,
 		.max_ds = max_ds(qp),
-		.qpn = qp_number(qp),
+		.qpn = qp->info.number,
 		.transport = qp->transport->wqe,
 		.store = qp->device->info.store,
 		.ce_quiet = ce_of(attr),

@@ -322,7 +322,7 @@ static void hold_nested(struct bsn_layout *layout)
 		struct mkey_object *const inner = layout->memory[i].mkey;
 		if (!inner)
 			continue;
-		pool_use(inner);
+		mkey_use(inner);
 		if (layout->depth <= inner->layout->depth)
 			layout->depth = inner->layout->depth + 1;
 	}
@@ -377,16 +377,6 @@ int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layout_attr *
 	pool->layouts++;
 	*out = layout;
 	return 0;
-}
-
-void layout_unuse(struct bsn_layout *layout)
-{
-	if (--layout->uses)
-		return;
-	for (uint32_t i = 0; i < layout->memory_count; i++)
-		if (layout->memory[i].mkey)
-			pool_unuse(layout->memory[i].mkey);
-	free(layout);
 }
 
 int bsn_layout_destroy(struct bsn_layout *layout)

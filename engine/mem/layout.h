@@ -111,7 +111,7 @@ BSN_ALWAYS_INLINE int layout_look(struct bsn_layout *layout, const struct bsn_sq
 	return BSN_LIKELY(layout_is_as_made(layout)) ? 0 : layout_look_again(layout, sq);
 }
 
-/* One use less; without any the layout goes. */
+/* uses.c: one use less; without any the layout goes. */
 void layout_unuse(struct bsn_layout *layout);
 
 #endif

@@ -15,7 +15,7 @@ static int lend(struct bsn_layout *layout, struct bsn_ep *ep)
 	if (!err)
 		layout->slot = mkey;
 	else if (mkey)
-		pool_unuse(mkey);
+		mkey_unuse(mkey);
 	return err;
 }
 
@@ -34,7 +34,7 @@ static int use_again(struct bsn_layout *layout, struct bsn_ep *ep)
 	if (err)
 		return err;
 	layout->slot = mkey;
-	pool_use(mkey);
+	mkey_use(mkey);
 	return 0;
 }
 
@@ -79,7 +79,7 @@ int bsn_layout_map(struct bsn_layout *layout, struct bsn_ep *ep, unsigned flags,
 	if (BSN_UNLIKELY(!mkey || mkey->state != BSN_MKEY_READY || !layout_is_as_made(layout) ||
 			 !takes_key(layout, ep->sq, flags)))
 		return map_slowly(layout, ep, flags, map);
-	pool_use(mkey);
+	mkey_use(mkey);
 	layout->maps++;
 	*map = &mkey->map;
 	return 0;
@@ -91,5 +91,5 @@ void bsn_layout_unmap(const struct bsn_map *map)
 		return;
 	map->layout->maps--;
 	if (map->mkey)
-		pool_unuse(mkey_of(map->mkey));
+		mkey_unuse(mkey_of(map->mkey));
 }

@@ -7,33 +7,6 @@
 
 /* -- state ------------------------------------------------------------------------------------- */
 
-/* Whether everything before that block has completed; right for 2^32 blocks. */
-static bool is_done(struct bsn_sq *sq, uint32_t block)
-{
-	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
-
-	return bsn_sq_wide_pi(sq) - block >= outstanding;
-}
-
-/* A poller that flushes a failed queue says first that it failed, so that is asked last. */
-enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey)
-{
-	bool is_over;
-
-	if (mkey->state != BSN_MKEY_PENDING || !mkey->sq)
-		return mkey->state;
-	is_over = is_done(mkey->sq, mkey->posted);
-	if (mkey->sq->route.has_failed)
-		mkey->state = BSN_MKEY_UNKNOWN;
-	else if (is_over)
-		mkey->state = mkey->layout ? BSN_MKEY_READY : BSN_MKEY_FREE;
-	else
-		return BSN_MKEY_PENDING;
-	mkey->reads_table = false;
-	mkey->sq = NULL;
-	return mkey->state;
-}
-
 enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey)
 {
 	return mkey ? mkey_state_of(mkey_of(mkey)) : BSN_MKEY_FREE;
@@ -47,19 +20,6 @@ static void note_post(struct mkey_object *mkey, struct bsn_sq *sq)
 }
 
 /* -- what it spans ----------------------------------------------------------------------------- */
-
-void mkey_forget(struct mkey_object *mkey)
-{
-	struct bsn_layout *const layout = mkey->layout;
-
-	mkey->layout = NULL;
-	mkey->pub.length = 0;
-	if (!layout)
-		return;
-	if (layout->slot == mkey)
-		layout->slot = NULL;
-	layout_unuse(layout);
-}
 
 static void span(struct mkey_object *mkey, struct bsn_layout *layout)
 {

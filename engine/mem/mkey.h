@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pools of mkeys, and what they span: pool.c makes and keeps the mkeys, mkey.c configures them,
- * map.c lends one to a layout. Private to engine/mem/.
+ * map.c lends one to a layout, uses.c counts who uses them. Private to engine/mem/.
  */
 #ifndef MEM_MKEY_H
 #define MEM_MKEY_H
@@ -77,14 +77,14 @@ struct bsn_mkey_pool {
 /* pool.c: an mkey that spans nothing, for UMRs of @sq; NULL, with a text: all are in use. */
 struct mkey_object *pool_take(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
 
-/* One use more, and one less: pool.c. */
-static inline void pool_use(struct mkey_object *mkey)
+/* One use more, and one less (uses.c). */
+static inline void mkey_use(struct mkey_object *mkey)
 {
 	if (!mkey->uses++)
 		TAILQ_REMOVE(&mkey->pool->idle, mkey, idle);
 }
 
-void pool_unuse(struct mkey_object *mkey);
+void mkey_unuse(struct mkey_object *mkey);
 
 /* pool.c: an idle mkey spans nothing, and is taken before others. */
 void pool_forget(struct mkey_object *mkey);
@@ -92,7 +92,7 @@ void pool_forget(struct mkey_object *mkey);
 /* pool.c: another mkey of the device in its place, since nobody knows the state of this one. */
 int pool_renew_key(struct mkey_object *mkey);
 
-/* mkey.c: the state, as far as was polled. */
+/* uses.c: the state, as far as was polled. */
 enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey);
 
 /*
@@ -109,7 +109,7 @@ static inline bool mkey_is_ordered(const struct mkey_object *mkey, const struct 
 /* mkey.c: configures an mkey that may change by a layout that was looked at; nobody is shown. */
 int mkey_configure(struct mkey_object *mkey, struct bsn_ep *ep, struct bsn_layout *layout);
 
-/* mkey.c: it spans nothing. */
+/* uses.c: it spans nothing. */
 void mkey_forget(struct mkey_object *mkey);
 
 /* A peer has invalidated it, by this key. */

@@ -8,19 +8,6 @@ enum { DEFAULT_COUNT = 64, MOST_COUNT = 1 << 20, MOST_TRANSLATIONS = 1 << 28 };
 
 /* -- mkeys without uses ------------------------------------------------------------------------ */
 
-/* What a layout still counts on is taken later than all others. */
-void pool_unuse(struct mkey_object *mkey)
-{
-	if (--mkey->uses)
-		return;
-	if (mkey->layout && mkey->layout->slot == mkey) {
-		TAILQ_INSERT_TAIL(&mkey->pool->idle, mkey, idle);
-	} else {
-		TAILQ_INSERT_HEAD(&mkey->pool->idle, mkey, idle);
-		mkey_forget(mkey);
-	}
-}
-
 void pool_forget(struct mkey_object *mkey)
 {
 	TAILQ_REMOVE(&mkey->pool->idle, mkey, idle);
@@ -41,7 +28,7 @@ struct mkey_object *pool_take(struct bsn_mkey_pool *pool, const struct bsn_sq *s
 	{
 		if (mkey->sq && mkey->sq != sq && mkey_state_of(mkey) == BSN_MKEY_PENDING)
 			continue;
-		pool_use(mkey);
+		mkey_use(mkey);
 		mkey_forget(mkey);
 		mkey_set_key(mkey, umr_next_variant(mkey->umr.key));
 		return mkey;
@@ -319,6 +306,6 @@ int bsn_mkey_give(struct bsn_mkey *pub)
 		return fail(EBUSY, "%u layouts nest this mkey", mkey->uses - 1);
 	if (mkey_state_of(mkey) == BSN_MKEY_PENDING)
 		return fail(EBUSY, "its UMR has not completed: poll the queue's CQ");
-	pool_unuse(mkey);
+	mkey_unuse(mkey);
 	return 0;
 }

@@ -54,6 +54,8 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *w
 
 	c->id = kept.id;
 	c->user = kept.user;
+	if (BSN_UNLIKELY(sq->hot.ring))
+		__atomic_store_n(&sq->hot.route.done, (uint16_t)number, __ATOMIC_RELEASE);
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
 	if (BSN_UNLIKELY(wc->status))
 		return !(kept.what & KEPT_MARKER) && take_failure(route, wc, opcode, c) &&

@@ -239,7 +239,55 @@ static void append_list(struct send_queue *sq, const struct ep_object *peer,
 		list_sges(wr, r);
 }
 
+/* -- showing requests ------------------------------------------------------------------------ */
+
+static void show_head(struct send_queue *sq)
+{
+	sq->hot.wide_pi = sq->head;
+	sq->hot.pi = (uint16_t)sq->head;
+}
+
+/* Each request is a block. */
+static __attribute__((noinline)) void show(struct send_queue *sq, const struct bsn_request *r,
+					   uint32_t what)
+{
+	const unsigned opcode = what & 0xff;
+	const unsigned data_ds = 1 + is_one_of(BSN_OPS_WITH_RADDR, opcode);
+	const uint64_t bytes = r->operand ? ATOMIC_BYTES : bytes_of(r);
+	const struct bsn_ctrl ctrl = {
+		.opcode = opcode,
+		.ds = data_ds + 1,
+		.ce = what & BSN_F_SIGNALED ? BSN_CE_ALWAYS : BSN_CE_ON_FIRST_ERROR,
+	};
+	const struct bsn_data data = {
+		.byte_count = bytes < BSN_DATA_MAX_BYTES ? (uint32_t)bytes : BSN_DATA_MAX_BYTES,
+	};
+	uint8_t *block = sq->hot.ring + (size_t)(sq->head & sq->mask) * BSN_BB_SIZE;
+
+	bsn_ctrl_encode(block, &ctrl);
+	bsn_data_encode(block + data_ds * BSN_DS_SIZE, &data);
+}
+
+int verbs_sq_show(struct send_queue *sq)
+{
+	static struct bsn_be32 nowhere;
+
+	sq->hot.record = &nowhere;
+	sq->hot.ring = calloc((size_t)sq->mask + 1, BSN_BB_SIZE);
+	sq->hot.bb_mask = (uint16_t)sq->mask;
+	sq->capacity--;
+	return sq->hot.ring ? 0 : -ENOMEM;
+}
+
 /* -- handing in ------------------------------------------------------------------------------ */
+
+/* What was not handed in is forgotten. */
+static void go_back(struct send_queue *sq)
+{
+	sq->head = sq->rung;
+	if (sq->hot.ring)
+		show_head(sq);
+}
 
 /* The provider takes all or nothing. */
 static int hand_in_wr(struct send_queue *sq)
@@ -272,7 +320,7 @@ int verbs_sq_ring(struct bsn_sq *hot)
 	err = sq->extended ? hand_in_wr(sq) : hand_in_list(sq);
 	if (BSN_LIKELY(!err))
 		return 0;
-	sq->head = sq->rung;
+	go_back(sq);
 	return provider_refused(err);
 }
 
@@ -280,7 +328,7 @@ void verbs_sq_cancel(struct send_queue *sq)
 {
 	if (sq->extended && sq->rung != sq->head)
 		ibv_wr_abort(sq->extended);
-	sq->head = sq->rung;
+	go_back(sq);
 }
 
 static int cancel(struct bsn_sq *hot)
@@ -298,7 +346,10 @@ static uint32_t room(struct bsn_sq *hot)
 {
 	const struct send_queue *sq = send_queue_of(hot);
 
-	return sq->capacity - verbs_sq_outstanding(sq);
+	const uint32_t outstanding = verbs_sq_outstanding(sq);
+
+	/* A marker may be one more. */
+	return outstanding < sq->capacity ? sq->capacity - outstanding : 0;
 }
 
 /* A full queue has its appended requests handed in, else nothing would ever make room. */
@@ -330,30 +381,41 @@ static const struct ep_object *peer_of(const struct bsn_ep *ep)
 	return ep->sq->has_peers ? (const struct ep_object *)(const void *)ep : NULL;
 }
 
-static int post(struct bsn_ep *ep, const struct bsn_request *r)
+/* There is room. @hidden: KEPT_MARKER; 0: the user sees it */
+BSN_ALWAYS_INLINE int append(struct send_queue *sq, struct bsn_ep *ep, const struct bsn_request *r,
+			     uint32_t hidden)
 {
-	struct send_queue *sq = send_queue_of(ep->sq);
-	const int err = judge(sq, r);
-	const struct ep_object *peer;
-	uint32_t what;
+	const struct ep_object *peer = peer_of(ep);
+	uint32_t what = r->what | sq->always;
 
-	if (BSN_UNLIKELY(err))
-		return err;
-	if (BSN_UNLIKELY(!room(&sq->hot)))
-		return refuse_full(sq, r->what);
-	peer = peer_of(ep);
-	what = r->what | sq->always;
 	sq->kept[sq->head & sq->mask] =
-		(struct kept){ r->id, peer ? peer->hot.user : sq->hot.route.user, what };
-	sq->last_ep = ep;
+		(struct kept){ r->id, peer ? peer->hot.user : sq->hot.route.user,
+			       hidden ? (what & 0xff) | hidden : what };
+	sq->last_ep = peer ? ep : &sq->hot.ep;
 	if (!(what & BSN_F_SIGNALED) && is_turn(sq))
 		what |= BSN_F_SIGNALED;
 	if (BSN_LIKELY(sq->extended))
 		append_wr(sq, peer, r, send_flags_of(what));
 	else
 		append_list(sq, peer, r, send_flags_of(what));
+	if (BSN_UNLIKELY(sq->hot.ring))
+		show(sq, r, what);
 	sq->head++;
+	if (BSN_UNLIKELY(sq->hot.ring))
+		show_head(sq);
 	return what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
+}
+
+static int post(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	struct send_queue *sq = send_queue_of(ep->sq);
+	const int err = judge(sq, r);
+
+	if (BSN_UNLIKELY(err))
+		return err;
+	if (BSN_UNLIKELY(!room(&sq->hot)))
+		return refuse_full(sq, r->what);
+	return append(sq, ep, r, 0);
 }
 
 /*
@@ -364,18 +426,14 @@ int verbs_sq_post_marker(struct send_queue *sq)
 {
 	static const struct bsn_remote nowhere;
 	const uint32_t opcode = sq->hot.has_peers ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE;
-	const struct bsn_request r = { .what = opcode | BSN_F_SIGNALED, .remote = &nowhere };
-	int err;
+	const struct bsn_request r = { .what = opcode | BSN_F_SIGNALED | BSN_F_RING,
+				       .remote = &nowhere };
 
 	if (!sq->last_ep)
 		return 0;
-	if (!room(&sq->hot))
+	if (verbs_sq_outstanding(sq) >= sq->hot.capacity_bb)
 		return refuse(EAGAIN, "the send queue is full: poll its CQ");
-	err = post(sq->last_ep, &r);
-	if (err)
-		return err;
-	sq->kept[(sq->head - 1) & sq->mask].what = opcode | KEPT_MARKER;
-	return verbs_sq_ring(&sq->hot);
+	return append(sq, sq->last_ep, &r, KEPT_MARKER);
 }
 
 static const struct bsn_sq_path path = {
@@ -400,6 +458,7 @@ void verbs_sq_free(struct send_queue *sq)
 	free(sq->wrs);
 	free(sq->sges);
 	free(sq->inline_data);
+	free(sq->hot.ring);
 	free(sq);
 }
 
@@ -470,7 +529,6 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	qp->sq = &sq->hot;
 	sq->verbs = qp->verbs;
 	sq->capacity = qp->info.send_depth;
-	sq->life = verbs_next_life();
 	sq->always = attr->signal_all ? BSN_F_SIGNALED : 0;
 	sq->hot.qpn = qp->verbs->qp_num;
 	sq->hot.capacity_bb = sq->capacity;
@@ -486,15 +544,18 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->inline_ops = sq->hot.held_ops & BSN_OPS_WITH_GATHER;
 	sq->hot.slot =
 		(uint8_t *)sq->kept; /* after the limit of none: the inline code finds no room */
-	sq->quiet = sq->hot.signal_every;
 	init_route(qp, sq);
 	sq->hot.path = &path;
+	verbs_sq_clear(sq);
 	return 0;
 }
 
 void verbs_sq_clear(struct send_queue *sq)
 {
 	sq->head = sq->rung = sq->done = 0;
+	sq->hot.wide_pi = 0;
+	sq->hot.pi = sq->hot.retired = 0;
+	sq->hot.route.done = sq->hot.seen_done = UINT16_MAX; /* the block before the first one */
 	sq->quiet = sq->hot.signal_every;
 	sq->hot.route.has_error = false;
 	sq->life = verbs_next_life();

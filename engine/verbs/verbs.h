@@ -20,7 +20,11 @@
  * ibv_wr_* it takes all or nothing. What this library can see to be wrong, post() refuses before.
  *
  * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
- * Private to engine/verbs/.
+ *
+ * A pool of DC initiators reads in the send ring of each what its peers posted. So the queue of an
+ * initiator shows its requests: it has a ring in which a block says what each is, and how many bytes
+ * it moves, and its hot structure has the indices that a queue of the direct path would have.
+ * Private to engine/verbs/, and to engine/dc/ on plain verbs.
  */
 #ifndef VERBS_H
 #define VERBS_H
@@ -73,8 +77,8 @@ struct send_queue {
 	uint64_t life;
 	uint64_t list_ops;   /* opcodes that it takes with SGEs, a bit each */
 	uint64_t inline_ops; /* opcodes that it takes with inline data */
-	uint32_t mask;       /* of @kept and @wrs */
-	uint32_t capacity;
+	uint32_t mask;       /* of @kept, @wrs and @hot.ring */
+	uint32_t capacity;   /* requests that posts may have outstanding */
 	uint32_t head;   /* the next request */
 	uint32_t rung;   /* the first request that was not handed in */
 	uint32_t quiet;  /* unsignaled posts until the library looks whether to signal one */
@@ -134,7 +138,9 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr);
 void verbs_sq_clear(struct send_queue *sq);
 void verbs_sq_free(struct send_queue *sq);
 int verbs_sq_ring(struct bsn_sq *sq);
-/* Of a queue in error that has something outstanding; what bsn_sq_post_marker() does. */
+/* From now on the queue shows its requests, and keeps room for a marker; -ENOMEM. */
+int verbs_sq_show(struct send_queue *sq);
+/* Of a queue that has something outstanding; what bsn_sq_post_marker() does. */
 int verbs_sq_post_marker(struct send_queue *sq);
 /* Forgets what was appended and not rung: it will never complete. */
 void verbs_sq_cancel(struct send_queue *sq);

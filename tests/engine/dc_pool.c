@@ -960,6 +960,28 @@ static void who_leaves_in_debt_is_passed(struct bench *b)
 	unmake(&r);
 }
 
+/* Each message is a debt of many turns. */
+static void a_turn_may_be_a_byte(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 1 };
+	unsigned told[3] = { 0 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (unsigned step = 0; step < 300; step++) {
+		for (int p = 0; p < 3; p++) {
+			told[p] += is_told(&r, p);
+			write_to(&r, p, 1);
+		}
+		work(&r);
+	}
+	for (int p = 0; p < 3; p++)
+		assert_in_range(told[p], 20, 200);
+	for (unsigned i = 0; i < 10; i++)
+		work(&r);
+	unmake(&r);
+}
+
 /* A peer that waits is destroyed: those behind it have their turn as if it had never been there. */
 static void who_waits_may_be_destroyed(struct bench *b)
 {
@@ -1744,7 +1766,7 @@ static void a_pool_has_an_initiator(struct bench *b)
 	struct bsn_dc_pool *pool;
 
 	ok(bsn_dc_pool_create(b->device, &attr, &pool));
-	assert_int_equal(pool->initiators_wanted, 8);
+	assert_int_equal(pool->attr.initiators, 8);
 	assert_int_equal(pool->count, 9);
 	ok(bsn_dc_pool_destroy(pool));
 }
@@ -1828,6 +1850,7 @@ int main(void)
 		{ CASE("turns are of bytes", turns_are_of_bytes), ON_DIRECT },
 		{ CASE("who owes is passed", who_owes_is_passed), ON_DIRECT },
 		{ CASE("who leaves in debt is passed", who_leaves_in_debt_is_passed), ON_DIRECT },
+		{ CASE("a turn may be a byte", a_turn_may_be_a_byte), ON_DIRECT },
 		{ CASE("who waits may be destroyed", who_waits_may_be_destroyed), ON_DIRECT },
 		{ CASE("masked atomics", masked_atomics), ON_DIRECT },
 		{ CASE("masked atomics, on RoCE", masked_atomics), ON_DIRECT, .link = CX_LINK_ROCE },

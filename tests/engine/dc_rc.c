@@ -5,6 +5,7 @@
  */
 #include "harness.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -226,52 +227,46 @@ static void a_peer_is_connected_by_its_first_post(struct bench *b)
 	unmake(&r);
 }
 
-/*
- * What evicts which, by a clock that is written down here once more: whom the hand comes to is the
- * first.
- */
+/* What evicts which, by a clock that is written down here once more. */
 struct clock {
-	int peer[5];
-	unsigned uses[5], count;
+	int peer[4];
+	unsigned uses[4], count, hand;
 };
 
-static void put_last(struct clock *c, int p, unsigned uses)
+/* Of the next three places that of the one that was used least, or not at all. */
+static unsigned clock_chooses(struct clock *c)
 {
-	c->peer[c->count] = p;
-	c->uses[c->count++] = uses;
-}
+	unsigned least = c->hand;
 
-static void take_out(struct clock *c, unsigned place)
-{
-	c->count--;
-	for (unsigned k = place; k < c->count; k++) {
-		c->peer[k] = c->peer[k + 1];
-		c->uses[k] = c->uses[k + 1];
+	for (unsigned looks = 0, fewest = UINT_MAX; looks < 3; looks++) {
+		const unsigned at = c->hand, uses = c->uses[at];
+
+		c->hand = (at + 1) % 4;
+		if (!uses)
+			return at;
+		c->uses[at] = uses > 1;
+		if (uses < fewest) {
+			fewest = uses;
+			least = at;
+		}
 	}
+	return least;
 }
 
 /* Return: whether the peer had to be connected. */
 static bool clock_uses(struct clock *c, int p)
 {
-	unsigned least = 0, looks = 0;
+	unsigned at = 0;
 
-	for (unsigned k = 0; k < c->count; k++) {
-		if (c->peer[k] == p) {
-			c->uses[k]++;
-			return false;
-		}
+	while (at < c->count && c->peer[at] != p)
+		at++;
+	if (at < c->count) {
+		c->uses[at]++;
+		return false;
 	}
-	while (c->count == 4 && looks < 3) {
-		least = c->uses[looks] < c->uses[least] ? looks : least;
-		if (!c->uses[looks++])
-			break;
-	}
-	for (unsigned k = 0; k < looks; k++) {
-		if (k != least)
-			put_last(c, c->peer[0], c->uses[0] > 1);
-		take_out(c, 0);
-	}
-	put_last(c, p, 0);
+	at = c->count < 4 ? c->count++ : clock_chooses(c);
+	c->peer[at] = p;
+	c->uses[at] = 0;
 	return true;
 }
 
