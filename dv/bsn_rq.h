@@ -46,12 +46,12 @@ struct bsn_rq {
 	/* the poller's line */
 	uint64_t *ids __attribute__((aligned(64))); /* one a slot */
 	uint8_t *ring;
-	const uint8_t *lists; /* the first WQE's data pointers */
-	uint32_t mask;        /* slots, less one */
-	uint32_t tail;        /* WQEs given back to a QP's own queue; release-stored [O6] */
+	uint32_t mask; /* slots, less one */
+	uint32_t tail; /* WQEs given back to a QP's own queue; release-stored [O6] */
 	uint8_t stride_log2;
 	uint8_t is_srq;
 	uint8_t has_many_pollers; /* of a shared queue: more than one CQ gives back */
+	const uint8_t *lists;     /* the first WQE's data pointers */
 
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));

@@ -6,24 +6,6 @@
 #include "refuse.h"
 #include "sq.h"
 
-/* The register for everything up to the index: the lock of a shared lane, O1 and O2. */
-static void open_register(struct bsn_sq *sq)
-{
-	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	bsn_to_device(); /* O1 */
-	bsn_store_index(sq->record, sq->pi);
-	if (sq->lane->lock)
-		pthread_spin_lock((pthread_spinlock_t *)sq->lane->lock);
-	bsn_wc_start(); /* O2 */
-}
-
-static void close_register(struct bsn_sq *sq)
-{
-	bsn_sq_close_register(sq->lane, sq->lane->reg);
-	if (sq->lane->lock)
-		pthread_spin_unlock((pthread_spinlock_t *)sq->lane->lock);
-}
-
 static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
 {
 	return sq->store != BSN_STORE_DOORBELL && blocks * BSN_BB_SIZE <= sq->lane->blueflame_bytes;
@@ -49,13 +31,13 @@ static const uint8_t *last_of(const struct bsn_sq *sq)
 /* For everything from @first on. */
 static void ring_doorbell(struct bsn_sq *sq, uint16_t first)
 {
+	sq->count_doorbells++;
 	bsn_store_mmio(sq->lane->reg, word_at(last_of(sq)));
 	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
-	sq->count_doorbells++;
 }
 
 /* Everything from @first on, into the register: a lone WQE by BlueFlame where that fits. */
-static void store_from(struct bsn_sq *sq, uint16_t first)
+BSN_ALWAYS_INLINE void store_from(struct bsn_sq *sq, uint16_t first)
 {
 	const unsigned blocks = bsn_sq_blocks_at(sq, first);
 
@@ -63,6 +45,27 @@ static void store_from(struct bsn_sq *sq, uint16_t first)
 		copy_blueflame(sq, first, blocks);
 	else
 		ring_doorbell(sq, first);
+}
+
+/* Publishes everything from @first on: O1 to O3. */
+static int publish_from(struct bsn_sq *sq, uint16_t first)
+{
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	bsn_sq_open_register(sq);
+	store_from(sq, first);
+	bsn_sq_close_register(sq->lane, sq->lane->reg);
+	return 0;
+}
+
+/* Of a lane that several threads share. */
+static __attribute__((noinline)) int publish_locked(struct bsn_sq *sq, uint16_t first)
+{
+	pthread_spinlock_t *const lock = (pthread_spinlock_t *)sq->lane->lock;
+
+	pthread_spin_lock(lock);
+	publish_from(sq, first);
+	pthread_spin_unlock(lock);
+	return 0;
 }
 
 int bsn_sq_ring(struct bsn_sq *sq)
@@ -74,10 +77,9 @@ int bsn_sq_ring(struct bsn_sq *sq)
 	first = bsn_sq_first_unrung(sq);
 	if (first == sq->pi)
 		return 0;
-	open_register(sq);
-	store_from(sq, first);
-	close_register(sq);
-	return 0;
+	if (BSN_UNLIKELY(sq->lane->lock))
+		return publish_locked(sq, first);
+	return publish_from(sq, first);
 }
 
 int bsn_ring(struct bsn_ep *ep)

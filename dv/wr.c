@@ -92,7 +92,7 @@ static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 /* Whether inline data are so few that @what can say their length in place of the count of SGEs. */
 static bool is_short(const struct bsn_sge *sge)
 {
-	return sge->length < BSN_WHAT_COUNT_MAX;
+	return sge && sge->length < BSN_WHAT_COUNT_MAX;
 }
 
 static uint32_t with_count(uint32_t rest, uint32_t count)
@@ -126,22 +126,20 @@ static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct 
 
 int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
-	uint32_t what;
-
 	if (BSN_UNLIKELY(!ep))
 		return bsn_sq_no_endpoint();
 	if (BSN_UNLIKELY(wr->opcode > 63 || wr->map))
 		return post_other(ep, wr);
-	what = wr->opcode | wr->flags;
 	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
 		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
-			return post_atomic_wr(ep, with_count(what, wr->sge_count), wr);
-		return bsn_sq_post_sgl(ep, with_count(what, wr->sge_count), wr->sge, &wr->remote,
-				       imm_of(wr), wr->id);
+			return post_atomic_wr(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
+					      wr);
+		return bsn_sq_post_sgl(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
+				       wr->sge, &wr->remote, imm_of(wr), wr->id);
 	}
 	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge))
-		return bsn_sq_post_inline(ep, with_count(what, wr->sge->length), to_data(wr->sge),
-					  &wr->remote, imm_of(wr), wr->id);
+		return bsn_sq_post_inline(ep, with_count(wr->opcode | wr->flags, wr->sge->length),
+					  to_data(wr->sge), &wr->remote, imm_of(wr), wr->id);
 	return post_other(ep, wr);
 }
 

@@ -241,13 +241,13 @@ static void append_list(struct send_queue *sq, const struct ep_object *peer,
 
 /* -- showing requests ------------------------------------------------------------------------ */
 
-static void show_head(struct send_queue *sq)
+static void show_head(struct send_queue *sq, uint32_t head)
 {
-	sq->hot.wide_pi = sq->head;
-	sq->hot.pi = (uint16_t)sq->head;
+	sq->hot.wide_pi = head;
+	sq->hot.pi = (uint16_t)head;
 }
 
-/* Each request is a block. */
+/* Each request is a block. The next one is. */
 static __attribute__((noinline)) void show(struct send_queue *sq, const struct bsn_request *r,
 					   uint32_t what)
 {
@@ -266,6 +266,7 @@ static __attribute__((noinline)) void show(struct send_queue *sq, const struct b
 
 	bsn_ctrl_encode(block, &ctrl);
 	bsn_data_encode(block + data_ds * BSN_DS_SIZE, &data);
+	show_head(sq, sq->head + 1);
 }
 
 int verbs_sq_show(struct send_queue *sq)
@@ -286,7 +287,7 @@ static void go_back(struct send_queue *sq)
 {
 	sq->head = sq->rung;
 	if (sq->hot.ring)
-		show_head(sq);
+		show_head(sq, sq->head);
 }
 
 /* The provider takes all or nothing. */
@@ -345,7 +346,6 @@ static int cancel(struct bsn_sq *hot)
 static uint32_t room(struct bsn_sq *hot)
 {
 	const struct send_queue *sq = send_queue_of(hot);
-
 	const uint32_t outstanding = verbs_sq_outstanding(sq);
 
 	/* A marker may be one more. */
@@ -394,15 +394,13 @@ BSN_ALWAYS_INLINE int append(struct send_queue *sq, struct bsn_ep *ep, const str
 	sq->last_ep = peer ? ep : &sq->hot.ep;
 	if (!(what & BSN_F_SIGNALED) && is_turn(sq))
 		what |= BSN_F_SIGNALED;
+	if (BSN_UNLIKELY(sq->hot.ring))
+		show(sq, r, what);
 	if (BSN_LIKELY(sq->extended))
 		append_wr(sq, peer, r, send_flags_of(what));
 	else
 		append_list(sq, peer, r, send_flags_of(what));
-	if (BSN_UNLIKELY(sq->hot.ring))
-		show(sq, r, what);
 	sq->head++;
-	if (BSN_UNLIKELY(sq->hot.ring))
-		show_head(sq);
 	return what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
 }
 
@@ -413,7 +411,7 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 
 	if (BSN_UNLIKELY(err))
 		return err;
-	if (BSN_UNLIKELY(!room(&sq->hot)))
+	if (BSN_UNLIKELY(verbs_sq_outstanding(sq) >= sq->capacity))
 		return refuse_full(sq, r->what);
 	return append(sq, ep, r, 0);
 }
