@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -421,123 +420,6 @@ static void who_lost_the_lock_is_taken_for_dead(void **state)
 	rig_teardown(&rig);
 }
 
-/* -- in the middle of a message ---------------------------------------------------------------- */
-
-static int fifo;
-
-/* Is a receiver: two receives, and the CQ of their completions has a channel and is armed. */
-static void await_messages(void)
-{
-	const struct bsn_dbr_cq_arm arm = { .cmd = BSN_CQ_ARM_NEXT };
-	uint32_t channel;
-	char path[64];
-
-	name_fifo(path, getpid());
-	assert_int_equal(mkfifo(path, 0600), 0);
-	fifo = open(path, O_RDWR | O_NONBLOCK);
-	assert_true(fifo >= 0);
-	assert_int_equal(cx_channel_create(rig.hca, path, CX_EVENT_COMPLETION, &channel), 0);
-	cx_lock(rig.hca);
-	cx_cq_find(rig.hca, rig.cq[1].number)->attr.comp_channel = channel;
-	cx_unlock(rig.hca);
-	for (unsigned i = 0; i < 2; i++)
-		rig_post_recv(&rig, &rig.qp[0], rig.buf + 2000, 64);
-	bsn_dbr_cq_arm_encode((uint8_t *)rig.cq[1].db + BSN_DBR_CQ_ARM_OFFSET, &arm);
-	cx_step(rig.hca, 0);
-}
-
-static bool has_event(void)
-{
-	struct ib_uverbs_comp_event_desc event;
-
-	return read(fifo, &event, sizeof(event)) == sizeof(event);
-}
-
-static void send_under_trace(int in, int out)
-{
-	struct blob peer;
-	char byte;
-
-	open_rig();
-	tell(out);
-	peer = hear(in);
-	connect_to(&peer);
-	NEED(write(out, "r", 1) == 1 && read(in, &byte, 1) == 1);
-	memcpy(rig.buf, "message", 7);
-	post_to(&peer, BSN_OPCODE_SEND, rig.buf, 0, 7);
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-		_exit(1);
-	raise(SIGSTOP);
-	cx_step(rig.hca, 0);
-	_exit(0);
-}
-
-/* Kills it at the n-th time that it begins or ends a system call; false: it had ended before. */
-static bool kill_at_call(pid_t pid, unsigned n)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSTOPPED(status));
-	for (unsigned i = 0; i < n; i++) {
-		assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		if (WIFEXITED(status))
-			return false;
-	}
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return true;
-}
-
-/*
- * The receiver has the message and its event, or neither; and each receive completes once, by a
- * message or by the flush.
- */
-static void check_receives(bool must_have)
-{
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	unsigned messages = 0, flushed = 0;
-	struct bsn_cqe cqe;
-
-	cx_step(rig.hca, 0);
-	while (rig_poll(&rig.cq[1], &cqe))
-		messages += cqe.tail.opcode == BSN_CQE_RESP_SEND;
-	assert_true(messages == 1 || (!messages && !must_have));
-	assert_int_equal(has_event(), messages);
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
-	while (rig_poll(&rig.cq[1], &cqe)) {
-		assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_ERR);
-		flushed++;
-	}
-	assert_int_equal(messages + flushed, 2);
-}
-
-static void a_sender_that_is_killed_leaves_a_whole_message_or_none(void **state)
-{
-	bool was_killed = true;
-	char path[64];
-
-	(void)state;
-	if (getenv("BSN_TESTS_SHARE"))
-		skip(); /* valgrind makes calls of its own, and many */
-	name_fifo(path, getpid());
-	for (unsigned n = 0; was_killed; n++) {
-		struct child child = start_child(send_under_trace);
-
-		meet(&child);
-		await_messages();
-		assert_int_equal(write(child.to, "g", 1), 1);
-		was_killed = kill_at_call(child.pid, n);
-		check_receives(!was_killed);
-		close(child.to);
-		close(child.from);
-		rig_teardown(&rig);
-		close(fifo);
-		unlink(path);
-	}
-}
-
 static void just_die(int in, int out)
 {
 	(void)in;
@@ -575,7 +457,6 @@ int main(void)
 		TEST(another_pid_namespace_is_refused),
 		TEST(a_lock_holder_that_dies_blocks_nobody),
 		TEST(who_lost_the_lock_is_taken_for_dead),
-		TEST(a_sender_that_is_killed_leaves_a_whole_message_or_none),
 		TEST(a_stale_segment_is_taken_over),
 #undef TEST
 	};
