@@ -5,6 +5,8 @@
  */
 #include "fit.h"
 
+#include "../share.h"
+
 enum { TURNS = 3000, REQUESTS = 4, PSN_MASK = 0xffffff };
 
 static const char *const plans[] = {
@@ -283,7 +285,7 @@ static void play(enum cx_link link, enum ibv_qp_type type)
 	config.fault_plan = plans[link];
 	f = fit_open(config);
 	fit_create_qps(f, type);
-	for (unsigned turn = 0; turn < TURNS; turn++) {
+	for (unsigned turn = 0; turn < TURNS / tests_share(); turn++) {
 		const enum wrong wrong = turn % WRONGS;
 
 		fit_reset_told(f);
