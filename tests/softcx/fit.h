@@ -8,16 +8,18 @@
 
 #include "loopback.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { FIT_HALF = 16384, FIT_MOST = 8192, FIT_STEPS = 64, FIT_PSN = 0xfffffe };
+enum { FIT_HALF = 16384, FIT_MOST = 8192, FIT_STEPS = 64, FIT_PSN = 0xfffffe, FIT_QKEY = 7,
+       FIT_GRH = 40 };
 
 /* What one end is told; both ends of a connection begin with the same. */
 struct told {
 	enum ibv_mtu mtu;
-	uint32_t dest_qpn, rq_psn, sq_psn;
+	uint32_t dest_qpn, rq_psn, sq_psn, qkey;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint16_t pkey_index, dlid;
 	uint8_t sgid_index, hop_limit;
@@ -33,6 +35,10 @@ struct fit {
 	struct ibv_cq *cq[ENDS];
 	struct ibv_qp *qp[ENDS];
 	struct told told[ENDS];
+	struct ibv_xrcd *xrcd; /* of XRC, where A initiates and B is the target */
+	struct ibv_srq *srq;
+	bool srq_has_receive;
+	struct ibv_ah *ah; /* of UD, of A */
 	bool is_roce;
 	int access;
 	FILE *trace;
@@ -59,6 +65,7 @@ static inline void fit_reset_told(struct fit *f)
 					    .dest_qpn = f->qp[!i]->qp_num,
 					    .rq_psn = FIT_PSN,
 					    .sq_psn = FIT_PSN,
+					    .qkey = FIT_QKEY,
 					    .max_rd_atomic = 4,
 					    .max_dest_rd_atomic = 4,
 					    .dlid = 1,
@@ -69,12 +76,41 @@ static inline void fit_reset_told(struct fit *f)
 	}
 }
 
+static inline void fit_create_target(struct fit *f)
+{
+	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
+							  IBV_XRCD_INIT_ATTR_OFLAGS,
+					     .fd = -1,
+					     .oflags = O_CREAT };
+	struct ibv_srq_init_attr_ex srq = {
+		.attr = { .max_wr = 1, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = f->pd,
+		.cq = f->cq[B],
+	};
+	struct ibv_qp_init_attr_ex target = { .qp_type = IBV_QPT_XRC_RECV,
+					      .comp_mask = IBV_QP_INIT_ATTR_XRCD };
+
+	f->xrcd = srq.xrcd = target.xrcd = ibv_open_xrcd(f->ctx, &domain);
+	assert_non_null(f->xrcd);
+	f->srq = ibv_create_srq_ex(f->ctx, &srq);
+	assert_non_null(f->srq);
+	f->srq_has_receive = false;
+	f->qp[B] = ibv_create_qp_ex(f->ctx, &target);
+}
+
+/* IBV_QPT_XRC_SEND: A initiates, and B is the target. */
 static inline void fit_create_qps(struct fit *f, enum ibv_qp_type type)
 {
 	for (unsigned i = 0; i < ENDS; i++) {
 		f->cq[i] = ibv_create_cq(f->ctx, 32, NULL, NULL, 0);
 		assert_non_null(f->cq[i]);
-		f->qp[i] = loopback_create_qp(f->pd, f->cq[i], NULL, type);
+		if (i == B && type == IBV_QPT_XRC_SEND)
+			fit_create_target(f);
+		else
+			f->qp[i] = loopback_create_qp(f->pd, f->cq[i], NULL, type);
 		assert_non_null(f->qp[i]);
 	}
 	fit_reset_told(f);
@@ -82,10 +118,18 @@ static inline void fit_create_qps(struct fit *f, enum ibv_qp_type type)
 
 static inline void fit_destroy_qps(struct fit *f)
 {
-	for (unsigned i = 0; i < ENDS; i++) {
+	for (unsigned i = 0; i < ENDS; i++)
 		assert_int_equal(ibv_destroy_qp(f->qp[i]), 0);
-		assert_int_equal(ibv_destroy_cq(f->cq[i]), 0);
+	if (f->ah)
+		assert_int_equal(ibv_destroy_ah(f->ah), 0);
+	if (f->srq) {
+		assert_int_equal(ibv_destroy_srq(f->srq), 0);
+		assert_int_equal(ibv_close_xrcd(f->xrcd), 0);
 	}
+	for (unsigned i = 0; i < ENDS; i++)
+		assert_int_equal(ibv_destroy_cq(f->cq[i]), 0);
+	f->ah = NULL;
+	f->srq = NULL;
 }
 
 static inline struct fit *fit_open(struct cx_config config)
@@ -141,15 +185,47 @@ static inline int fit_init(struct fit *f, unsigned end)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
 				    .port_num = 1,
 				    .pkey_index = f->told[end].pkey_index,
+				    .qkey = f->told[end].qkey,
 				    .qp_access_flags = (unsigned)f->access };
+	const int ud_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
 
-	return ibv_modify_qp(f->qp[end], &attr, LOOPBACK_INIT_MASK);
+	return ibv_modify_qp(f->qp[end], &attr,
+			     f->qp[end]->qp_type == IBV_QPT_UD ? ud_mask : LOOPBACK_INIT_MASK);
 }
 
+static inline int fit_rtr_mask(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_UD)
+		return IBV_QP_STATE;
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV)
+		return LOOPBACK_RTR_MASK;
+	return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+}
+
+static inline int fit_rts_mask(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
+		return LOOPBACK_RTS_MASK;
+	return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_XRC_RECV ? IBV_QP_TIMEOUT : 0);
+}
+
+static inline struct ibv_ah_attr fit_path(const struct fit *f, unsigned end)
+{
+	const struct told *t = &f->told[end];
+
+	return (struct ibv_ah_attr){ .dlid = t->dlid,
+				     .port_num = 1,
+				     .is_global = f->is_roce,
+				     .grh = { .dgid = t->dgid,
+					      .sgid_index = t->sgid_index,
+					      .hop_limit = t->hop_limit } };
+}
+
+/* 0, or the errno; of A's datagrams, that of their address handle. */
 static inline int fit_rtr(struct fit *f, unsigned end)
 {
 	const struct told *t = &f->told[end];
-	const bool is_rc = f->qp[end]->qp_type == IBV_QPT_RC;
+	const enum ibv_qp_type type = f->qp[end]->qp_type;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = t->mtu,
@@ -157,23 +233,20 @@ static inline int fit_rtr(struct fit *f, unsigned end)
 		.rq_psn = t->rq_psn,
 		.max_dest_rd_atomic = t->max_dest_rd_atomic,
 		.min_rnr_timer = 1,
-		.ah_attr = { .dlid = t->dlid,
-			     .port_num = 1,
-			     .is_global = f->is_roce,
-			     .grh = { .dgid = t->dgid,
-				      .sgid_index = t->sgid_index,
-				      .hop_limit = t->hop_limit } },
+		.ah_attr = fit_path(f, end),
 	};
+	const int err = ibv_modify_qp(f->qp[end], &attr, fit_rtr_mask(type));
 
-	return ibv_modify_qp(f->qp[end], &attr,
-			     is_rc ? LOOPBACK_RTR_MASK :
-				     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					     IBV_QP_RQ_PSN);
+	if (err || type != IBV_QPT_UD || end != A)
+		return err;
+	if (f->ah)
+		assert_int_equal(ibv_destroy_ah(f->ah), 0);
+	f->ah = ibv_create_ah(f->pd, &attr.ah_attr);
+	return f->ah ? 0 : errno;
 }
 
 static inline int fit_rts(struct fit *f, unsigned end)
 {
-	const bool is_rc = f->qp[end]->qp_type == IBV_QPT_RC;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = f->told[end].sq_psn,
@@ -183,8 +256,7 @@ static inline int fit_rts(struct fit *f, unsigned end)
 		.max_rd_atomic = f->told[end].max_rd_atomic,
 	};
 
-	return ibv_modify_qp(f->qp[end], &attr,
-			     is_rc ? LOOPBACK_RTS_MASK : IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return ibv_modify_qp(f->qp[end], &attr, fit_rts_mask(f->qp[end]->qp_type));
 }
 
 /* Both ends as they are told. */
@@ -207,7 +279,32 @@ static inline void fit_post_recv(struct fit *f, unsigned end)
 	struct ibv_sge sge = { (uintptr_t)f->memory + end * FIT_HALF, FIT_MOST, f->mr->lkey };
 	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
 
-	assert_int_equal(ibv_post_recv(f->qp[end], &wr, &bad), 0);
+	if (!f->srq)
+		assert_int_equal(ibv_post_recv(f->qp[end], &wr, &bad), 0);
+	else if (!f->srq_has_receive) /* that of a message which was lost is still there */
+		assert_int_equal(ibv_post_srq_recv(f->srq, &wr, &bad), 0);
+	f->srq_has_receive = true;
+}
+
+/* What a request names beside its data. */
+static inline void fit_address(struct fit *f, struct ibv_send_wr *wr)
+{
+	const uint64_t raddr = (uintptr_t)f->memory + FIT_HALF;
+
+	if (f->srq)
+		assert_int_equal(ibv_get_srq_num(f->srq, &wr->qp_type.xrc.remote_srqn), 0);
+	if (f->ah) {
+		wr->wr.ud.ah = f->ah;
+		wr->wr.ud.remote_qpn = f->told[A].dest_qpn;
+		wr->wr.ud.remote_qkey = f->told[A].qkey;
+	} else if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr->wr.atomic.remote_addr = raddr;
+		wr->wr.atomic.rkey = f->mr->rkey;
+		wr->wr.atomic.compare_add = 1;
+	} else {
+		wr->wr.rdma.remote_addr = raddr;
+		wr->wr.rdma.rkey = f->mr->rkey;
+	}
 }
 
 /* @count equal requests of A, the last one signaled, rung by one doorbell. */
@@ -217,7 +314,6 @@ static inline void fit_post(struct fit *f, enum ibv_wr_opcode opcode, uint32_t l
 	struct ibv_send_wr wrs[16], *bad;
 
 	for (unsigned i = 0; i < count; i++) {
-		const uint64_t raddr = (uintptr_t)f->memory + FIT_HALF;
 		const bool is_last = i + 1 == count;
 
 		wrs[i] = (struct ibv_send_wr){ .wr_id = i,
@@ -226,14 +322,7 @@ static inline void fit_post(struct fit *f, enum ibv_wr_opcode opcode, uint32_t l
 					       .num_sge = 1,
 					       .opcode = opcode,
 					       .send_flags = is_last ? IBV_SEND_SIGNALED : 0 };
-		if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-			wrs[i].wr.atomic.remote_addr = raddr;
-			wrs[i].wr.atomic.rkey = f->mr->rkey;
-			wrs[i].wr.atomic.compare_add = 1;
-		} else {
-			wrs[i].wr.rdma.remote_addr = raddr;
-			wrs[i].wr.rdma.rkey = f->mr->rkey;
-		}
+		fit_address(f, &wrs[i]);
 	}
 	assert_int_equal(ibv_post_send(f->qp[A], wrs, &bad), 0);
 }
@@ -248,7 +337,7 @@ static inline bool fit_is_executed(const struct fit *f, enum ibv_wr_opcode opcod
 {
 	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return f->memory[FIT_HALF] == 0x5b;
-	return !memcmp(f->memory, f->memory + FIT_HALF, len);
+	return !memcmp(f->memory, f->memory + FIT_HALF + (f->ah ? FIT_GRH : 0), len);
 }
 
 static inline enum ibv_event_type fit_event(struct fit *f)
@@ -293,7 +382,7 @@ static inline void fit_reap_receives(struct fit *f)
 	struct ibv_wc wc;
 
 	while (ibv_poll_cq(f->cq[B], 1, &wc) == 1)
-		;
+		f->srq_has_receive = false;
 }
 
 static inline struct effect fit_run(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len,

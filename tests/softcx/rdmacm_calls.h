@@ -14,7 +14,8 @@
 
 #include <rdma/rdma_user_cm.h>
 
-enum { PORT = 7100, ADDR_RESOLVED = 0, ROUTE_RESOLVED = 2, CONNECT_REQUEST = 4 };
+enum { PORT = 7100, ADDR_RESOLVED = 0, ROUTE_RESOLVED = 2, CONNECT_REQUEST = 4,
+       CONNECT_RESPONSE = 5, ESTABLISHED = 9, DISCONNECTED = 10 };
 enum { NO_ID = 4000, MANY = 8192, LONG_MS = 10000 };
 
 union command {
@@ -29,6 +30,8 @@ union command {
 			struct rdma_ucm_query query;
 			struct rdma_ucm_listen listen;
 			struct rdma_ucm_connect connect;
+			struct rdma_ucm_accept accept;
+			struct rdma_ucm_disconnect disconnect;
 			struct rdma_ucm_get_event get_event;
 			struct rdma_ucm_init_qp_attr init_qp_attr;
 			struct rdma_ucm_migrate_id migrate_id;
@@ -156,15 +159,22 @@ static inline bool is_readable(int fd, int timeout_ms)
 }
 
 /* On a fabric of its own, which other processes find. */
-static inline int set_up_link(enum cx_link link)
+static inline int set_up_plan(enum cx_link link, const char *plan)
 {
 	char fabric[32];
-	const struct cx_config config = {
-		.generation = CX_GEN_CX6, .link = link, .fabric = fabric, .interface = "lo"
-	};
+	const struct cx_config config = { .generation = CX_GEN_CX6,
+					  .link = link,
+					  .fabric = fabric,
+					  .interface = "lo",
+					  .fault_plan = plan };
 
 	snprintf(fabric, sizeof(fabric), "test-rdmacm-%d", getpid());
 	return softcx_start(&config);
+}
+
+static inline int set_up_link(enum cx_link link)
+{
+	return set_up_plan(link, NULL);
 }
 
 static inline int tear_down(void **state)

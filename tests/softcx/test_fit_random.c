@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections of which one attribute is wrong, by turns, on both links, and requests over them. The
- * oracle is the table in softcx(1), written down here once more.
+ * Connections of which one attribute is wrong, by turns, of each transport on both links, and
+ * requests over them. The oracle is the table in softcx(1), written down here once more.
  */
 #include "fit.h"
 
-#include <errno.h>
+#include "../share.h"
 
 enum { TURNS = 3000, REQUESTS = 4, PSN_MASK = 0xffffff };
 
@@ -30,7 +30,7 @@ static uint32_t draw(uint32_t below)
 
 /* -- what is wrong ----------------------------------------------------------------------------- */
 
-enum wrong { NOTHING, MTU, PSN, READS, KEY, PEER, PLACE, SOURCE, DESTINATION, WRONGS };
+enum wrong { NOTHING, MTU, PSN, READS, KEY, QKEY, PEER, PLACE, SOURCE, DESTINATION, WRONGS };
 
 /* A GID of the table, or one that nobody has: IPv6, or link-local. */
 enum { STRANGER = GIDS, LINK_LOCAL_STRANGER, DESTINATIONS };
@@ -72,6 +72,9 @@ static void spoil(struct fit *f, enum wrong wrong)
 		f->told[A].pkey_index = (uint16_t)(f->is_roce ? 0 : draw(KEYS));
 		f->told[B].pkey_index = (uint16_t)(f->is_roce ? 0 : draw(KEYS));
 		break;
+	case QKEY:
+		t->qkey++;
+		break;
 	case PEER:
 		t->dest_qpn++;
 		break;
@@ -91,12 +94,23 @@ static void spoil(struct fit *f, enum wrong wrong)
 
 /* -- the oracle -------------------------------------------------------------------------------- */
 
+static bool is_datagram(const struct fit *f)
+{
+	return f->qp[A]->qp_type == IBV_QPT_UD;
+}
+
+static bool is_reliable(const struct fit *f)
+{
+	return !is_datagram(f) && f->qp[A]->qp_type != IBV_QPT_UC;
+}
+
+/* Of datagrams, what an address handle of A answers; those of B it makes none of. */
 static int expected_rtr(const struct fit *f, unsigned end)
 {
 	const unsigned from = f->told[end].sgid_index, to = destination[end];
 	const bool to_link_local = to <= 1 || to == LINK_LOCAL_STRANGER;
 
-	if (!f->is_roce)
+	if (!f->is_roce || (is_datagram(f) && end == B))
 		return 0;
 	if (from == EMPTY_GID)
 		return ENODATA;
@@ -107,15 +121,28 @@ static int expected_rtr(const struct fit *f, unsigned end)
 	return to == STRANGER ? ENETUNREACH : to == LINK_LOCAL_STRANGER ? ETIMEDOUT : 0;
 }
 
+/* That both know each other; a receiver of datagrams knows no peer. */
+static bool are_peers(const struct fit *f)
+{
+	const struct told *a = &f->told[A], *b = &f->told[B];
+
+	if (a->dest_qpn != f->qp[B]->qp_num)
+		return false;
+	if (is_datagram(f))
+		return a->qkey == b->qkey;
+	return b->dest_qpn == f->qp[A]->qp_num &&
+	       (!f->is_roce || is_v1[a->sgid_index] == is_v1[b->sgid_index]);
+}
+
 static bool is_delivered(const struct fit *f)
 {
 	const struct told *a = &f->told[A], *b = &f->told[B];
 	const uint16_t x = pkeys[a->pkey_index], y = pkeys[b->pkey_index];
 
-	if (a->dest_qpn != f->qp[B]->qp_num || b->dest_qpn != f->qp[A]->qp_num)
+	if (!are_peers(f))
 		return false;
 	if (f->is_roce)
-		return destination[A] < STRANGER && is_v1[a->sgid_index] == is_v1[b->sgid_index];
+		return destination[A] < STRANGER;
 	return a->dlid == 1 && (x & 0x7fff) == (y & 0x7fff) && x & 0x7fff && (x | y) & 0x8000;
 }
 
@@ -141,7 +168,9 @@ static struct effect expect_one(const struct fit *f, const struct request *r, un
 {
 	const struct effect done = { IBV_WC_SUCCESS, 0, true, false, FIT_NO_EVENT };
 	const struct effect silent = { IBV_WC_RETRY_EXC_ERR, 0x81, false, false, FIT_NO_EVENT };
+	const struct effect lost = { IBV_WC_SUCCESS, 0, false, false, FIT_NO_EVENT };
 	const uint32_t here = 128u << f->told[A].mtu, there = 128u << f->told[B].mtu;
+	const uint32_t longest = r->len < here ? r->len : here;
 	const uint32_t packets = r->len ? (r->len + here - 1) / here : 1;
 	const int32_t ahead = (int32_t)((*sq_psn - *rq_psn) << 8) >> 8;
 	const bool is_read = r->opcode == IBV_WR_RDMA_READ;
@@ -149,6 +178,8 @@ static struct effect expect_one(const struct fit *f, const struct request *r, un
 	const unsigned may = room(f->told[A].max_rd_atomic), takes = f->told[B].max_dest_rd_atomic;
 	const unsigned outstanding = nth < may ? nth : may;
 
+	if (!is_reliable(f))
+		return is_delivered(f) && (is_datagram(f) || longest <= there) ? done : lost;
 	if (!is_delivered(f) || ahead > 0 || (ahead < 0 && is_atomic))
 		return silent;
 	if (ahead < 0 && !is_read) {
@@ -159,7 +190,7 @@ static struct effect expect_one(const struct fit *f, const struct request *r, un
 	}
 	if ((is_read || is_atomic) && (!takes || outstanding > room(takes)))
 		return refused(IBV_EVENT_QP_REQ_ERR, false);
-	if (!is_read && (r->len < here ? r->len : here) > there)
+	if (!is_read && longest > there)
 		return refused(IBV_EVENT_QP_ACCESS_ERR, false);
 	*sq_psn = (*sq_psn + packets) & PSN_MASK;
 	if (!ahead)
@@ -183,15 +214,17 @@ static struct effect expect(const struct fit *f, const struct request *r, uint32
 
 /* -- the turns --------------------------------------------------------------------------------- */
 
-static struct request draw_request(void)
+/* One that the transport has; a datagram is of one packet. */
+static struct request draw_request(enum ibv_qp_type type)
 {
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_SEND,
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
 						      IBV_WR_RDMA_READ,
 						      IBV_WR_ATOMIC_FETCH_AND_ADD };
-	struct request r = { .opcode = opcodes[draw(4)], .len = 8, .count = 1 };
+	const uint32_t have = type == IBV_QPT_UD ? 1 : type == IBV_QPT_UC ? 2 : 4;
+	struct request r = { .opcode = opcodes[draw(have)], .len = 8, .count = 1 };
 
 	if (r.opcode != IBV_WR_ATOMIC_FETCH_AND_ADD)
-		r.len = draw(2) ? 1 + draw(300) : 1 + draw(FIT_MOST);
+		r.len = draw(2) || type == IBV_QPT_UD ? 1 + draw(300) : 1 + draw(FIT_MOST);
 	if (r.opcode == IBV_WR_RDMA_READ)
 		r.count = 1 + draw(8);
 	return r;
@@ -209,7 +242,7 @@ static void run_requests(struct fit *f, unsigned turn, enum wrong wrong)
 	struct effect wanted = { 0 }, found;
 
 	for (unsigned i = 0; i < REQUESTS && !wanted.status; i++) {
-		const struct request r = draw_request();
+		const struct request r = draw_request(f->qp[A]->qp_type);
 
 		wanted = expect(f, &r, &sq_psn, &rq_psn);
 		found = fit_run(f, r.opcode, r.len, r.count);
@@ -244,15 +277,15 @@ static bool connect_ends(struct fit *f, unsigned turn)
 	return connected;
 }
 
-static void play(enum cx_link link)
+static void play(enum cx_link link, enum ibv_qp_type type)
 {
 	struct cx_config config = loopback_config(link, true);
 	struct fit *f;
 
 	config.fault_plan = plans[link];
 	f = fit_open(config);
-	fit_create_qps(f, IBV_QPT_RC);
-	for (unsigned turn = 0; turn < TURNS; turn++) {
+	fit_create_qps(f, type);
+	for (unsigned turn = 0; turn < TURNS / tests_share(); turn++) {
 		const enum wrong wrong = turn % WRONGS;
 
 		fit_reset_told(f);
@@ -265,25 +298,39 @@ static void play(enum cx_link link)
 	fit_close(f);
 }
 
-static void each_attribute_is_wrong_by_turns_on_infiniband(void **state)
-{
-	(void)state;
-	play(CX_LINK_IB);
-}
+struct kind {
+	enum cx_link link;
+	enum ibv_qp_type type;
+};
 
-static void each_attribute_is_wrong_by_turns_on_roce(void **state)
+static void each_attribute_is_wrong_by_turns(void **state)
 {
-	(void)state;
-	play(CX_LINK_ROCE);
+	const struct kind *kind = *state;
+
+	play(kind->link, kind->type);
 }
 
 int main(void)
 {
+	static struct kind ib[] = { { CX_LINK_IB, IBV_QPT_RC },
+				    { CX_LINK_IB, IBV_QPT_UC },
+				    { CX_LINK_IB, IBV_QPT_XRC_SEND },
+				    { CX_LINK_IB, IBV_QPT_UD } };
+	static struct kind roce[] = { { CX_LINK_ROCE, IBV_QPT_RC },
+				      { CX_LINK_ROCE, IBV_QPT_UC },
+				      { CX_LINK_ROCE, IBV_QPT_XRC_SEND },
+				      { CX_LINK_ROCE, IBV_QPT_UD } };
 	const char *given = getenv("BSN_SEED");
+#define TURNS_OF(kind, transport)                                                                  \
+	{ "each attribute is wrong by turns: " transport, each_attribute_is_wrong_by_turns, NULL,  \
+	  NULL, &(kind) }
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_attribute_is_wrong_by_turns_on_infiniband),
-		cmocka_unit_test(each_attribute_is_wrong_by_turns_on_roce),
+		TURNS_OF(ib[0], "RC on InfiniBand"),  TURNS_OF(roce[0], "RC on RoCE"),
+		TURNS_OF(ib[1], "UC on InfiniBand"),  TURNS_OF(roce[1], "UC on RoCE"),
+		TURNS_OF(ib[2], "XRC on InfiniBand"), TURNS_OF(roce[2], "XRC on RoCE"),
+		TURNS_OF(ib[3], "UD on InfiniBand"),  TURNS_OF(roce[3], "UD on RoCE"),
 	};
+#undef TURNS_OF
 
 	seed = given ? strtoull(given, NULL, 0) : 20261128;
 	printf("# BSN_SEED=%llu\n", (unsigned long long)seed);

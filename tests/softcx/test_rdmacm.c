@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 
 /* Connects an id to the listener of PORT, wherever that is. */
 static uint32_t ask_for_connection(int fd)
@@ -303,12 +304,78 @@ static void a_channel_is_there_until_its_last_process_closes_it(void **state)
 	}
 }
 
+/* -- plans ------------------------------------------------------------------------------------- */
+
+enum { HELD_MS = 100 };
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* The id of the event; it came at least so long after @since. */
+static uint32_t assert_held(int fd, unsigned wanted, uint64_t since)
+{
+	struct rdma_ucm_event_resp event;
+
+	assert_int_equal(get_event(fd, &event), 0);
+	assert_int_equal(event.event, wanted);
+	assert_true(now_ms() - since >= HELD_MS);
+	return event.id;
+}
+
+static int accept_it(int fd, uint32_t id, bool has_parameters)
+{
+	union command c = COMMAND(ACCEPT, accept, 0);
+
+	c.accept = (struct rdma_ucm_accept){
+		.uid = 1, .conn_param.valid = has_parameters, .id = id
+	};
+	return tell(fd, &c);
+}
+
+/* Also where the end that leaves has gone meanwhile. */
+static void a_plan_holds_messages_back(void **state)
+{
+	const int server = open_channel(0), client = open_channel(0);
+	const uint32_t listener = create(server, 1);
+	union command c = COMMAND(DISCONNECT, disconnect, 0);
+	const uint64_t begin = now_ms();
+	uint32_t asking, asked;
+	uint64_t left;
+
+	(void)state;
+	assert_int_equal(bind_to(server, listener, PORT), 0);
+	asking = ask_for_connection(client); /* nobody listens yet */
+	assert_int_equal(listen_at(server, listener), 0);
+	asked = assert_held(server, CONNECT_REQUEST, begin);
+	assert_int_equal(accept_it(server, asked, true), 0);
+	assert_event(client, asking, CONNECT_RESPONSE);
+	assert_int_equal(accept_it(client, asking, false), 0);
+	assert_event(server, asked, ESTABLISHED);
+	left = now_ms();
+	c.disconnect.id = asking;
+	assert_int_equal(tell(client, &c), 0);
+	close(client);
+	assert_int_equal(assert_held(server, DISCONNECTED, left), asked);
+	close(server);
+}
+
 /* -- setup ------------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
 {
 	(void)state;
 	return set_up_link(CX_LINK_ROCE);
+}
+
+static int set_up_held(void **state)
+{
+	(void)state;
+	return set_up_plan(CX_LINK_ROCE, "opcode=REQ delay 100000; opcode=DREQ delay 100000");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -329,6 +396,7 @@ int main(void)
 #endif
 		TEST(an_id_moves_to_another_channel_with_its_events),
 		TEST(a_channel_is_there_until_its_last_process_closes_it),
+		cmocka_unit_test_setup_teardown(a_plan_holds_messages_back, set_up_held, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "bsn_db.h"
 #include "clock.h"
 #include "deadline.h"
+#include "delivery.h"
 #include "events.h"
 #include "memory.h"
 #include "session.h"
@@ -19,10 +20,10 @@
 
 static void fire(struct cx_hca *hca, struct cx_cq *cq)
 {
-	cq->arm = CX_ARM_NONE;
+	cx_event_completion(hca, cq); /* first: who dies here gives it again (cx_cq_finish()) */
 	cq->deadline_ns = 0;
 	cq->fired_sn = (int8_t)cq->arm_sn;
-	cx_event_completion(hca, cq);
+	cq->arm = CX_ARM_NONE;
 }
 
 /* The program may not have seen CQEs after the consumer index that it armed with. */
@@ -381,15 +382,48 @@ int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 		   const struct cx_completion *c)
 {
 	struct cx_cq *cq = cx_cq_find(hca, cqn);
+	int err = 0;
 
-	int err;
-
-	if (!cq)
-		return 0;
-	err = write_cqe(hca, cq, qp, c);
-	if (!err)
-		tell(hca, cq, c->solicited || is_error(c));
+	if (cq) {
+		cx_delivery_note_cq(hca, cq);
+		err = write_cqe(hca, cq, qp, c);
+		if (!err)
+			tell(hca, cq, c->solicited || is_error(c));
+	}
+	cx_delivery_end(hca);
 	return err < 0 ? err : 0;
+}
+
+/* A slot's, of the CQE of an index; false: it is not written, or cannot be read. */
+static bool read_tail(struct cx_hca *hca, const struct cx_cq *cq, uint32_t index,
+		      struct bsn_cqe_tail *tail)
+{
+	const uint64_t at = index & (cq->attr.entries - 1);
+	const uint64_t end = cq->attr.buf + (at + 1) * cq->attr.cqe_size;
+	uint8_t bytes[BSN_CQE_TAIL_SIZE];
+
+	if (cx_mem_read(hca, cq->head.owner, end - sizeof(bytes), bytes,
+			sizeof(bytes)))
+		return false;
+	bsn_cqe_tail_decode(tail, bytes);
+	return tail->opcode != BSN_CQE_INVALID && tail->owner == !!(index & cq->attr.entries);
+}
+
+bool cx_cq_finish(struct cx_hca *hca, struct cx_cq *cq, bool is_counted)
+{
+	const uint32_t index = cq->producer - is_counted;
+	struct bsn_cqe_tail tail;
+
+	if (cq->session.count) { /* it may be among them */
+		end_session(hca, cq);
+		return is_counted;
+	}
+	if (cq->failed || !read_tail(hca, cq, index, &tail))
+		return is_counted;
+	cq->producer = index + 1;
+	tell(hca, cq, tail.solicited || tail.opcode == BSN_CQE_REQ_ERR ||
+			      tail.opcode == BSN_CQE_RESP_ERR);
+	return true;
 }
 
 /*

@@ -25,6 +25,11 @@ struct cx_completion {
 /* Writes a CQE for `qp`: 0, or -EIO when the CQ is dead, perhaps of this very CQE. */
 int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 		   const struct cx_completion *c);
+/*
+ * A process died as it wrote the CQE at the next index, or where @is_counted that before it. True:
+ * the program can see it, and has its event.
+ */
+bool cx_cq_finish(struct cx_hca *hca, struct cx_cq *cq, bool is_counted);
 /* How many bytes of a message may come inside a CQE. */
 unsigned cx_cqe_inline_room(const struct cx_cq *cq);
 

@@ -48,6 +48,13 @@ static bool is_of_way(const struct rule *rule, const struct cx_qp *qp, const str
 	       (!rule->has_stream || rule->stream == attempt->wqe->ctrl.dci_stream);
 }
 
+static bool is_its_turn(struct rule *rule)
+{
+	rule->seen++;
+	return (!rule->nth || rule->seen == rule->nth) &&
+	       (!rule->every || !(rule->seen % rule->every));
+}
+
 static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct cx_qp *qp,
 			      const struct bsn_wqe_op *op, const struct attempt *attempt,
 			      uint16_t wqe_index)
@@ -63,9 +70,7 @@ static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct
 		    (rule->action == CNAK && !qp->attr.dc) || (rule->action == DELAY && qp->run.delayed) ||
 		    (rule->action == PAGE_FAULT && !may_miss_page(hca, qp, attempt)))
 			continue;
-		rule->seen++;
-		if ((rule->nth && rule->seen != rule->nth) ||
-		    (rule->every && rule->seen % rule->every))
+		if (!is_its_turn(rule))
 			continue;
 		cx_trace(hca, "fault: rule %u, %s, at qpn %#x wqe %#x", i + 1,
 			 cx_action_name(rule->action), qp->head.number, wqe_index);
@@ -187,4 +192,20 @@ bool cx_faults_lose_doorbell(struct cx_hca *hca, const struct cx_qp *qp,
 {
 	return hca->faults && find_rule(hca, AT_DOORBELL, qp, bsn_wqe_op_find(bell->opcode), NULL,
 					(uint16_t)bell->wqe_index);
+}
+
+uint64_t cx_faults_hold_us(struct cx_hca *hca, bool is_disconnect, uint32_t qpn)
+{
+	const enum place place = is_disconnect ? AT_DISCONNECT : AT_REQUEST;
+
+	for (unsigned i = 0; hca->faults && i < hca->faults->count; i++) {
+		struct rule *rule = &hca->faults->rules[i];
+
+		if (rule->place != place || (rule->qpn && rule->qpn != qpn) || !is_its_turn(rule))
+			continue;
+		cx_trace(hca, "fault: rule %u, %s, at %s of qpn %#x", i + 1,
+			 cx_action_name(rule->action), is_disconnect ? "DREQ" : "REQ", qpn);
+		return rule->numbers[0];
+	}
+	return 0;
 }

@@ -23,4 +23,7 @@ enum cx_receive_fault cx_faults_receive(struct cx_hca *hca, const struct cx_qp *
 bool cx_faults_lose_doorbell(struct cx_hca *hca, const struct cx_qp *qp,
 			     const struct bsn_sq_doorbell *bell);
 
+/* How long the plan holds back a message of rdma_cm, of the end that has this queue pair. */
+uint64_t cx_faults_hold_us(struct cx_hca *hca, bool is_disconnect, uint32_t qpn);
+
 #endif

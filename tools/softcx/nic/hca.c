@@ -12,6 +12,7 @@
 #include "fabric.h"
 #include "memory.h"
 #include "plan.h"
+#include "rq.h"
 #include "scratch.h"
 #include "segment.h"
 
@@ -79,6 +80,7 @@ int cx_open(const struct cx_config *config, struct cx_hca **out)
 	hca->segment_fd = hca->trace_fd = -1;
 	hca->self = hca->asked = CX_PROCS;
 	hca->virtual_ns = 1;
+	hca->after_death = cx_recv_recover;
 	hca->scratch = calloc(1, sizeof(*hca->scratch));
 	err = hca->scratch ? copy_config(&hca->config, config) : -ENOMEM;
 	if (!err)

@@ -5,7 +5,8 @@
  *	rule    = { match } action
  *	match   = "qpn=" NUMBER      only this queue pair's WQEs
  *	        | "opcode=" NAME     only this operation: SEND, RDMA_WRITE, ... as in wqe/bsn_wqe.h;
- *	                             RECV: not a WQE that sends, but a message that takes a receive
+ *	                             RECV: not a WQE that sends, but a message that takes a receive;
+ *	                             REQ, DREQ: rdma_cm asks for a connection, or ends one
  *	        | "dct=" NUMBER      only requests of DC initiators to this target
  *	        | "stream=" NUMBER   only those of this stream of an initiator
  *	        | "nth=" NUMBER      only the Nth time that the rest matches, counted from 1
@@ -42,6 +43,11 @@
  * receiver's. The receive fails with the two numbers, and both queue pairs are in error; except for
  * the two numbers of an on-demand page fault, on a shared receive queue. Then the receive is the
  * driver's to post again, and the sender is asked to come again later.
+ *
+ * With opcode=REQ and DREQ it is each such message of that process, qpn= being the queue pair that
+ * its program has named for the connection. It can only be delayed: the peer is asked or told so
+ * much later. The REQ also stands for the question for a datagram service; one that is sent again
+ * since nobody answers is not delayed.
  *
  * With overtake, which is for opcode=RECV only, receives of a shared receive queue complete in another
  * order than they were posted in. The message takes the second receive, and the next message of that
@@ -188,6 +194,10 @@ static int parse_match(struct parser *p, struct rule *rule)
 		err = parse_number(p, value, UINT32_MAX, &rule->every);
 	} else if (!strcmp(p->word, "opcode=RECV")) {
 		rule->place = AT_RECEIVE;
+	} else if (!strcmp(p->word, "opcode=REQ")) {
+		rule->place = AT_REQUEST;
+	} else if (!strcmp(p->word, "opcode=DREQ")) {
+		rule->place = AT_DISCONNECT;
 	} else if (!strncmp(p->word, "opcode=", len)) {
 		rule->op = find_op(value);
 		if (!rule->op)
@@ -198,25 +208,37 @@ static int parse_match(struct parser *p, struct rule *rule)
 	return err;
 }
 
+/* NULL, or why it cannot be done there. */
+static const char *refuse_action(const struct rule *rule)
+{
+	if (rule->place == AT_RECEIVE && rule->action != FAIL && rule->action != PAGE_FAULT &&
+	    rule->action != OVERTAKE)
+		return "a receive can only fail, miss a page, or overtake";
+	if (rule->place != AT_RECEIVE && rule->action == OVERTAKE)
+		return "only a receive can overtake: opcode=RECV";
+	if (rule->place >= AT_REQUEST && rule->action != DELAY)
+		return "a message of rdma_cm can only be delayed";
+	if (rule->place != AT_SEND && (rule->dctn || rule->has_stream))
+		return "dct= and stream= are of requests";
+	return NULL;
+}
+
 static int parse_action(struct parser *p, struct rule *rule)
 {
 	/* Longer delays than an hour are refused; syndromes are bytes. */
 	const uint64_t hour_us = 3600ull * 1000 * 1000;
+	const char *why;
 	uint64_t most;
 
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(p->word, actions[i].name))
 			continue;
 		rule->action = actions[i].action;
-		if (rule->place == AT_RECEIVE && rule->action != FAIL && rule->action != PAGE_FAULT &&
-		    rule->action != OVERTAKE)
-			return complain(p, "a receive can only fail, miss a page, or overtake");
-		if (rule->place != AT_RECEIVE && rule->action == OVERTAKE)
-			return complain(p, "only a receive can overtake: opcode=RECV");
-		if (rule->action == LOSE_DOORBELL)
+		if (rule->action == LOSE_DOORBELL && rule->place == AT_SEND)
 			rule->place = AT_DOORBELL;
-		if (rule->place != AT_SEND && (rule->dctn || rule->has_stream))
-			return complain(p, "dct= and stream= are of requests");
+		why = refuse_action(rule);
+		if (why)
+			return complain(p, why);
 		most = rule->action == DELAY || rule->action == DELAY_CQE ? hour_us : 0xff;
 		for (unsigned n = 0; n < actions[i].numbers; n++) {
 			if (!next_word(p))

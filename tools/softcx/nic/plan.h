@@ -22,8 +22,8 @@ enum action {
 	DELAY_CQE
 };
 
-/* What a rule is about. */
-enum place { AT_SEND, AT_RECEIVE, AT_DOORBELL };
+/* What a rule is about; the last two are messages of rdma_cm. */
+enum place { AT_SEND, AT_RECEIVE, AT_DOORBELL, AT_REQUEST, AT_DISCONNECT };
 
 struct rule {
 	uint32_t qpn; /* 0: any */

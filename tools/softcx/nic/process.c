@@ -104,6 +104,7 @@ static void take_over(struct cx_hca *hca, int err)
 		 * holder may still be on its way out, so it does not look dead yet.
 		 */
 		pthread_mutex_consistent(&shared->lock);
+		hca->after_death(hca);
 		if (shared->holder < CX_PROCS && shared->holder != hca->self)
 			sweep(hca, shared->holder);
 		cx_sweep_dead(hca);

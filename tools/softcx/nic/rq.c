@@ -11,6 +11,7 @@
 
 #include "bsn_db.h"
 #include "cq.h"
+#include "delivery.h"
 #include "events.h"
 #include "memory.h"
 #include "scratch.h"
@@ -70,10 +71,11 @@ static int peek_srq(struct cx_hca *hca, struct cx_srq *srq, struct cx_recv *recv
 	if (err)
 		return err;
 	cx_bus_count(hca, srq->head.owner, CX_BUS_recv_record_read, BSN_DBR_WQ_SIZE);
-	if (posted == srq->taken)
+	if (posted == srq->at.taken)
 		return -EAGAIN;
 	recv->overtakes = false;
-	return read_linked(hca, srq, srq->was_overtaken ? srq->overtaken : srq->next, recv);
+	return read_linked(hca, srq, srq->at.was_overtaken ? srq->at.overtaken : srq->at.next,
+			   recv);
 }
 
 int cx_recv_overtake(struct cx_hca *hca, struct cx_recv *recv)
@@ -81,8 +83,9 @@ int cx_recv_overtake(struct cx_hca *hca, struct cx_recv *recv)
 	const struct cx_srq *srq = cx_srq_find(hca, recv->srqn);
 	uint16_t posted;
 
-	if (!srq || srq->was_overtaken || read_count(hca, srq->head.owner, srq->attr.db, &posted) ||
-	    (uint16_t)(posted - srq->taken) < 2)
+	if (!srq || srq->at.was_overtaken ||
+	    read_count(hca, srq->head.owner, srq->attr.db, &posted) ||
+	    (uint16_t)(posted - srq->at.taken) < 2)
 		return 0;
 	recv->overtakes = true;
 	recv->overtaken = recv->index;
@@ -123,7 +126,7 @@ void cx_srq_check_limit(struct cx_hca *hca, struct cx_srq *srq)
 	uint16_t posted;
 
 	if (!srq->limit || read_count(hca, srq->head.owner, srq->attr.db, &posted) ||
-	    (uint16_t)(posted - srq->taken) >= srq->limit)
+	    (uint16_t)(posted - srq->at.taken) >= srq->limit)
 		return;
 	srq->limit = 0;
 	cx_event_srq_limit(hca, srq);
@@ -133,15 +136,16 @@ void cx_recv_take(struct cx_hca *hca, struct cx_qp *qp, const struct cx_recv *re
 {
 	struct cx_srq *srq = cx_srq_find(hca, recv->srqn);
 
+	cx_delivery_begin(hca, qp, srq);
 	if (!srq) {
 		qp->run.rq_head++;
 		return;
 	}
-	if (!srq->was_overtaken)
-		srq->next = next_of(srq, recv);
-	srq->was_overtaken = recv->overtakes;
-	srq->overtaken = recv->overtaken;
-	srq->taken++;
+	if (!srq->at.was_overtaken)
+		srq->at.next = next_of(srq, recv);
+	srq->at.was_overtaken = recv->overtakes;
+	srq->at.overtaken = recv->overtaken;
+	srq->at.taken++;
 	cx_srq_check_limit(hca, srq);
 }
 
@@ -164,9 +168,35 @@ void cx_recv_flush(struct cx_hca *hca, struct cx_qp *qp)
 			.opcode = BSN_CQE_RESP_ERR,
 			.syndrome = BSN_SYNDROME_FLUSHED,
 			.vendor_syndrome = qp->run.flush_vendor,
-			.wqe_counter = qp->run.rq_head++,
+			.wqe_counter = qp->run.rq_head,
 		};
 
+		cx_delivery_begin(hca, qp, NULL);
+		qp->run.rq_head++;
 		cx_cq_complete(hca, qp->attr.recv_cqn, qp, &c);
 	}
+}
+
+static void put_back(struct cx_hca *hca, const struct cx_delivery *note)
+{
+	struct cx_srq *srq = cx_srq_find(hca, note->srqn);
+	struct cx_qp *qp = cx_qp_find(hca, note->qpn);
+
+	if (srq)
+		srq->at = note->at;
+	else if (qp && !note->srqn)
+		qp->run.rq_head = note->rq_head;
+}
+
+void cx_recv_recover(struct cx_hca *hca)
+{
+	const struct cx_delivery note = hca->shared->delivery;
+	struct cx_cq *cq = note.cqn ? cx_cq_find(hca, note.cqn) : NULL;
+
+	if (!note.qpn)
+		return;
+	cx_trace(hca, "fabric: a message to qpn %#x was being delivered", note.qpn);
+	if (!cq || !cx_cq_finish(hca, cq, cx_delivery_index(cq) != note.index))
+		put_back(hca, &note);
+	cx_delivery_end(hca);
 }

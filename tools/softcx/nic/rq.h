@@ -23,6 +23,7 @@ void cx_recv_take(struct cx_hca *hca, struct cx_qp *qp, const struct cx_recv *re
  */
 int cx_recv_overtake(struct cx_hca *hca, struct cx_recv *recv);
 void cx_recv_flush(struct cx_hca *hca, struct cx_qp *qp);
+void cx_recv_recover(struct cx_hca *hca); /* the lock's holder has died */
 void cx_srq_check_limit(struct cx_hca *hca, struct cx_srq *srq);
 
 #endif

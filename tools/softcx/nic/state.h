@@ -182,15 +182,28 @@ struct cx_cq {
 	struct cx_session session;
 };
 
+struct cx_srq_place {
+	uint16_t next;      /* index of the next WQE to take */
+	uint16_t taken;     /* how many were taken, modulo 2^16, as the record counts */
+	bool was_overtaken; /* a WQE before @next, which is taken first */
+	uint16_t overtaken; /* its index */
+};
+
 struct cx_srq {
 	struct cx_head head;
 	struct cx_srq_attr attr;
 	uint32_t limit; /* 0: not armed */
 	uint32_t told;  /* its first subscription, index + 1; 0: none */
-	uint16_t next;  /* index of the next WQE to take */
-	uint16_t taken; /* how many were taken, modulo 2^16, as the record counts */
-	bool was_overtaken; /* a WQE before @next, which is taken first */
-	uint16_t overtaken; /* its index */
+	struct cx_srq_place at;
+};
+
+/* delivery.h */
+struct cx_delivery {
+	uint32_t qpn;     /* whose receive is taken; 0: nothing is delivered now */
+	uint32_t srqn;    /* of which shared queue; 0: of its own */
+	uint16_t rq_head; /* where they were before it was taken */
+	struct cx_srq_place at;
+	uint32_t cqn, index; /* where its CQE goes; 0: that is not known yet */
 };
 
 /* What a READ or an atomic brought. */
@@ -268,6 +281,7 @@ struct cx_shared {
 	struct cx_dc_counts dc[CX_PROCS];
 	uint32_t counters[CX_COUNTER_COUNT];
 	struct cx_traffic traffic;
+	struct cx_delivery delivery;
 	uint64_t channel_serial; /* of the last one */
 	struct cx_pd pds[CX_MAX_PDS];
 	struct cx_umem umems[CX_MAX_UMEMS];
@@ -337,6 +351,7 @@ struct cx_hca {
 	struct cx_scratch *scratch;
 	struct cx_fifo fifos[CX_CHANNELS];
 	void (*before_unlock)(struct cx_hca *hca); /* NULL: nothing is to be done then */
+	void (*after_death)(struct cx_hca *hca);   /* of the lock's holder */
 	uint32_t open_sessions[8]; /* CQs that have one; 0: none */
 	struct cx_blueflame blueflame[CX_UAR_PAGES][CX_BF_PER_UAR];
 	struct cx_words words; /* that a step looks at (drive.c) */

@@ -209,7 +209,8 @@ int cm_listener_end(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_cm_
 
 /* -- datagram.c -------------------------------------------------------------------------------- */
 
-int cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id);
+unsigned cm_sidr_room(const struct cx_cm_id *id); /* for the private data of a question, bytes */
+void cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id);
 int cm_sidr_answer(struct cx_hca *hca, struct cx_cm_id *id, int status, const void *data,
 		   uint8_t size);
 

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "../../nic/faults.h"
+
 /* The private data that a reply and a refusal have room for: rdma/ib_cm.h. */
 enum { REP_BYTES = 196, REJ_BYTES = 148 };
 
@@ -146,10 +148,38 @@ static void send_req(struct cx_hca *hca, struct cx_cm_id *id, uint32_t tries)
 		cm_wait(hca, id, (uint64_t)ASKED_TIME_MS * (RETRIES + 1), 0);
 }
 
+static void send_request(struct cx_hca *hca, struct cx_cm_id *id, uint32_t tries)
+{
+	if (id->qp_type == IBV_QPT_UD)
+		cm_sidr_ask(hca, id);
+	else
+		send_req(hca, id, tries);
+}
+
+/* Milliseconds, rounded up. */
+static uint64_t hold_ms(struct cx_hca *hca, bool is_disconnect, const struct cx_cm_id *id)
+{
+	return (cx_faults_hold_us(hca, is_disconnect, id->qpn) + 999) / 1000;
+}
+
+/* At once, unless a plan holds it back: then as a try of which nothing comes. */
+static void ask(struct cx_hca *hca, struct cx_cm_id *id)
+{
+	const uint64_t held_ms = hold_ms(hca, false, id);
+
+	id->state = CX_CM_CONNECT;
+	if (!held_ms) {
+		send_request(hca, id, RETRIES);
+		return;
+	}
+	cm_set_link(id, id->qp_type == IBV_QPT_UD ? CX_LINK_SIDR_SENT : CX_LINK_REQ_SENT);
+	cm_wait(hca, id, held_ms, RETRIES + 1);
+}
+
 static void ask_again(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	if (id->tries) {
-		send_req(hca, id, id->tries - 1);
+		send_request(hca, id, id->tries - 1);
 		return;
 	}
 	cm_part(&hca->shared->cm, id);
@@ -167,13 +197,16 @@ static uint8_t at_most(uint8_t value, uint8_t most)
 
 static int connect_to(struct cx_hca *hca, struct cx_cm_id *id)
 {
-	if (id->asked.private_data_len > cm_request_room(id))
+	const bool is_datagram = id->qp_type == IBV_QPT_UD;
+
+	if (id->asked.private_data_len > (is_datagram ? cm_sidr_room(id) : cm_request_room(id)))
 		return -EINVAL;
-	id->responder_resources = id->asked.responder_resources;
-	id->initiator_depth = id->asked.initiator_depth;
-	id->retries = id->asked.retry_count;
-	id->state = CX_CM_CONNECT;
-	send_req(hca, id, RETRIES);
+	if (!is_datagram) {
+		id->responder_resources = id->asked.responder_resources;
+		id->initiator_depth = id->asked.initiator_depth;
+		id->retries = id->asked.retry_count;
+	}
+	ask(hca, id);
 	return 0;
 }
 
@@ -198,7 +231,7 @@ int cm_connect(struct cm_call *call, const void *command)
 	id->qpn = id->asked.qp_num;
 	id->srq = id->asked.srq;
 	id->ece = cmd->ece;
-	return id->qp_type == IBV_QPT_UD ? cm_sidr_ask(call->hca, id) : connect_to(call->hca, id);
+	return connect_to(call->hca, id);
 }
 
 /* -- REP and RTU ------------------------------------------------------------------------------- */
@@ -317,14 +350,19 @@ static void get_dreq(struct cx_hca *hca, struct cx_cm_id *id)
 static void send_dreq(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	struct cx_cm_id *peer = cm_of_number(&hca->shared->cm, id->peer);
+	uint64_t held_ms;
 
 	cm_set_link(id, CX_LINK_DREQ_SENT);
-	if (peer) {
-		cm_wait(hca, id, (uint64_t)DREQ_MS * (RETRIES + 1), 0);
-		get_dreq(hca, peer);
-	} else {
+	if (!peer) {
 		get_drep(hca, id, 0);
+		return;
 	}
+	cm_wait(hca, id, (uint64_t)DREQ_MS * (RETRIES + 1), 0);
+	held_ms = hold_ms(hca, true, id);
+	if (held_ms && peer->link == CX_LINK_ESTABLISHED)
+		cm_wait(hca, peer, held_ms, 0);
+	else
+		get_dreq(hca, peer);
 }
 
 static void send_drep(struct cx_hca *hca, struct cx_cm_id *id)
@@ -358,8 +396,8 @@ int cm_disconnect(struct cm_call *call, const void *command)
 /* -- the end ----------------------------------------------------------------------------------- */
 
 /*
- * Time is over: of a question, of a wait for the peer's answer to our reply or our end, or of the
- * queue pair's.
+ * Time is over: of a question, of a wait for the peer's answer to our reply or our end, of a
+ * plan that holds back the peer's end, or of the queue pair's.
  */
 void cm_link_expire(struct cx_hca *hca, struct cx_cm_id *id)
 {
@@ -368,6 +406,9 @@ void cm_link_expire(struct cx_hca *hca, struct cx_cm_id *id)
 	case CX_LINK_REP_SENT:
 	case CX_LINK_SIDR_SENT:
 		ask_again(hca, id);
+		break;
+	case CX_LINK_ESTABLISHED:
+		get_dreq(hca, id);
 		break;
 	case CX_LINK_DREQ_SENT:
 		cm_part(&hca->shared->cm, id);

@@ -10,7 +10,8 @@
 /* rdma/ib_cm.h; of the question the address takes a part. */
 enum { QUESTION_BYTES = 216, ADDRESS_BYTES = 36, ANSWER_BYTES = 136 };
 enum { QUESTION_MS = 4096, RETRIES = 15 }; /* cma.c CMA_CM_RESPONSE_TIMEOUT, _MAX_CM_RETRIES */
-static unsigned question_room(const struct cx_cm_id *id)
+
+unsigned cm_sidr_room(const struct cx_cm_id *id)
 {
 	return id->source.any.sa_family == FAMILY_IB ? QUESTION_BYTES
 						     : QUESTION_BYTES - ADDRESS_BYTES;
@@ -60,7 +61,7 @@ static int deliver(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_cm_i
 	if (err)
 		return err;
 	id->link = CX_LINK_SIDR_RCVD;
-	id->asked.private_data_len = (uint8_t)question_room(from);
+	id->asked.private_data_len = (uint8_t)cm_sidr_room(from);
 	if (!cm_report_request(hca, listener, id)) {
 		memset(id, 0, sizeof(*id));
 		return -ENOMEM;
@@ -70,15 +71,12 @@ static int deliver(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_cm_i
 	return 0;
 }
 
-int cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id)
+void cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	const bool is_here = cm_address_is_ours(&hca->config, &id->destination);
 	struct cx_cm_id *listener;
 	bool is_service;
 
-	if (id->asked.private_data_len > question_room(id))
-		return -EINVAL;
-	id->state = CX_CM_CONNECT;
 	id->link = CX_LINK_SIDR_SENT;
 	cm_wait(hca, id, (uint64_t)QUESTION_MS * (RETRIES + 1), 0);
 	listener = is_here ? cm_find_listener(hca, id, &is_service) : NULL;
@@ -87,5 +85,4 @@ int cm_sidr_ask(struct cx_hca *hca, struct cx_cm_id *id)
 			   0);
 	else if (listener && deliver(hca, listener, id))
 		get_answer(hca, id, NULL, CM_SIDR_REJECT, NULL, 0);
-	return 0;
 }

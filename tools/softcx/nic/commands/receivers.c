@@ -101,7 +101,7 @@ enum bsn_command_status cx_query_rmp(struct cx_hca *hca, struct cx_mailbox *box)
 		.wq_type = srq->attr.is_cyclic ? BSN_WQ_CYCLIC : BSN_WQ_LINKED,
 		.pd = srq->attr.pdn,
 		.lwm = srq->limit,
-		.hw_counter = srq->taken,
+		.hw_counter = srq->at.taken,
 		.log_wq_stride = cx_log2(srq->attr.stride_bytes),
 		.log_wq_sz = cx_log2(srq->attr.count),
 		.dbr_umem_valid = !!srq->attr.db_umem,
