@@ -177,7 +177,7 @@ int bsn_ring_many(struct bsn_ep *const *eps, unsigned count)
 
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 {
-	if (!sq->ring)
+	if (!has_wqes(sq))
 		return 0; /* the provider's are not known */
 	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - bsn_sq_first_unrung(sq)) -
 	       (uint32_t)(sq->count_rung / BSN_BB_SIZE);

@@ -251,12 +251,16 @@ int bsn_cancel(struct bsn_ep *ep)
 	return has_queue(ep) ? bsn_sq_cancel(ep->sq) : bsn_sq_no_queue(ep);
 }
 
+uint32_t bsn_sq_room(struct bsn_sq *sq)
+{
+	return bsn_sq_free_bb(sq) / bsn_bb_of_ds(sq->max_ds);
+}
+
 uint32_t bsn_room(struct bsn_ep *ep)
 {
 	if (!has_queue(ep) || ep->sq->closed)
 		return 0;
-	return ep->sq->path ? ep->sq->path->room(ep->sq)
-			    : bsn_sq_free_bb(ep->sq) / bsn_bb_of_ds(ep->sq->max_ds);
+	return ep->sq->path ? ep->sq->path->room(ep->sq) : bsn_sq_room(ep->sq);
 }
 
 /* -- the end of a failed queue ---------------------------------------------------------------- */

@@ -166,6 +166,9 @@ int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r);
  */
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r);
 
+/* Requests of the longest kind that the ring has room for. */
+uint32_t bsn_sq_room(struct bsn_sq *sq);
+
 /*
  * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why
  * not, with its text. For paths whose requests are not WQEs.
@@ -180,6 +183,12 @@ int bsn_sq_refuse_opcode(struct bsn_ep *ep);
 
 /* Blocks that may still be taken. */
 uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
+
+/* Whether the device reads the queue's ring. On plain verbs a ring, if there is one, is a copy. */
+static inline bool has_wqes(const struct bsn_sq *sq)
+{
+	return sq->ring_end;
+}
 
 /* False also of a QP of many peers: each of them has an endpoint of its own. */
 static inline bool has_queue(const struct bsn_ep *ep)

@@ -40,7 +40,7 @@ static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
 		return refuse(EMSGSIZE,
 			      "only a WRITE or READ can become several requests: make the "
 			      "queue with more SGEs (max_send_sge)");
-	if (sq->ring)
+	if (has_wqes(sq))
 		return refuse(EMSGSIZE, "the map was made for a queue with more SGEs: map the "
 					"layout for this one");
 	if (sq->closed)

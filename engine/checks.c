@@ -207,12 +207,8 @@ static int cancel(struct bsn_sq *sq)
 static uint32_t room(struct bsn_sq *sq)
 {
 	const struct bsn_sq_path *inner = checked_of(sq)->inner;
-	uint32_t outstanding;
 
-	if (inner)
-		return inner->room(sq);
-	outstanding = bsn_sq_outstanding_bb(sq);
-	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
+	return inner ? inner->room(sq) : bsn_sq_room(sq);
 }
 
 /* -- receive queues -------------------------------------------------------------------------- */

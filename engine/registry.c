@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "sq.h"
 #include "srq.h"
 
 /* Not static, since the note below names it. */
@@ -131,7 +132,7 @@ static void list_sq(struct bsn_qp *qp)
 					  .transport = (uint32_t)qp->transport->wqe,
 					  .cqn = qp->cq->ring->cqn,
 					  .first_error = address(&qp->first_error) };
-	if (sq->ring) {
+	if (has_wqes(sq)) {
 		q->ring = address(sq->ring);
 		q->record = address(sq->record);
 		q->count = sq->bb_mask + 1;

@@ -156,12 +156,11 @@ static int cancel(struct bsn_sq *sq)
 	return leave(sq, g, bsn_sq_cancel(sq));
 }
 
-/* Asked of plain verbs alone. */
 static uint32_t room(struct bsn_sq *sq)
 {
 	const struct bsn_sq_path *inner = gate_of(sq)->inner;
 
-	return inner ? inner->room(sq) : 0;
+	return inner ? inner->room(sq) : bsn_sq_room(sq);
 }
 
 void gate_put(struct initiator *i, uint32_t most)

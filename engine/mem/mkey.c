@@ -111,6 +111,13 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *mkey, struct bsn_sq *sq,
 	return post_table(mkey, sq, id, flags);
 }
 
+static const char wrong_queue[] = "a UMR is posted to an RC queue pair of the direct path";
+
+static bool takes_umr(const struct bsn_sq *sq)
+{
+	return has_wqes(sq) && sq->transport == BSN_TRANSPORT_RC;
+}
+
 /* Of a layout that was looked at, to an mkey that may change. */
 BSN_ALWAYS_INLINE int configure(struct mkey_object *mkey, struct bsn_sq *sq,
 				struct bsn_layout *layout, uint64_t id, unsigned flags)
@@ -118,8 +125,8 @@ BSN_ALWAYS_INLINE int configure(struct mkey_object *mkey, struct bsn_sq *sq,
 	const uint32_t levels = mkey->pool->device->caps.max_indirection;
 	int err = 0;
 
-	if (BSN_UNLIKELY(!sq->ring || sq->transport != BSN_TRANSPORT_RC))
-		return fail(EOPNOTSUPP, "a UMR is posted to an RC queue pair of the direct path");
+	if (BSN_UNLIKELY(!takes_umr(sq)))
+		return fail(EOPNOTSUPP, wrong_queue);
 	if (BSN_UNLIKELY(layout->depth > levels))
 		return fail(ELOOP,
 			    "the device follows %u mkeys, one in the other, and what the layout "
@@ -189,6 +196,8 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *pub, uint64_t id, un
 
 	if (err)
 		return err;
+	if (!takes_umr(ep->sq))
+		return fail(EOPNOTSUPP, wrong_queue);
 	if (mkey->state == BSN_MKEY_UNKNOWN)
 		return fail(EINVAL,
 			    "the queue of its UMR failed: configure it, which makes it anew, or "

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "mkey.h"
+#include "sq.h"
 #include "umr.h"
 
 struct window_object {
@@ -143,7 +144,7 @@ static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
 {
 	if (!ep || !ep->sq || !window)
 		return fail(EINVAL, "no endpoint, or no window");
-	if (!ep->sq->ring || ep->sq->transport != BSN_TRANSPORT_RC)
+	if (!has_wqes(ep->sq) || ep->sq->transport != BSN_TRANSPORT_RC)
 		return fail(EOPNOTSUPP, "windows are bound by RC queue pairs of the direct path");
 	return 0;
 }

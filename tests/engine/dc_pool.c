@@ -454,8 +454,10 @@ static void a_peer_may_invalidate(struct bench *b)
 	expect_no_umr(bsn_mkey_configure(r.ep[0], mkey, layout, 1, NOW));
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 1, 0));
 	complete_all(b);
+	expect_no_umr(bsn_mkey_invalidate(r.ep[0], mkey, 1, NOW)); /* a peer without an initiator */
 	ok(bsn_recv(r.srq, &into, 2));
 	ok(bsn_send_inval(r.ep[0], &local, mkey->rkey, 3, NOW));
+	expect_no_umr(bsn_mkey_invalidate(r.ep[0], mkey, 1, NOW));
 	assert_int_equal(work(&r), 1);
 	expect(&r, 0, 0, 3, BSN_OPCODE_SEND_INVAL, IBV_WC_SUCCESS);
 	assert_int_equal(bsn_poll(r.into, r.done, MAX_DONE), 1);
@@ -1073,6 +1075,27 @@ static void reads_have_a_limit(struct bench *b)
 	assert_int_equal(work(&r), 3);
 	assert_int_equal(counters_of(&r).markers, 0);
 	unmake(&r);
+}
+
+/* Requests of the longest kind: a limit of READs changes nothing. */
+static void a_peer_has_room(struct bench *b)
+{
+	uint32_t room[2];
+
+	for (uint32_t limited = 0; limited < 2; limited++) {
+		const struct bsn_dc_pool_attr attr = {
+			.initiators = 1, .send_depth = 8, .max_reads = limited * 3
+		};
+		struct rig r;
+
+		make(b, &r, &attr);
+		ok(write_to(&r, 0, 1));
+		room[limited] = bsn_room(r.ep[0]);
+		assert_int_equal(work(&r), 1);
+		unmake(&r);
+	}
+	assert_in_range(room[0], 1, 8);
+	assert_int_equal(room[1], room[0]);
 }
 
 /* Nothing that the program sees was signaled, or rung. */
@@ -1882,6 +1905,7 @@ int main(void)
 		{ CASE("a check tells who is alive, on RoCE", a_check_tells_who_is_alive), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
 		{ CASE("READs have a limit", reads_have_a_limit), ON_DIRECT },
+		{ CASE("a peer has room", a_peer_has_room), ON_DIRECT },
 		{ CASE("READs have a limit, on RoCE", reads_have_a_limit), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
 		{ CASE("a quiet READ makes room", a_quiet_read_makes_room), ON_DIRECT },
