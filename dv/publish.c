@@ -47,7 +47,7 @@ BSN_ALWAYS_INLINE void store_from(struct bsn_sq *sq, uint16_t first)
 		ring_doorbell(sq, first);
 }
 
-/* Publishes everything from @first on: O1 to O3. */
+/* Everything from @first on: O1 to O3. */
 static int publish_from(struct bsn_sq *sq, uint16_t first)
 {
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
@@ -57,13 +57,18 @@ static int publish_from(struct bsn_sq *sq, uint16_t first)
 	return 0;
 }
 
-/* Of a lane that several threads share. */
+/* The same on a lane of several threads: one at a time uses the register. */
 static __attribute__((noinline)) int publish_locked(struct bsn_sq *sq, uint16_t first)
 {
 	pthread_spinlock_t *const lock = (pthread_spinlock_t *)sq->lane->lock;
 
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	bsn_to_device(); /* O1 */
+	bsn_store_index(sq->record, sq->pi);
 	pthread_spin_lock(lock);
-	publish_from(sq, first);
+	bsn_wc_start(); /* O2 */
+	store_from(sq, first);
+	bsn_sq_close_register(sq->lane, sq->lane->reg);
 	pthread_spin_unlock(lock);
 	return 0;
 }

@@ -206,9 +206,11 @@ static int cancel(struct bsn_sq *sq)
 
 static uint32_t room(struct bsn_sq *sq)
 {
-	const struct bsn_sq_path *inner = checked_of(sq)->inner;
+	struct checked_sq *c = enter(sq);
+	const uint32_t requests = sq->path ? sq->path->room(sq) : bsn_sq_room(sq);
 
-	return inner ? inner->room(sq) : bsn_sq_room(sq);
+	leave(c, 0);
+	return requests;
 }
 
 /* -- receive queues -------------------------------------------------------------------------- */
