@@ -57,41 +57,15 @@ static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_
 	return bsn_sq_post_request(ep, &r);
 }
 
-/* -- room that was used up: the poller may have given some back ------------------------------- */
+/* -- room that was used up: below --------------------------------------------------------------- */
 
-static bool find_room(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
-{
-	const unsigned ds = head_ds(peer_of(ep), what) + data_ds;
-
-	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds));
-}
-
-static __attribute__((noinline, cold)) int post_sgl_refilled(struct bsn_ep *ep, uint32_t what,
-							     const struct bsn_sge *sge,
-							     const struct bsn_remote *remote,
-							     uint32_t imm, uint64_t id)
-{
-	return find_room(ep, what, count_of(what)) ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
-						   : post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-static __attribute__((noinline, cold)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
-								const void *data,
-								const struct bsn_remote *remote,
-								uint32_t imm, uint64_t id)
-{
-	return find_room(ep, what, bsn_inline_ds(count_of(what)))
-		       ? bsn_sq_post_inline(ep, what, data, remote, imm, id)
-		       : post_inline_cold(ep, what, data, remote, imm, id);
-}
-
-static __attribute__((noinline, cold)) int
-post_atomic_refilled(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		     const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
-{
-	return find_room(ep, what, 2) ? bsn_sq_post_atomic(ep, what, sge, remote, operand, id)
-				      : post_atomic_cold(ep, what, sge, remote, operand, id);
-}
+static int post_sgl_refilled(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			     const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+static int post_inline_refilled(struct bsn_ep *ep, uint32_t what, const void *data,
+				const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+static int post_atomic_refilled(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				const struct bsn_remote *remote, const uint64_t operand[2],
+				uint64_t id);
 
 /* -- what programs call ----------------------------------------------------------------------- */
 
@@ -215,4 +189,46 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	if (!takes(ep->sq, what, BSN_OPS_OF_ATOMICS, BSN_F_PLAIN))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	return post_operands(ep, what, sge, remote, operand, id);
+}
+
+/* -- room that was used up: the poller may have given some back ------------------------------- */
+
+static bool find_room(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
+{
+	const unsigned ds = head_ds(peer_of(ep), what) + data_ds;
+
+	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds));
+}
+
+static __attribute__((noinline)) int post_sgl_refilled(struct bsn_ep *ep, uint32_t what,
+						       const struct bsn_sge *sge,
+						       const struct bsn_remote *remote,
+						       uint32_t imm, uint64_t id)
+{
+	if (!find_room(ep, what, count_of(what)))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	if (ep->sq->has_peers)
+		return post_sges_to_peer(ep, what, sge, remote, imm, id);
+	return post_sges_to_one(ep, what, sge, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
+							  const void *data,
+							  const struct bsn_remote *remote,
+							  uint32_t imm, uint64_t id)
+{
+	if (!find_room(ep, what, bsn_inline_ds(count_of(what))))
+		return post_inline_cold(ep, what, data, remote, imm, id);
+	if (ep->sq->has_peers)
+		return post_bytes_to_peer(ep, what, data, remote, imm, id);
+	return post_bytes_to_one(ep, what, data, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_atomic_refilled(struct bsn_ep *ep, uint32_t what,
+							  const struct bsn_sge *sge,
+							  const struct bsn_remote *remote,
+							  const uint64_t operand[2], uint64_t id)
+{
+	return find_room(ep, what, 2) ? post_operands(ep, what, sge, remote, operand, id)
+				      : post_atomic_cold(ep, what, sge, remote, operand, id);
 }

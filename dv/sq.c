@@ -112,9 +112,7 @@ void bsn_sq_note_poster(struct bsn_sq *sq)
 
 bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes)
 {
-	const bool wraps = sq->slot != sq->ring_end && sq->slot + bytes > sq->ring_end;
-
-	if (wraps || sq->path || sq->closed || sq->next_fence)
+	if (sq->path || sq->closed || sq->next_fence)
 		return false;
 	bsn_sq_note_poster(sq);
 	bsn_sq_set_room(sq, find_limit(sq, bsn_sq_free_bb(sq)));

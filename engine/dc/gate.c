@@ -158,9 +158,13 @@ static int cancel(struct bsn_sq *sq)
 
 static uint32_t room(struct bsn_sq *sq)
 {
-	const struct bsn_sq_path *inner = gate_of(sq)->inner;
+	struct gate *const g = gate_of(sq);
+	uint32_t requests;
 
-	return inner ? inner->room(sq) : bsn_sq_room(sq);
+	enter(sq, g);
+	requests = sq->path ? sq->path->room(sq) : bsn_sq_room(sq);
+	leave(sq, g, 0);
+	return requests;
 }
 
 void gate_put(struct initiator *i, uint32_t most)
