@@ -77,7 +77,10 @@ static unsigned index_of(const struct cost_column *column)
 
 static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	cost_column_of(c, kind)->close(cost->queues[c][kind]);
+	const struct cost_column *column = cost_column_of(c, kind);
+
+	if (column->close)
+		column->close(cost->queues[c][kind]);
 	free(cost->queues[c][kind]);
 	cost->queues[c][kind] = NULL;
 }

@@ -3,7 +3,7 @@
 #include "cost_bunsen.h"
 
 #define BUNSEN_COLUMN                                                                              \
-	.loop = &cost_nothing, .size = sizeof(struct bunsen_queue), .close = bunsen_close,         \
+	.size = sizeof(struct bunsen_queue), .close = bunsen_close,         \
 	.set_up = bunsen_set_up, .post = bunsen_post, .post_recv = bunsen_post_recv,               \
 	.drain = bunsen_drain, .drain_recv = bunsen_drain_recv
 
@@ -59,8 +59,7 @@ const struct cost_column *const cost_columns[COST_ALL_COLUMNS] = {
 	[COST_COLUMN_BUNSEN] = &cost_bunsen,     [COST_COLUMN_SYMBOL] = &cost_symbol,
 	[COST_COLUMN_BSN_POST] = &cost_bsn_post, [COST_COLUMN_VERBS] = &cost_verbs,
 	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,     [COST_COLUMN_IBV] = &cost_ibv,
-	[COST_COLUMN_FLOOR] = &cost_floor,       [COST_COLUMN_UCX] = &cost_ucx,
-	[COST_COLUMN_NOTHING] = &cost_nothing,   [COST_COLUMN_COUNTING] = &cost_counting,
+	[COST_COLUMN_UCX] = &cost_ucx,           [COST_COLUMN_NOTHING] = &cost_nothing,
 };
 
 static const struct cost_column *const others[COST_SUBJECTS][COST_COLUMNS] = {
@@ -85,18 +84,11 @@ bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 {
 	const struct cost_row *of = &cost->results.rows[row];
 
-	if (!cost_columns[column]->loop)
+	if (column == COST_COLUMN_NOTHING)
 		return true;
-	/* One QP's receives are not those of QPs that take turns, and the floor has but one. */
-	if (cost->rig.qps > 1 && (column == COST_COLUMN_FLOOR ||
-				  (of->shape.what == COST_RECV && of->shape.queues == COST_RC)))
+	/* One QP's receives are not those of QPs that take turns. */
+	if (cost->rig.qps > 1 && of->shape.what == COST_RECV && of->shape.queues == COST_RC)
 		return false;
 	return cost->results.has_column[column] && cost->queues[column][of->shape.queues] &&
 	       cost_column_of(column, of->shape.queues)->run_of(of);
-}
-
-unsigned cost_loop_of(unsigned column)
-{
-	return cost_columns[column]->loop == &cost_counting ? COST_COLUMN_COUNTING
-							    : COST_COLUMN_NOTHING;
 }

@@ -211,7 +211,6 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 
 const struct cost_column cost_layout_mlx5 = {
 	.name = "ibv_wr",
-	.loop = &cost_nothing,
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,

@@ -255,21 +255,17 @@ static void close_state(void *queue)
 
 const struct cost_column cost_memory_bunsen = {
 	.name = "bunsen",
-	.loop = &cost_nothing,
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,
 	.run_of = run_of,
 	.prepare = prepare,
-	.settle = cost_prepare_nothing,
 };
 const struct cost_column cost_memory_ibv = {
 	.name = "ibv",
-	.loop = &cost_nothing,
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,
 	.run_of = run_of_verbs,
 	.prepare = prepare,
-	.settle = cost_prepare_nothing,
 };

@@ -19,7 +19,7 @@ static const char *const figure_names[COST_FIGURES] = {
 static const struct {
 	const char *name, *title;
 } tables[] = {
-	{ "ns", "ns per operation, median of all rounds; floor: the bare stores, without checks" },
+	{ "ns", "ns per operation, median of all rounds" },
 	{ "cold_ns", "ns of a single operation whose code is in no cache, median of all rounds" },
 	{ "instructions", "instructions per operation, by callgrind" },
 	{ "lines", "lines of code, of 64 B, that an operation executes, by callgrind" },

@@ -79,9 +79,9 @@ static int time_round(const struct cost *cost, struct series *series)
 {
 	/* Those that share their queues are apart, so that neither finds them in the cache. */
 	static const unsigned order[COST_ALL_COLUMNS] = {
-		COST_COLUMN_SYMBOL,   COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN, COST_COLUMN_IBV,
-		COST_COLUMN_BSN_POST, COST_COLUMN_FLOOR,    COST_COLUMN_VERBS,  COST_COLUMN_UCX,
-		COST_COLUMN_NOTHING,  COST_COLUMN_COUNTING,
+		COST_COLUMN_SYMBOL, COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN,
+		COST_COLUMN_IBV,    COST_COLUMN_BSN_POST, COST_COLUMN_VERBS,
+		COST_COLUMN_UCX,    COST_COLUMN_NOTHING,
 	};
 	int err = 0;
 
@@ -95,7 +95,7 @@ static int time_round(const struct cost *cost, struct series *series)
 static double cold_of(const struct series *series, unsigned column, unsigned row)
 {
 	const struct samples *of = &series->of[column][row],
-			     *loop = &series->of[cost_loop_of(column)][row];
+			     *loop = &series->of[COST_COLUMN_NOTHING][row];
 	const double ns = median_of(of->ns, of->count) - median_of(loop->ns, loop->count);
 
 	return ns > 0 ? ns : 0;

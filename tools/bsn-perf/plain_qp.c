@@ -139,18 +139,12 @@ static struct ibv_qp *create_verbs_qp(struct plain_qp *q, const struct plain_qp_
 				      struct ibv_qp_init_attr_ex *init)
 {
 	struct mlx5dv_qp_init_attr mlx5 = {
-		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
-		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST | MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
 	};
 	struct ibv_qp *qp;
 
 	if (attr->has_mkeys)
-		mlx5 = (struct mlx5dv_qp_init_attr){
-			.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
-			.send_ops_flags =
-				MLX5DV_QP_EX_WITH_MR_LIST | MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
-		};
-	if (attr->keeps_cqes_free || attr->has_mkeys)
 		return mlx5dv_create_qp(q->context, init, &mlx5);
 	qp = ibv_create_qp_ex(q->context, init);
 	if (qp || attr->is_extended)

@@ -16,7 +16,6 @@ struct plain_qp_attr {
 	uint32_t srq_depth;   /* of an SRQ for all; 0: none */
 	bool has_stamps;      /* extended: completions have times */
 	bool has_mkeys;       /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
-	bool keeps_cqes_free; /* mlx5: received data is never in a CQE */
 	uint32_t cq_entries;  /* 0: @depth */
 	const struct plain_qp *shared; /* everything but the QP is that one's, which lives longer */
 };
