@@ -27,6 +27,12 @@ enum {
 
 #ifdef HAVE_CALLGRIND
 #include <valgrind/callgrind.h>
+#else
+#define RUNNING_ON_VALGRIND             false
+#define CALLGRIND_START_INSTRUMENTATION (void)0
+#define CALLGRIND_TOGGLE_COLLECT        (void)0
+#define CALLGRIND_DUMP_STATS_AT(name)   (void)(name)
+#endif
 
 bool callgrind_is_there(void)
 {
@@ -51,27 +57,6 @@ void callgrind_dump(const char *column, const char *row, unsigned count)
 	snprintf(name, sizeof(name), "%s %s %u", column, row, count);
 	CALLGRIND_DUMP_STATS_AT(name);
 }
-#else
-bool callgrind_is_there(void)
-{
-	return false;
-}
-
-void callgrind_begin(void)
-{
-}
-
-void callgrind_collect(void)
-{
-}
-
-void callgrind_dump(const char *column, const char *row, unsigned count)
-{
-	(void)column;
-	(void)row;
-	(void)count;
-}
-#endif
 
 /* -- running the child ------------------------------------------------------------------------- */
 

@@ -206,20 +206,6 @@ static int measure_rows(struct cost *cost)
 	return err || !results->wants_lines ? err : cost_count(&cost->rig, results, COST_LINES);
 }
 
-static void print_rows(FILE *to, const struct cost_results *results)
-{
-	struct json_object *report;
-
-	if (!options.common.json) {
-		cost_print_head(to, results);
-		cost_print_tables(to, results);
-		return;
-	}
-	report = cost_json_head(results);
-	json_object_object_add(report, "rows", cost_json_rows(results));
-	json_print(to, report);
-}
-
 /* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
 static void spread(struct cost_rig *rig, unsigned qps)
 {
@@ -227,47 +213,52 @@ static void spread(struct cost_rig *rig, unsigned qps)
 	rig->is_spread = true;
 }
 
-/* The rows once for each number of QPs. */
-static int measure_sizes(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
+/* @qps 0: not asked for; @report and @sizes: JSON */
+static void tell(const struct cost_results *results, unsigned qps, FILE *to,
+		 struct json_object *report, struct json_object *sizes)
 {
-	struct json_object *report = NULL, *sizes = json_object_new_array();
+	struct json_object *into = qps ? json_object_new_object() : report;
+
+	if (!options.common.json) {
+		if (qps)
+			fprintf(to, "\n%u QP%s\n", qps, qps == 1 ? "" : "s, which take turns");
+		cost_print_tables(to, results);
+		json_object_put(qps ? into : NULL);
+		return;
+	}
+	if (qps) {
+		json_add_number(into, "qps", qps);
+		json_object_array_add(sizes, into);
+	}
+	json_object_object_add(into, "rows", cost_json_rows(results));
+}
+
+/* The rows once, or once for each number of QPs. */
+static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
+{
+	struct json_object *report = NULL, *sizes = count ? json_object_new_array() : NULL;
 	int err = 0;
 
-	for (unsigned i = 0; i < count && !err; i++) {
-		struct json_object *size = json_object_new_object();
-
-		spread(&cost->rig, qps[i]);
+	for (unsigned i = 0; (!i || i < count) && !err; i++) {
+		if (count)
+			spread(&cost->rig, qps[i]);
 		err = measure_rows(cost);
+		if (err)
+			break;
 		if (!i)
 			report = cost_json_head(&cost->results);
 		if (!i && !options.common.json)
 			cost_print_head(to, &cost->results);
-		json_add_number(size, "qps", qps[i]);
-		json_object_object_add(size, "rows", cost_json_rows(&cost->results));
-		json_object_array_add(sizes, size);
-		if (!err && !options.common.json) {
-			fprintf(to, "\n%u QP%s\n", qps[i],
-				qps[i] == 1 ? "" : "s, which take turns");
-			cost_print_tables(to, &cost->results);
-		}
+		tell(&cost->results, count ? qps[i] : 0, to, report, sizes);
 	}
-	json_object_object_add(report, "sizes", sizes);
+	if (report && sizes)
+		json_object_object_add(report, "sizes", sizes);
+	else
+		json_object_put(sizes);
 	if (!err && options.common.json)
 		json_print(to, report);
 	else
 		json_object_put(report);
-	return err;
-}
-
-static int measure(struct cost *cost, const unsigned *qps, unsigned sizes, FILE *to)
-{
-	int err;
-
-	if (sizes)
-		return measure_sizes(cost, qps, sizes, to);
-	err = measure_rows(cost);
-	if (!err)
-		print_rows(to, &cost->results);
 	return err;
 }
 

@@ -378,18 +378,6 @@ int cost_count_bus(struct cost *cost);
 /* Takes the times of all rows in rounds. 0, or PERF_FAILED. */
 int cost_time_all(struct cost *cost);
 
-/* A meter of time. */
-struct watch {
-	uint64_t start, ns;
-};
-void watch_begin(void *watch);
-
-/* Takes all code out of the caches, then begins (cost_cold.c). */
-void cost_cold_begin(void *watch);
-
-/* Finds out where code is. 0, or PERF_FAILED: it cannot be taken out of the caches here. */
-int cost_find_code(void);
-
 /* Runs this program under callgrind, and fills in one of its figures (cost_count.c). Likewise. */
 int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure);
 

@@ -10,7 +10,6 @@
 
 #include "callgrind.h"
 #include "perf.h"
-#include "progress.h"
 
 enum {
 	LIST_BYTES = COST_ROWS_MAX * COST_NAME_BYTES,
@@ -162,7 +161,8 @@ static int sum_up(const struct cost_rig *rig, const struct dumps *dumps,
 		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
 		const unsigned regions = regions_of(rig, &results->rows[row]);
 		const double all = figure_of(&dumps->pairs[c][row], regions, figure);
-		const double loop = figure_of(&dumps->pairs[COST_COLUMN_NOTHING][row], regions, figure);
+		const struct pair *nothing = &dumps->pairs[COST_COLUMN_NOTHING][row];
+		const double loop = figure_of(nothing, regions, figure);
 
 		if (loop < 0)
 			return complain("callgrind's output has no counts to be read");

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "progress.h"
 #include "stepper.h"
 
 enum {
@@ -356,45 +355,32 @@ static int be_one_of(struct ranks *ranks, struct dc_report *report)
 	return 0;
 }
 
-static int run_together(struct dc_report *report)
-{
-	struct ranks ranks = { 0 };
-	uint32_t *listed = NULL;
-	int err = be_one_of(&ranks, report);
-
-	if (err)
-		return err;
-	err = read_pattern(&report->results[0].plan, &listed);
-	report->pattern = pattern_name(&report->results[0].plan);
-	if (!err)
-		err = measure_and_report(report, &ranks);
-	free(listed);
-	return ranks_end(&ranks, err);
-}
-
 static int run(poptContext context, struct dc_report *report)
 {
-	struct dc_result *first = &report->results[0];
+	struct dc_plan *plan = &report->results[0].plan;
+	struct ranks ranks = { 0 };
 	uint32_t *listed = NULL;
+	bool has_ranks;
 	int err = read_all(context, report);
 
-	if (!err && (number_is_given(LOCAL) || options.pmix))
-		return run_together(report);
+	has_ranks = number_is_given(LOCAL) || options.pmix;
 	if (!err)
-		err = dc_read_counted(options.under_callgrind, &first->plan);
-	if (!err)
-		err = read_pattern(&first->plan, &listed);
-	report->pattern = pattern_name(&first->plan);
-	for (unsigned i = 1; !err && i < report->count; i++) {
+		err = has_ranks ? be_one_of(&ranks, report)
+				: dc_read_counted(options.under_callgrind, plan);
+	if (err)
+		return err;
+	err = read_pattern(plan, &listed);
+	report->pattern = pattern_name(plan);
+	for (unsigned i = 1; i < report->count; i++) {
 		const uint32_t peers = report->results[i].plan.crowd.peers;
 
-		report->results[i].plan = first->plan;
+		report->results[i].plan = *plan;
 		report->results[i].plan.crowd.peers = peers;
 	}
 	if (!err)
-		err = measure_and_report(report, NULL);
+		err = measure_and_report(report, has_ranks ? &ranks : NULL);
 	free(listed);
-	return err;
+	return has_ranks ? ranks_end(&ranks, err) : err;
 }
 
 int dc_main(int argc, const char **argv)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "callgrind.h"
-#include "progress.h"
 
 enum { COUNTED_OPERATIONS = 2000, /* at most */ ARGS_MAX = 32, ARG_BYTES = 24 };
 

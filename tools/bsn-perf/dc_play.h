@@ -16,13 +16,12 @@
  * How initiators are chosen: the pool's own policies (enum bsn_dc_policy), and UCX's, which only
  * the model has.
  */
-#define DC_POLICIES(X) X(lru) X(hashed) X(dcs) X(dcs_quota)
-
 enum dc_policy {
-#define DC_POLICY(name) DC_POLICY_##name,
-	DC_POLICIES(DC_POLICY)
-#undef DC_POLICY
-		DC_POLICY_COUNT
+	DC_POLICY_lru,
+	DC_POLICY_hashed,
+	DC_POLICY_dcs,
+	DC_POLICY_dcs_quota,
+	DC_POLICY_COUNT
 };
 
 extern const char *const dc_policy_names[DC_POLICY_COUNT];

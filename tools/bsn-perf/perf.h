@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the commands of bsn-perf have in common: complaints (complain.c), the clock, options
- * (options.c), and where reports go (report.c).
+ * What the commands of bsn-perf have in common: options (options.c), the clock, and what they say
+ * (report.c).
  */
 #ifndef PERF_H
 #define PERF_H
@@ -27,6 +27,14 @@ int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2))
  * complain() of a call to the library that failed: bsn_error_text(), or else -errno; @what or NULL
  */
 int complain_of(const char *what, int error);
+
+/*
+ * A line on a terminal that says how far a long run is, and is then erased; whether there is a
+ * terminal.
+ */
+bool progress_is_shown(void);
+void show_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void end_progress(void);
 
 static inline uint64_t now_ns(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of bsn-perf lat and bw: the table, and the plan that they make. */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -59,6 +60,65 @@ static struct {
 	char *op, *path, *port, *connection;
 	int cm, all, both;
 } options;
+
+/*
+ * What users of perftest often type, and lat and bw do not have. @advice: what there is instead;
+ * NULL: it is taken, and changes nothing. A value belongs to its option, or it would be taken
+ * for a role.
+ */
+static const struct {
+	const char *name;
+	char letter;
+	bool has_value;
+	const char *advice;
+} strangers[] = {
+	{ "CPU-freq", 'F', false, NULL }, /* a warning that is not given */
+	{ "noPeak", 'N', false, NULL },   /* a figure that is not taken */
+	{ "report_gbits", 0, false, NULL },
+	{ "events", 'e', false, "completions are polled" },
+	{ "report-histogram", 'H', false, "percentiles are printed, and --json has them" },
+	{ "report-unsorted", 'U', false, "percentiles are printed, and --json has them" },
+	{ "post_list", 'l', true, "up to 16 requests go with one doorbell" },
+	{ "outs", 0, true, "READs in flight are --depth, as far as the device goes" },
+	{ "cq-mod", 'Q', true, "every request completes" },
+	{ "rx-depth", 'r', true, "receives are as many as --depth" },
+	{ "tos", 'T', true, "use --tclass; rdma_cm has its own, default_roce_tos" },
+	{ "version", 'V', false, "use bsn-perf --version" },
+	{ "run_infinitely", 0, false, "use --duration" },
+	{ "use_hugepages", 0, false, "messages lie in ordinary pages" },
+};
+
+#define STRANGERS (sizeof(strangers) / sizeof(strangers[0]))
+
+enum { HELP = 100, FIRST_STRANGER };
+
+/* The same as popt reads it; then, -h, and the end. */
+static struct poptOption perftest_options[STRANGERS + 2];
+
+static void fill_perftest_options(void)
+{
+	for (size_t i = 0; i < STRANGERS; i++)
+		perftest_options[i] = (struct poptOption){
+			.longName = strangers[i].name,
+			.shortName = strangers[i].letter,
+			.argInfo = (strangers[i].has_value ? POPT_ARG_STRING : POPT_ARG_NONE) |
+				   POPT_ARGFLAG_DOC_HIDDEN,
+			.val = FIRST_STRANGER + (int)i,
+		};
+	perftest_options[STRANGERS] = (struct poptOption){ .shortName = 'h',
+						.argInfo = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
+						.val = HELP };
+}
+
+static int refuse(size_t which)
+{
+	const char letter[] = { strangers[which].letter ? '-' : '\0', strangers[which].letter,
+				'\0' };
+
+	return complain_usage("%s%s--%s is perftest's: %s", letter, *letter ? ", " : "",
+			      strangers[which].name, strangers[which].advice);
+}
+
 
 /* As perftest spells it, beside our spelling. */
 #define ALSO(name, kind, where, val)                                                               \
@@ -246,6 +306,24 @@ static int read_role(poptContext context, struct test *test)
 	test->session.service = options.port ? options.port : PORT_DEFAULT;
 	test->session.timeout_ms = (int)numbers[TIMEOUT].value * 1000;
 	return 0;
+}
+
+static int read_perftest_options(poptContext context)
+{
+	int got;
+
+	while ((got = read_options(context)) >= HELP) {
+		const size_t which = (size_t)got - FIRST_STRANGER;
+		if (got == HELP) {
+			poptPrintHelp(context, stdout, 0);
+			poptFreeContext(context);
+			exit(PERF_OK);
+		}
+		free(poptGetOptArg(context));
+		if (strangers[which].advice)
+			return refuse(which);
+	}
+	return got;
 }
 
 poptContext test_options(int argc, const char **argv, bool is_bw)

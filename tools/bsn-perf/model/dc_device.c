@@ -13,19 +13,6 @@ struct dc_initiator {
 	uint64_t *busy_ns; /* until all is answered that a stream has outstanding */
 };
 
-static uint64_t draw(struct dc_device *d)
-{
-	d->random ^= d->random >> 12;
-	d->random ^= d->random << 25;
-	d->random ^= d->random >> 27;
-	return d->random * 0x2545f4914f6cdd1dull;
-}
-
-static uint32_t draw_below(struct dc_device *d, uint32_t n)
-{
-	return (uint32_t)((draw(d) >> 32) * n >> 32);
-}
-
 static void sift_up(struct dc_device *d, struct dc_request r)
 {
 	uint32_t at = d->heap_count++;
@@ -73,7 +60,7 @@ void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, u
 		d->connects++;
 	}
 	i->free_ns = start + d->times.issue_ns;
-	done = start + d->times.answer_ns + draw_below(d, d->times.random_ns);
+	done = start + d->times.answer_ns + dc_roll_below(&d->random, d->times.random_ns);
 	*busy = *busy > done ? *busy : done;
 	i->done_ns = i->done_ns >= done ? i->done_ns + 1 : done; /* one after the other */
 	sift_up(d, (struct dc_request){ i->done_ns, tag, initiator });
