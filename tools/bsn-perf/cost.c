@@ -297,21 +297,11 @@ static bool is_chosen(const struct cost_results *results, const char *name)
 	return false;
 }
 
-/* The next word of a list with commas; false: there is none. */
-static bool next_word(const char **list, char *word, size_t size)
+static int choose_rows(struct cost_results *results, char *names)
 {
-	const size_t length = strcspn(*list, ",");
+	const char *name;
 
-	snprintf(word, size, "%.*s", (int)length, *list);
-	*list += length + ((*list)[length] == ',');
-	return length;
-}
-
-static int choose_rows(struct cost_results *results, const char *names)
-{
-	char name[2 * COST_NAME_BYTES];
-
-	while (next_word(&names, name, sizeof(name)) && results->row_count < COST_ROWS_MAX) {
+	while ((name = strsep(&names, ",")) && results->row_count < COST_ROWS_MAX) {
 		struct cost_row rows[COST_ROWS_MAX];
 		unsigned count = cost_group_rows(name, rows);
 
@@ -324,14 +314,14 @@ static int choose_rows(struct cost_results *results, const char *names)
 	return 0;
 }
 
-static int choose_columns(struct cost_results *results, const char *names)
+static int choose_columns(struct cost_results *results, char *names)
 {
-	char name[COST_NAME_BYTES];
+	const char *name;
 	unsigned c;
 
 	for (c = 0; c < COST_COLUMNS; c++)
 		results->has_column[c] = !names && c != COST_COLUMN_UCX;
-	while (names && next_word(&names, name, sizeof(name))) {
+	while ((name = strsep(&names, ","))) {
 		for (c = 0; c < COST_COLUMNS && strcmp(name, cost_columns[c]->name); c++)
 			;
 		if (c == COST_COLUMNS)
@@ -342,21 +332,21 @@ static int choose_columns(struct cost_results *results, const char *names)
 }
 
 /* Numbers of QPs, or "sweep". */
-static int choose_qps(const char *list, unsigned qps[SIZES_MAX], unsigned *count)
+static int choose_qps(char *list, unsigned qps[SIZES_MAX], unsigned *count)
 {
 	struct perf_number number = { .name = "qps", .min = 1, .max = QPS_MAX };
-	char word[16];
-	int err = 0;
+	const char *word;
+	int err = *list ? 0 : complain_usage("--qps: no number");
 
 	if (!strcmp(list, "sweep"))
 		for (unsigned n = 1; n <= QPS_MAX; n *= 4)
 			qps[(*count)++] = n;
 	else
-		while (!err && *count < SIZES_MAX && next_word(&list, word, sizeof(word))) {
+		while (!err && *count < SIZES_MAX && (word = strsep(&list, ","))) {
 			err = parse_number(&number, word);
 			qps[(*count)++] = (unsigned)number.value;
 		}
-	return err || *count ? err : complain_usage("--qps: no number");
+	return err;
 }
 
 /* Polls and receives ask the bus for nothing by themselves. */
@@ -372,13 +362,14 @@ static void leave_requests(struct cost_results *results)
 
 static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigned *sizes)
 {
+	static char by_qps[] = "write_512_qps,poll_512_qps";
 	struct cost_results *results = &cost->results;
 	int err = parse_options(context, "cost");
 
-	if (options.qps && !number_is_given(DEPTH))
+	if (options.qps && !numbers[DEPTH].is_given)
 		numbers[DEPTH].value = QPS_DEPTH;
 	if (!err && (options.op || options.qps))
-		err = choose_rows(results, options.op ? options.op : "write_512_qps,poll_512_qps");
+		err = choose_rows(results, options.op ? options.op : by_qps);
 	else if (!err)
 		results->row_count = cost_usual_rows(results->rows);
 	if (!err)

@@ -77,17 +77,6 @@ static const struct poptOption option_table[] = {
 
 /* -- whom requests go to ----------------------------------------------------------------------- */
 
-static bool find_pattern(const char *name, enum dc_pattern *pattern)
-{
-	for (int p = 0; p < DC_PATTERN_COUNT; p++) {
-		if (!strcmp(name, dc_pattern_names[p])) {
-			*pattern = (enum dc_pattern)p;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* A number a line, as many as there are operations at most. */
 static int read_listed(FILE *file, const struct dc_plan *plan, uint32_t *listed, uint32_t *count)
 {
@@ -106,11 +95,16 @@ static int read_listed(FILE *file, const struct dc_plan *plan, uint32_t *listed,
 /* A file that is shorter than the run begins anew. @listed: what is then to be freed */
 static int read_pattern(struct dc_plan *plan, uint32_t **listed)
 {
+	const int named = options.pattern ? find_name(options.pattern, dc_pattern_names,
+						      DC_PATTERN_COUNT)
+					  : (int)plan->crowd.pattern;
 	FILE *file;
 	int err;
 
-	if (!options.pattern || find_pattern(options.pattern, &plan->crowd.pattern))
+	if (named >= 0) {
+		plan->crowd.pattern = (enum dc_pattern)named;
 		return 0;
+	}
 	file = fopen(options.pattern, "r");
 	if (!file)
 		return complain("--pattern %s: neither a pattern nor a file: %s", options.pattern,
@@ -132,17 +126,14 @@ static const char *pattern_name(const struct dc_plan *plan)
 
 static int want_policy(struct dc_figures *figures, const char *name)
 {
-	for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
-		if (!strcmp(name, dc_policy_names[p])) {
-			figures[p].is_wanted = true;
-			return options.simulate || dc_is_of_pools(p)
-				       ? 0
-				       : complain_usage("--policy %s: UCX's, to compare with: use "
-							"--simulate",
-							name);
-		}
-	}
-	return complain_usage("--policy %s: there is none", name);
+	const int p = find_name(name, dc_policy_names, DC_POLICY_COUNT);
+
+	if (p < 0)
+		return complain_usage("--policy %s: there is none", name);
+	if (!options.simulate && !dc_is_of_pools((enum dc_policy)p))
+		return complain_usage("--policy %s: UCX's, to compare with: use --simulate", name);
+	figures[p].is_wanted = true;
+	return 0;
 }
 
 static int read_policies(struct dc_figures *figures)
@@ -184,10 +175,10 @@ static uint32_t number(enum number which)
 
 static int check_options(const struct dc_report *report)
 {
-	const bool has_times = number_is_given(CONNECT) || number_is_given(ANSWER) ||
-			       number_is_given(RANDOM) || number_is_given(ISSUE);
+	const bool has_times = numbers[CONNECT].is_given || numbers[ANSWER].is_given ||
+			       numbers[RANDOM].is_given || numbers[ISSUE].is_given;
 	const struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = number_is_given(LOCAL), has_ranks = is_local || options.pmix;
+	const bool is_local = numbers[LOCAL].is_given, has_ranks = is_local || options.pmix;
 
 	if (is_local && options.pmix)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
@@ -339,7 +330,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 static int be_one_of(struct ranks *ranks, struct dc_report *report)
 {
 	struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = number_is_given(LOCAL);
+	const bool is_local = numbers[LOCAL].is_given;
 
 	if (is_local ? ranks_start(ranks, number(LOCAL)) : ranks_join(ranks))
 		return complain("--%s: %s", is_local ? "local" : "pmix", ranks_error());
@@ -363,7 +354,7 @@ static int run(poptContext context, struct dc_report *report)
 	bool has_ranks;
 	int err = read_all(context, report);
 
-	has_ranks = number_is_given(LOCAL) || options.pmix;
+	has_ranks = numbers[LOCAL].is_given || options.pmix;
 	if (!err)
 		err = has_ranks ? be_one_of(&ranks, report)
 				: dc_read_counted(options.under_callgrind, plan);

@@ -71,12 +71,12 @@ struct perf_number {
 	char letter;
 	uint64_t min, max, value; /* the one by default, until it is read */
 	const char *doc, *unit;
+	bool is_given;
 };
 
 /* What a command's numbers are: before its context is made; to be included by PERF_OPTIONS. */
 void number_options(struct perf_number *numbers, unsigned count);
 extern struct poptOption perf_number_table[];
-bool number_is_given(unsigned which);
 
 /* In a command's table an option whose val is 1 and more is a number of that index, plus 1. */
 enum { PERF_NUMBERS_MAX = 32 };
@@ -86,6 +86,9 @@ int read_options(poptContext context);
 
 /* The same, of a command that takes no arguments, and whose other options have no val. */
 int parse_options(poptContext context, const char *command);
+
+/* The index of a name, whatever its case; -1: it is none of them. */
+int find_name(const char *name, const char *const *names, unsigned count);
 
 /* Such a number: 0, or PERF_USAGE. */
 int parse_number(struct perf_number *number, const char *text);

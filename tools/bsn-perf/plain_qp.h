@@ -6,9 +6,8 @@
 #include "bsn.h"
 
 struct plain_qp_attr {
-	bool is_ud, is_uc; /* else RC */
-	bool is_xrc;       /* an initiator, a target, and an SRQ of their domain */
-	uint32_t depth;    /* of either queue */
+	enum bsn_qp_type type; /* XRC: an initiator, a target, and an SRQ of their domain */
+	uint32_t depth;        /* of either queue */
 	uint32_t max_send_sge, max_recv_sge;
 	uint32_t max_inline; /* bytes */
 	bool is_extended;    /* for ibv_wr_* and ibv_start_poll() */

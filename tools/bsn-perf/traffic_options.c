@@ -152,16 +152,15 @@ static struct poptOption option_table[] = {
 static int choose(const char *option, const char *word, const char *const *names, unsigned count,
 		  unsigned *chosen)
 {
+	const int found = word ? find_name(word, names, count) : (int)*chosen;
 	char known[64] = "";
 
-	for (unsigned i = 0; word && i < count; i++) {
-		if (!strcasecmp(word, names[i])) {
-			*chosen = i;
-			return 0;
-		}
+	for (unsigned i = 0; i < count; i++)
 		strcat(strcat(known, i ? ", " : ""), names[i]);
-	}
-	return word ? complain_usage("--%s %s: use one of %s", option, word, known) : 0;
+	if (found < 0)
+		return complain_usage("--%s %s: use one of %s", option, word, known);
+	*chosen = (unsigned)found;
+	return 0;
 }
 
 uint64_t warmup_of(uint64_t iters)
@@ -198,9 +197,9 @@ static int check_plan(const struct plan *plan)
 {
 	const char *const output = options.common.output;
 
-	if (number_is_given(SECONDS) && number_is_given(ITERS))
+	if (numbers[SECONDS].is_given && numbers[ITERS].is_given)
 		return complain_usage("--iters and --duration: use one of them");
-	if (number_is_given(QPS) && !plan->is_bw)
+	if (numbers[QPS].is_given && !plan->is_bw)
 		return complain_usage("--qp: latency is that of one queue pair");
 	if (options.both && !plan->is_bw)
 		return complain_usage("--bidirectional is for bw");
@@ -208,7 +207,7 @@ static int check_plan(const struct plan *plan)
 		return complain_usage("--output %s: the report's file; READs in flight (perftest's "
 				      "-o) are --depth",
 				      output);
-	if (number_is_given(INLINE) && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
+	if (numbers[INLINE].is_given && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
 		return complain_usage("--inline-size: a %s sends no data",
 				      traffic_op_names[plan->op]);
 	if (numbers[MTU].value & (numbers[MTU].value - 1))
@@ -231,9 +230,9 @@ static int read_plan(bool is_bw, struct plan *plan)
 	if (!err)
 		err = choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
 			     &type);
-	if (!number_is_given(ITERS))
+	if (!numbers[ITERS].is_given)
 		numbers[ITERS].value = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
-	if (options.all && !number_is_given(SIZE))
+	if (options.all && !numbers[SIZE].is_given)
 		numbers[SIZE].value = TRAFFIC_SWEEP_LAST;
 	*plan = (struct plan){
 		.is_bw = is_bw,
@@ -282,7 +281,7 @@ static int read_cm(struct test *test)
 	if (options.cm && options.connection)
 		return complain_usage("--cm and --connection: rdma_cm decides that");
 	for (unsigned i = 0; options.cm && i < sizeof(not_cms) / sizeof(not_cms[0]); i++)
-		if (number_is_given(not_cms[i]))
+		if (numbers[not_cms[i]].is_given)
 			return complain_usage("--cm and --%s: rdma_cm decides that",
 					      numbers[not_cms[i]].name);
 	return 0;
@@ -353,8 +352,8 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 		.path = wanted_path(&test->plan),
 		.port = (uint8_t)numbers[IB_PORT].value,
 		.gid_index = (int)numbers[GID_INDEX].value,
-		.has_gid_index = number_is_given(GID_INDEX),
+		.has_gid_index = numbers[GID_INDEX].is_given,
 	};
-	test->has_size = number_is_given(SIZE);
+	test->has_size = numbers[SIZE].is_given;
 	return err;
 }
