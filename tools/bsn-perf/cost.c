@@ -28,8 +28,8 @@ static struct perf_number numbers[NUMBERS] = {
 
 static struct {
 	struct perf_options common;
-	char *op, *columns, *qps;
-	int instructions, lines, cold, bus, is_child;
+	char *op, *columns, *qps, *under_callgrind;
+	int instructions, lines, cold, bus;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -48,8 +48,8 @@ static const struct poptOption option_table[] = {
 	  "also count lines of code that an operation executes, likewise", NULL },
 	{ "cold", 0, POPT_ARG_NONE, &options.cold, 0,
 	  "also time single operations whose code is in no cache", NULL },
-	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.is_child, 0, NULL,
-	  NULL },
+	{ "under-callgrind", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
+	  0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -148,7 +148,8 @@ static int open_device(struct cost *cost)
 	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	int err;
 
-	if (!options.bus) /* stores are seen only where they are trapped */
+	/* Stores are seen only where they are trapped. */
+	if (!options.bus || options.under_callgrind)
 		prefer_stepping();
 	prefer_sessions();
 	err = allocate(cost);
@@ -202,8 +203,8 @@ static int measure_rows(struct cost *cost)
 		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
 	if (!err && results->wants_instructions)
-		err = cost_count(&cost->rig, results, COST_INSTRUCTIONS);
-	return err || !results->wants_lines ? err : cost_count(&cost->rig, results, COST_LINES);
+		err = cost_count(cost, COST_INSTRUCTIONS);
+	return err || !results->wants_lines ? err : cost_count(cost, COST_LINES);
 }
 
 /* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
@@ -382,7 +383,9 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 	results->depth = cost->rig.depth = (uint32_t)numbers[DEPTH].value;
 	results->wants_cold = options.cold;
 	results->wants_instructions = options.instructions;
-	results->wants_lines = options.lines;
+	results->wants_lines = options.under_callgrind
+				       ? !strcmp(options.under_callgrind, "lines")
+				       : options.lines;
 	cost->rig.qps = 1;
 	cost->rig.many_qps = COST_MANY_QPS;
 	cost->rig.many_depth = options.qps ? cost->rig.depth : COST_MANY_DEPTH;
@@ -398,11 +401,13 @@ int cost_main(int argc, const char **argv)
 
 	if (!cost)
 		return complain("no memory");
+	cost->args = argv + 1;
 	number_options(numbers, NUMBERS);
 	context = poptGetContext("bsn-perf cost", argc, argv, option_table, 0);
 	err = choose(context, cost, qps, &sizes);
 	if (!err) {
-		err = (options.is_child ? run_in_child : measure_and_report)(cost, qps, sizes);
+		err = options.under_callgrind ? run_in_child(cost, qps, sizes)
+					      : measure_and_report(cost, qps, sizes);
 		close_device(cost);
 	}
 	free(cost);

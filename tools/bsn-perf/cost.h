@@ -329,6 +329,7 @@ struct cost_results {
 
 /* All of a run: what was opened, and what came out. */
 struct cost {
+	const char *const *args; /* of the command */
 	struct cost_rig rig;
 	void *queues[COST_ALL_COLUMNS][COST_QUEUES_COUNT]; /* NULL: there are none */
 	struct cost_results results;
@@ -379,7 +380,7 @@ int cost_count_bus(struct cost *cost);
 int cost_time_all(struct cost *cost);
 
 /* Runs this program under callgrind, and fills in one of its figures (cost_count.c). Likewise. */
-int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure);
+int cost_count(struct cost *cost, enum cost_figure figure);
 
 /* In the child: counts all rows. Likewise. */
 int count_all(struct cost *cost);

@@ -360,6 +360,8 @@ static int run(poptContext context, struct dc_report *report)
 				: dc_read_counted(options.under_callgrind, plan);
 	if (err)
 		return err;
+	if (plan->counted) /* the report is that of the run outside */
+		options.common.output = NULL;
 	err = read_pattern(plan, &listed);
 	report->pattern = pattern_name(plan);
 	for (unsigned i = 1; i < report->count; i++) {
@@ -382,6 +384,8 @@ int dc_main(int argc, const char **argv)
 
 	number_options(numbers, NUMBERS);
 	context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
+	if (report)
+		report->args = argv + 1;
 	err = report ? run(context, report) : complain("no memory");
 	free(report);
 	poptFreeContext(context);
