@@ -58,11 +58,6 @@ static bool has_shares(const struct dc_crowd *of)
 	return !of->listed && (of->pattern == DC_PATTERN_zipf || of->pattern == DC_PATTERN_bursts);
 }
 
-static bool has_set(const struct dc_crowd *of)
-{
-	return !of->listed && of->pattern == DC_PATTERN_moving;
-}
-
 struct dc_draws *dc_draws_begin(const struct dc_crowd *crowd)
 {
 	struct dc_draws *d = calloc(1, sizeof(*d));
@@ -73,9 +68,10 @@ struct dc_draws *dc_draws_begin(const struct dc_crowd *crowd)
 	d->state = crowd->seed ? crowd->seed : 1;
 	if (has_shares(crowd))
 		d->shares = malloc(crowd->peers * sizeof(*d->shares));
-	if (has_set(crowd))
+	if (crowd->pattern == DC_PATTERN_moving)
 		d->set = malloc(crowd->set * sizeof(*d->set));
-	if ((has_shares(crowd) && !d->shares) || (has_set(crowd) && !d->set)) {
+	if ((has_shares(crowd) && !d->shares) ||
+	    (crowd->pattern == DC_PATTERN_moving && !d->set)) {
 		dc_draws_end(d);
 		return NULL;
 	}

@@ -84,7 +84,8 @@ struct dc_figures {
  * struct dc_stage - a pool, and what it runs on
  * @peer: makes a peer, whose completions have @user: 0 or a negative errno, and bsn_error_text()
  *	may say why
- * @post: a signaled WRITE to it, of plan->bytes: 0, -EAGAIN: it waits, or a negative errno
+ * @post: a signaled WRITE to it, of plan->bytes, whose @id is below plan->window: 0, -EAGAIN: it
+ *	waits, or a negative errno
  * @step: what the device does by itself in a while; NULL: it does that anyway
  * @connects: that it has made so far; -1: nobody knows
  */
