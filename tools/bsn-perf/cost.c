@@ -66,15 +66,6 @@ static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
 	return false;
 }
 
-static unsigned index_of(const struct cost_column *column)
-{
-	unsigned c = 0;
-
-	while (cost_columns[c] != column)
-		c++;
-	return c;
-}
-
 static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
@@ -111,8 +102,7 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	const struct cost_column *shares = cost_columns[c]->shares;
-	const unsigned owner = shares ? index_of(shares) : c;
+	const unsigned owner = cost_columns[c]->shares ? COST_COLUMN_BUNSEN : c;
 	int err = 0;
 
 	if (!cost->results.has_column[c] || !needs(cost, c, kind))

@@ -78,7 +78,7 @@ typedef int cost_run(void *queue, unsigned count);
 
 struct cost_column {
 	const char *name; /* a word: also of the JSON report and of callgrind's dumps */
-	const struct cost_column *shares; /* the column whose queues it uses; NULL: its own */
+	bool shares; /* the queues of COST_COLUMN_BUNSEN */
 	size_t size; /* of a queue, which is zeroed before @make, and closed if that fails */
 	/* Return: 0, or -errno; *why_not then says why this device has no such column. */
 	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind,

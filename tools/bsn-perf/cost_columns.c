@@ -82,13 +82,13 @@ const struct cost_column cost_bunsen = {
 const struct cost_column cost_symbol = {
 	BUNSEN_COLUMN,
 	.name = "symbol",
-	.shares = &cost_bunsen,
+	.shares = true,
 	.run_of = run_of_symbol,
 };
 const struct cost_column cost_bsn_post = {
 	BUNSEN_COLUMN,
 	.name = "bsn_post",
-	.shares = &cost_bunsen,
+	.shares = true,
 	.run_of = run_of_bsn_post,
 };
 const struct cost_column cost_verbs = {

@@ -19,9 +19,11 @@
 /* Exit statuses. */
 enum perf_exit { PERF_OK = 0, PERF_FAILED = 1, PERF_USAGE = 2 };
 
-/* One line on stderr, with the program's name; returns PERF_FAILED, and the other PERF_USAGE. */
-int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line on stderr, with the program's name. Returns the status. */
+int complain_as(enum perf_exit status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+#define complain(...)       complain_as(PERF_FAILED, __VA_ARGS__)
+#define complain_usage(...) complain_as(PERF_USAGE, __VA_ARGS__)
 
 /*
  * complain() of a call to the library that failed: bsn_error_text(), or else -errno; @what or NULL

@@ -9,32 +9,17 @@
 
 /* -- complaints -------------------------------------------------------------------------------- */
 
-static void print_line(const char *format, va_list args)
+int complain_as(enum perf_exit status, const char *format, ...)
 {
+	va_list args;
+
 	fflush(stdout);
 	fputs("bsn-perf: ", stderr);
+	va_start(args, format);
 	vfprintf(stderr, format, args);
+	va_end(args);
 	fputc('\n', stderr);
-}
-
-int complain(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_line(format, args);
-	va_end(args);
-	return PERF_FAILED;
-}
-
-int complain_usage(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_line(format, args);
-	va_end(args);
-	return PERF_USAGE;
+	return (int)status;
 }
 
 int complain_of(const char *what, int error)
