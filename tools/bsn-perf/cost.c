@@ -357,7 +357,7 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 	struct cost_results *results = &cost->results;
 	int err = parse_options(context, "cost");
 
-	if (options.qps && !numbers[DEPTH].is_given)
+	if (options.qps && !number_given[DEPTH])
 		numbers[DEPTH].value = QPS_DEPTH;
 	if (!err && (options.op || options.qps))
 		err = choose_rows(results, options.op ? options.op : by_qps);

@@ -175,10 +175,10 @@ static uint32_t number(enum number which)
 
 static int check_options(const struct dc_report *report)
 {
-	const bool has_times = numbers[CONNECT].is_given || numbers[ANSWER].is_given ||
-			       numbers[RANDOM].is_given || numbers[ISSUE].is_given;
+	const bool has_times = number_given[CONNECT] || number_given[ANSWER] ||
+			       number_given[RANDOM] || number_given[ISSUE];
 	const struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = numbers[LOCAL].is_given, has_ranks = is_local || options.pmix;
+	const bool is_local = number_given[LOCAL], has_ranks = is_local || options.pmix;
 
 	if (is_local && options.pmix)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
@@ -330,7 +330,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 static int be_one_of(struct ranks *ranks, struct dc_report *report)
 {
 	struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = numbers[LOCAL].is_given;
+	const bool is_local = number_given[LOCAL];
 
 	if (is_local ? ranks_start(ranks, number(LOCAL)) : ranks_join(ranks))
 		return complain("--%s: %s", is_local ? "local" : "pmix", ranks_error());
@@ -354,7 +354,7 @@ static int run(poptContext context, struct dc_report *report)
 	bool has_ranks;
 	int err = read_all(context, report);
 
-	has_ranks = numbers[LOCAL].is_given || options.pmix;
+	has_ranks = number_given[LOCAL] || options.pmix;
 	if (!err)
 		err = has_ranks ? be_one_of(&ranks, report)
 				: dc_read_counted(options.under_callgrind, plan);

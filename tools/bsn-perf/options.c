@@ -78,6 +78,7 @@ int parse_number(struct perf_number *n, const char *text)
 }
 
 struct poptOption perf_number_table[PERF_NUMBERS_MAX + 1];
+bool number_given[PERF_NUMBERS_MAX];
 static struct perf_number *numbers;
 static unsigned number_count;
 
@@ -102,7 +103,7 @@ int read_options(poptContext context)
 			return got;
 		text = poptGetOptArg(context);
 		err = parse_number(&numbers[got - 1], text);
-		numbers[got - 1].is_given = true;
+		number_given[got - 1] = true;
 		free(text);
 		if (err)
 			return err;

@@ -73,15 +73,15 @@ struct perf_number {
 	char letter;
 	uint64_t min, max, value; /* the one by default, until it is read */
 	const char *doc, *unit;
-	bool is_given;
 };
 
 /* What a command's numbers are: before its context is made; to be included by PERF_OPTIONS. */
 void number_options(struct perf_number *numbers, unsigned count);
-extern struct poptOption perf_number_table[];
 
 /* In a command's table an option whose val is 1 and more is a number of that index, plus 1. */
 enum { PERF_NUMBERS_MAX = 32 };
+extern struct poptOption perf_number_table[];
+extern bool number_given[PERF_NUMBERS_MAX];
 
 /* Reads all options. 0, or PERF_USAGE after a complaint; or another option's val. */
 int read_options(poptContext context);

@@ -197,9 +197,9 @@ static int check_plan(const struct plan *plan)
 {
 	const char *const output = options.common.output;
 
-	if (numbers[SECONDS].is_given && numbers[ITERS].is_given)
+	if (number_given[SECONDS] && number_given[ITERS])
 		return complain_usage("--iters and --duration: use one of them");
-	if (numbers[QPS].is_given && !plan->is_bw)
+	if (number_given[QPS] && !plan->is_bw)
 		return complain_usage("--qp: latency is that of one queue pair");
 	if (options.both && !plan->is_bw)
 		return complain_usage("--bidirectional is for bw");
@@ -207,7 +207,7 @@ static int check_plan(const struct plan *plan)
 		return complain_usage("--output %s: the report's file; READs in flight (perftest's "
 				      "-o) are --depth",
 				      output);
-	if (numbers[INLINE].is_given && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
+	if (number_given[INLINE] && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
 		return complain_usage("--inline-size: a %s sends no data",
 				      traffic_op_names[plan->op]);
 	if (numbers[MTU].value & (numbers[MTU].value - 1))
@@ -230,9 +230,9 @@ static int read_plan(bool is_bw, struct plan *plan)
 	if (!err)
 		err = choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
 			     &type);
-	if (!numbers[ITERS].is_given)
+	if (!number_given[ITERS])
 		numbers[ITERS].value = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
-	if (options.all && !numbers[SIZE].is_given)
+	if (options.all && !number_given[SIZE])
 		numbers[SIZE].value = TRAFFIC_SWEEP_LAST;
 	*plan = (struct plan){
 		.is_bw = is_bw,
@@ -281,7 +281,7 @@ static int read_cm(struct test *test)
 	if (options.cm && options.connection)
 		return complain_usage("--cm and --connection: rdma_cm decides that");
 	for (unsigned i = 0; options.cm && i < sizeof(not_cms) / sizeof(not_cms[0]); i++)
-		if (numbers[not_cms[i]].is_given)
+		if (number_given[not_cms[i]])
 			return complain_usage("--cm and --%s: rdma_cm decides that",
 					      numbers[not_cms[i]].name);
 	return 0;
@@ -352,8 +352,8 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 		.path = wanted_path(&test->plan),
 		.port = (uint8_t)numbers[IB_PORT].value,
 		.gid_index = (int)numbers[GID_INDEX].value,
-		.has_gid_index = numbers[GID_INDEX].is_given,
+		.has_gid_index = number_given[GID_INDEX],
 	};
-	test->has_size = numbers[SIZE].is_given;
+	test->has_size = number_given[SIZE];
 	return err;
 }
