@@ -9,8 +9,7 @@ FORMAT = 1  # of report.json; report.schema.json describes it
 COLOURS = ['#0072b2', '#e69f00', '#009e73', '#d55e00', '#cc79a7']
 PERCENTILES = [('min', 'min'), ('p50', '50 %'), ('p99', '99 %'), ('p99_9', '99.9 %'),
                ('max', 'max')]
-COST_COLUMNS = [('bunsen', 'Bunsen'), ('ibv_wr', 'ibv_wr_*'), ('ibv', 'ibv_post_send, ibv_poll_cq'),
-                ('floor', 'floor')]
+COST_COLUMNS = [('bunsen', 'Bunsen'), ('ibv_wr', 'ibv_wr_*'), ('ibv', 'ibv_post_send, ibv_poll_cq')]
 
 STYLE = '''
 body { font: 15px/1.45 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222 }

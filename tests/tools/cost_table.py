@@ -23,7 +23,7 @@ BEGIN, END = '<!-- costs -->\n', '<!-- end of costs -->\n'
 SLACK = 0.03
 
 COLUMNS = {'bunsen': 'Bunsen', 'bsn_post': '`bsn_post()`', 'ibv_wr': '`ibv_wr_*`',
-           'ibv': '`ibv_post_send` …', 'floor': 'floor'}
+           'ibv': '`ibv_post_send` …'}
 
 # Of each kind the cheapest and the dearest shapes, and some between them.
 ROWS = {

@@ -23,7 +23,7 @@ ROWS = ['write_sge', 'write_sge4', 'write_inline', 'write_inline256', 'write_pre
         'poll_recv_inline', 'xrc_send', 'poll_xrc_recv', 'poll_stamped', 'poll_stamped_recv',
         'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_inline64',
         'dc_write_sge', 'dc_limited_read', 'dc_miss_write_sge', 'poll_dc', 'poll_16_sessions']
-COLUMNS = {'bunsen', 'symbol', 'bsn_post', 'verbs', 'ibv_wr', 'ibv', 'floor'}
+COLUMNS = {'bunsen', 'symbol', 'bsn_post', 'verbs', 'ibv_wr', 'ibv'}
 
 
 def cost(bench, *args, **more):
@@ -32,15 +32,9 @@ def cost(bench, *args, **more):
     return json.loads(bench.run(PERF, 'cost', '--json', *args, **more)[0])
 
 
-# What the floor has: one RC queue pair, requests of two blocks at most.
-FLOOR = {'write_sge', 'write_sge2', 'write_sge3', 'write_sge4', 'write_inline', 'write_inline28',
-         'write_batch16_sge', 'read', 'read_sge2', 'send', 'send_inline', 'post_recv',
-         'post_recv_16', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_16'}
-
-
 def columns_of(op):
     """The columns that a row has on the direct path."""
-    columns = COLUMNS if op in FLOOR else COLUMNS - {'floor'}
+    columns = COLUMNS
     if 'prepared' in op:
         columns = columns - {'ibv_wr', 'ibv', 'bsn_post'}
     if op.endswith(('_length', '_hidden')):
@@ -110,7 +104,7 @@ def test_cost_in_instructions_and_lines(bench):
     for op, row in rows.items():
         for column in set(row) - {'op'}:
             figures = row[column]
-            check(figures['instructions'] > figures['lines'] >= (column != 'floor'), row)
+            check(figures['instructions'] > figures['lines'] >= 1, row)
         check(row['bunsen']['instructions'] < row['ibv']['instructions'], row)
     first, last = (rows[op]['bunsen']['instructions']
                    for op in ('write_sge_first', 'write_sge_last'))
@@ -152,8 +146,8 @@ def test_cost_of_some_rows(bench):
 
 
 def test_cost_of_some_columns(bench):
-    rows = cost(bench, '--op', 'poll_1', '--columns', 'floor,bsn_post,symbol')['rows']
-    check(set(rows[0]) == {'op', 'floor', 'symbol'}, rows)
+    rows = cost(bench, '--op', 'poll_1', '--columns', 'ibv,bsn_post,symbol')['rows']
+    check(set(rows[0]) == {'op', 'ibv', 'symbol'}, rows)
 
 
 def test_cost_of_each_length(bench):
@@ -284,7 +278,7 @@ def test_cost_of_the_bus(bench):
     rows = asked(bench, '--store', '8x8', '--op', 'poll_1,' + ','.join(expected))
     check(set(rows) == set(expected), rows)
     for op, figures in expected.items():
-        for column in 'bunsen', 'ibv', 'floor':
+        for column in 'bunsen', 'ibv':
             found = [rows[op][column][name] for name in names]
             check(all(abs(a - b) < 0.03 for a, b in zip(found, figures)), f'{op} {column} {found}')
     by_doorbell = asked(bench, '--store', 'doorbell', '--op', 'write_sge')['write_sge']['bunsen']
@@ -301,7 +295,6 @@ def test_the_bus_is_seen_by_softcx_only(bench):
 def test_cost_on_plain_verbs(bench):
     report = cost(bench, BSN_PATH='verbs')
     check(report['path'] == 'verbs', report)
-    check(not any('floor' in row for row in report['rows']), report)
     lacking = {row['op'] for row in report['rows'] if 'bunsen' not in row}
     check(lacking == {'poll_recv_inline', 'poll_recv_inline_16'}, lacking)  # of libmlx5 alone
 

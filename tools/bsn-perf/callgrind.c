@@ -17,7 +17,7 @@ extern char **environ;
 
 enum {
 	PATH_BYTES = 4096,
-	ARGS_MAX = 48,
+	ARGS_MAX = 128,
 	LINE_BYTES = 64, /* of code, in a cache */
 	LINES_MAX = 1024,
 	OBJECT_SHIFT = 48,
@@ -27,6 +27,12 @@ enum {
 
 #ifdef HAVE_CALLGRIND
 #include <valgrind/callgrind.h>
+#else
+#define RUNNING_ON_VALGRIND             false
+#define CALLGRIND_START_INSTRUMENTATION (void)0
+#define CALLGRIND_TOGGLE_COLLECT        (void)0
+#define CALLGRIND_DUMP_STATS_AT(name)   (void)(name)
+#endif
 
 bool callgrind_is_there(void)
 {
@@ -51,27 +57,6 @@ void callgrind_dump(const char *column, const char *row, unsigned count)
 	snprintf(name, sizeof(name), "%s %s %u", column, row, count);
 	CALLGRIND_DUMP_STATS_AT(name);
 }
-#else
-bool callgrind_is_there(void)
-{
-	return false;
-}
-
-void callgrind_begin(void)
-{
-}
-
-void callgrind_collect(void)
-{
-}
-
-void callgrind_dump(const char *column, const char *row, unsigned count)
-{
-	(void)column;
-	(void)row;
-	(void)count;
-}
-#endif
 
 /* -- running the child ------------------------------------------------------------------------- */
 
@@ -165,7 +150,8 @@ static void read_dumps(FILE *file, callgrind_take *take, void *arg)
 	}
 }
 
-static int run_valgrind(const char *const *args, const char *out, char *said, size_t said_size)
+static int run_valgrind(const struct callgrind_call *call, const char *out, char *said,
+			size_t said_size)
 {
 	char self[PATH_BYTES] = "", out_option[128];
 	const char *argv[ARGS_MAX] = { "valgrind",
@@ -177,19 +163,22 @@ static int run_valgrind(const char *const *args, const char *out, char *said, si
 				       "--dump-line=no",
 				       "--compress-pos=no",
 				       out_option,
-				       self };
-	unsigned used = 10;
+				       self,
+				       call->command };
+	unsigned used = 11;
 
 	if (readlink("/proc/self/exe", self, PATH_BYTES - 1) < 0)
 		return complain("/proc/self/exe: %s", strerror(errno));
 	snprintf(out_option, sizeof(out_option), "--callgrind-out-file=%s", out);
-	while (*args && used < ARGS_MAX - 1)
-		argv[used++] = *args++;
+	for (const char *const *arg = call->args; *arg && used < ARGS_MAX - 1; arg++)
+		argv[used++] = *arg;
+	for (const char *const *arg = call->more; *arg && used < ARGS_MAX - 1; arg++)
+		argv[used++] = *arg;
 	return run_child(argv, said, said_size);
 }
 
-int callgrind_run(const char *const *args, char *said, size_t said_size, callgrind_take *take,
-		  void *arg)
+int callgrind_run(const struct callgrind_call *call, char *said, size_t said_size,
+		  callgrind_take *take, void *arg)
 {
 	char directory[] = "/tmp/bsn-perf.XXXXXX", out[sizeof(directory) + 16];
 	FILE *file;
@@ -202,7 +191,7 @@ int callgrind_run(const char *const *args, char *said, size_t said_size, callgri
 	if (!mkdtemp(directory))
 		return complain("%s: %s", directory, strerror(errno));
 	snprintf(out, sizeof(out), "%s/callgrind", directory);
-	err = run_valgrind(args, out, said, said_size);
+	err = run_valgrind(call, out, said, said_size);
 	file = err ? NULL : fopen(out, "r");
 	if (!err && !file)
 		err = complain("callgrind left no %s: %s", out, strerror(errno));

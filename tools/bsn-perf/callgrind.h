@@ -45,11 +45,13 @@ struct callgrind_dump {
 };
 typedef void callgrind_take(void *arg, const struct callgrind_dump *dump);
 
-/*
- * Runs this program under callgrind with such arguments, NULL after the last; what it prints goes
- * to @said. Return: 0, or PERF_FAILED.
- */
-int callgrind_run(const char *const *args, char *said, size_t said_size, callgrind_take *take,
-		  void *arg);
+/* How this program was called, and what is to be other in the child; each ends with NULL. */
+struct callgrind_call {
+	const char *command, *const *args, *const *more;
+};
+
+/* Runs it so under callgrind; what it prints goes to @said. Return: 0, or PERF_FAILED. */
+int callgrind_run(const struct callgrind_call *call, char *said, size_t said_size,
+		  callgrind_take *take, void *arg);
 
 #endif

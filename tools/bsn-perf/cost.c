@@ -28,8 +28,8 @@ static struct perf_number numbers[NUMBERS] = {
 
 static struct {
 	struct perf_options common;
-	char *op, *columns, *qps;
-	int instructions, lines, cold, bus, is_child;
+	char *op, *columns, *qps, *under_callgrind;
+	int instructions, lines, cold, bus;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -48,8 +48,8 @@ static const struct poptOption option_table[] = {
 	  "also count lines of code that an operation executes, likewise", NULL },
 	{ "cold", 0, POPT_ARG_NONE, &options.cold, 0,
 	  "also time single operations whose code is in no cache", NULL },
-	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.is_child, 0, NULL,
-	  NULL },
+	{ "under-callgrind", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
+	  0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -66,18 +66,12 @@ static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
 	return false;
 }
 
-static unsigned index_of(const struct cost_column *column)
-{
-	unsigned c = 0;
-
-	while (cost_columns[c] != column)
-		c++;
-	return c;
-}
-
 static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	cost_column_of(c, kind)->close(cost->queues[c][kind]);
+	const struct cost_column *column = cost_column_of(c, kind);
+
+	if (column->close)
+		column->close(cost->queues[c][kind]);
 	free(cost->queues[c][kind]);
 	cost->queues[c][kind] = NULL;
 }
@@ -108,8 +102,7 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	const struct cost_column *shares = cost_columns[c]->shares;
-	const unsigned owner = shares ? index_of(shares) : c;
+	const unsigned owner = cost_columns[c]->shares ? COST_COLUMN_BUNSEN : c;
 	int err = 0;
 
 	if (!cost->results.has_column[c] || !needs(cost, c, kind))
@@ -145,7 +138,8 @@ static int open_device(struct cost *cost)
 	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	int err;
 
-	if (!options.bus) /* stores are seen only where they are trapped */
+	/* Stores are seen only where they are trapped. */
+	if (!options.bus || options.under_callgrind)
 		prefer_stepping();
 	prefer_sessions();
 	err = allocate(cost);
@@ -199,22 +193,8 @@ static int measure_rows(struct cost *cost)
 		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
 	if (!err && results->wants_instructions)
-		err = cost_count(&cost->rig, results, COST_INSTRUCTIONS);
-	return err || !results->wants_lines ? err : cost_count(&cost->rig, results, COST_LINES);
-}
-
-static void print_rows(FILE *to, const struct cost_results *results)
-{
-	struct json_object *report;
-
-	if (!options.common.json) {
-		cost_print_head(to, results);
-		cost_print_tables(to, results);
-		return;
-	}
-	report = cost_json_head(results);
-	json_object_object_add(report, "rows", cost_json_rows(results));
-	json_print(to, report);
+		err = cost_count(cost, COST_INSTRUCTIONS);
+	return err || !results->wants_lines ? err : cost_count(cost, COST_LINES);
 }
 
 /* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
@@ -224,47 +204,52 @@ static void spread(struct cost_rig *rig, unsigned qps)
 	rig->is_spread = true;
 }
 
-/* The rows once for each number of QPs. */
-static int measure_sizes(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
+/* @qps 0: not asked for; @report and @sizes: JSON */
+static void tell(const struct cost_results *results, unsigned qps, FILE *to,
+		 struct json_object *report, struct json_object *sizes)
 {
-	struct json_object *report = NULL, *sizes = json_object_new_array();
+	struct json_object *into = qps ? json_object_new_object() : report;
+
+	if (!options.common.json) {
+		if (qps)
+			fprintf(to, "\n%u QP%s\n", qps, qps == 1 ? "" : "s, which take turns");
+		cost_print_tables(to, results);
+		json_object_put(qps ? into : NULL);
+		return;
+	}
+	if (qps) {
+		json_add_number(into, "qps", qps);
+		json_object_array_add(sizes, into);
+	}
+	json_object_object_add(into, "rows", cost_json_rows(results));
+}
+
+/* The rows once, or once for each number of QPs. */
+static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
+{
+	struct json_object *report = NULL, *sizes = count ? json_object_new_array() : NULL;
 	int err = 0;
 
-	for (unsigned i = 0; i < count && !err; i++) {
-		struct json_object *size = json_object_new_object();
-
-		spread(&cost->rig, qps[i]);
+	for (unsigned i = 0; (!i || i < count) && !err; i++) {
+		if (count)
+			spread(&cost->rig, qps[i]);
 		err = measure_rows(cost);
+		if (err)
+			break;
 		if (!i)
 			report = cost_json_head(&cost->results);
 		if (!i && !options.common.json)
 			cost_print_head(to, &cost->results);
-		json_add_number(size, "qps", qps[i]);
-		json_object_object_add(size, "rows", cost_json_rows(&cost->results));
-		json_object_array_add(sizes, size);
-		if (!err && !options.common.json) {
-			fprintf(to, "\n%u QP%s\n", qps[i],
-				qps[i] == 1 ? "" : "s, which take turns");
-			cost_print_tables(to, &cost->results);
-		}
+		tell(&cost->results, count ? qps[i] : 0, to, report, sizes);
 	}
-	json_object_object_add(report, "sizes", sizes);
+	if (report && sizes)
+		json_object_object_add(report, "sizes", sizes);
+	else
+		json_object_put(sizes);
 	if (!err && options.common.json)
 		json_print(to, report);
 	else
 		json_object_put(report);
-	return err;
-}
-
-static int measure(struct cost *cost, const unsigned *qps, unsigned sizes, FILE *to)
-{
-	int err;
-
-	if (sizes)
-		return measure_sizes(cost, qps, sizes, to);
-	err = measure_rows(cost);
-	if (!err)
-		print_rows(to, &cost->results);
 	return err;
 }
 
@@ -303,21 +288,11 @@ static bool is_chosen(const struct cost_results *results, const char *name)
 	return false;
 }
 
-/* The next word of a list with commas; false: there is none. */
-static bool next_word(const char **list, char *word, size_t size)
+static int choose_rows(struct cost_results *results, char *names)
 {
-	const size_t length = strcspn(*list, ",");
+	const char *name;
 
-	snprintf(word, size, "%.*s", (int)length, *list);
-	*list += length + ((*list)[length] == ',');
-	return length;
-}
-
-static int choose_rows(struct cost_results *results, const char *names)
-{
-	char name[2 * COST_NAME_BYTES];
-
-	while (next_word(&names, name, sizeof(name)) && results->row_count < COST_ROWS_MAX) {
+	while ((name = strsep(&names, ",")) && results->row_count < COST_ROWS_MAX) {
 		struct cost_row rows[COST_ROWS_MAX];
 		unsigned count = cost_group_rows(name, rows);
 
@@ -330,14 +305,14 @@ static int choose_rows(struct cost_results *results, const char *names)
 	return 0;
 }
 
-static int choose_columns(struct cost_results *results, const char *names)
+static int choose_columns(struct cost_results *results, char *names)
 {
-	char name[COST_NAME_BYTES];
+	const char *name;
 	unsigned c;
 
 	for (c = 0; c < COST_COLUMNS; c++)
 		results->has_column[c] = !names && c != COST_COLUMN_UCX;
-	while (names && next_word(&names, name, sizeof(name))) {
+	while ((name = strsep(&names, ","))) {
 		for (c = 0; c < COST_COLUMNS && strcmp(name, cost_columns[c]->name); c++)
 			;
 		if (c == COST_COLUMNS)
@@ -348,21 +323,21 @@ static int choose_columns(struct cost_results *results, const char *names)
 }
 
 /* Numbers of QPs, or "sweep". */
-static int choose_qps(const char *list, unsigned qps[SIZES_MAX], unsigned *count)
+static int choose_qps(char *list, unsigned qps[SIZES_MAX], unsigned *count)
 {
 	struct perf_number number = { .name = "qps", .min = 1, .max = QPS_MAX };
-	char word[16];
-	int err = 0;
+	const char *word;
+	int err = *list ? 0 : complain_usage("--qps: no number");
 
 	if (!strcmp(list, "sweep"))
 		for (unsigned n = 1; n <= QPS_MAX; n *= 4)
 			qps[(*count)++] = n;
 	else
-		while (!err && *count < SIZES_MAX && next_word(&list, word, sizeof(word))) {
+		while (!err && *count < SIZES_MAX && (word = strsep(&list, ","))) {
 			err = parse_number(&number, word);
 			qps[(*count)++] = (unsigned)number.value;
 		}
-	return err || *count ? err : complain_usage("--qps: no number");
+	return err;
 }
 
 /* Polls and receives ask the bus for nothing by themselves. */
@@ -378,13 +353,14 @@ static void leave_requests(struct cost_results *results)
 
 static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigned *sizes)
 {
+	static char by_qps[] = "write_512_qps,poll_512_qps";
 	struct cost_results *results = &cost->results;
 	int err = parse_options(context, "cost");
 
-	if (options.qps && !number_is_given(DEPTH))
+	if (options.qps && !number_given[DEPTH])
 		numbers[DEPTH].value = QPS_DEPTH;
 	if (!err && (options.op || options.qps))
-		err = choose_rows(results, options.op ? options.op : "write_512_qps,poll_512_qps");
+		err = choose_rows(results, options.op ? options.op : by_qps);
 	else if (!err)
 		results->row_count = cost_usual_rows(results->rows);
 	if (!err)
@@ -397,7 +373,9 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 	results->depth = cost->rig.depth = (uint32_t)numbers[DEPTH].value;
 	results->wants_cold = options.cold;
 	results->wants_instructions = options.instructions;
-	results->wants_lines = options.lines;
+	results->wants_lines = options.under_callgrind
+				       ? !strcmp(options.under_callgrind, "lines")
+				       : options.lines;
 	cost->rig.qps = 1;
 	cost->rig.many_qps = COST_MANY_QPS;
 	cost->rig.many_depth = options.qps ? cost->rig.depth : COST_MANY_DEPTH;
@@ -413,11 +391,13 @@ int cost_main(int argc, const char **argv)
 
 	if (!cost)
 		return complain("no memory");
+	cost->args = argv + 1;
 	number_options(numbers, NUMBERS);
 	context = poptGetContext("bsn-perf cost", argc, argv, option_table, 0);
 	err = choose(context, cost, qps, &sizes);
 	if (!err) {
-		err = (options.is_child ? run_in_child : measure_and_report)(cost, qps, sizes);
+		err = options.under_callgrind ? run_in_child(cost, qps, sizes)
+					      : measure_and_report(cost, qps, sizes);
 		close_device(cost);
 	}
 	free(cost);

@@ -78,17 +78,16 @@ typedef int cost_run(void *queue, unsigned count);
 
 struct cost_column {
 	const char *name; /* a word: also of the JSON report and of callgrind's dumps */
-	const struct cost_column *shares; /* the column whose queues it uses; NULL: its own */
-	const struct cost_column
-		*loop; /* does what its run functions do besides; NULL: is such a one */
-	size_t size;   /* of a queue, which is zeroed before @make, and closed if that fails */
+	bool shares; /* the queues of COST_COLUMN_BUNSEN */
+	size_t size; /* of a queue, which is zeroed before @make, and closed if that fails */
 	/* Return: 0, or -errno; *why_not then says why this device has no such column. */
 	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		    const char **why_not);
-	void (*close)(void *queue); /* but for its own memory */
-	/* Before and after a region of the row; NULL: as of a queue pair, by what follows. */
+	void (*close)(void *queue); /* but for its own memory; NULL: nothing */
+	/* Before and after a region of the row; NULL: nothing. */
 	int (*prepare)(void *queue, const struct cost_shape *shape, unsigned count);
 	int (*settle)(void *queue, const struct cost_shape *shape, unsigned count);
+	/* Of columns of queue pairs, whose prepare and settle are those of cost_region.c: */
 	/* Makes the queue ready for a region of the row; NULL where nothing is to be done. */
 	int (*set_up)(void *queue, const struct cost_shape *shape);
 	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
@@ -100,10 +99,10 @@ struct cost_column {
 };
 
 extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
-	cost_ibv, cost_floor, cost_ucx;
+	cost_ibv, cost_ucx;
 extern const struct cost_column cost_layout_bunsen, cost_layout_mlx5, cost_trip_bunsen,
 	cost_trip_ibv, cost_memory_bunsen, cost_memory_ibv;
-extern const struct cost_column cost_nothing, cost_counting; /* the loops alone */
+extern const struct cost_column cost_nothing; /* the loops alone */
 
 /* The columns of the report, in its order; and what is taken off them. */
 enum {
@@ -113,20 +112,15 @@ enum {
 	COST_COLUMN_VERBS,
 	COST_COLUMN_IBV_WR,
 	COST_COLUMN_IBV,
-	COST_COLUMN_FLOOR,
 	COST_COLUMN_UCX, /* not unless it is asked for */
 	COST_COLUMNS,
 	COST_COLUMN_NOTHING = COST_COLUMNS,
-	COST_COLUMN_COUNTING,
 	COST_ALL_COLUMNS
 };
 extern const struct cost_column *const cost_columns[COST_ALL_COLUMNS];
 
 /* What a column is for such queues; NULL: it has none. */
 const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues);
-
-/* A cost_column.prepare or settle that has nothing to do. */
-int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned count);
 
 /* Around what the device does within a region: its instructions do not count. */
 extern void (*cost_aside)(void);
@@ -335,6 +329,7 @@ struct cost_results {
 
 /* All of a run: what was opened, and what came out. */
 struct cost {
+	const char *const *args; /* of the command */
 	struct cost_rig rig;
 	void *queues[COST_ALL_COLUMNS][COST_QUEUES_COUNT]; /* NULL: there are none */
 	struct cost_results results;
@@ -342,9 +337,6 @@ struct cost {
 
 /* The loop's, or the column is wanted and has the row (cost_columns.c). */
 bool cost_has(const struct cost *cost, unsigned column, unsigned row);
-
-/* The column of its loop. */
-unsigned cost_loop_of(unsigned column);
 
 /* cost_report.c; the heads are those of all reports. */
 void cost_print_head(FILE *to, const struct cost_results *results);
@@ -387,20 +379,8 @@ int cost_count_bus(struct cost *cost);
 /* Takes the times of all rows in rounds. 0, or PERF_FAILED. */
 int cost_time_all(struct cost *cost);
 
-/* A meter of time. */
-struct watch {
-	uint64_t start, ns;
-};
-void watch_begin(void *watch);
-
-/* Takes all code out of the caches, then begins (cost_cold.c). */
-void cost_cold_begin(void *watch);
-
-/* Finds out where code is. 0, or PERF_FAILED: it cannot be taken out of the caches here. */
-int cost_find_code(void);
-
 /* Runs this program under callgrind, and fills in one of its figures (cost_count.c). Likewise. */
-int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure);
+int cost_count(struct cost *cost, enum cost_figure figure);
 
 /* In the child: counts all rows. Likewise. */
 int count_all(struct cost *cost);

@@ -61,11 +61,6 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .inline_bytes = q->inline_bytes };
 }
 
-/* Of DC: a target, and a pool with its peers (cost_bunsen_pool.c). */
-int bunsen_make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-		     const struct bsn_qp_attr *attr);
-void bunsen_destroy_pool(struct bunsen_queue *q);
-
 /* As in struct cost_column. */
 int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		const char **why_not);
@@ -84,8 +79,5 @@ int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, 
 
 extern cost_run *const bunsen_runs[COST_CODE_COUNT];
 extern cost_run *const bunsen_runs_symbol[COST_CODE_COUNT];
-
-/* By bsn_post(): one for each way to go through the loop (cost_bunsen_post.c). */
-cost_run *bunsen_post_run_of(const struct cost_row *row);
 
 #endif

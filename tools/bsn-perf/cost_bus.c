@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "perf.h"
-#include "progress.h"
 
 /* What was counted for this process so far. 0, or -errno: the device does not count. */
 static int bus_read(const char *device, struct bus *bus)

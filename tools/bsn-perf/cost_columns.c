@@ -3,7 +3,7 @@
 #include "cost_bunsen.h"
 
 #define BUNSEN_COLUMN                                                                              \
-	.loop = &cost_nothing, .size = sizeof(struct bunsen_queue), .close = bunsen_close,         \
+	.size = sizeof(struct bunsen_queue), .close = bunsen_close,         \
 	.set_up = bunsen_set_up, .post = bunsen_post, .post_recv = bunsen_post_recv,               \
 	.drain = bunsen_drain, .drain_recv = bunsen_drain_recv
 
@@ -16,6 +16,49 @@ static cost_run *run_of_symbol(const struct cost_row *row)
 {
 	return row->shape.known == COST_KNOWN ? bunsen_runs_symbol[row->code] : NULL;
 }
+
+/* -- the same requests by the one call that takes any ------------------------------------------ */
+
+COST_INLINE int run(struct bunsen_queue *q, unsigned count, unsigned batch, bool takes_turns)
+{
+	const struct bunsen_hot h = bunsen_hot_of(q);
+	struct bsn_ep *ep = h.ep;
+	int bad = 0;
+
+	COST_POSTS(count, batch, ep = takes_turns ? h.eps[cost_turn(&q->turn, h.ep_count)] : ep,
+		   q->wr.id = i;
+		   bad |= bsn_post(ep, &q->wr), bad |= batch == 1 ? 0 : bsn_ring(ep))
+	return bad;
+}
+
+static int run_alone(void *queue, unsigned count)
+{
+	return run(queue, count, 1, false);
+}
+
+static int run_batches(void *queue, unsigned count)
+{
+	return run(queue, count, COST_BATCH_MAX, false);
+}
+
+static int run_in_turn(void *queue, unsigned count)
+{
+	return run(queue, count, 1, true);
+}
+
+/* What the compiler knows is all the same here: of rows that differ in that, one. */
+static cost_run *run_of_bsn_post(const struct cost_row *row)
+{
+	const struct cost_shape *shape = &row->shape;
+
+	if (shape->what >= COST_RECV || shape->form == COST_PREPARED || shape->known != COST_KNOWN)
+		return NULL;
+	if (cost_has_turns(shape->queues))
+		return run_in_turn;
+	return shape->batch == 1 ? run_alone : run_batches;
+}
+
+/* -- the columns ------------------------------------------------------------------------------- */
 
 static int make_verbs(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		      const char **why_not)
@@ -39,14 +82,14 @@ const struct cost_column cost_bunsen = {
 const struct cost_column cost_symbol = {
 	BUNSEN_COLUMN,
 	.name = "symbol",
-	.shares = &cost_bunsen,
+	.shares = true,
 	.run_of = run_of_symbol,
 };
 const struct cost_column cost_bsn_post = {
 	BUNSEN_COLUMN,
 	.name = "bsn_post",
-	.shares = &cost_bunsen,
-	.run_of = bunsen_post_run_of,
+	.shares = true,
+	.run_of = run_of_bsn_post,
 };
 const struct cost_column cost_verbs = {
 	BUNSEN_COLUMN,
@@ -59,8 +102,7 @@ const struct cost_column *const cost_columns[COST_ALL_COLUMNS] = {
 	[COST_COLUMN_BUNSEN] = &cost_bunsen,     [COST_COLUMN_SYMBOL] = &cost_symbol,
 	[COST_COLUMN_BSN_POST] = &cost_bsn_post, [COST_COLUMN_VERBS] = &cost_verbs,
 	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,     [COST_COLUMN_IBV] = &cost_ibv,
-	[COST_COLUMN_FLOOR] = &cost_floor,       [COST_COLUMN_UCX] = &cost_ucx,
-	[COST_COLUMN_NOTHING] = &cost_nothing,   [COST_COLUMN_COUNTING] = &cost_counting,
+	[COST_COLUMN_UCX] = &cost_ucx,           [COST_COLUMN_NOTHING] = &cost_nothing,
 };
 
 static const struct cost_column *const others[COST_SUBJECTS][COST_COLUMNS] = {
@@ -85,18 +127,11 @@ bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 {
 	const struct cost_row *of = &cost->results.rows[row];
 
-	if (!cost_columns[column]->loop)
+	if (column == COST_COLUMN_NOTHING)
 		return true;
-	/* One QP's receives are not those of QPs that take turns, and the floor has but one. */
-	if (cost->rig.qps > 1 && (column == COST_COLUMN_FLOOR ||
-				  (of->shape.what == COST_RECV && of->shape.queues == COST_RC)))
+	/* One QP's receives are not those of QPs that take turns. */
+	if (cost->rig.qps > 1 && of->shape.what == COST_RECV && of->shape.queues == COST_RC)
 		return false;
 	return cost->results.has_column[column] && cost->queues[column][of->shape.queues] &&
 	       cost_column_of(column, of->shape.queues)->run_of(of);
-}
-
-unsigned cost_loop_of(unsigned column)
-{
-	return cost_columns[column]->loop == &cost_counting ? COST_COLUMN_COUNTING
-							    : COST_COLUMN_NOTHING;
 }

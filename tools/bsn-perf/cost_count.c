@@ -10,10 +10,8 @@
 
 #include "callgrind.h"
 #include "perf.h"
-#include "progress.h"
 
 enum {
-	LIST_BYTES = COST_ROWS_MAX * COST_NAME_BYTES,
 	REGIONS = 2, /* each fills its queue once; but see regions_of() */
 };
 
@@ -162,7 +160,8 @@ static int sum_up(const struct cost_rig *rig, const struct dumps *dumps,
 		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
 		const unsigned regions = regions_of(rig, &results->rows[row]);
 		const double all = figure_of(&dumps->pairs[c][row], regions, figure);
-		const double loop = figure_of(&dumps->pairs[cost_loop_of(c)][row], regions, figure);
+		const struct pair *nothing = &dumps->pairs[COST_COLUMN_NOTHING][row];
+		const double loop = figure_of(nothing, regions, figure);
 
 		if (loop < 0)
 			return complain("callgrind's output has no counts to be read");
@@ -174,49 +173,30 @@ static int sum_up(const struct cost_rig *rig, const struct dumps *dumps,
 
 /* -- running the child ------------------------------------------------------------------------- */
 
-/* One word more of a list with commas. */
-static void append(char *list, size_t size, const char *word)
-{
-	const size_t used = strlen(list);
-
-	snprintf(list + used, size - used, "%s%s", used ? "," : "", word);
-}
-
-int cost_count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure)
+int cost_count(struct cost *cost, enum cost_figure figure)
 {
 	static struct dumps dumps;
-	char rows[LIST_BYTES] = "", columns[128] = "", depth[16], qps[16], said[256] = "";
-	const char *const args[] = { "cost",
-				     "--under-callgrind",
+	struct cost_results *results = &cost->results;
+	char qps[16], said[256] = "";
+	const char *const more[] = { "--under-callgrind",
+				     figure == COST_LINES ? "lines" : "instructions",
 				     "--device",
 				     results->device->name,
 				     "--store",
 				     store_option(results->device),
-				     "--depth",
-				     depth,
-				     "--columns",
-				     columns,
-				     "--op",
-				     rows,
-				     figure == COST_LINES ? "--lines" : "--instructions",
-				     rig->is_spread ? "--qps" : NULL,
+				     cost->rig.is_spread ? "--qps" : NULL,
 				     qps,
 				     NULL };
+	const struct callgrind_call call = { "cost", cost->args, more };
 	int err;
 
-	snprintf(depth, sizeof(depth), "%u", results->depth);
-	snprintf(qps, sizeof(qps), "%u", rig->qps);
-	for (unsigned row = 0; row < results->row_count; row++)
-		append(rows, sizeof(rows), results->rows[row].name);
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (results->has_column[c])
-			append(columns, sizeof(columns), cost_columns[c]->name);
+	snprintf(qps, sizeof(qps), "%u", cost->rig.qps);
 	dumps = (struct dumps){ .results = results };
 	show_progress("counting %s under callgrind: about a minute for all rows",
 		      figure == COST_LINES ? "lines of code" : "instructions");
-	err = callgrind_run(args, said, sizeof(said), take_dump, &dumps);
+	err = callgrind_run(&call, said, sizeof(said), take_dump, &dumps);
 	end_progress();
 	if (!err && sscanf(said, "store %15s", results->counted_store) != 1)
 		err = complain("the run under valgrind did not say which store it used");
-	return err ? err : sum_up(rig, &dumps, results, figure);
+	return err ? err : sum_up(&cost->rig, &dumps, results, figure);
 }

@@ -100,7 +100,6 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 
 const struct cost_column cost_ibv = {
 	.name = "ibv",
-	.loop = &cost_nothing,
 	.make = make,
 	VERBS_COLUMN,
 	.drain = drain,

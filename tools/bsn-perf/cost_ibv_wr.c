@@ -182,7 +182,6 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 
 const struct cost_column cost_ibv_wr = {
 	.name = "ibv_wr",
-	.loop = &cost_nothing,
 	.make = make,
 	VERBS_COLUMN,
 	.drain = drain,

@@ -430,7 +430,6 @@ static void close_state(void *queue)
 
 const struct cost_column cost_layout_bunsen = {
 	.name = "bunsen",
-	.loop = &cost_nothing,
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,

@@ -77,31 +77,28 @@ static void write_column(struct state *s)
 	ibv_wr_set_sge(qp, s->mkey->lkey, 0, LAYOUT_COLUMN_BYTES);
 }
 
-static int send_new(void *queue, unsigned count)
+COST_INLINE int send(struct state *s, unsigned count, bool is_new)
 {
-	struct state *s = queue;
 	int bad = 0;
 
 	while (count--) {
 		ibv_wr_start(s->v.qp_ex);
-		post_mkey(s, false, 0);
+		if (is_new)
+			post_mkey(s, false, 0);
 		write_column(s);
 		bad |= ibv_wr_complete(s->v.qp_ex);
 	}
 	return bad;
 }
 
+static int send_new(void *queue, unsigned count)
+{
+	return send(queue, count, true);
+}
+
 static int send_known(void *queue, unsigned count)
 {
-	struct state *s = queue;
-	int bad = 0;
-
-	while (count--) {
-		ibv_wr_start(s->v.qp_ex);
-		write_column(s);
-		bad |= ibv_wr_complete(s->v.qp_ex);
-	}
-	return bad;
+	return send(queue, count, false);
 }
 
 static cost_run *run_of(const struct cost_row *row)
@@ -211,7 +208,6 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 
 const struct cost_column cost_layout_mlx5 = {
 	.name = "ibv_wr",
-	.loop = &cost_nothing,
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,

@@ -46,20 +46,26 @@ static uint8_t *region(const struct state *s, unsigned i)
 
 /* -- what is measured -------------------------------------------------------------------------- */
 
-/* A key that nobody has is 0. */
-static int run_find(void *queue, unsigned count)
+/* @count times @one, until one fails. */
+COST_INLINE int repeat(struct state *s, unsigned count, int (*one)(struct state *s))
 {
-	struct state *s = queue;
-	int bad = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count && !err; i++) {
 		COST_FORGET();
-		bad |= !bsn_mr_view_find(&s->view, s->order[s->at++ % ORDER], 64);
+		err = one(s);
 	}
-	return bad ? -ENOENT : 0;
+	return err;
 }
 
-static uint32_t search(const struct span *spans, unsigned count, const void *addr, uint32_t length)
+/* A key that nobody has is 0. */
+static int find(struct state *s)
+{
+	return bsn_mr_view_find(&s->view, s->order[s->at++ % ORDER], 64) ? 0 : -ENOENT;
+}
+
+COST_INLINE uint32_t key_in(const struct span *spans, unsigned count, const void *addr,
+			    uint32_t length)
 {
 	const uint64_t at = (uintptr_t)addr;
 	unsigned low = 0, high = count;
@@ -76,108 +82,85 @@ static uint32_t search(const struct span *spans, unsigned count, const void *add
 	return 0;
 }
 
-static int run_search(void *queue, unsigned count)
+static int search(struct state *s)
 {
-	struct state *s = queue;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= !search(s->spans, s->region_count, s->order[s->at++ % ORDER], 64);
-	}
-	return bad ? -ENOENT : 0;
+	return key_in(s->spans, s->region_count, s->order[s->at++ % ORDER], 64) ? 0 : -ENOENT;
 }
 
-static int run_register(void *queue, unsigned count)
+static int register_page(struct state *s)
 {
-	struct state *s = queue;
 	struct bsn_mr *mr;
-	int err = 0;
+	const int err = bsn_mr_register(s->device, s->map, s->page, NULL, &mr);
 
-	for (unsigned i = 0; i < count && !err; i++) {
-		err = bsn_mr_register(s->device, s->map, s->page, NULL, &mr);
-		if (!err)
-			err = bsn_mr_deregister(mr);
-	}
+	return err ? err : bsn_mr_deregister(mr);
+}
+
+static int get(struct state *s)
+{
+	return bsn_mr_view_get(&s->view, s->map, s->page);
+}
+
+static int verbs_register(struct state *s, void *memory, size_t bytes)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s->pd, memory, bytes, ACCESS);
+
+	return mr ? -ibv_dereg_mr(mr) : -errno;
+}
+
+static int verbs_page(struct state *s)
+{
+	return verbs_register(s, s->map, s->page);
+}
+
+static int slab(struct state *s)
+{
+	void **const one = &s->held[s->at++ % HELD];
+
+	if (*one)
+		bsn_slab_put(&s->buffers, *one);
+	*one = bsn_slab_get(&s->buffers);
+	return *one ? 0 : -ENOBUFS;
+}
+
+static int verbs_buffer(struct state *s)
+{
+	void *buffer = malloc(BUFFER_BYTES);
+	const int err = verbs_register(s, buffer, BUFFER_BYTES);
+
+	free(buffer);
 	return err;
 }
 
-static int run_get(void *queue, unsigned count)
-{
-	struct state *s = queue;
-	int err = 0;
-
-	for (unsigned i = 0; i < count && !err; i++)
-		err = bsn_mr_view_get(&s->view, s->map, s->page);
-	return err;
-}
-
-static int run_verbs_register(void *queue, unsigned count)
-{
-	struct state *s = queue;
-	int err = 0;
-
-	for (unsigned i = 0; i < count && !err; i++) {
-		struct ibv_mr *mr = ibv_reg_mr(s->pd, s->map, s->page, ACCESS);
-		err = mr ? -ibv_dereg_mr(mr) : -errno;
+#define RUN(one)                                                                                   \
+	static int run_##one(void *queue, unsigned count)                                          \
+	{                                                                                          \
+		return repeat(queue, count, one);                                                  \
 	}
-	return err;
-}
-
-static int run_slab(void *queue, unsigned count)
-{
-	struct state *s = queue;
-
-	for (unsigned i = 0; i < count; i++) {
-		void **const one = &s->held[s->at++ % HELD];
-		if (*one)
-			bsn_slab_put(&s->buffers, *one);
-		*one = bsn_slab_get(&s->buffers);
-		if (!*one)
-			return -ENOBUFS;
-	}
-	return 0;
-}
-
-static int run_malloc(void *queue, unsigned count)
-{
-	struct state *s = queue;
-	int err = 0;
-
-	for (unsigned i = 0; i < count && !err; i++) {
-		void *buffer = malloc(BUFFER_BYTES);
-		struct ibv_mr *mr = ibv_reg_mr(s->pd, buffer, BUFFER_BYTES, ACCESS);
-		err = mr ? -ibv_dereg_mr(mr) : -errno;
-		free(buffer);
-	}
-	return err;
-}
+RUN(find)
+RUN(search)
+RUN(register_page)
+RUN(get)
+RUN(verbs_page)
+RUN(slab)
+RUN(verbs_buffer)
 
 static cost_run *run_of(const struct cost_row *row)
 {
-	switch (row->shape.what) {
-	case COST_REGISTER:
-		return run_register;
-	case COST_GET:
-		return run_get;
-	case COST_BUFFER:
-		return run_slab;
-	default:
-		return run_find;
-	}
+	const enum cost_what what = row->shape.what;
+
+	return what == COST_REGISTER ? run_register_page
+	       : what == COST_GET    ? run_get
+	       : what == COST_BUFFER ? run_slab
+				     : run_find;
 }
 
 static cost_run *run_of_verbs(const struct cost_row *row)
 {
-	switch (row->shape.what) {
-	case COST_REGISTER:
-	case COST_GET:
-		return run_verbs_register;
-	case COST_BUFFER:
-		return run_malloc;
-	default:
-		return run_search;
-	}
+	const enum cost_what what = row->shape.what;
+
+	return what == COST_REGISTER || what == COST_GET ? run_verbs_page
+	       : what == COST_BUFFER                     ? run_verbs_buffer
+							 : run_search;
 }
 
 /* -- before it --------------------------------------------------------------------------------- */
@@ -255,21 +238,17 @@ static void close_state(void *queue)
 
 const struct cost_column cost_memory_bunsen = {
 	.name = "bunsen",
-	.loop = &cost_nothing,
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,
 	.run_of = run_of,
 	.prepare = prepare,
-	.settle = cost_prepare_nothing,
 };
 const struct cost_column cost_memory_ibv = {
 	.name = "ibv",
-	.loop = &cost_nothing,
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,
 	.run_of = run_of_verbs,
 	.prepare = prepare,
-	.settle = cost_prepare_nothing,
 };

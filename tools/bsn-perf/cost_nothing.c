@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The loops alone: as those of the other columns, with the operation left out, but with what they
- * do to its result. What they cost is taken off the columns. The floor does nothing with results:
- * of its loop, the counting alone is taken off.
+ * do to its result. What they cost is taken off the columns.
  */
 #include "cost.h"
 
@@ -12,25 +11,11 @@ void cost_no_aside(void)
 
 void (*cost_aside)(void) = cost_no_aside;
 
-int cost_prepare_nothing(void *queue, const struct cost_shape *shape, unsigned count)
-{
-	(void)queue;
-	(void)shape;
-	(void)count;
-	return 0;
-}
-
 static int do_nothing(void *queue, unsigned count)
 {
 	(void)queue;
 	(void)count;
 	return 0;
-}
-
-static int post_nothing(void *queue, enum cost_what what, unsigned count)
-{
-	(void)what;
-	return do_nothing(queue, count);
 }
 
 /* So many completions, of which the compiler knows nothing. */
@@ -75,13 +60,4 @@ static cost_run *run_of(const struct cost_row *row)
 	return row->shape.what == COST_TRIP ? run_trip : runs[row->code];
 }
 
-static cost_run *counting_of(const struct cost_row *row)
-{
-	return runs[row->shape.batch == 1 ? COST_CODE_write_sge : COST_CODE_write_batch16_sge];
-}
-
-#define LOOP                                                                                       \
-	.post = post_nothing, .post_recv = do_nothing, .drain = do_nothing, .drain_recv = do_nothing
-
-const struct cost_column cost_nothing = { .name = "nothing", .run_of = run_of, LOOP };
-const struct cost_column cost_counting = { .name = "counting", .run_of = counting_of, LOOP };
+const struct cost_column cost_nothing = { .name = "nothing", .run_of = run_of };

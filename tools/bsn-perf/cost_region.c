@@ -34,8 +34,8 @@ static int prepare(const struct cost_column *column, void *queue, const struct c
 {
 	int bad;
 
-	if (column->prepare)
-		return column->prepare(queue, shape, count);
+	if (!column->post)
+		return column->prepare ? column->prepare(queue, shape, count) : 0;
 	bad = column->set_up && count ? column->set_up(queue, shape) : 0;
 	if (bad || shape->what == COST_POLL_NONE)
 		return bad;
@@ -51,8 +51,8 @@ static int settle(const struct cost_column *column, void *queue, const struct co
 	const bool polls = cost_polls(shape->what);
 	int bad = 0;
 
-	if (column->settle)
-		return column->settle(queue, shape, count);
+	if (!column->post)
+		return column->settle ? column->settle(queue, shape, count) : 0;
 	if (shape->what == COST_RECV)
 		bad = column->post(queue, COST_SEND, count);
 	if (bad)

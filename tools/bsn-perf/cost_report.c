@@ -19,7 +19,7 @@ static const char *const figure_names[COST_FIGURES] = {
 static const struct {
 	const char *name, *title;
 } tables[] = {
-	{ "ns", "ns per operation, median of all rounds; floor: the bare stores, without checks" },
+	{ "ns", "ns per operation, median of all rounds" },
 	{ "cold_ns", "ns of a single operation whose code is in no cache, median of all rounds" },
 	{ "instructions", "instructions per operation, by callgrind" },
 	{ "lines", "lines of code, of 64 B, that an operation executes, by callgrind" },
@@ -47,28 +47,17 @@ static double figure_of(const struct cost_results *results, unsigned column, uns
 	return bus_value(&results->bus[column][row], name);
 }
 
-/* Whether any row of a column has it; or any column of a row. */
-static bool has_column(const struct cost_results *results, unsigned column, const char *name)
-{
-	for (unsigned row = 0; row < results->row_count; row++)
-		if (has(figure_of(results, column, row, name)))
-			return true;
-	return false;
-}
+enum { ANY = -1 };
 
-static bool has_row(const struct cost_results *results, unsigned row, const char *name)
+/* Whether a column, or any, has it in a row, or in any. */
+static bool has_any(const struct cost_results *results, int column, int row, const char *name)
 {
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has(figure_of(results, c, row, name)))
+	for (int i = 0; i < COST_COLUMNS * (int)results->row_count; i++) {
+		const int c = i % COST_COLUMNS, r = i / COST_COLUMNS;
+		if ((column == ANY || column == c) && (row == ANY || row == r) &&
+		    has(figure_of(results, (unsigned)c, (unsigned)r, name)))
 			return true;
-	return false;
-}
-
-static bool has_any(const struct cost_results *results, const char *name)
-{
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has_column(results, c, name))
-			return true;
+	}
 	return false;
 }
 
@@ -76,10 +65,10 @@ static void print_head(FILE *to, const struct cost_results *results, const char 
 {
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has_column(results, c, name))
+		if (has_any(results, (int)c, ANY, name))
 			fprintf(to, " %*s", WIDTH, cost_columns[c]->name);
 	fprintf(to, " %*s", WIDTH + 2, "bunsen/best");
-	fprintf(to, has_column(results, COST_COLUMN_VERBS, name) ? " %*s\n" : "\n", WIDTH,
+	fprintf(to, has_any(results, COST_COLUMN_VERBS, ANY, name) ? " %*s\n" : "\n", WIDTH,
 		"verbs/ibv");
 }
 
@@ -105,7 +94,7 @@ static void print_row(FILE *to, const struct cost_results *results, unsigned row
 	fprintf(to, "%-*s", NAME_WIDTH, results->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		const double value = figure_of(results, c, row, name);
-		if (!has_column(results, c, name))
+		if (!has_any(results, (int)c, ANY, name))
 			continue;
 		if (has(value))
 			fprintf(to, " %*.1f", WIDTH, value);
@@ -114,7 +103,7 @@ static void print_row(FILE *to, const struct cost_results *results, unsigned row
 	}
 	print_ratio(to, figure_of(results, COST_COLUMN_BUNSEN, row, name),
 		    best_of_verbs(results, row, name), WIDTH + 2);
-	if (has_column(results, COST_COLUMN_VERBS, name))
+	if (has_any(results, COST_COLUMN_VERBS, ANY, name))
 		print_ratio(to, figure_of(results, COST_COLUMN_VERBS, row, name),
 			    figure_of(results, COST_COLUMN_IBV, row, name), WIDTH);
 	fputc('\n', to);
@@ -124,7 +113,7 @@ static void print_table(FILE *to, const struct cost_results *results, const char
 {
 	print_head(to, results, name);
 	for (unsigned row = 0; row < results->row_count; row++)
-		if (has_row(results, row, name))
+		if (has_any(results, ANY, (int)row, name))
 			print_row(to, results, row, name);
 }
 
@@ -156,7 +145,7 @@ void cost_print_tables(FILE *to, const struct cost_results *results)
 {
 	print_missing(to, results);
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		if (!has_any(results, tables[i].name))
+		if (!has_any(results, ANY, ANY, tables[i].name))
 			continue;
 		fprintf(to, "\n%s", tables[i].title);
 		if (!strcmp(tables[i].name, "ns"))

@@ -2,17 +2,32 @@
 /*
  * Time, taken in rounds: each row by each column in turn, so that whatever disturbs the machine
  * disturbs all of them. The median of the rounds is the figure. Hot: of many operations; cold: of a
- * single one whose code is in no cache (cost_cold.c), less what the loop and the clock take then.
+ * single one whose code is in no cache, less what the loop and the clock take then.
  */
 #include "cost.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 #include "perf.h"
-#include "progress.h"
 #include "stats.h"
 
 enum { CLOCK_SAMPLES = 1000 };
+
+/* A meter of time. */
+struct watch {
+	uint64_t start, ns;
+};
+
+static void watch_begin(void *arg)
+{
+	((struct watch *)arg)->start = now_ns();
+}
 
 static void watch_end(void *arg)
 {
@@ -20,6 +35,78 @@ static void watch_end(void *arg)
 
 	watch->ns = now_ns() - watch->start;
 }
+
+/* -- code that is in no cache: given back to memory, where data stay where they are ------------ */
+
+enum { LINE_BYTES = 64, SPANS_MAX = 128 };
+
+struct span {
+	uintptr_t begin, end;
+};
+static struct span spans[SPANS_MAX];
+static unsigned span_count;
+
+#if defined(__x86_64__)
+static bool can_evict(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_CLFLUSHOPT;
+}
+
+__attribute__((target("clflushopt"))) static void evict(const struct span *span)
+{
+	for (uintptr_t at = span->begin; at < span->end; at += LINE_BYTES)
+		_mm_clflushopt((void *)at);
+	_mm_mfence();
+}
+#else
+static bool can_evict(void)
+{
+	return false;
+}
+
+static void evict(const struct span *span)
+{
+	(void)span;
+}
+#endif
+
+/* A line of /proc/self/maps: "begin-end r-xp offset device inode path"; a file has a slash. */
+static bool is_code(const char *line, struct span *span)
+{
+	char rights[5];
+
+	return sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &span->begin, &span->end, rights) ==
+		       3 &&
+	       !strcmp(rights, "r-xp") && strchr(line, '/');
+}
+
+/* Finds out where code is. 0, or PERF_FAILED: it cannot be taken out of the caches here. */
+static int find_code(void)
+{
+	FILE *maps = can_evict() ? fopen("/proc/self/maps", "r") : NULL;
+	char line[512];
+
+	if (!maps)
+		return complain("--cold wants /proc, and a CPU with CLFLUSHOPT, by which a program "
+				"empties caches");
+	span_count = 0;
+	while (span_count < SPANS_MAX && fgets(line, sizeof(line), maps))
+		span_count += is_code(line, &spans[span_count]);
+	fclose(maps);
+	return 0;
+}
+
+/* All code leaves the caches, then the time begins. */
+static void begin_cold(void *watch)
+{
+	for (unsigned i = 0; i < span_count; i++)
+		evict(&spans[i]);
+	watch_begin(watch);
+}
+
+/* -- rounds ------------------------------------------------------------------------------------ */
 
 /* The samples of a row in a column. */
 struct samples {
@@ -55,7 +142,7 @@ static int time_one(const struct cost *cost, struct series *series, unsigned c, 
 				      : cost_warm_of(&cost->rig, row);
 	const unsigned count = is_cold ? row->shape.batch : cost_count_of(&cost->rig, row);
 	struct watch watch = { 0 };
-	const struct cost_meter meter = { is_cold ? cost_cold_begin : watch_begin, watch_end,
+	const struct cost_meter meter = { is_cold ? begin_cold : watch_begin, watch_end,
 					  &watch };
 	struct samples *samples = &series->of[c][r];
 	const int bad = cost_region(column, cost->queues[c][row->shape.queues], row, warm, count,
@@ -79,9 +166,9 @@ static int time_round(const struct cost *cost, struct series *series)
 {
 	/* Those that share their queues are apart, so that neither finds them in the cache. */
 	static const unsigned order[COST_ALL_COLUMNS] = {
-		COST_COLUMN_SYMBOL,   COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN, COST_COLUMN_IBV,
-		COST_COLUMN_BSN_POST, COST_COLUMN_FLOOR,    COST_COLUMN_VERBS,  COST_COLUMN_UCX,
-		COST_COLUMN_NOTHING,  COST_COLUMN_COUNTING,
+		COST_COLUMN_SYMBOL, COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN,
+		COST_COLUMN_IBV,    COST_COLUMN_BSN_POST, COST_COLUMN_VERBS,
+		COST_COLUMN_UCX,    COST_COLUMN_NOTHING,
 	};
 	int err = 0;
 
@@ -95,7 +182,7 @@ static int time_round(const struct cost *cost, struct series *series)
 static double cold_of(const struct series *series, unsigned column, unsigned row)
 {
 	const struct samples *of = &series->of[column][row],
-			     *loop = &series->of[cost_loop_of(column)][row];
+			     *loop = &series->of[COST_COLUMN_NOTHING][row];
 	const double ns = median_of(of->ns, of->count) - median_of(loop->ns, loop->count);
 
 	return ns > 0 ? ns : 0;
@@ -159,6 +246,6 @@ int cost_time_all(struct cost *cost)
 	int err = time_series(cost, false);
 
 	if (!err && cost->results.wants_cold)
-		err = cost_find_code();
+		err = find_code();
 	return err || !cost->results.wants_cold ? err : time_series(cost, true);
 }

@@ -390,21 +390,15 @@ static cost_run *run_of_ibv(const struct cost_row *row)
 
 const struct cost_column cost_trip_bunsen = {
 	.name = "bunsen",
-	.loop = &cost_nothing,
 	.size = sizeof(struct trip),
 	.make = make_bunsen,
 	.close = close_trip,
 	.run_of = run_of,
-	.prepare = cost_prepare_nothing,
-	.settle = cost_prepare_nothing,
 };
 const struct cost_column cost_trip_ibv = {
 	.name = "ibv",
-	.loop = &cost_nothing,
 	.size = sizeof(struct trip),
 	.make = make_ibv,
 	.close = close_trip,
 	.run_of = run_of_ibv,
-	.prepare = cost_prepare_nothing,
-	.settle = cost_prepare_nothing,
 };

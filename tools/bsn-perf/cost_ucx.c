@@ -290,18 +290,11 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	return *why_not ? -EOPNOTSUPP : 0;
 }
 
-/* All but what it has from libuct, which stays until the process ends. */
-static void close_ucx(void *queue)
-{
-	(void)queue;
-}
-
+/* Nothing is closed: what it has from libuct stays until the process ends. */
 const struct cost_column cost_ucx = {
 	.name = "ucx",
-	.loop = &cost_nothing,
 	.size = sizeof(struct ucx),
 	.make = make,
-	.close = close_ucx,
 	.run_of = run_of,
 	.prepare = prepare,
 	.settle = settle,
@@ -320,11 +313,6 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	return -EOPNOTSUPP;
 }
 
-static void close_nothing(void *queue)
-{
-	(void)queue;
-}
-
 static cost_run *run_of(const struct cost_row *row)
 {
 	return row->shape.queues == COST_DC ? cost_nothing.run_of(row) : NULL;
@@ -332,10 +320,8 @@ static cost_run *run_of(const struct cost_row *row)
 
 const struct cost_column cost_ucx = {
 	.name = "ucx",
-	.loop = &cost_nothing,
 	.size = 1,
 	.make = make,
-	.close = close_nothing,
 	.run_of = run_of,
 };
 

@@ -181,8 +181,7 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 	const struct cost_limits limits = cost_limits_of(kind);
 	const unsigned qps = cost_qps_of(rig, kind);
 	const bool has_srq = kind == COST_SRQ || kind == COST_XRC;
-	const struct plain_qp_attr attr = { .is_ud = cost_kinds[kind].type == BSN_QP_UD,
-					    .is_xrc = cost_kinds[kind].type == BSN_QP_XRC,
+	const struct plain_qp_attr attr = { .type = cost_kinds[kind].type,
 					    .depth = cost_depth_of(rig, kind),
 					    .cq_entries = cost_depth_of(rig, kind) * qps,
 					    .max_send_sge = limits.max_send_sge,

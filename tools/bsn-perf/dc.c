@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "progress.h"
 #include "stepper.h"
 
 enum {
@@ -78,17 +77,6 @@ static const struct poptOption option_table[] = {
 
 /* -- whom requests go to ----------------------------------------------------------------------- */
 
-static bool find_pattern(const char *name, enum dc_pattern *pattern)
-{
-	for (int p = 0; p < DC_PATTERN_COUNT; p++) {
-		if (!strcmp(name, dc_pattern_names[p])) {
-			*pattern = (enum dc_pattern)p;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* A number a line, as many as there are operations at most. */
 static int read_listed(FILE *file, const struct dc_plan *plan, uint32_t *listed, uint32_t *count)
 {
@@ -107,11 +95,16 @@ static int read_listed(FILE *file, const struct dc_plan *plan, uint32_t *listed,
 /* A file that is shorter than the run begins anew. @listed: what is then to be freed */
 static int read_pattern(struct dc_plan *plan, uint32_t **listed)
 {
+	const int named = options.pattern ? find_name(options.pattern, dc_pattern_names,
+						      DC_PATTERN_COUNT)
+					  : (int)plan->crowd.pattern;
 	FILE *file;
 	int err;
 
-	if (!options.pattern || find_pattern(options.pattern, &plan->crowd.pattern))
+	if (named >= 0) {
+		plan->crowd.pattern = (enum dc_pattern)named;
 		return 0;
+	}
 	file = fopen(options.pattern, "r");
 	if (!file)
 		return complain("--pattern %s: neither a pattern nor a file: %s", options.pattern,
@@ -133,17 +126,14 @@ static const char *pattern_name(const struct dc_plan *plan)
 
 static int want_policy(struct dc_figures *figures, const char *name)
 {
-	for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
-		if (!strcmp(name, dc_policy_names[p])) {
-			figures[p].is_wanted = true;
-			return options.simulate || dc_is_of_pools(p)
-				       ? 0
-				       : complain_usage("--policy %s: UCX's, to compare with: use "
-							"--simulate",
-							name);
-		}
-	}
-	return complain_usage("--policy %s: there is none", name);
+	const int p = find_name(name, dc_policy_names, DC_POLICY_COUNT);
+
+	if (p < 0)
+		return complain_usage("--policy %s: there is none", name);
+	if (!options.simulate && !dc_is_of_pools((enum dc_policy)p))
+		return complain_usage("--policy %s: UCX's, to compare with: use --simulate", name);
+	figures[p].is_wanted = true;
+	return 0;
 }
 
 static int read_policies(struct dc_figures *figures)
@@ -185,10 +175,10 @@ static uint32_t number(enum number which)
 
 static int check_options(const struct dc_report *report)
 {
-	const bool has_times = number_is_given(CONNECT) || number_is_given(ANSWER) ||
-			       number_is_given(RANDOM) || number_is_given(ISSUE);
+	const bool has_times = number_given[CONNECT] || number_given[ANSWER] ||
+			       number_given[RANDOM] || number_given[ISSUE];
 	const struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = number_is_given(LOCAL), has_ranks = is_local || options.pmix;
+	const bool is_local = number_given[LOCAL], has_ranks = is_local || options.pmix;
 
 	if (is_local && options.pmix)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
@@ -340,7 +330,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 static int be_one_of(struct ranks *ranks, struct dc_report *report)
 {
 	struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = number_is_given(LOCAL);
+	const bool is_local = number_given[LOCAL];
 
 	if (is_local ? ranks_start(ranks, number(LOCAL)) : ranks_join(ranks))
 		return complain("--%s: %s", is_local ? "local" : "pmix", ranks_error());
@@ -356,45 +346,34 @@ static int be_one_of(struct ranks *ranks, struct dc_report *report)
 	return 0;
 }
 
-static int run_together(struct dc_report *report)
-{
-	struct ranks ranks = { 0 };
-	uint32_t *listed = NULL;
-	int err = be_one_of(&ranks, report);
-
-	if (err)
-		return err;
-	err = read_pattern(&report->results[0].plan, &listed);
-	report->pattern = pattern_name(&report->results[0].plan);
-	if (!err)
-		err = measure_and_report(report, &ranks);
-	free(listed);
-	return ranks_end(&ranks, err);
-}
-
 static int run(poptContext context, struct dc_report *report)
 {
-	struct dc_result *first = &report->results[0];
+	struct dc_plan *plan = &report->results[0].plan;
+	struct ranks ranks = { 0 };
 	uint32_t *listed = NULL;
+	bool has_ranks;
 	int err = read_all(context, report);
 
-	if (!err && (number_is_given(LOCAL) || options.pmix))
-		return run_together(report);
+	has_ranks = number_given[LOCAL] || options.pmix;
 	if (!err)
-		err = dc_read_counted(options.under_callgrind, &first->plan);
-	if (!err)
-		err = read_pattern(&first->plan, &listed);
-	report->pattern = pattern_name(&first->plan);
-	for (unsigned i = 1; !err && i < report->count; i++) {
+		err = has_ranks ? be_one_of(&ranks, report)
+				: dc_read_counted(options.under_callgrind, plan);
+	if (err)
+		return err;
+	if (plan->counted) /* the report is that of the run outside */
+		options.common.output = NULL;
+	err = read_pattern(plan, &listed);
+	report->pattern = pattern_name(plan);
+	for (unsigned i = 1; i < report->count; i++) {
 		const uint32_t peers = report->results[i].plan.crowd.peers;
 
-		report->results[i].plan = first->plan;
+		report->results[i].plan = *plan;
 		report->results[i].plan.crowd.peers = peers;
 	}
 	if (!err)
-		err = measure_and_report(report, NULL);
+		err = measure_and_report(report, has_ranks ? &ranks : NULL);
 	free(listed);
-	return err;
+	return has_ranks ? ranks_end(&ranks, err) : err;
 }
 
 int dc_main(int argc, const char **argv)
@@ -405,6 +384,8 @@ int dc_main(int argc, const char **argv)
 
 	number_options(numbers, NUMBERS);
 	context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
+	if (report)
+		report->args = argv + 1;
 	err = report ? run(context, report) : complain("no memory");
 	free(report);
 	poptFreeContext(context);

@@ -26,6 +26,7 @@ struct dc_result {
 
 /* All that was asked for. */
 struct dc_report {
+	const char *const *args; /* of the command */
 	const struct bsn_device_info *device; /* NULL: a model */
 	struct dc_times times;                /* of the model */
 	const char *pattern;                  /* its name, or that of a file */

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "callgrind.h"
-#include "progress.h"
 
-enum { COUNTED_OPERATIONS = 2000, /* at most */ ARGS_MAX = 32, ARG_BYTES = 24 };
+enum { COUNTED_OPERATIONS = 2000, /* at most */ ARG_BYTES = 16 };
 
 /* Names of enum dc_counted. */
 static const char *const counted_names[] = { NULL, "posts", "polls" };
@@ -51,44 +50,29 @@ static int count_one(const struct dc_report *report, const struct dc_plan *plan,
 {
 	const uint32_t operations =
 		plan->operations < COUNTED_OPERATIONS ? plan->operations : COUNTED_OPERATIONS;
-	const struct {
-		const char *option;
-		uint64_t value;
-	} numbers[] = {
-		{ "--peers", plan->crowd.peers }, { "--dcis", plan->initiators },
-		{ "--streams", plan->streams },   { "--window", plan->window },
-		{ "--operations", operations },   { "--size", plan->bytes },
-		{ "--set", plan->crowd.set },     { "--seed", plan->crowd.seed },
-	};
-	enum { COUNT = sizeof(numbers) / sizeof(numbers[0]) };
-	const char *args[ARGS_MAX] = { "dc",
-				       "--under-callgrind",
-				       counted_names[what],
-				       "--pattern",
-				       report->pattern,
-				       "--policy",
-				       dc_policy_names[policy] };
-	char text[COUNT][ARG_BYTES], said[64] = "";
+	char peers[ARG_BYTES], count[ARG_BYTES], said[64] = "";
+	const char *const more[] = { "--under-callgrind",
+				     counted_names[what],
+				     "--policy",
+				     dc_policy_names[policy],
+				     "--peers",
+				     peers,
+				     "--operations",
+				     count,
+				     report->device ? "--device" : NULL,
+				     report->device ? report->device->name : NULL,
+				     "--store",
+				     report->device ? store_option(report->device) : NULL,
+				     NULL };
+	const struct callgrind_call call = { "dc", report->args, more };
 	struct counts c = { 0 };
-	unsigned used = 7;
 	int err;
 
-	for (unsigned i = 0; i < COUNT; i++) {
-		snprintf(text[i], ARG_BYTES, "%llu", (unsigned long long)numbers[i].value);
-		args[used++] = numbers[i].option;
-		args[used++] = text[i];
-	}
-	args[used++] = report->device ? "--device" : "--simulate";
-	if (report->device) {
-		args[used++] = report->device->name;
-		args[used++] = "--store";
-		args[used++] = store_option(report->device);
-	}
-	if (plan->full_handshake)
-		args[used++] = "--full-handshake";
+	snprintf(peers, sizeof(peers), "%u", plan->crowd.peers);
+	snprintf(count, sizeof(count), "%u", operations);
 	show_progress("counting instructions of %s, %s, under callgrind", dc_policy_names[policy],
 		      counted_names[what]);
-	err = callgrind_run(args, said, sizeof(said), take, &c);
+	err = callgrind_run(&call, said, sizeof(said), take, &c);
 	end_progress();
 	if (!err && (!c.empty_count || !c.count))
 		err = complain("callgrind's output has no counts to be read");

@@ -10,9 +10,7 @@ enum { BURST = 8, MOVES_EVERY = 1000 };
 #define EXPONENT 0.99
 
 const char *const dc_pattern_names[DC_PATTERN_COUNT] = {
-#define NAME(name, doc) [DC_PATTERN_##name] = #name,
-	DC_PATTERNS(NAME)
-#undef NAME
+	"uniform", "zipf", "bursts", "moving", "all_to_all", "incast"
 };
 
 struct dc_draws {
@@ -23,20 +21,11 @@ struct dc_draws {
 	uint32_t *set;        /* of "moving" */
 };
 
-/* -- dice -------------------------------------------------------------------------------------- */
-
-/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
-static uint64_t roll(struct dc_draws *d)
-{
-	d->state ^= d->state >> 12;
-	d->state ^= d->state << 25;
-	d->state ^= d->state >> 27;
-	return d->state * UINT64_C(0x2545f4914f6cdd1d);
-}
+/* -- draws ------------------------------------------------------------------------------------- */
 
 static uint32_t any_below(struct dc_draws *d, uint32_t n)
 {
-	return (uint32_t)((roll(d) >> 32) * n >> 32);
+	return dc_roll_below(&d->state, n);
 }
 
 static void share_out(struct dc_draws *d)
@@ -50,7 +39,7 @@ static void share_out(struct dc_draws *d)
 /* The first peer whose sum is beyond a point. */
 static uint32_t by_zipf(struct dc_draws *d)
 {
-	const double at = (double)(roll(d) >> 11) * 0x1p-53 * d->shares[d->of.peers - 1];
+	const double at = (double)(dc_roll(&d->state) >> 11) * 0x1p-53 * d->shares[d->of.peers - 1];
 	uint32_t low = 0, high = d->of.peers - 1;
 
 	while (low < high) {
@@ -64,16 +53,9 @@ static uint32_t by_zipf(struct dc_draws *d)
 	return low;
 }
 
-/* -- draws ------------------------------------------------------------------------------------- */
-
 static bool has_shares(const struct dc_crowd *of)
 {
 	return !of->listed && (of->pattern == DC_PATTERN_zipf || of->pattern == DC_PATTERN_bursts);
-}
-
-static bool has_set(const struct dc_crowd *of)
-{
-	return !of->listed && of->pattern == DC_PATTERN_moving;
 }
 
 struct dc_draws *dc_draws_begin(const struct dc_crowd *crowd)
@@ -86,9 +68,10 @@ struct dc_draws *dc_draws_begin(const struct dc_crowd *crowd)
 	d->state = crowd->seed ? crowd->seed : 1;
 	if (has_shares(crowd))
 		d->shares = malloc(crowd->peers * sizeof(*d->shares));
-	if (has_set(crowd))
+	if (crowd->pattern == DC_PATTERN_moving)
 		d->set = malloc(crowd->set * sizeof(*d->set));
-	if ((has_shares(crowd) && !d->shares) || (has_set(crowd) && !d->set)) {
+	if ((has_shares(crowd) && !d->shares) ||
+	    (crowd->pattern == DC_PATTERN_moving && !d->set)) {
 		dc_draws_end(d);
 		return NULL;
 	}

@@ -8,20 +8,14 @@
 
 #include <stdint.h>
 
-/* Name on the command line, what it is. */
-#define DC_PATTERNS(X)                                                                             \
-	X(uniform, "any peer")                                                                     \
-	X(zipf, "few peers have most requests: exponent 0.99")                                     \
-	X(bursts, "eight in a row to one peer, which is as of zipf")                               \
-	X(moving, "a set of peers, of which one changes every 1000 requests")                      \
-	X(all_to_all, "one peer after the other")                                                  \
-	X(incast, "all to one peer")
-
 enum dc_pattern {
-#define DC_PATTERN(name, doc) DC_PATTERN_##name,
-	DC_PATTERNS(DC_PATTERN)
-#undef DC_PATTERN
-		DC_PATTERN_COUNT
+	DC_PATTERN_uniform,    /* any peer */
+	DC_PATTERN_zipf,       /* few peers have most requests: exponent 0.99 */
+	DC_PATTERN_bursts,     /* eight in a row to one peer, which is as of zipf */
+	DC_PATTERN_moving,     /* a set of peers, of which one changes every 1000 requests */
+	DC_PATTERN_all_to_all, /* one peer after the other */
+	DC_PATTERN_incast,     /* all to one peer */
+	DC_PATTERN_COUNT
 };
 
 extern const char *const dc_pattern_names[DC_PATTERN_COUNT];
@@ -38,6 +32,20 @@ struct dc_crowd {
 	const uint32_t *listed;
 	uint32_t listed_count;
 };
+
+/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
+static inline uint64_t dc_roll(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static inline uint32_t dc_roll_below(uint64_t *state, uint32_t n)
+{
+	return (uint32_t)((dc_roll(state) >> 32) * n >> 32);
+}
 
 /*
  * Draws one peer after the other: the same ones each time it begins. Nothing is kept of what was

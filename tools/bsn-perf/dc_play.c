@@ -13,11 +13,7 @@ enum { POLLED = 16, STUCK_S = 30, EMPTY_REGIONS = 1000 };
 
 #define NOBODY UINT32_MAX
 
-const char *const dc_policy_names[DC_POLICY_COUNT] = {
-#define DC_POLICY_NAME(name) #name,
-	DC_POLICIES(DC_POLICY_NAME)
-#undef DC_POLICY_NAME
-};
+const char *const dc_policy_names[DC_POLICY_COUNT] = { "lru", "hashed", "dcs", "dcs_quota" };
 
 /* A request that is outstanding, or waits until its peer may post. */
 struct request {

@@ -16,13 +16,12 @@
  * How initiators are chosen: the pool's own policies (enum bsn_dc_policy), and UCX's, which only
  * the model has.
  */
-#define DC_POLICIES(X) X(lru) X(hashed) X(dcs) X(dcs_quota)
-
 enum dc_policy {
-#define DC_POLICY(name) DC_POLICY_##name,
-	DC_POLICIES(DC_POLICY)
-#undef DC_POLICY
-		DC_POLICY_COUNT
+	DC_POLICY_lru,
+	DC_POLICY_hashed,
+	DC_POLICY_dcs,
+	DC_POLICY_dcs_quota,
+	DC_POLICY_COUNT
 };
 
 extern const char *const dc_policy_names[DC_POLICY_COUNT];
@@ -85,7 +84,8 @@ struct dc_figures {
  * struct dc_stage - a pool, and what it runs on
  * @peer: makes a peer, whose completions have @user: 0 or a negative errno, and bsn_error_text()
  *	may say why
- * @post: a signaled WRITE to it, of plan->bytes: 0, -EAGAIN: it waits, or a negative errno
+ * @post: a signaled WRITE to it, of plan->bytes, whose @id is below plan->window: 0, -EAGAIN: it
+ *	waits, or a negative errno
  * @step: what the device does by itself in a while; NULL: it does that anyway
  * @connects: that it has made so far; -1: nobody knows
  */

@@ -5,7 +5,6 @@
  * atomics is from post to completion, and the far end does nothing.
  */
 #include "../examples/connect.h"
-#include "progress.h"
 #include "stepper.h"
 #include "traffic.h"
 

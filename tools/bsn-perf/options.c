@@ -6,8 +6,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "callgrind.h"
+
+int find_name(const char *name, const char *const *names, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!strcasecmp(name, names[i]))
+			return (int)i;
+	return -1;
+}
 
 static int find_store(const char *name, enum bsn_store *store)
 {
@@ -17,12 +26,10 @@ static int find_store(const char *name, enum bsn_store *store)
 		[BSN_STORE_MOVDIR64B] = "movdir64b", [BSN_STORE_ST64B] = "st64b",
 		[BSN_STORE_DOORBELL] = "doorbell",
 	};
+	const int found = find_name(name, names, BSN_STORE_COUNT);
 
-	for (*store = BSN_STORE_AUTO; *store < BSN_STORE_COUNT; ++*store)
-		if (!strcmp(name, names[*store]))
-			return 0;
-	*store = BSN_STORE_AUTO;
-	return complain_usage("--store %s: there is none", name);
+	*store = found < 0 ? BSN_STORE_AUTO : (enum bsn_store)found;
+	return found < 0 ? complain_usage("--store %s: there is none", name) : 0;
 }
 
 int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
@@ -71,14 +78,9 @@ int parse_number(struct perf_number *n, const char *text)
 }
 
 struct poptOption perf_number_table[PERF_NUMBERS_MAX + 1];
+bool number_given[PERF_NUMBERS_MAX];
 static struct perf_number *numbers;
 static unsigned number_count;
-static bool given[PERF_NUMBERS_MAX];
-
-bool number_is_given(unsigned which)
-{
-	return given[which];
-}
 
 void number_options(struct perf_number *of, unsigned count)
 {
@@ -101,7 +103,7 @@ int read_options(poptContext context)
 			return got;
 		text = poptGetOptArg(context);
 		err = parse_number(&numbers[got - 1], text);
-		given[got - 1] = true;
+		number_given[got - 1] = true;
 		free(text);
 		if (err)
 			return err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the commands of bsn-perf have in common: complaints (complain.c), the clock, options
- * (options.c), and where reports go (report.c).
+ * What the commands of bsn-perf have in common: options (options.c), the clock, and what they say
+ * (report.c).
  */
 #ifndef PERF_H
 #define PERF_H
@@ -19,14 +19,24 @@
 /* Exit statuses. */
 enum perf_exit { PERF_OK = 0, PERF_FAILED = 1, PERF_USAGE = 2 };
 
-/* One line on stderr, with the program's name; returns PERF_FAILED, and the other PERF_USAGE. */
-int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line on stderr, with the program's name. Returns the status. */
+int complain_as(enum perf_exit status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+#define complain(...)       complain_as(PERF_FAILED, __VA_ARGS__)
+#define complain_usage(...) complain_as(PERF_USAGE, __VA_ARGS__)
 
 /*
  * complain() of a call to the library that failed: bsn_error_text(), or else -errno; @what or NULL
  */
 int complain_of(const char *what, int error);
+
+/*
+ * A line on a terminal that says how far a long run is, and is then erased; whether there is a
+ * terminal.
+ */
+bool progress_is_shown(void);
+void show_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void end_progress(void);
 
 static inline uint64_t now_ns(void)
 {
@@ -67,17 +77,20 @@ struct perf_number {
 
 /* What a command's numbers are: before its context is made; to be included by PERF_OPTIONS. */
 void number_options(struct perf_number *numbers, unsigned count);
-extern struct poptOption perf_number_table[];
-bool number_is_given(unsigned which);
 
 /* In a command's table an option whose val is 1 and more is a number of that index, plus 1. */
 enum { PERF_NUMBERS_MAX = 32 };
+extern struct poptOption perf_number_table[];
+extern bool number_given[PERF_NUMBERS_MAX];
 
 /* Reads all options. 0, or PERF_USAGE after a complaint; or another option's val. */
 int read_options(poptContext context);
 
 /* The same, of a command that takes no arguments, and whose other options have no val. */
 int parse_options(poptContext context, const char *command);
+
+/* The index of a name, whatever its case; -1: it is none of them. */
+int find_name(const char *name, const char *const *names, unsigned count);
 
 /* Such a number: 0, or PERF_USAGE. */
 int parse_number(struct perf_number *number, const char *text);

@@ -95,7 +95,7 @@ static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 
 	if (!attr->srq_depth)
 		return 0;
-	if (attr->is_xrc)
+	if (attr->type == BSN_QP_XRC)
 		return create_xrc_srq(q, attr);
 	q->srq = ibv_create_srq(q->pd, &init);
 	return q->srq ? 0 : errno_or(ENOMEM);
@@ -125,9 +125,9 @@ static void borrow_common(struct plain_qp *q, const struct plain_qp *from)
 
 static uint64_t send_ops_of(const struct plain_qp_attr *attr)
 {
-	if (attr->is_uc || attr->is_xrc)
+	if (attr->type == BSN_QP_UC || attr->type == BSN_QP_XRC)
 		return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND;
-	return attr->is_ud
+	return attr->type == BSN_QP_UD
 		       ? IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
 		       : IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 				 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND |
@@ -139,18 +139,12 @@ static struct ibv_qp *create_verbs_qp(struct plain_qp *q, const struct plain_qp_
 				      struct ibv_qp_init_attr_ex *init)
 {
 	struct mlx5dv_qp_init_attr mlx5 = {
-		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
-		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST | MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
 	};
 	struct ibv_qp *qp;
 
 	if (attr->has_mkeys)
-		mlx5 = (struct mlx5dv_qp_init_attr){
-			.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
-			.send_ops_flags =
-				MLX5DV_QP_EX_WITH_MR_LIST | MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
-		};
-	if (attr->keeps_cqes_free || attr->has_mkeys)
 		return mlx5dv_create_qp(q->context, init, &mlx5);
 	qp = ibv_create_qp_ex(q->context, init);
 	if (qp || attr->is_extended)
@@ -175,19 +169,20 @@ static int create_target(struct plain_qp *q)
  */
 static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
+	static const enum ibv_qp_type types[] = { [BSN_QP_RC] = IBV_QPT_RC,
+						  [BSN_QP_UC] = IBV_QPT_UC,
+						  [BSN_QP_UD] = IBV_QPT_UD,
+						  [BSN_QP_XRC] = IBV_QPT_XRC_SEND };
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = q->cq,
 		.recv_cq = q->recv_cq,
-		.srq = attr->is_xrc ? NULL : q->srq,
+		.srq = attr->type == BSN_QP_XRC ? NULL : q->srq,
 		.cap = { .max_send_wr = attr->depth,
 			 .max_recv_wr = q->srq ? 0 : attr->depth,
 			 .max_send_sge = attr->max_send_sge,
 			 .max_recv_sge = q->srq ? 0 : attr->max_recv_sge,
 			 .max_inline_data = attr->max_inline },
-		.qp_type = attr->is_ud    ? IBV_QPT_UD
-			   : attr->is_uc  ? IBV_QPT_UC
-			   : attr->is_xrc ? IBV_QPT_XRC_SEND
-					  : IBV_QPT_RC,
+		.qp_type = types[attr->type],
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = q->parent,
 		.send_ops_flags = send_ops_of(attr),
@@ -197,7 +192,7 @@ static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 	if (!q->qp)
 		return errno_or(EINVAL);
 	q->qp_ex = attr->is_extended ? ibv_qp_to_qp_ex(q->qp) : NULL;
-	return attr->is_xrc ? create_target(q) : 0;
+	return attr->type == BSN_QP_XRC ? create_target(q) : 0;
 }
 
 int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr, void *memory,

@@ -6,9 +6,8 @@
 #include "bsn.h"
 
 struct plain_qp_attr {
-	bool is_ud, is_uc; /* else RC */
-	bool is_xrc;       /* an initiator, a target, and an SRQ of their domain */
-	uint32_t depth;    /* of either queue */
+	enum bsn_qp_type type; /* XRC: an initiator, a target, and an SRQ of their domain */
+	uint32_t depth;        /* of either queue */
 	uint32_t max_send_sge, max_recv_sge;
 	uint32_t max_inline; /* bytes */
 	bool is_extended;    /* for ibv_wr_* and ibv_start_poll() */
@@ -16,7 +15,6 @@ struct plain_qp_attr {
 	uint32_t srq_depth;   /* of an SRQ for all; 0: none */
 	bool has_stamps;      /* extended: completions have times */
 	bool has_mkeys;       /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
-	bool keeps_cqes_free; /* mlx5: received data is never in a CQE */
 	uint32_t cq_entries;  /* 0: @depth */
 	const struct plain_qp *shared; /* everything but the QP is that one's, which lives longer */
 };

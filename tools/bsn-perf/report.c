@@ -1,9 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where reports go, and what they have in common. */
+/* What the program says: complaints, how far it is, and reports. */
 #include "perf.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
+
+/* -- complaints -------------------------------------------------------------------------------- */
+
+int complain_as(enum perf_exit status, const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("bsn-perf: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return (int)status;
+}
+
+int complain_of(const char *what, int error)
+{
+	const char *text = bsn_error_text();
+
+	if (!*text)
+		text = strerror(-error);
+	return what ? complain("%s: %s", what, text) : complain("%s", text);
+}
+
+/* -- how far it is ----------------------------------------------------------------------------- */
+
+static bool is_shown;
+
+bool progress_is_shown(void)
+{
+	static int known = -1;
+
+	if (known < 0)
+		known = isatty(STDERR_FILENO);
+	return known;
+}
+
+void show_progress(const char *format, ...)
+{
+	va_list args;
+
+	if (!progress_is_shown())
+		return;
+	fputs("\r\033[Kbsn-perf: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	is_shown = true;
+}
+
+void end_progress(void)
+{
+	if (is_shown)
+		fputs("\r\033[K", stderr);
+	is_shown = false;
+}
+
+/* -- reports ----------------------------------------------------------------------------------- */
 
 FILE *report_open(const struct perf_options *options)
 {

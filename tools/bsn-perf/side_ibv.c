@@ -123,8 +123,7 @@ static const struct side_ops ibv_ops = { close_side, tell_address, connect_side,
 static int make(struct ibv_side *v, struct bsn_device *device)
 {
 	const struct plan *plan = &v->side.plan;
-	struct plain_qp_attr attr = { .is_ud = plan->type == BSN_QP_UD,
-				      .is_uc = plan->type == BSN_QP_UC,
+	struct plain_qp_attr attr = { .type = plan->type,
 				      .depth = plan->depth,
 				      .max_send_sge = 1,
 				      .max_recv_sge = 1,

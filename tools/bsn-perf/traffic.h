@@ -188,7 +188,7 @@ static inline bool has_peer(const struct test *test)
 int run_lat(struct test *test);
 int run_bw(struct test *test);
 
-/* -- options (traffic_options.c, perftest.c) --------------------------------------------------- */
+/* -- options (traffic_options.c) --------------------------------------------------------------- */
 
 /* @test keeps strings of the context. */
 poptContext test_options(int argc, const char **argv, bool is_bw);
@@ -196,11 +196,6 @@ int test_read_options(poptContext context, bool is_bw, struct test *test);
 
 /* How many operations come before those that are measured. */
 uint64_t warmup_of(uint64_t iters);
-
-/* A popt table of perftest's options that are not ours; read_options(), where it is included. */
-extern struct poptOption perftest_options[];
-void fill_perftest_options(void);
-int read_perftest_options(poptContext context);
 
 /* -- reports (traffic_report.c) ---------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of bsn-perf lat and bw: the table, and the plan that they make. */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -60,6 +61,65 @@ static struct {
 	int cm, all, both;
 } options;
 
+/*
+ * What users of perftest often type, and lat and bw do not have. @advice: what there is instead;
+ * NULL: it is taken, and changes nothing. A value belongs to its option, or it would be taken
+ * for a role.
+ */
+static const struct {
+	const char *name;
+	char letter;
+	bool has_value;
+	const char *advice;
+} strangers[] = {
+	{ "CPU-freq", 'F', false, NULL }, /* a warning that is not given */
+	{ "noPeak", 'N', false, NULL },   /* a figure that is not taken */
+	{ "report_gbits", 0, false, NULL },
+	{ "events", 'e', false, "completions are polled" },
+	{ "report-histogram", 'H', false, "percentiles are printed, and --json has them" },
+	{ "report-unsorted", 'U', false, "percentiles are printed, and --json has them" },
+	{ "post_list", 'l', true, "up to 16 requests go with one doorbell" },
+	{ "outs", 0, true, "READs in flight are --depth, as far as the device goes" },
+	{ "cq-mod", 'Q', true, "every request completes" },
+	{ "rx-depth", 'r', true, "receives are as many as --depth" },
+	{ "tos", 'T', true, "use --tclass; rdma_cm has its own, default_roce_tos" },
+	{ "version", 'V', false, "use bsn-perf --version" },
+	{ "run_infinitely", 0, false, "use --duration" },
+	{ "use_hugepages", 0, false, "messages lie in ordinary pages" },
+};
+
+#define STRANGERS (sizeof(strangers) / sizeof(strangers[0]))
+
+enum { HELP = 100, FIRST_STRANGER };
+
+/* The same as popt reads it; then, -h, and the end. */
+static struct poptOption perftest_options[STRANGERS + 2];
+
+static void fill_perftest_options(void)
+{
+	for (size_t i = 0; i < STRANGERS; i++)
+		perftest_options[i] = (struct poptOption){
+			.longName = strangers[i].name,
+			.shortName = strangers[i].letter,
+			.argInfo = (strangers[i].has_value ? POPT_ARG_STRING : POPT_ARG_NONE) |
+				   POPT_ARGFLAG_DOC_HIDDEN,
+			.val = FIRST_STRANGER + (int)i,
+		};
+	perftest_options[STRANGERS] = (struct poptOption){ .shortName = 'h',
+						.argInfo = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
+						.val = HELP };
+}
+
+static int refuse(size_t which)
+{
+	const char letter[] = { strangers[which].letter ? '-' : '\0', strangers[which].letter,
+				'\0' };
+
+	return complain_usage("%s%s--%s is perftest's: %s", letter, *letter ? ", " : "",
+			      strangers[which].name, strangers[which].advice);
+}
+
+
 /* As perftest spells it, beside our spelling. */
 #define ALSO(name, kind, where, val)                                                               \
 	{ name, 0, (kind) | POPT_ARGFLAG_DOC_HIDDEN, where, val, NULL, NULL }
@@ -92,16 +152,15 @@ static struct poptOption option_table[] = {
 static int choose(const char *option, const char *word, const char *const *names, unsigned count,
 		  unsigned *chosen)
 {
+	const int found = word ? find_name(word, names, count) : (int)*chosen;
 	char known[64] = "";
 
-	for (unsigned i = 0; word && i < count; i++) {
-		if (!strcasecmp(word, names[i])) {
-			*chosen = i;
-			return 0;
-		}
+	for (unsigned i = 0; i < count; i++)
 		strcat(strcat(known, i ? ", " : ""), names[i]);
-	}
-	return word ? complain_usage("--%s %s: use one of %s", option, word, known) : 0;
+	if (found < 0)
+		return complain_usage("--%s %s: use one of %s", option, word, known);
+	*chosen = (unsigned)found;
+	return 0;
 }
 
 uint64_t warmup_of(uint64_t iters)
@@ -138,9 +197,9 @@ static int check_plan(const struct plan *plan)
 {
 	const char *const output = options.common.output;
 
-	if (number_is_given(SECONDS) && number_is_given(ITERS))
+	if (number_given[SECONDS] && number_given[ITERS])
 		return complain_usage("--iters and --duration: use one of them");
-	if (number_is_given(QPS) && !plan->is_bw)
+	if (number_given[QPS] && !plan->is_bw)
 		return complain_usage("--qp: latency is that of one queue pair");
 	if (options.both && !plan->is_bw)
 		return complain_usage("--bidirectional is for bw");
@@ -148,7 +207,7 @@ static int check_plan(const struct plan *plan)
 		return complain_usage("--output %s: the report's file; READs in flight (perftest's "
 				      "-o) are --depth",
 				      output);
-	if (number_is_given(INLINE) && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
+	if (number_given[INLINE] && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
 		return complain_usage("--inline-size: a %s sends no data",
 				      traffic_op_names[plan->op]);
 	if (numbers[MTU].value & (numbers[MTU].value - 1))
@@ -171,9 +230,9 @@ static int read_plan(bool is_bw, struct plan *plan)
 	if (!err)
 		err = choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
 			     &type);
-	if (!number_is_given(ITERS))
+	if (!number_given[ITERS])
 		numbers[ITERS].value = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
-	if (options.all && !number_is_given(SIZE))
+	if (options.all && !number_given[SIZE])
 		numbers[SIZE].value = TRAFFIC_SWEEP_LAST;
 	*plan = (struct plan){
 		.is_bw = is_bw,
@@ -222,7 +281,7 @@ static int read_cm(struct test *test)
 	if (options.cm && options.connection)
 		return complain_usage("--cm and --connection: rdma_cm decides that");
 	for (unsigned i = 0; options.cm && i < sizeof(not_cms) / sizeof(not_cms[0]); i++)
-		if (number_is_given(not_cms[i]))
+		if (number_given[not_cms[i]])
 			return complain_usage("--cm and --%s: rdma_cm decides that",
 					      numbers[not_cms[i]].name);
 	return 0;
@@ -246,6 +305,24 @@ static int read_role(poptContext context, struct test *test)
 	test->session.service = options.port ? options.port : PORT_DEFAULT;
 	test->session.timeout_ms = (int)numbers[TIMEOUT].value * 1000;
 	return 0;
+}
+
+static int read_perftest_options(poptContext context)
+{
+	int got;
+
+	while ((got = read_options(context)) >= HELP) {
+		const size_t which = (size_t)got - FIRST_STRANGER;
+		if (got == HELP) {
+			poptPrintHelp(context, stdout, 0);
+			poptFreeContext(context);
+			exit(PERF_OK);
+		}
+		free(poptGetOptArg(context));
+		if (strangers[which].advice)
+			return refuse(which);
+	}
+	return got;
 }
 
 poptContext test_options(int argc, const char **argv, bool is_bw)
@@ -275,8 +352,8 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 		.path = wanted_path(&test->plan),
 		.port = (uint8_t)numbers[IB_PORT].value,
 		.gid_index = (int)numbers[GID_INDEX].value,
-		.has_gid_index = number_is_given(GID_INDEX),
+		.has_gid_index = number_given[GID_INDEX],
 	};
-	test->has_size = number_is_given(SIZE);
+	test->has_size = number_given[SIZE];
 	return err;
 }

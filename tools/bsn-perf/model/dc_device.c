@@ -9,22 +9,12 @@ enum { IDLE_NS = 1000000 };
 struct dc_initiator {
 	uint64_t free_ns;  /* the next request begins then, at the earliest */
 	uint64_t done_ns;  /* requests are reported in order */
-	uint32_t *target;  /* of each stream; 0: connected to nobody */
-	uint64_t *busy_ns; /* until all is answered that a stream has outstanding */
 };
 
-static uint64_t draw(struct dc_device *d)
-{
-	d->random ^= d->random >> 12;
-	d->random ^= d->random << 25;
-	d->random ^= d->random >> 27;
-	return d->random * 0x2545f4914f6cdd1dull;
-}
-
-static uint32_t draw_below(struct dc_device *d, uint32_t n)
-{
-	return (uint32_t)((draw(d) >> 32) * n >> 32);
-}
+struct dc_stream {
+	uint32_t target;  /* 0: connected to nobody */
+	uint64_t busy_ns; /* until all is answered that it has outstanding */
+};
 
 static void sift_up(struct dc_device *d, struct dc_request r)
 {
@@ -60,21 +50,20 @@ void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, u
 		     uint32_t tag)
 {
 	struct dc_initiator *i = &d->initiators[initiator];
-	uint32_t *connected = &i->target[stream];
-	uint64_t *busy = &i->busy_ns[stream];
+	struct dc_stream *s = &d->streams[initiator * d->streams_each + stream];
 	uint64_t start = i->free_ns > d->now_ns ? i->free_ns : d->now_ns, done;
 
-	if (target && *connected != target) {
-		d->taken_early += *connected && *busy > d->now_ns;
-		if (*connected && *busy > start)
-			start = *busy;
+	if (target && s->target != target) {
+		d->taken_early += s->target && s->busy_ns > d->now_ns;
+		if (s->target && s->busy_ns > start)
+			start = s->busy_ns;
 		start += d->times.connect_ns;
-		*connected = target;
+		s->target = target;
 		d->connects++;
 	}
 	i->free_ns = start + d->times.issue_ns;
-	done = start + d->times.answer_ns + draw_below(d, d->times.random_ns);
-	*busy = *busy > done ? *busy : done;
+	done = start + d->times.answer_ns + dc_roll_below(&d->random, d->times.random_ns);
+	s->busy_ns = s->busy_ns > done ? s->busy_ns : done;
 	i->done_ns = i->done_ns >= done ? i->done_ns + 1 : done; /* one after the other */
 	sift_up(d, (struct dc_request){ i->done_ns, tag, initiator });
 }
@@ -96,28 +85,16 @@ int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct
 	d->times = *times;
 	d->now_ns = 1;                 /* a program may take 0 for no time */
 	d->random = ~plan->crowd.seed; /* not the pattern's own dice */
-	d->count = count;
+	d->streams_each = plan->streams;
 	d->heap = calloc((size_t)plan->window + 2 * count, sizeof(*d->heap));
 	d->initiators = calloc(count, sizeof(*d->initiators));
-	if (!d->heap || !d->initiators)
-		return -ENOMEM;
-	for (uint32_t k = 0; k < count; k++) {
-		struct dc_initiator *i = &d->initiators[k];
-
-		i->target = calloc(plan->streams, sizeof(*i->target));
-		i->busy_ns = calloc(plan->streams, sizeof(*i->busy_ns));
-		if (!i->target || !i->busy_ns)
-			return -ENOMEM;
-	}
-	return 0;
+	d->streams = calloc((size_t)count * plan->streams, sizeof(*d->streams));
+	return d->heap && d->initiators && d->streams ? 0 : -ENOMEM;
 }
 
 void dc_device_free(struct dc_device *d)
 {
-	for (uint32_t k = 0; k < d->count && d->initiators; k++) {
-		free(d->initiators[k].target);
-		free(d->initiators[k].busy_ns);
-	}
+	free(d->streams);
 	free(d->initiators);
 	free(d->heap);
 }

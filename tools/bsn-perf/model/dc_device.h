@@ -17,13 +17,15 @@ struct dc_request {
 
 /**
  * struct dc_device
+ * @streams: @streams_each of each initiator in turn
  * @heap: requests, the first one to be done on top
  * @taken_early: see struct dc_figures
  */
 struct dc_device {
 	struct dc_times times;
 	struct dc_initiator *initiators;
-	uint32_t count;
+	struct dc_stream *streams;
+	uint32_t streams_each;
 	struct dc_request *heap;
 	uint32_t heap_count;
 	uint64_t now_ns, connects, taken_early, random;

@@ -27,17 +27,16 @@ struct peer {
 	bool waits;
 };
 
-/* @ids: of requests, by tag; those in @free_tags have none */
+/* @slot_of: of requests, by id, which is the device's tag */
 struct dcs {
 	struct dc_model model; /* first */
 	bool has_quota;
-	uint32_t initiators, free_count, free_tag_count;
+	uint32_t initiators, free_count;
 	struct slot *slots;
 	uint32_t *free; /* slots; the one that was given up last is the last one */
 	struct peer *peers;
 	uint32_t first, last; /* in line; NOBODY */
-	uint64_t *ids;
-	uint32_t *slot_of_tag, *free_tags;
+	uint32_t *slot_of;
 	struct bsn_dc_counters counters;
 };
 
@@ -124,13 +123,12 @@ static int make_peer(void *arg, uint32_t number, void *user)
 /* Slots are in the order of streams: the first peers have an initiator of their own. */
 static void begin(struct dcs *d, uint32_t number, uint64_t id)
 {
-	const uint32_t at = d->peers[number].slot, tag = d->free_tags[--d->free_tag_count];
+	const uint32_t at = d->peers[number].slot;
 
-	d->ids[tag] = id;
-	d->slot_of_tag[tag] = at;
+	d->slot_of[id] = at;
 	d->slots[at].outstanding++;
 	dc_device_begin(&d->model.device, (uint16_t)(at % d->initiators), at / d->initiators,
-			number + 1, tag);
+			number + 1, (uint32_t)id);
 }
 
 static int post(void *arg, uint32_t number, uint64_t id)
@@ -156,10 +154,8 @@ static int poll_one(void *arg, struct bsn_completion *c, int n)
 
 	if (!dc_device_end(&d->model.device, &r))
 		return 0;
-	at = d->slot_of_tag[r.tag];
-	*c = (struct bsn_completion){ .id = d->ids[r.tag],
-				      .user = d->peers[d->slots[at].peer].user };
-	d->free_tags[d->free_tag_count++] = r.tag;
+	at = d->slot_of[r.tag];
+	*c = (struct bsn_completion){ .id = r.tag, .user = d->peers[d->slots[at].peer].user };
 	if (!--d->slots[at].outstanding)
 		give_up(d, at);
 	return 1 + give_turns(d, c + 1, n - 1);
@@ -182,9 +178,7 @@ static void free_dcs(struct dc_model *model)
 	free(d->slots);
 	free(d->free);
 	free(d->peers);
-	free(d->ids);
-	free(d->slot_of_tag);
-	free(d->free_tags);
+	free(d->slot_of);
 }
 
 static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times *times)
@@ -196,18 +190,12 @@ static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times
 	d->slots = calloc(slots, sizeof(*d->slots));
 	d->free = calloc(slots, sizeof(*d->free));
 	d->peers = calloc(plan->crowd.peers, sizeof(*d->peers));
-	d->ids = calloc(plan->window, sizeof(*d->ids));
-	d->slot_of_tag = calloc(plan->window, sizeof(*d->slot_of_tag));
-	d->free_tags = calloc(plan->window, sizeof(*d->free_tags));
-	if (!d->slots || !d->free || !d->peers || !d->ids || !d->slot_of_tag || !d->free_tags)
+	d->slot_of = calloc(plan->window, sizeof(*d->slot_of));
+	if (!d->slots || !d->free || !d->peers || !d->slot_of)
 		return -ENOMEM;
 	for (uint32_t at = slots; at--;) {
 		d->slots[at] = (struct slot){ .peer = NOBODY, .last = NOBODY };
 		d->free[d->free_count++] = at;
-	}
-	while (d->free_tag_count < plan->window) {
-		d->free_tags[d->free_tag_count] = d->free_tag_count;
-		d->free_tag_count++;
 	}
 	return dc_device_make(&d->model.device, plan, times, plan->initiators);
 }
