@@ -99,7 +99,7 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
  * Two threads that post through one lane without a lock tear each other's copies in silence. A look
  * at each post would cost too much; a look whenever credits are counted does not.
  */
-void bsn_sq_note_poster(struct bsn_sq *sq)
+BSN_ALWAYS_INLINE void note_poster(struct bsn_sq *sq)
 {
 	const uintptr_t self = bsn_this_thread();
 	struct bsn_lane *const lane = sq->lane;
@@ -110,11 +110,16 @@ void bsn_sq_note_poster(struct bsn_sq *sq)
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
 }
 
+void bsn_sq_note_poster(struct bsn_sq *sq)
+{
+	note_poster(sq);
+}
+
 bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes)
 {
 	if (sq->path || sq->closed || sq->next_fence)
 		return false;
-	bsn_sq_note_poster(sq);
+	note_poster(sq);
 	bsn_sq_set_room(sq, find_limit(sq, bsn_sq_free_bb(sq)));
 	return bsn_sq_has_room(sq, bytes);
 }
