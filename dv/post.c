@@ -116,14 +116,20 @@ static __attribute__((noinline)) int post_sges_to_peer(struct bsn_ep *ep, uint32
 	return post_sges(ep, to_peer(ep), what, sge, remote, imm, id);
 }
 
+BSN_ALWAYS_INLINE int post_sges_to_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (ep->sq->has_peers)
+		return post_sges_to_peer(ep, what, sge, remote, imm, id);
+	return post_sges_to_one(ep, what, sge, remote, imm, id);
+}
+
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_LIST, BSN_F_PLAIN))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	if (ep->sq->has_peers)
-		return post_sges_to_peer(ep, what, sge, remote, imm, id);
-	return post_sges_to_one(ep, what, sge, remote, imm, id);
+	return post_sges_to_any(ep, what, sge, remote, imm, id);
 }
 
 BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
@@ -156,14 +162,20 @@ static __attribute__((noinline)) int post_bytes_to_peer(struct bsn_ep *ep, uint3
 	return post_bytes(ep, to_peer(ep), what, data, remote, imm, id);
 }
 
+BSN_ALWAYS_INLINE int post_bytes_to_any(struct bsn_ep *ep, uint32_t what, const void *data,
+					const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (ep->sq->has_peers)
+		return post_bytes_to_peer(ep, what, data, remote, imm, id);
+	return post_bytes_to_one(ep, what, data, remote, imm, id);
+}
+
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_GATHER, BSN_F_ALL))
 		return post_inline_cold(ep, what, data, remote, imm, id);
-	if (ep->sq->has_peers)
-		return post_bytes_to_peer(ep, what, data, remote, imm, id);
-	return post_bytes_to_one(ep, what, data, remote, imm, id);
+	return post_bytes_to_any(ep, what, data, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t what,
@@ -207,9 +219,7 @@ static __attribute__((noinline)) int post_sgl_refilled(struct bsn_ep *ep, uint32
 {
 	if (!find_room(ep, what, count_of(what)))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	if (ep->sq->has_peers)
-		return post_sges_to_peer(ep, what, sge, remote, imm, id);
-	return post_sges_to_one(ep, what, sge, remote, imm, id);
+	return post_sges_to_any(ep, what, sge, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
@@ -219,9 +229,7 @@ static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uin
 {
 	if (!find_room(ep, what, bsn_inline_ds(count_of(what))))
 		return post_inline_cold(ep, what, data, remote, imm, id);
-	if (ep->sq->has_peers)
-		return post_bytes_to_peer(ep, what, data, remote, imm, id);
-	return post_bytes_to_one(ep, what, data, remote, imm, id);
+	return post_bytes_to_any(ep, what, data, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_atomic_refilled(struct bsn_ep *ep, uint32_t what,

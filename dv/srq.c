@@ -43,8 +43,8 @@ static int post_shared_many(struct bsn_rq *rq, const struct bsn_sge *sge, const 
 
 		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&one))
 			break;
-		bsn_rq_put_end(list +
-			       end_at); /* a WQE of one SGE has no end: the SGE replaces it */
+		/* A WQE that has room for one SGE has no end: the SGE replaces it. */
+		bsn_rq_put_end(list + end_at);
 		bsn_put_sge(list, &one);
 		all_ids[slot] = ids[done];
 		slot = after;

@@ -140,13 +140,9 @@ static void a_forked_child_owns_nothing_of_its_parents(void **state)
 static void hammer(int in, int out)
 {
 	struct bsn_cqe cqe;
-	struct blob peer;
+	const struct blob peer = open_and_connect(in, out);
 	char byte;
 
-	open_rig();
-	tell(out);
-	peer = hear(in);
-	connect_to(&peer);
 	NEED(write(out, "r", 1) == 1);
 	NEED(read(in, &byte, 1) == 1);
 	for (unsigned i = 0; i < 5000; i++) {

@@ -83,13 +83,9 @@ static bool has_event(void)
 
 static void send_under_trace(int in, int out)
 {
-	struct blob peer;
+	const struct blob peer = open_and_connect(in, out);
 	char byte;
 
-	open_rig();
-	tell(out);
-	peer = hear(in);
-	connect_to(&peer);
 	NEED(write(out, "r", 1) == 1 && read(in, &byte, 1) == 1);
 	memcpy(rig.buf, "message", 7);
 	post_to(&peer, BSN_OPCODE_SEND, rig.buf, 0, 7);

@@ -115,6 +115,18 @@ static inline void connect_to(const struct blob *peer)
 	rig_qp_connect(&rig, &rig.qp[0], peer->qpn);
 }
 
+/* A child opens, and connects to its parent. */
+static inline struct blob open_and_connect(int in, int out)
+{
+	struct blob peer;
+
+	open_rig();
+	tell(out);
+	peer = hear(in);
+	connect_to(&peer);
+	return peer;
+}
+
 static inline void post_to(const struct blob *peer, uint32_t opcode, void *local, uint64_t offset,
 			   uint32_t len)
 {
@@ -131,13 +143,9 @@ static inline void post_to(const struct blob *peer, uint32_t opcode, void *local
 static inline void be_a_responder(int in, int out)
 {
 	struct bsn_cqe cqe;
-	struct blob peer;
 	char byte;
 
-	open_rig();
-	tell(out);
-	peer = hear(in);
-	connect_to(&peer);
+	open_and_connect(in, out);
 	rig_post_recv(&rig, &rig.qp[0], rig.buf + 2000, 64);
 	memcpy(rig.buf + 100, "readable", 8);
 	NEED(write(out, "r", 1) == 1);
