@@ -80,11 +80,11 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, 
 {
 	const struct place p = place_of(ep, peer, what, count);
 
+	if (!has_room(&p))
+		return post_sgl_refilled(ep, what, sge, remote, imm, id);
 	if (BSN_UNLIKELY(count > 1 && count > p.sq->max_sge) ||
 	    BSN_UNLIKELY(!are_plain(sge, count)))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	if (!has_room(&p))
-		return post_sgl_refilled(ep, what, sge, remote, imm, id);
 	put_sges(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), sge, count);
 	return end_post(&p, id, what);
 }
@@ -138,10 +138,10 @@ BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer,
 {
 	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
 
-	if (BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
-		return post_inline_cold(ep, what, data, remote, imm, id);
 	if (!has_room(&p))
 		return post_inline_refilled(ep, what, data, remote, imm, id);
+	if (BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+		return post_inline_cold(ep, what, data, remote, imm, id);
 	put_inline(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), data, count_of(what));
 	return end_post(&p, id, what);
 }
@@ -186,10 +186,10 @@ static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t w
 	const struct place p = place_of(ep, peer_of(ep), what, 2);
 	uint8_t *at;
 
-	if (BSN_UNLIKELY(count_of(what) != 1))
-		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	if (!has_room(&p))
 		return post_atomic_refilled(ep, what, sge, remote, operand, id);
+	if (BSN_UNLIKELY(count_of(what) != 1))
+		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
 	put_atomic(at, sge, operand);
 	return end_post(&p, id, what);

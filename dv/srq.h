@@ -51,10 +51,10 @@ static inline uint32_t bsn_srq_link(const uint8_t *wqe)
 
 static inline void bsn_srq_set_link(uint8_t *wqe, uint32_t slot)
 {
-	const struct bsn_srq_next link = { .next_wqe_index = slot };
+	void *const index = wqe + BSN_SRQ_NEXT_INDEX_OFFSET;
 
-	BSN_ORDER_EVENT(BSN_ORDER_WQE, wqe, 8);
-	__atomic_store_n((uint64_t *)(void *)wqe, bsn_to_be64(bsn_srq_next_word(&link, 0)).raw,
+	BSN_ORDER_EVENT(BSN_ORDER_WQE, index, 2);
+	__atomic_store_n((uint16_t *)index, (uint16_t)bsn_wide_be16((uint16_t)slot),
 			 __ATOMIC_RELEASE); /* O6 */
 }
 

@@ -11,7 +11,7 @@ struct shot {
 	uint8_t hidden[RING_BB];
 };
 
-/* What the poster only caches may change: where room is known to end. */
+/* What the poster only notes may change: where room is known to end, and which thread looked. */
 static void shoot(const struct fake *f, struct shot *shot)
 {
 	memset(shot, 0, sizeof(*shot));
@@ -22,6 +22,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
 	shot->lane = f->lane;
+	shot->lane.owner_thread = 0;
 	memcpy(shot->ring, f->sq_ring, sizeof(shot->ring));
 	memcpy(shot->page, f->page, FAKE_PAGE);
 	memcpy(shot->record, f->record, sizeof(shot->record));
