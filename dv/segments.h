@@ -149,8 +149,8 @@ BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 		bsn_store_wqe_v2(to + last, bsn_v2_load(src + last));
 	bsn_store_wqe(at, (struct bsn_be64){ head | bsn_load_part(src, 4) << 32 });
 	bsn_store_wqe(at + 8, (struct bsn_be64){ bsn_load_part(src + 4, 8) });
-	for (ptrdiff_t i = (last - BSN_DS_INLINE_MAX - 1) & -BSN_DS_SIZE; i >= 0; i -= BSN_DS_SIZE)
-		bsn_store_wqe_v2(at + BSN_DS_SIZE + i, bsn_v2_load(src + BSN_DS_INLINE_MAX + i));
+	for (size_t i = (n - BSN_DS_INLINE_MAX - 1) & -BSN_DS_SIZE; i; i -= BSN_DS_SIZE)
+		bsn_store_wqe_v2(at + i, bsn_v2_load(src + i - BSN_INLINE_HDR_SIZE));
 }
 
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
