@@ -61,7 +61,7 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *w
 		return !(kept.what & KEPT_MARKER) && take_failure(route, wc, opcode, c) &&
 		       bsn_sq_tell_owner(route->sq, c);
 	put_success(c, wc, opcode, bytes_read(opcode, wc));
-	return kept.what & BSN_F_SIGNALED;
+	return (kept.what & (BSN_F_SIGNALED | KEPT_MARKER)) == BSN_F_SIGNALED;
 }
 
 /* -- receives -------------------------------------------------------------------------------- */

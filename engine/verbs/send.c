@@ -31,18 +31,26 @@ static unsigned count_of(const struct bsn_request *r)
 	return r->what >> BSN_WHAT_COUNT_SHIFT;
 }
 
+/* An endpoint of a queue of many peers. */
+static const struct ep_object *to_peer(const struct bsn_ep *ep)
+{
+	return (const struct ep_object *)(const void *)ep;
+}
+
 /* -- what is wrong with a request ------------------------------------------------------------ */
 
 static uint64_t bytes_of(const struct bsn_request *r)
 {
 	uint64_t bytes = 0;
 
+	if (BSN_LIKELY(count_of(r) == 1))
+		return r->sge->length;
 	for (unsigned i = 0; i < count_of(r); i++)
 		bytes += r->sge[i].length;
 	return bytes;
 }
 
-/* Whether the request is in order. bsn_sq_judge() takes longer, and knows what is wrong. */
+/* Whether the request is a usual one, and in order. judge() takes longer, and knows all. */
 static bool is_plain(const struct send_queue *sq, const struct bsn_request *r)
 {
 	const unsigned opcode = opcode_of(r);
@@ -60,8 +68,6 @@ static int judge(struct send_queue *sq, const struct bsn_request *r)
 {
 	int err;
 
-	if (BSN_LIKELY(is_plain(sq, r)))
-		return 0;
 	if (r->body)
 		return refuse(EOPNOTSUPP, "plain verbs have no such request");
 	err = bsn_sq_judge(&sq->hot, r);
@@ -142,8 +148,16 @@ static void wr_data(struct ibv_qp_ex *qp, const struct bsn_request *r, uint8_t *
 		ibv_wr_set_inline_data(qp, gathered, gather(r, gathered));
 }
 
-static void append_wr(struct send_queue *sq, const struct ep_object *peer,
-		      const struct bsn_request *r, unsigned send_flags)
+static void wr_peer(struct ibv_qp_ex *qp, const struct ep_object *peer)
+{
+	if (peer->ah)
+		ibv_wr_set_ud_addr(qp, peer->ah, peer->verbs.qpn, peer->verbs.qkey);
+	else
+		ibv_wr_set_xrc_srqn(qp, peer->verbs.qpn);
+}
+
+static void append_wr(struct send_queue *sq, const struct bsn_ep *ep, const struct bsn_request *r,
+		      unsigned send_flags)
 {
 	struct ibv_qp_ex *qp = sq->extended;
 
@@ -152,10 +166,8 @@ static void append_wr(struct send_queue *sq, const struct ep_object *peer,
 	qp->wr_id = sq->life | sq->head;
 	qp->wr_flags = send_flags;
 	wr_operation(qp, r);
-	if (peer && peer->ah)
-		ibv_wr_set_ud_addr(qp, peer->ah, peer->verbs.qpn, peer->verbs.qkey);
-	else if (peer)
-		ibv_wr_set_xrc_srqn(qp, peer->verbs.qpn);
+	if (sq->hot.has_peers)
+		wr_peer(qp, to_peer(ep));
 	wr_data(qp, r, sq->inline_data);
 }
 
@@ -207,8 +219,8 @@ static void list_peer(struct ibv_send_wr *wr, const struct ep_object *peer)
 	}
 }
 
-static void append_list(struct send_queue *sq, const struct ep_object *peer,
-			const struct bsn_request *r, unsigned send_flags)
+static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const struct bsn_request *r,
+			unsigned send_flags)
 {
 	const uint32_t slot = sq->head & sq->mask;
 	struct ibv_send_wr *wr = &sq->wrs[slot];
@@ -223,8 +235,8 @@ static void append_list(struct send_queue *sq, const struct ep_object *peer,
 		wr->invalidate_rkey = r->imm;
 	else
 		wr->imm_data = htonl(r->imm); /* 0 where there is none */
-	if (peer)
-		list_peer(wr, peer);
+	if (sq->hot.has_peers)
+		list_peer(wr, to_peer(ep));
 	if (r->operand) {
 		list_operands(wr, r);
 		return;
@@ -375,45 +387,47 @@ static bool is_turn(struct send_queue *sq)
 	return sq->quiet && verbs_sq_outstanding(sq) + 1 >= sq->quiet;
 }
 
-/* NULL: the queue has one. */
-static const struct ep_object *peer_of(const struct bsn_ep *ep)
+/* The request is in order, and there is room. */
+static __attribute__((noinline)) int append(struct send_queue *sq, struct bsn_ep *ep, const struct bsn_request *r)
 {
-	return ep->sq->has_peers ? (const struct ep_object *)(const void *)ep : NULL;
-}
-
-/* There is room. @hidden: KEPT_MARKER; 0: the user sees it */
-BSN_ALWAYS_INLINE int append(struct send_queue *sq, struct bsn_ep *ep, const struct bsn_request *r,
-			     uint32_t hidden)
-{
-	const struct ep_object *peer = peer_of(ep);
 	uint32_t what = r->what | sq->always;
 
-	sq->kept[sq->head & sq->mask] =
-		(struct kept){ r->id, peer ? peer->hot.user : sq->hot.route.user,
-			       hidden ? (what & 0xff) | hidden : what };
-	sq->last_ep = peer ? ep : &sq->hot.ep;
+	sq->kept[sq->head & sq->mask] = (struct kept){
+		r->id, sq->hot.has_peers ? to_peer(ep)->hot.user : sq->hot.route.user, what
+	};
+	sq->last_ep = ep;
 	if (!(what & BSN_F_SIGNALED) && is_turn(sq))
 		what |= BSN_F_SIGNALED;
 	if (BSN_UNLIKELY(sq->hot.ring))
 		show(sq, r, what);
 	if (BSN_LIKELY(sq->extended))
-		append_wr(sq, peer, r, send_flags_of(what));
+		append_wr(sq, ep, r, send_flags_of(what));
 	else
-		append_list(sq, peer, r, send_flags_of(what));
+		append_list(sq, ep, r, send_flags_of(what));
 	sq->head++;
 	return what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
 }
 
-static int post(struct bsn_ep *ep, const struct bsn_request *r)
+BSN_ALWAYS_INLINE int post_in_order(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	struct send_queue *sq = send_queue_of(ep->sq);
-	const int err = judge(sq, r);
 
-	if (BSN_UNLIKELY(err))
-		return err;
 	if (BSN_UNLIKELY(verbs_sq_outstanding(sq) >= sq->capacity))
 		return refuse_full(sq, r->what);
-	return append(sq, ep, r, 0);
+	return append(sq, ep, r);
+}
+
+static __attribute__((noinline)) int post_unusual(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	const int err = judge(send_queue_of(ep->sq), r);
+
+	return err ? err : post_in_order(ep, r);
+}
+
+static int post(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	return BSN_LIKELY(is_plain(send_queue_of(ep->sq), r)) ? post_in_order(ep, r)
+							      : post_unusual(ep, r);
 }
 
 /*
@@ -424,14 +438,16 @@ int verbs_sq_post_marker(struct send_queue *sq)
 {
 	static const struct bsn_remote nowhere;
 	const uint32_t opcode = sq->hot.has_peers ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE;
-	const struct bsn_request r = { .what = opcode | BSN_F_SIGNALED | BSN_F_RING,
+	struct bsn_ep *const ep = sq->hot.has_peers ? sq->last_ep : &sq->hot.ep;
+	const struct bsn_request r = { .what = opcode | BSN_F_SIGNALED | BSN_F_RING |
+					       KEPT_MARKER,
 				       .remote = &nowhere };
 
-	if (!sq->last_ep)
+	if (!ep)
 		return 0;
 	if (verbs_sq_outstanding(sq) >= sq->hot.capacity_bb)
 		return refuse(EAGAIN, "the send queue is full: poll its CQ");
-	return append(sq, sq->last_ep, &r, KEPT_MARKER);
+	return append(sq, ep, &r);
 }
 
 static const struct bsn_sq_path path = {

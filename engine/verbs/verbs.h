@@ -70,7 +70,7 @@ struct send_queue {
 	struct ibv_qp *verbs;
 	struct ibv_qp_ex *extended; /* NULL: requests go by ibv_post_send() */
 	struct kept *kept;
-	struct bsn_ep *last_ep;  /* of the last request; NULL: there was none, or it is gone */
+	struct bsn_ep *last_ep;  /* of many peers, the last one posted to; NULL: it is gone */
 	struct ibv_send_wr *wrs; /* for ibv_post_send() */
 	struct ibv_sge *sges;    /* for ibv_post_send(): max_sge a request, at least one */
 	uint8_t *inline_data;    /* max_inline a request; for ibv_wr_*, of one request */
