@@ -29,19 +29,6 @@ static inline void copy_few(uint8_t *dst, const uint8_t *src, size_t n)
 	}
 }
 
-/* Puts @data of a message where the receive says. False: not all fit into its first piece. */
-static inline bool put_data(const struct bsn_rq *rq, const uint8_t *cqe, const uint8_t *data)
-{
-	const uint32_t bytes = bsn_cq_byte_count(cqe);
-	struct bsn_data first;
-
-	bsn_data_decode(&first, list_of(rq, bsn_cq_wqe_index(cqe)));
-	if (bytes > first.byte_count || first.is_inline)
-		return false;
-	copy_few((uint8_t *)(uintptr_t)first.addr, data, bytes);
-	return true;
-}
-
 /* Hands out the data where they are, before the WQE is given back. */
 BSN_ALWAYS_INLINE bool give_data(const struct bsn_cq *cq, const struct bsn_route *route,
 				 const uint8_t *cqe, unsigned kind, struct bsn_completion *c)
@@ -117,15 +104,7 @@ static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uin
 	return true;
 }
 
-static __attribute__((noinline)) bool reap_pieces(const struct bsn_cq *cq, struct bsn_route *route,
-						  const uint8_t *cqe, unsigned kind,
-						  struct bsn_completion *c)
-{
-	bsn_scatter(data_inside(cq, cqe, kind), bsn_cq_byte_count(cqe),
-		    list_of(route->rq, bsn_cq_wqe_index(cqe)), route->rq->max_sge);
-	return reap_any(cq, route, cqe, kind, c);
-}
-
+/* Any receive whose data came inside the CQE. */
 static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 						     struct bsn_route *route, const uint8_t *cqe,
 						     unsigned kind, struct bsn_completion *c)
@@ -134,13 +113,44 @@ static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 
 	if (!data)
 		return false;
-	if (!route->gives_data && !put_data(route->rq, cqe, data))
-		return reap_pieces(cq, route, cqe, kind, c);
-	if (kind >> 4 != BSN_CQE_RESP_SEND || route->recvs != BSN_RECVS_COUNTED)
-		return reap_any(cq, route, cqe, kind, c);
+	if (!route->gives_data)
+		bsn_scatter(data, bsn_cq_byte_count(cqe),
+			    list_of(route->rq, bsn_cq_wqe_index(cqe)), route->rq->max_sge);
+	return reap_any(cq, route, cqe, kind, c);
+}
+
+#define MESSAGE_INSIDE (BSN_CQ_MESSAGE | BSN_CQE_INLINE_32 << 2) /* its data are in the CQE */
+
+/* A message of a QP's own queue. */
+static inline bool retire_message(struct bsn_rq *rq, uint32_t index, struct bsn_completion *c)
+{
 	c->who = bsn_cq_who_received(c->who);
-	c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
+	c->id = bsn_rq_retire(rq, index);
 	return true;
+}
+
+static __attribute__((noinline)) bool scatter_message(struct bsn_rq *rq, uint32_t index,
+						      const uint8_t *cqe, uint32_t bytes,
+						      struct bsn_completion *c)
+{
+	bsn_scatter(cqe, bytes, list_of(rq, index), rq->max_sge);
+	return retire_message(rq, index, c);
+}
+
+/* The same with its data in the CQE: most often they fit into the first piece of memory. */
+static __attribute__((noinline)) bool copy_message(struct bsn_rq *rq, const uint8_t *cqe,
+						   struct bsn_completion *c)
+{
+	const uint32_t index = bsn_cq_wqe_index(cqe), bytes = bsn_cq_byte_count(cqe);
+	struct bsn_data first;
+
+	if (bytes > bsn_cqe_inline_room(BSN_CQE_INLINE_32))
+		return false;
+	bsn_data_decode(&first, list_of(rq, index));
+	if (bytes > first.byte_count || first.is_inline)
+		return scatter_message(rq, index, cqe, bytes, c);
+	copy_few((uint8_t *)(uintptr_t)first.addr, cqe, bytes);
+	return retire_message(rq, index, c);
 }
 
 bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
@@ -150,6 +160,8 @@ bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t
 
 	if (opcode == BSN_CQE_REQ)
 		return bsn_reap_send(cq, route, cqe, kind, c);
+	if (kind == MESSAGE_INSIDE && route->recvs == BSN_RECVS_COUNTED)
+		return copy_message(route->rq, cqe, c);
 	if (kind == BSN_CQ_MESSAGE && route->recvs == BSN_RECVS_LINKED) {
 		c->who = bsn_cq_who_received(c->who);
 		c->id = bsn_srq_give_back(route->rq, bsn_cq_wqe_index(cqe));
