@@ -114,8 +114,8 @@ static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 	if (!data)
 		return false;
 	if (!route->gives_data)
-		bsn_scatter(data, bsn_cq_byte_count(cqe),
-			    list_of(route->rq, bsn_cq_wqe_index(cqe)), route->rq->max_sge);
+		bsn_scatter(data, bsn_cq_byte_count(cqe), list_of(route->rq, bsn_cq_wqe_index(cqe)),
+			    route->rq->max_sge);
 	return reap_any(cq, route, cqe, kind, c);
 }
 

@@ -388,7 +388,8 @@ static bool is_turn(struct send_queue *sq)
 }
 
 /* The request is in order, and there is room. */
-static __attribute__((noinline)) int append(struct send_queue *sq, struct bsn_ep *ep, const struct bsn_request *r)
+static __attribute__((noinline)) int append(struct send_queue *sq, struct bsn_ep *ep,
+					    const struct bsn_request *r)
 {
 	uint32_t what = r->what | sq->always;
 
@@ -439,8 +440,7 @@ int verbs_sq_post_marker(struct send_queue *sq)
 	static const struct bsn_remote nowhere;
 	const uint32_t opcode = sq->hot.has_peers ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE;
 	struct bsn_ep *const ep = sq->hot.has_peers ? sq->last_ep : &sq->hot.ep;
-	const struct bsn_request r = { .what = opcode | BSN_F_SIGNALED | BSN_F_RING |
-					       KEPT_MARKER,
+	const struct bsn_request r = { .what = opcode | BSN_F_SIGNALED | BSN_F_RING | KEPT_MARKER,
 				       .remote = &nowhere };
 
 	if (!ep)
