@@ -326,15 +326,15 @@ BSN_ALWAYS_INLINE bool bsn_cq_take(const struct bsn_cq *cq, struct bsn_cq_look *
 }
 
 /*
- * Goes on with a poll, at the CQE *@next, with completions from *@c to @end. Returns whether it is
- * over; false: bsn_cq_poll_rest() goes on.
+ * Polls from the CQE *@next on, until *@got is @n. Returns whether the poll is over; false:
+ * bsn_cq_poll_rest() goes on.
  */
 BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t **next,
-					 struct bsn_completion **c, struct bsn_completion *end)
+					 struct bsn_completion *c, int *got, int n)
 {
 	struct bsn_cq_look look = bsn_cq_begin_look(cq);
 
-	while (*c < end) {
+	for (; *got < n; ++*got) {
 		const uint8_t own = bsn_cq_op_own(*next);
 		unsigned kind = 0;
 
@@ -343,12 +343,13 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 			if (BSN_LIKELY(kind & BSN_CQ_NOT_OURS))
 				return BSN_LIKELY(!BSN_SHARED_LOAD(cq->dead));
 		}
-		if (BSN_UNLIKELY(!bsn_cq_take(cq, &look, *next, kind, *c)))
+		if (BSN_UNLIKELY(!bsn_cq_take(cq, &look, *next, kind, &c[*got])))
 			return false;
-		++*c;
 		*next += cq->stride;
-		if (BSN_UNLIKELY(*next >= cq->chunk_end))
+		if (BSN_UNLIKELY(*next >= cq->chunk_end)) {
+			++*got;
 			return false;
+		}
 	}
 	return true;
 }
@@ -356,13 +357,13 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 /** bsn_cq_poll - up to @n completions; see bsn_poll() */
 BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
-	struct bsn_completion *at = c;
 	const uint8_t *next = cq->next;
+	int got = 0;
 
-	if (BSN_UNLIKELY(cq->path || !bsn_cq_poll_plain(cq, &next, &at, c + n)))
-		return bsn_cq_poll_rest(cq, next, c, (int)(at - c), n);
+	if (BSN_UNLIKELY(cq->path || !bsn_cq_poll_plain(cq, &next, c, &got, n)))
+		return bsn_cq_poll_rest(cq, next, c, got, n);
 	cq->next = next;
-	return (int)(at - c);
+	return got;
 }
 
 BSN_HEADER_END

@@ -374,31 +374,30 @@ static int end_poll(struct bsn_cq *cq, int got, int why)
 static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t *next,
 					       struct bsn_completion *c, int got, int n)
 {
-	struct bsn_completion *at = c + got;
 	bool is_done;
 	int one;
 
 	cq->is_full_poll = false;
 	do {
 		if (next != cq->chunk_end) {
-			one = reap(cq, next, at, &is_done);
+			one = reap(cq, next, &c[got], &is_done);
 			if (one < 0) {
 				cq->next = next;
-				return end_poll(cq, (int)(at - c), one);
+				return end_poll(cq, got, one);
 			}
-			at += one;
+			got += one;
 			if (is_done)
 				next += cq->stride;
 		}
 		if (next == cq->chunk_end)
 			next = next_chunk(cq, next);
-		if (cq->is_full_poll && at == c) { /* all were dropped: none has to stay */
+		if (cq->is_full_poll && !got) { /* all were dropped: none has to stay */
 			cq->is_full_poll = false;
 			cq->next = next;
 		}
-	} while (!cq->is_full_poll && !bsn_cq_poll_plain(cq, &next, &at, c + n));
+	} while (!cq->is_full_poll && !bsn_cq_poll_plain(cq, &next, c, &got, n));
 	cq->next = next;
-	return (int)(at - c);
+	return got;
 }
 
 int bsn_cq_poll_rest(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c, int got,
