@@ -334,7 +334,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 {
 	struct bsn_cq_look look = bsn_cq_begin_look(cq);
 
-	for (; *got < n; ++*got) {
+	while (*got < n) {
 		const uint8_t own = bsn_cq_op_own(*next);
 		unsigned kind = 0;
 
@@ -345,11 +345,10 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 		}
 		if (BSN_UNLIKELY(!bsn_cq_take(cq, &look, *next, kind, &c[*got])))
 			return false;
+		++*got;
 		*next += cq->stride;
-		if (BSN_UNLIKELY(*next >= cq->chunk_end)) {
-			++*got;
+		if (BSN_UNLIKELY(*next >= cq->chunk_end))
 			return false;
-		}
 	}
 	return true;
 }

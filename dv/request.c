@@ -194,7 +194,8 @@ static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
 	put_bytes(sq->ring, wqe + before, bytes - before);
 }
 
-static int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer, const struct bsn_request *r)
+static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer,
+						  const struct bsn_request *r)
 {
 	const int ds = r->body ? measure_body(sq, peer, r) : measure(sq, peer, r);
 	uint8_t beside[BSN_SEND_MAX_DS * BSN_DS_SIZE] __attribute__((aligned(16)));

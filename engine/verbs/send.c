@@ -189,11 +189,13 @@ static void list_operands(struct ibv_send_wr *wr, const struct bsn_request *r)
 static void list_sges(struct ibv_send_wr *wr, const struct bsn_request *r)
 {
 	const struct bsn_sge *sge = r->sge, *const end = sge + count_of(r);
+	struct ibv_sge *const list = wr->sg_list;
+	int n = 0;
 
-	for (wr->num_sge = 0; sge != end; sge++)
+	for (; sge != end; sge++)
 		if (sge->length)
-			wr->sg_list[wr->num_sge++] =
-				(struct ibv_sge){ sge->addr, sge->length, sge->lkey };
+			list[n++] = (struct ibv_sge){ sge->addr, sge->length, sge->lkey };
+	wr->num_sge = n;
 }
 
 /* The data are taken now, since the caller may reuse its buffer at once. */
@@ -222,6 +224,7 @@ static void list_peer(struct ibv_send_wr *wr, const struct ep_object *peer)
 static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const struct bsn_request *r,
 			unsigned send_flags)
 {
+	const uint32_t what = r->what, opcode = what & 0xff;
 	const uint32_t slot = sq->head & sq->mask;
 	struct ibv_send_wr *wr = &sq->wrs[slot];
 
@@ -229,9 +232,9 @@ static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const st
 	if (sq->head != sq->rung)
 		sq->wrs[(sq->head - 1) & sq->mask].next = wr;
 	wr->wr_id = sq->life | sq->head;
-	wr->opcode = verbs_ops[opcode_of(r)].opcode;
+	wr->opcode = verbs_ops[opcode].opcode;
 	wr->send_flags = send_flags;
-	if (opcode_of(r) == BSN_OPCODE_SEND_INVAL)
+	if (opcode == BSN_OPCODE_SEND_INVAL)
 		wr->invalidate_rkey = r->imm;
 	else
 		wr->imm_data = htonl(r->imm); /* 0 where there is none */
@@ -241,11 +244,12 @@ static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const st
 		list_operands(wr, r);
 		return;
 	}
-	if (is_one_of(BSN_OPS_WITH_RADDR, opcode_of(r))) {
-		wr->wr.rdma.remote_addr = r->remote->addr;
-		wr->wr.rdma.rkey = r->remote->rkey;
+	if (BSN_OPS_WITH_RADDR >> opcode & 1) {
+		const struct bsn_remote to = *r->remote;
+		wr->wr.rdma.remote_addr = to.addr;
+		wr->wr.rdma.rkey = to.rkey;
 	}
-	if (r->what & BSN_F_INLINE)
+	if (what & BSN_F_INLINE)
 		list_inline(wr, r, sq->inline_data + (size_t)slot * sq->hot.max_inline);
 	else
 		list_sges(wr, r);
