@@ -73,7 +73,7 @@ def test_perftest_s_letters(bench):
                            re.MULTILINE))
     for letter, name in theirs.items():
         for word in f'-{letter}', name:
-            if letter not in ours and letter not in 'FNQTVHUelr':
+            if letter not in ours and letter not in 'FNQRTVHUelr':
                 continue
             _, said = bench.run(PERF, 'bw', word, '8', 'nonsense', status=2)
             check('unknown option' not in said, f'{word}: {said}')

@@ -16,7 +16,6 @@ enum {
 	SIZES_MAX = 16,
 	ROUNDS_DEFAULT = 100,
 	ROUNDS_MAX = 100000,
-	REASON_BYTES = 160,
 };
 
 enum { ROUNDS, DEPTH, NUMBERS };
@@ -35,7 +34,7 @@ static struct {
 static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0,
-	  "only these rows, or groups: layouts, memory, messages, receives", "OP[,OP...]" },
+	  "only these rows, or groups: layouts, memory, receives", "OP[,OP...]" },
 	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
 	  "COLUMN[,COLUMN...]" },
 	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,
@@ -79,38 +78,37 @@ static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
 static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
-	static char reasons[COST_COLUMNS][COST_QUEUES_COUNT][REASON_BYTES];
-	const char **why_not = &cost->results.why_not[c][kind];
 	void *queue = cost->queues[c][kind] = calloc(1, column->size);
 	const char *why = NULL;
 	const int err = queue ? column->make(queue, &cost->rig, kind, &why) : -ENOMEM;
 
 	if (!err)
 		return 0;
-	if (why) { /* the next failure may have its text in the same place */
-		snprintf(reasons[c][kind], REASON_BYTES, "%s", why);
-		*why_not = reasons[c][kind];
-	} else if (c == COST_COLUMN_BUNSEN) {
+	if (why)
+		snprintf(cost->results.why_not[c][kind], COST_REASON_BYTES, "%s", why);
+	else if (c == COST_COLUMN_BUNSEN)
 		complain_of("bunsen's queues", err);
-	} else {
+	else
 		complain("%s's queues: %s", column->name, strerror(-err));
-	}
 	if (queue)
 		close_queue(cost, c, kind);
 	return why ? 0 : PERF_FAILED;
 }
 
+/* Those that share Bunsen's need it even where it is not asked for. */
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const unsigned owner = cost_columns[c]->shares ? COST_COLUMN_BUNSEN : c;
+	struct cost_results *results = &cost->results;
 	int err = 0;
 
-	if (!cost->results.has_column[c] || !needs(cost, c, kind))
+	if (!results->has_column[c] || !needs(cost, c, kind))
 		return 0;
-	if (!cost->queues[owner][kind] && !cost->results.why_not[owner][kind])
+	if (!cost->queues[owner][kind] && !*results->why_not[owner][kind])
 		err = open_own(cost, owner, kind);
 	cost->queues[c][kind] = cost->queues[owner][kind];
-	cost->results.why_not[c][kind] = cost->results.why_not[owner][kind];
+	if (c != owner)
+		strcpy(results->why_not[c][kind], results->why_not[owner][kind]);
 	return err;
 }
 
@@ -183,18 +181,16 @@ static int measure_rows(struct cost *cost)
 	struct cost_results *results = &cost->results;
 	int err;
 
-	for (unsigned i = 0; i < COST_ALL_COLUMNS * COST_ROWS_MAX; i++)
-		for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
-			results->figures[i / COST_ROWS_MAX][i % COST_ROWS_MAX].of[figure] = -1;
+	for (size_t i = 0; i < sizeof(results->figures) / sizeof(double); i++)
+		(&results->figures[0][0][0])[i] = -1;
 	memset(results->why_not, 0, sizeof(results->why_not));
-	memset(results->bus, 0, sizeof(results->bus));
 	err = open_all_queues(cost);
 	if (!err)
-		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost);
+		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost, options.cold);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
-	if (!err && results->wants_instructions)
-		err = cost_count(cost, COST_INSTRUCTIONS);
-	return err || !results->wants_lines ? err : cost_count(cost, COST_LINES);
+	if (!err && options.instructions)
+		err = cost_count(cost, false);
+	return err || !options.lines ? err : cost_count(cost, true);
 }
 
 /* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
@@ -205,7 +201,7 @@ static void spread(struct cost_rig *rig, unsigned qps)
 }
 
 /* @qps 0: not asked for; @report and @sizes: JSON */
-static void tell(const struct cost_results *results, unsigned qps, FILE *to,
+static void tell(struct cost_results *results, unsigned qps, FILE *to,
 		 struct json_object *report, struct json_object *sizes)
 {
 	struct json_object *into = qps ? json_object_new_object() : report;
@@ -275,7 +271,7 @@ static int run_in_child(struct cost *cost, const unsigned *qps, unsigned sizes)
 		spread(&cost->rig, qps[0]);
 	if (!err)
 		err = open_all_queues(cost);
-	return err ? err : count_all(cost);
+	return err ? err : cost_count_in_child(cost, !strcmp(options.under_callgrind, "lines"));
 }
 
 /* -- options ----------------------------------------------------------------------------------- */
@@ -311,7 +307,7 @@ static int choose_columns(struct cost_results *results, char *names)
 	unsigned c;
 
 	for (c = 0; c < COST_COLUMNS; c++)
-		results->has_column[c] = !names && c != COST_COLUMN_UCX;
+		results->has_column[c] = !names;
 	while ((name = strsep(&names, ","))) {
 		for (c = 0; c < COST_COLUMNS && strcmp(name, cost_columns[c]->name); c++)
 			;
@@ -371,11 +367,6 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 		leave_requests(results);
 	results->rounds = (unsigned)numbers[ROUNDS].value;
 	results->depth = cost->rig.depth = (uint32_t)numbers[DEPTH].value;
-	results->wants_cold = options.cold;
-	results->wants_instructions = options.instructions;
-	results->wants_lines = options.under_callgrind
-				       ? !strcmp(options.under_callgrind, "lines")
-				       : options.lines;
 	cost->rig.qps = 1;
 	cost->rig.many_qps = COST_MANY_QPS;
 	cost->rig.many_depth = options.qps ? cost->rig.depth : COST_MANY_DEPTH;

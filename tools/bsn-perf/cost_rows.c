@@ -81,8 +81,6 @@ static const struct special {
 	{ "layouts", "matrix_packed", SPECIAL(MATRIX, SEND_PACKED, INTERLEAVED) },
 	{ "layouts", "matrix_sges", SPECIAL(MATRIX, SEND_SGES, INTERLEAVED) },
 	{ "layouts", "matrix_rows", SPECIAL(MATRIX, SEND_ROWS, INTERLEAVED) },
-	{ "messages", "trip_message", SPECIAL(MESSAGES, TRIP, INLINED) },
-	{ "messages", "trip_send", SPECIAL(SENDS, TRIP, INLINED) },
 	{ "memory", "mr_register", SPECIAL(BUFFERS, REGISTER, SGES) },
 	{ "memory", "mr_get", SPECIAL(BUFFERS, GET, SGES) },
 	{ "memory", "mr_find_same", SPECIAL(REGIONS, FIND_SAME, SGES) },

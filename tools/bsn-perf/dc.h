@@ -26,7 +26,6 @@ struct dc_result {
 
 /* All that was asked for. */
 struct dc_report {
-	const char *const *args; /* of the command */
 	const struct bsn_device_info *device; /* NULL: a model */
 	struct dc_times times;                /* of the model */
 	const char *pattern;                  /* its name, or that of a file */
@@ -56,15 +55,6 @@ static inline bool dc_is_of_pools(enum dc_policy policy)
  */
 int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum dc_policy policy,
 		 struct dc_figures *figures);
-
-/*
- * Under callgrind, as the hidden option says: what this run counts. 0, or PERF_FAILED after a
- * complaint.
- */
-int dc_read_counted(const char *under_callgrind, struct dc_plan *plan);
-
-/* Runs each policy that was played once more, and counts. */
-int dc_count_policies(const struct dc_report *report, struct dc_result *result);
 
 /* Tells the figures. */
 void dc_print(FILE *to, bool as_json, const struct dc_report *report);

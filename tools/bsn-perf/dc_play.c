@@ -9,7 +9,7 @@
 
 #include "stats.h"
 
-enum { POLLED = 16, STUCK_S = 30, EMPTY_REGIONS = 1000 };
+enum { POLLED = 16, STUCK_S = 30 };
 
 #define NOBODY UINT32_MAX
 
@@ -65,24 +65,11 @@ static uint64_t now(const struct run *r)
 	return r->stage->now_ns(r->stage->arg);
 }
 
-/* Before and after what may be counted. */
-static void mark(const struct run *r, enum dc_counted what)
-{
-	if (r->plan->counted == what)
-		r->plan->meter->mark();
-}
-
 /* -- posting ----------------------------------------------------------------------------------- */
 
-static int post(struct run *r, const struct peer *peer, uint32_t which)
+static int post(const struct run *r, const struct peer *peer, uint32_t which)
 {
-	int err;
-
-	r->figures->posts++;
-	mark(r, DC_COUNT_POSTS);
-	err = r->stage->post(r->stage->arg, (uint32_t)(peer - r->peers), which);
-	mark(r, DC_COUNT_POSTS);
-	return err;
+	return r->stage->post(r->stage->arg, (uint32_t)(peer - r->peers), which);
 }
 
 static void stand_in_line(struct run *r, struct peer *peer)
@@ -170,12 +157,9 @@ static int end_one(struct run *r, const struct bsn_completion *c)
 static int poll(struct run *r)
 {
 	struct bsn_completion done[POLLED];
-	int n, err = 0;
+	const int n = r->stage->poll(r->stage->arg, done, POLLED);
+	int err = 0;
 
-	r->figures->polls++;
-	mark(r, DC_COUNT_POLLS);
-	n = r->stage->poll(r->stage->arg, done, POLLED);
-	mark(r, DC_COUNT_POLLS);
 	if (n < 0)
 		return say_refused(r, "the pool", n);
 	if (n)
@@ -187,14 +171,6 @@ static int poll(struct run *r)
 			err = say_refused(r, "a post", err);
 	}
 	return err;
-}
-
-/* What one pair of marks counts by itself. */
-static void count_nothing(const struct run *r)
-{
-	for (unsigned i = 0; i < 2 * EMPTY_REGIONS; i++)
-		mark(r, r->plan->counted);
-	r->plan->meter->dump("empty", EMPTY_REGIONS);
 }
 
 static int play(struct run *r)
@@ -214,21 +190,6 @@ static int play(struct run *r)
 			err = say(r, -ETIMEDOUT, "%u requests are not done, and nothing moves",
 				  r->begun - r->ended);
 	}
-	return err;
-}
-
-static int play_counted(struct run *r)
-{
-	const bool of_posts = r->plan->counted == DC_COUNT_POSTS;
-	int err;
-
-	if (!r->plan->counted)
-		return play(r);
-	r->plan->meter->begin();
-	count_nothing(r);
-	err = play(r);
-	r->plan->meter->dump("regions",
-			     (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
 	return err;
 }
 
@@ -278,7 +239,7 @@ static int measure(struct run *r)
 {
 	const int64_t before = r->stage->connects(r->stage->arg);
 	const uint64_t start = now(r);
-	const int err = play_counted(r);
+	const int err = play(r);
 
 	if (!err)
 		sum_up(r, now(r) - start, before);

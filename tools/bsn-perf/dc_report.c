@@ -11,11 +11,8 @@ static void print_one(FILE *to, const char *name, const struct dc_figures *f)
 		fprintf(to, "%-10s %s\n", name, f->why_not);
 		return;
 	}
-	fprintf(to, "%-10s %9.0f %8.3f %8.3f %8.1f %8.1f %8.1f %8.3f", name, f->operations_per_s,
+	fprintf(to, "%-10s %9.0f %8.3f %8.3f %8.1f %8.1f %8.1f %8.3f\n", name, f->operations_per_s,
 		f->connects, f->waits, f->wait_p50_us, f->wait_p99_us, f->wait_max_us, f->fairness);
-	if (f->post_instructions >= 0)
-		fprintf(to, " %8.1f %8.1f", f->post_instructions, f->poll_instructions);
-	fputc('\n', to);
 }
 
 static void print_head(FILE *to, const struct dc_report *report, const struct dc_plan *plan)
@@ -41,14 +38,10 @@ static void print_head(FILE *to, const struct dc_report *report, const struct dc
 static void print_result(FILE *to, const struct dc_report *report, const struct dc_result *result)
 {
 	const struct dc_figures *figures = result->figures;
-	bool is_counted = false;
 
-	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
-		is_counted |= figures[p].is_there && figures[p].post_instructions >= 0;
 	print_head(to, report, &result->plan);
-	fprintf(to, "%-10s %9s %8s %8s %8s %8s %8s %8s", "policy", "op/s", "connects", "waits",
+	fprintf(to, "%-10s %9s %8s %8s %8s %8s %8s %8s\n", "policy", "op/s", "connects", "waits",
 		"p50 us", "p99 us", "max us", "fairness");
-	fprintf(to, is_counted ? " %8s %8s\n" : "\n", "post", "poll");
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (figures[p].is_wanted)
 			print_one(to, dc_policy_names[p], &figures[p]);
@@ -58,13 +51,12 @@ static void print_result(FILE *to, const struct dc_report *report, const struct 
 
 static void print_text(FILE *to, const struct dc_report *report)
 {
-	bool is_counted = false, by_pool = false;
+	bool by_pool = false;
 
 	for (unsigned i = 0; i < report->count; i++) {
 		for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
 			const struct dc_figures *f = &report->results[i].figures[p];
 
-			is_counted |= f->is_there && f->post_instructions >= 0;
 			by_pool |= f->is_there && !f->device_counts;
 		}
 		print_result(to, report, &report->results[i]);
@@ -74,8 +66,6 @@ static void print_text(FILE *to, const struct dc_report *report)
 	      "long the peers' operations took, in operations; the optimum knows all beforehand, "
 	      "with nobody busy\n",
 	      to);
-	if (is_counted)
-		fprintf(to, "post and poll: instructions of each operation\n");
 	if (by_pool)
 		fprintf(to,
 			"this device does not count connections: those are what the pool bound\n");
@@ -99,8 +89,6 @@ static const struct {
 	FIGURE("request_p50_us", request_p50_us, false),
 	FIGURE("request_p99_us", request_p99_us, false),
 	FIGURE("fairness", fairness, true),
-	FIGURE("post_instructions", post_instructions, false),
-	FIGURE("poll_instructions", poll_instructions, false),
 };
 
 static struct json_object *to_json(const char *name, const struct dc_figures *f)
@@ -119,7 +107,7 @@ static struct json_object *to_json(const char *name, const struct dc_figures *f)
 		if (json_figures[i].is_whole)
 			json_object_object_add(o, json_figures[i].name,
 					       json_object_new_double(value));
-		else if (value >= 0)
+		else
 			json_add_figure(o, json_figures[i].name, value);
 	}
 	json_object_object_add(o, "connects_are_the_devices",

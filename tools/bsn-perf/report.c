@@ -131,11 +131,6 @@ const char *store_name(const struct bsn_device_info *info)
 	return info->path == BSN_PATH_DIRECT ? info->store_name : "none";
 }
 
-const char *store_option(const struct bsn_device_info *info)
-{
-	return info->path == BSN_PATH_DIRECT ? info->store_name : "auto";
-}
-
 const char *cpu_name(void)
 {
 	static char line[256];

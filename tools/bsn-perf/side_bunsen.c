@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A side of Bunsen's, on the direct path or on plain verbs; on a QP of its own, or of rdma_cm's. */
+/* A side of Bunsen's, on the direct path or on plain verbs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,6 @@ struct bunsen_side {
 	struct bsn_ep *ep[TRAFFIC_QPS_MAX];
 	struct bsn_rq *rq[TRAFFIC_QPS_MAX];
 	struct bsn_mr *mr;
-	/* of an attached side */
-	struct rdma_cm_id *id;
-	struct ibv_cq *verbs_cq, *verbs_recv_cq;
-	struct ibv_mr *verbs_mr;
 };
 
 static int complain_of_post(const char *what, int error)
@@ -121,19 +117,9 @@ static void close_side(struct side *side)
 			bsn_ep_destroy(b->ep[qp]);
 		bsn_qp_destroy(b->qp[qp]);
 	}
-	if (!b->id) {
-		bsn_cq_destroy(b->cq);
-		bsn_cq_destroy(b->recv_cq);
-	}
+	bsn_cq_destroy(b->cq);
+	bsn_cq_destroy(b->recv_cq);
 	bsn_mr_deregister(b->mr);
-	if (b->id && b->id->qp)
-		rdma_destroy_qp(b->id);
-	if (b->verbs_cq)
-		ibv_destroy_cq(b->verbs_cq);
-	if (b->verbs_recv_cq)
-		ibv_destroy_cq(b->verbs_recv_cq);
-	if (b->verbs_mr)
-		ibv_dereg_mr(b->verbs_mr);
 }
 
 static const struct side_ops bunsen_ops = {
@@ -143,9 +129,6 @@ static const struct side_ops bunsen_ops = {
 	.post = post,
 	.post_recv = post_recv,
 	.reap = reap,
-};
-static const struct side_ops attached_ops = {
-	.close = close_side, .post = post, .post_recv = post_recv, .reap = reap
 };
 
 static int make(struct bunsen_side *b, struct bsn_device *device)
@@ -174,59 +157,14 @@ static int make(struct bunsen_side *b, struct bsn_device *device)
 	return 0;
 }
 
-/* What a program that uses rdma_cm does anyway. 0 or -errno. */
-static int make_verbs(struct bunsen_side *b)
-{
-	const struct side *s = &b->side;
-	const int entries = (int)s->plan.depth * 4;
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = s->plan.depth,
-			 .max_recv_wr = s->plan.depth,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1,
-			 .max_inline_data = longest_inline(&s->plan) },
-	};
-
-	errno = 0;
-	b->verbs_cq = init.send_cq = ibv_create_cq(b->id->verbs, entries, NULL, NULL, 0);
-	b->verbs_recv_cq = init.recv_cq = ibv_create_cq(b->id->verbs, entries, NULL, NULL, 0);
-	if (!b->verbs_cq || !b->verbs_recv_cq || rdma_create_qp(b->id, NULL, &init))
-		return errno ? -errno : -ENOMEM;
-	b->verbs_mr = ibv_reg_mr(b->id->qp->pd, s->memory, s->length,
-				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-					 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-	return b->verbs_mr ? 0 : -errno;
-}
-
-static int make_attached(struct bunsen_side *b, struct bsn_device *device)
-{
-	/* There is no other queue pair in this process. */
-	const struct bsn_attach_attr attr = { .register_is_ours = true };
-	int err = make_verbs(b);
-
-	if (err)
-		return SIDE_FAILS("queues: %s", strerror(-err));
-	err = bsn_qp_attach(device, b->id->qp, &attr, &b->qp[0]);
-	if (err)
-		return -complain_of("attach", err);
-	b->cq = bsn_qp_info(b->qp[0])->cq;
-	b->recv_cq = bsn_qp_info(b->qp[0])->recv_cq;
-	side_name_memory(&b->side, b->verbs_mr->lkey, b->verbs_mr->rkey);
-	return 0;
-}
-
-int side_bunsen_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
-		     struct side **side)
+int side_bunsen_open(struct bsn_device *device, const struct plan *plan, struct side **side)
 {
 	struct bunsen_side *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return SIDE_FAILS("no memory");
 	*side = &b->side;
-	b->id = id;
-	if (side_init(*side, id ? &attached_ops : &bunsen_ops, plan) ||
-	    (id ? make_attached : make)(b, device))
+	if (side_init(*side, &bunsen_ops, plan) || make(b, device))
 		return -1;
 	for (unsigned qp = 0; qp < plan->qps; qp++) {
 		b->ep[qp] = plan->type == BSN_QP_UD ? NULL : bsn_qp_ep(b->qp[qp]);

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../examples/connect.h"
-
 enum {
 	SWEEP_BYTES = 1 << 30, /* at most, of each size, unless these are fewer messages than */
 	SWEEP_ITERS_MIN = 16,
@@ -68,7 +66,7 @@ static int open_side(struct test *test, struct side **side)
 {
 	const int err = test->plan.path == TRAFFIC_IBV
 				? side_ibv_open(test->device, &test->plan, side)
-				: side_bunsen_open(test->device, test->cm.id, &test->plan, side);
+				: side_bunsen_open(test->device, &test->plan, side);
 
 	return err ? PERF_FAILED : 0;
 }
@@ -89,48 +87,10 @@ static int connect_both(struct side *near, struct side *far)
 	return 0;
 }
 
-/* The server listens before the client learns that it may come. */
-static int meet_by_cm(struct test *test)
-{
-	const struct session_attr *s = &test->session;
-
-	if (s->is_server && connect_cm_listen(s->service, &test->cm))
-		return complain("%s", connect_error());
-	if (session_open(s, &test->plan, &test->peer))
-		return PERF_FAILED;
-	if (s->is_server ? connect_cm_take(&test->cm, s->timeout_ms)
-			 : connect_cm_resolve(s->host, s->service, s->timeout_ms, &test->cm))
-		return complain("%s", connect_error());
-	return 0;
-}
-
-static int set_up_by_cm(struct test *test)
-{
-	const int timeout_ms = test->session.timeout_ms;
-	int err = meet_by_cm(test);
-
-	if (err)
-		return err;
-	err = bsn_device_attach(test->cm.id->verbs, &test->device_attr, &test->device);
-	if (err)
-		return complain_of(NULL, err);
-	note_path(test);
-	err = open_side(test, &test->near);
-	if (err)
-		return err;
-	if (test->session.is_server ? connect_cm_accept(&test->cm, timeout_ms)
-				    : connect_cm_connect(&test->cm, timeout_ms))
-		return complain("%s", connect_error());
-	return session_connect(test->peer, test->near, timeout_ms) ? PERF_FAILED : 0;
-}
-
 static int set_up(struct test *test)
 {
-	int err;
+	int err = open_device(test);
 
-	if (test->session.is_cm)
-		return set_up_by_cm(test);
-	err = open_device(test);
 	if (err)
 		return err;
 	if (has_peer(test) && session_open(&test->session, &test->plan, &test->peer))
@@ -155,7 +115,6 @@ static void tear_down(struct test *test)
 	if (test->peer >= 0)
 		close(test->peer);
 	bsn_device_close(test->device);
-	connect_cm_close(&test->cm);
 }
 
 /* -- all of it --------------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
 
-#include "../examples/connect_cm.h"
 #include "perf.h"
 #include "stats.h"
 
@@ -61,7 +60,7 @@ struct side;
 
 struct side_ops {
 	void (*close)(struct side *side);
-	/* Of the queue pair of that index; NULL: the connection manager sees to both. */
+	/* Of the queue pair of that index. */
 	void (*address)(struct side *side, unsigned qp, struct bsn_address *address);
 	int (*connect)(struct side *side, unsigned qp, const struct bsn_address *peer);
 	/* Posts @count requests on one, or receives, and rings once; there is room. */
@@ -122,16 +121,13 @@ int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsi
 /* complain(), which returns -1. */
 #define SIDE_FAILS(...) (complain(__VA_ARGS__), -1)
 
-/* @id: of rdma_cm, whose QP is made and attached here; NULL: QPs of Bunsen's own */
-int side_bunsen_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
-		     struct side **side);
+int side_bunsen_open(struct bsn_device *device, const struct plan *plan, struct side **side);
 int side_ibv_open(struct bsn_device *device, const struct plan *plan, struct side **side);
 
 /* -- meeting the peer (session.c) -------------------------------------------------------------- */
 
 struct session_attr {
 	bool is_server;
-	bool is_cm;          /* the QPs are connected by rdma_cm */
 	const char *host;    /* of the server; NULL at it */
 	const char *service; /* TCP port */
 	int timeout_ms;
@@ -168,7 +164,6 @@ struct test {
 	struct plan plan;
 	struct session_attr session;
 	struct bsn_device_attr device_attr;
-	struct connect_cm cm;
 	bool is_client;
 	struct bsn_device *device;
 	struct side *near, *far; /* @far NULL: in another process */

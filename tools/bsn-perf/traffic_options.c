@@ -58,7 +58,7 @@ static struct perf_number numbers[NUMBERS] = {
 static struct {
 	struct perf_options common;
 	char *op, *path, *port, *connection;
-	int cm, all, both;
+	int all, both;
 } options;
 
 /*
@@ -82,7 +82,8 @@ static const struct {
 	{ "outs", 0, true, "READs in flight are --depth, as far as the device goes" },
 	{ "cq-mod", 'Q', true, "every request completes" },
 	{ "rx-depth", 'r', true, "receives are as many as --depth" },
-	{ "tos", 'T', true, "use --tclass; rdma_cm has its own, default_roce_tos" },
+	{ "tos", 'T', true, "use --tclass" },
+	{ "rdma_cm", 'R', false, "queue pairs meet over TCP; the example attach_cm has it" },
 	{ "version", 'V', false, "use bsn-perf --version" },
 	{ "run_infinitely", 0, false, "use --duration" },
 	{ "use_hugepages", 0, false, "messages lie in ordinary pages" },
@@ -138,13 +139,10 @@ static struct poptOption option_table[] = {
 	  "of which kind queue pairs are (default: RC)", "RC|UC|UD" },
 	{ "port", 'p', POPT_ARG_STRING, &options.port, 0, "TCP port (default: " PORT_DEFAULT ")",
 	  "PORT" },
-	{ "cm", 'R', POPT_ARG_NONE, &options.cm, 0,
-	  "connect the queue pairs by rdma_cm; HOST is an address of an RDMA device", NULL },
 	ALSO("ib-dev", POPT_ARG_STRING, &options.common.device, 0),
 	ALSO("tx-depth", POPT_ARG_STRING, NULL, 1 + DEPTH),
 	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + INLINE),
 	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + HOPS),
-	ALSO("rdma_cm", POPT_ARG_NONE, &options.cm, 0),
 	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perftest_options, 0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
@@ -264,29 +262,6 @@ static enum bsn_path wanted_path(const struct plan *plan)
 					  : BSN_PATH_VERBS;
 }
 
-/* What rdma_cm decides. */
-static const unsigned not_cms[] = { IB_PORT, GID_INDEX, MTU, SL, TCLASS, HOPS, QP_TIMEOUT };
-
-static int read_cm(struct test *test)
-{
-	test->session.is_cm = options.cm;
-	if (options.cm && !has_peer(test))
-		return complain_usage("--cm needs two processes: server, client HOST");
-	if (options.cm && test->plan.path == TRAFFIC_IBV)
-		return complain_usage("--cm is for paths direct and verbs");
-	if (options.cm && test->plan.qps > 1)
-		return complain_usage("--cm connects one queue pair, not --qp %u", test->plan.qps);
-	if (options.cm && options.common.device)
-		return complain_usage("--cm and --device: the address says which device");
-	if (options.cm && options.connection)
-		return complain_usage("--cm and --connection: rdma_cm decides that");
-	for (unsigned i = 0; options.cm && i < sizeof(not_cms) / sizeof(not_cms[0]); i++)
-		if (number_given[not_cms[i]])
-			return complain_usage("--cm and --%s: rdma_cm decides that",
-					      numbers[not_cms[i]].name);
-	return 0;
-}
-
 /* [server | client HOST] */
 static int read_role(poptContext context, struct test *test)
 {
@@ -346,8 +321,6 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 		err = read_plan(is_bw, &test->plan);
 	if (!err)
 		err = read_role(context, test);
-	if (!err)
-		err = read_cm(test);
 	test->device_attr = (struct bsn_device_attr){
 		.path = wanted_path(&test->plan),
 		.port = (uint8_t)numbers[IB_PORT].value,
