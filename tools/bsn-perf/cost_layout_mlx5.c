@@ -120,7 +120,7 @@ static cost_run *run_of(const struct cost_row *row)
 static int drain(struct state *s, unsigned count)
 {
 	step();
-	return verbs_drain(s->v.cq, count, verbs_poll_one);
+	return verbs_drain_cq(s->v.cq, count);
 }
 
 static int prepare(void *queue, const struct cost_shape *shape, unsigned count)

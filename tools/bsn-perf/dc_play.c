@@ -183,8 +183,6 @@ static int play(struct run *r)
 			err = begin_one(r);
 		if (err)
 			return say_refused(r, "a post", err);
-		if (r->stage->step)
-			r->stage->step(r->stage->arg);
 		err = poll(r);
 		if (!err && now(r) - r->moved_ns > STUCK_S * 1000000000ull)
 			err = say(r, -ETIMEDOUT, "%u requests are not done, and nothing moves",
@@ -211,17 +209,16 @@ static double fairness_of(const struct run *r)
 	return squares > 0 ? sum * sum / (count * squares) : 1;
 }
 
-/* @ns: that it took; @before: connections until then */
-static void sum_up(const struct run *r, uint64_t ns, int64_t before)
+/* @ns: that it took */
+static void sum_up(const struct run *r, uint64_t ns)
 {
 	const double operations = r->plan->operations;
-	const int64_t after = r->stage->connects(r->stage->arg);
 	struct dc_figures *f = r->figures;
 
 	r->stage->counters(r->stage->arg, f);
 	f->is_there = true;
-	f->device_counts = before >= 0 && after >= before;
-	f->connects = (f->device_counts ? (double)(after - before) : (double)f->counters.bindings) /
+	f->device_counts = f->counters.has_connects;
+	f->connects = (double)(f->device_counts ? f->counters.connects : f->counters.bindings) /
 		      operations;
 	f->operations_per_s = operations * 1e9 / (double)ns;
 	f->waits = (double)r->waits / operations;
@@ -237,12 +234,11 @@ static void sum_up(const struct run *r, uint64_t ns, int64_t before)
 
 static int measure(struct run *r)
 {
-	const int64_t before = r->stage->connects(r->stage->arg);
 	const uint64_t start = now(r);
 	const int err = play(r);
 
 	if (!err)
-		sum_up(r, now(r) - start, before);
+		sum_up(r, now(r) - start);
 	return err;
 }
 

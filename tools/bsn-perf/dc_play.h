@@ -67,17 +67,15 @@ struct dc_figures {
  *	may say why
  * @post: a signaled WRITE to it, of plan->bytes, whose @id is below plan->window: 0, -EAGAIN: it
  *	waits, or a negative errno
- * @step: what the device does by itself in a while; NULL: it does that anyway
- * @connects: that it has made so far; -1: nobody knows
+ * @poll: as bsn_poll(), after what the device does by itself in a while
+ * @counters: those of the pool, and @taken_early
  */
 struct dc_stage {
 	void *arg;
 	int (*peer)(void *arg, uint32_t number, void *user);
 	int (*post)(void *arg, uint32_t number, uint64_t id);
-	void (*step)(void *arg);
 	int (*poll)(void *arg, struct bsn_completion *c, int n);
 	uint64_t (*now_ns)(void *arg);
-	int64_t (*connects)(void *arg);
 	void (*counters)(void *arg, struct dc_figures *figures);
 };
 
