@@ -27,7 +27,7 @@ def test_wrong_usage(bench):
             ('no command frob', 'frob'),
             ('--frob: unknown option', 'lat', '--frob'),
             ('--op frob: use one of write, read, send, atomic', 'lat', '--op', 'frob'),
-            ('--path frob: use one of direct, verbs, ibv', 'bw', '--path', 'frob'),
+            ('--path frob: use one of auto, direct, verbs', 'bw', '--path', 'frob'),
             ('--size 0: must be 1 to', 'lat', '--size', '0'),
             ('--size 2g: must be 1 to', 'lat', '--size', '2g'),
             ('--size 99999999999999999999: must be 1 to', 'lat', '--size', '9' * 20),
@@ -406,7 +406,7 @@ def test_the_client_is_killed(bench):
 def test_a_failure_is_said_at_once(bench):
     """In one line, with what the device said; --timeout is longer than the test may take."""
     for test in 'lat', 'bw':
-        for path in 'direct', 'verbs', 'ibv':
+        for path in 'direct', 'verbs':
             def fails_by(plan, text):
                 # libmlx5 keeps memory of what it could not destroy on a device that vanished.
                 bench.complains(text, PERF, test, '--path', path, '--timeout', '600',

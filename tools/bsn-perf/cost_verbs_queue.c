@@ -193,7 +193,6 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 					    .max_inline = limits.max_inline,
 					    .is_extended = is_extended,
 					    .has_stamps = kind == COST_STAMPED,
-					    .has_own_register = true,
 					    .srq_depth =
 						    has_srq ? cost_srq_depth_of(rig, kind) : 0 };
 	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);

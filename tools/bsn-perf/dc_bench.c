@@ -224,10 +224,10 @@ static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures
  * Of all processes: their operations until the last one is done, what each needs for one, and the
  * longest waits.
  */
-static void add_rank(struct dc_figures *to, const struct dc_figures *f)
+static void add_rank(struct dc_figures *to, struct dc_figures *f)
 {
 	for (unsigned i = 0; i < dc_figure_count; i++) {
-		double *const all = dc_figure_at(to, i), one = *dc_figure_at((void *)(uintptr_t)f, i);
+		double *const all = dc_figure_at(to, i), one = *dc_figure_at(f, i);
 
 		switch (dc_figure_table[i].of_all) {
 		case DC_MOST:

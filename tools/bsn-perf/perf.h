@@ -122,6 +122,8 @@ void json_print(FILE *report, struct json_object *object);
 /* Adds the device, path, CPU and store of a report. */
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
+const char *path_name(const struct bsn_device_info *info);
+
 /* "none" on plain verbs. */
 const char *store_name(const struct bsn_device_info *info);
 

@@ -16,7 +16,7 @@
 	X(duration_ns) X(type) X(inline_max) X(connect.mtu) X(connect.sl) X(connect.traffic_class) \
 	X(connect.hop_limit) X(connect.timeout)
 #define ONE(field) +1
-enum { PATH = PLAN_FIELDS(ONE), WORDS };
+enum { WORDS = PLAN_FIELDS(ONE) };
 
 /* Then, where to find the side. */
 struct introduction {
@@ -71,12 +71,9 @@ static int agree(const struct session_attr *attr, struct plan *plan, int peer)
 	uint64_t mine[WORDS], theirs[WORDS];
 
 	tell_plan(plan, mine);
-	mine[PATH] = htobe64(plan->path == TRAFFIC_IBV);
 	if (greet(peer, attr->timeout_ms) ||
 	    swap(peer, mine, theirs, sizeof(mine), attr->timeout_ms))
 		return -1;
-	if (mine[PATH] != theirs[PATH])
-		return SIDE_FAILS("--path ibv: both ends must use it, or neither");
 	return attr->is_server ? take_plan(theirs, plan) : 0;
 }
 
@@ -116,13 +113,13 @@ int session_connect(int peer, struct side *side, int timeout_ms)
 		struct introduction theirs, mine = { .addr = htobe64(side->here.addr),
 						     .rkey = htobe64(side->here.rkey) };
 
-		side->ops->address(side, qp, &mine.address);
+		bsn_qp_address(side->qp[qp], &mine.address);
 		err = swap(peer, &mine, &theirs, sizeof(mine), timeout_ms);
 		if (err)
 			break;
 		side->there = (struct bsn_remote){ be64toh(theirs.addr),
 						   (uint32_t)be64toh(theirs.rkey) };
-		err = side->ops->connect(side, qp, &theirs.address);
+		err = side_connect(side, qp, &theirs.address);
 	}
 	return err;
 }

@@ -13,14 +13,6 @@ enum {
 
 /* -- setting up -------------------------------------------------------------------------------- */
 
-static void note_path(struct test *test)
-{
-	const bool is_direct = bsn_device_info(test->device)->path == BSN_PATH_DIRECT;
-
-	if (test->plan.path != TRAFFIC_IBV)
-		test->plan.path = is_direct ? TRAFFIC_DV : TRAFFIC_VERBS;
-}
-
 /* Between two processes there is a wire; in one, the queues meet inside of the port. */
 static int check_port(const struct test *test)
 {
@@ -56,19 +48,9 @@ static int open_device(struct test *test)
 
 	if (err)
 		return err;
-	note_path(test);
 	if (test->plan.type == BSN_QP_UD && test->plan.is_sweep && !test->has_size)
 		test->plan.size = bsn_device_info(test->device)->active_mtu;
 	return check_port(test);
-}
-
-static int open_side(struct test *test, struct side **side)
-{
-	const int err = test->plan.path == TRAFFIC_IBV
-				? side_ibv_open(test->device, &test->plan, side)
-				: side_bunsen_open(test->device, &test->plan, side);
-
-	return err ? PERF_FAILED : 0;
 }
 
 /* Two sides in one process. */
@@ -79,9 +61,9 @@ static int connect_both(struct side *near, struct side *far)
 	near->there = far->here;
 	far->there = near->here;
 	for (unsigned qp = 0; qp < near->plan.qps; qp++) {
-		near->ops->address(near, qp, &a);
-		far->ops->address(far, qp, &b);
-		if (near->ops->connect(near, qp, &b) || far->ops->connect(far, qp, &a))
+		bsn_qp_address(near->qp[qp], &a);
+		bsn_qp_address(far->qp[qp], &b);
+		if (side_connect(near, qp, &b) || side_connect(far, qp, &a))
 			return PERF_FAILED;
 	}
 	return 0;
@@ -96,16 +78,17 @@ static int set_up(struct test *test)
 	if (has_peer(test) && session_open(&test->session, &test->plan, &test->peer))
 		return PERF_FAILED;
 	err = check_packets(test);
-	if (!err)
-		err = open_side(test, &test->near);
 	if (err)
 		return err;
+	if (side_open(test->device, &test->plan, &test->near))
+		return PERF_FAILED;
 	if (has_peer(test))
 		return session_connect(test->peer, test->near, test->session.timeout_ms)
 			       ? PERF_FAILED
 			       : 0;
-	err = open_side(test, &test->far);
-	return err ? err : connect_both(test->near, test->far);
+	if (side_open(test->device, &test->plan, &test->far))
+		return PERF_FAILED;
+	return connect_both(test->near, test->far);
 }
 
 static void tear_down(struct test *test)

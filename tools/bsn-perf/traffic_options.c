@@ -7,7 +7,6 @@
 #include "../examples/connect.h"
 #include "traffic.h"
 
-const char *const traffic_path_names[TRAFFIC_PATHS] = { "direct", "verbs", "ibv" };
 const char *const traffic_connections[] = { "RC", "UC", "UD" }; /* by enum bsn_qp_type */
 
 enum {
@@ -132,8 +131,7 @@ static struct poptOption option_table[] = {
 	{ "all", 'a', POPT_ARG_NONE, &options.all, 0,
 	  "sizes from 2 to 2^23 bytes, or to that of --size", NULL },
 	{ "path", 0, POPT_ARG_STRING, &options.path, 0,
-	  "Bunsen on the device, Bunsen on plain verbs, or libibverbs alone (default: direct)",
-	  "direct|verbs|ibv" },
+	  "on the device, or on plain verbs (default: as the library chooses)", "direct|verbs" },
 	{ "bidirectional", 'b', POPT_ARG_NONE, &options.both, 0, "bw: both ends send", NULL },
 	{ "connection", 'c', POPT_ARG_STRING, &options.connection, 0,
 	  "of which kind queue pairs are (default: RC)", "RC|UC|UD" },
@@ -218,11 +216,9 @@ static int check_plan(const struct plan *plan)
 
 static int read_plan(bool is_bw, struct plan *plan)
 {
-	unsigned op = TRAFFIC_WRITE, path = TRAFFIC_DV, type = BSN_QP_RC;
+	unsigned op = TRAFFIC_WRITE, type = BSN_QP_RC;
 	int err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &op);
 
-	if (!err)
-		err = choose("path", options.path, traffic_path_names, TRAFFIC_PATHS, &path);
 	if (!err && options.connection && !strcasecmp(options.connection, "DC"))
 		err = complain_usage("--connection DC: of DC, see bsn-perf dc");
 	if (!err)
@@ -237,7 +233,6 @@ static int read_plan(bool is_bw, struct plan *plan)
 		.is_bidirectional = options.both,
 		.is_sweep = options.all,
 		.op = op,
-		.path = path,
 		.size = numbers[SIZE].value,
 		.iters = numbers[ITERS].value,
 		.warmup = warmup_of(numbers[ITERS].value),
@@ -253,13 +248,6 @@ static int read_plan(bool is_bw, struct plan *plan)
 			     .timeout = (uint8_t)numbers[QP_TIMEOUT].value },
 	};
 	return err ? err : check_plan(plan);
-}
-
-static enum bsn_path wanted_path(const struct plan *plan)
-{
-	return !options.path		? BSN_PATH_AUTO
-	       : plan->path == TRAFFIC_DV ? BSN_PATH_DIRECT
-					  : BSN_PATH_VERBS;
 }
 
 /* [server | client HOST] */
@@ -314,15 +302,19 @@ poptContext test_options(int argc, const char **argv, bool is_bw)
 
 int test_read_options(poptContext context, bool is_bw, struct test *test)
 {
+	static const char *const paths[] = { "auto", "direct", "verbs" };
+	unsigned path = BSN_PATH_AUTO;
 	int err = read_perftest_options(context);
 
 	test->options = &options.common;
+	if (!err)
+		err = choose("path", options.path, paths, 3, &path);
 	if (!err)
 		err = read_plan(is_bw, &test->plan);
 	if (!err)
 		err = read_role(context, test);
 	test->device_attr = (struct bsn_device_attr){
-		.path = wanted_path(&test->plan),
+		.path = (enum bsn_path)path,
 		.port = (uint8_t)numbers[IB_PORT].value,
 		.gid_index = (int)numbers[GID_INDEX].value,
 		.has_gid_index = number_given[GID_INDEX],
