@@ -116,18 +116,9 @@ static int open_all_queues(struct cost *cost)
 {
 	int err = 0;
 
-	for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
-		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT && !err; kind++)
-			err = open_queues(cost, c, kind);
+	for (unsigned i = 0; i < COST_COLUMNS * COST_QUEUES_COUNT && !err; i++)
+		err = open_queues(cost, i / COST_QUEUES_COUNT, i % COST_QUEUES_COUNT);
 	return err;
-}
-
-static int allocate(struct cost *cost)
-{
-	if (posix_memalign((void **)&cost->rig.memory, COST_MEMORY, COST_MEMORY))
-		return complain("no memory");
-	memset(cost->rig.memory, 0, COST_MEMORY);
-	return 0;
 }
 
 static int open_device(struct cost *cost)
@@ -140,9 +131,11 @@ static int open_device(struct cost *cost)
 	if (!options.bus || options.under_callgrind)
 		prefer_stepping();
 	prefer_sessions();
-	err = allocate(cost);
-	if (!err)
-		err = perf_open_device(&options.common, &attr, &cost->rig.device);
+	cost->rig.memory = aligned_alloc(COST_MEMORY, COST_MEMORY);
+	if (!cost->rig.memory)
+		return complain("no memory");
+	memset(cost->rig.memory, 0, COST_MEMORY);
+	err = perf_open_device(&options.common, &attr, &cost->rig.device);
 	if (err)
 		return err;
 	cost->results.device = bsn_device_info(cost->rig.device);
@@ -156,7 +149,7 @@ static int open_device(struct cost *cost)
 	return 0;
 }
 
-static void close_all_queues(struct cost *cost)
+static void close_queues(struct cost *cost)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++)
@@ -167,7 +160,7 @@ static void close_all_queues(struct cost *cost)
 
 static void close_device(struct cost *cost)
 {
-	close_all_queues(cost);
+	close_queues(cost);
 	if (cost->rig.verbs)
 		bsn_device_close(cost->rig.verbs);
 	bsn_device_close(cost->rig.device);
@@ -187,7 +180,7 @@ static int measure_rows(struct cost *cost)
 	err = open_all_queues(cost);
 	if (!err)
 		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost, options.cold);
-	close_all_queues(cost); /* the child has its own, and QP numbers are few */
+	close_queues(cost); /* the child has its own, and QP numbers are few */
 	if (!err && options.instructions)
 		err = cost_count(cost, false);
 	return err || !options.lines ? err : cost_count(cost, true);
@@ -200,20 +193,23 @@ static void spread(struct cost_rig *rig, unsigned qps)
 	rig->is_spread = true;
 }
 
-/* @qps 0: not asked for; @report and @sizes: JSON */
-static void tell(struct cost_results *results, unsigned qps, FILE *to,
-		 struct json_object *report, struct json_object *sizes)
+/* @qps 0: not asked for; @report: JSON, or NULL: as text */
+static void tell(struct cost_results *results, unsigned qps, FILE *to, struct json_object *report)
 {
-	struct json_object *into = qps ? json_object_new_object() : report;
+	struct json_object *into = report, *sizes;
 
-	if (!options.common.json) {
+	if (!report) {
 		if (qps)
 			fprintf(to, "\n%u QP%s\n", qps, qps == 1 ? "" : "s, which take turns");
 		cost_print_tables(to, results);
-		json_object_put(qps ? into : NULL);
 		return;
 	}
 	if (qps) {
+		if (!json_object_object_get_ex(report, "sizes", &sizes)) {
+			sizes = json_object_new_array();
+			json_object_object_add(report, "sizes", sizes);
+		}
+		into = json_object_new_object();
 		json_add_number(into, "qps", qps);
 		json_object_array_add(sizes, into);
 	}
@@ -223,26 +219,19 @@ static void tell(struct cost_results *results, unsigned qps, FILE *to,
 /* The rows once, or once for each number of QPs. */
 static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
 {
-	struct json_object *report = NULL, *sizes = count ? json_object_new_array() : NULL;
+	struct json_object *report = options.common.json ? json_object_new_object() : NULL;
 	int err = 0;
 
 	for (unsigned i = 0; (!i || i < count) && !err; i++) {
 		if (count)
 			spread(&cost->rig, qps[i]);
 		err = measure_rows(cost);
-		if (err)
-			break;
-		if (!i)
-			report = cost_json_head(&cost->results);
-		if (!i && !options.common.json)
-			cost_print_head(to, &cost->results);
-		tell(&cost->results, count ? qps[i] : 0, to, report, sizes);
+		if (!err && !i)
+			cost_tell_head(to, report, &cost->results);
+		if (!err)
+			tell(&cost->results, count ? qps[i] : 0, to, report);
 	}
-	if (report && sizes)
-		json_object_object_add(report, "sizes", sizes);
-	else
-		json_object_put(sizes);
-	if (!err && options.common.json)
+	if (!err && report)
 		json_print(to, report);
 	else
 		json_object_put(report);
@@ -276,27 +265,27 @@ static int run_in_child(struct cost *cost, const unsigned *qps, unsigned sizes)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-static bool is_chosen(const struct cost_results *results, const char *name)
+static void add_row(struct cost_results *results, const struct cost_row *row)
 {
-	for (unsigned row = 0; row < results->row_count; row++)
-		if (!strcmp(results->rows[row].name, name))
-			return true;
-	return false;
+	for (unsigned i = 0; i < results->row_count; i++)
+		if (!strcmp(results->rows[i].name, row->name))
+			return;
+	if (results->row_count < COST_ROWS_MAX)
+		results->rows[results->row_count++] = *row;
 }
 
 static int choose_rows(struct cost_results *results, char *names)
 {
 	const char *name;
 
-	while ((name = strsep(&names, ",")) && results->row_count < COST_ROWS_MAX) {
+	while ((name = strsep(&names, ","))) {
 		struct cost_row rows[COST_ROWS_MAX];
 		unsigned count = cost_group_rows(name, rows);
 
 		if (!count && !cost_find_row(name, &rows[count++]))
 			return complain_usage("--op %s: there is none; see bsn-perf(1)", name);
-		for (unsigned i = 0; i < count && results->row_count < COST_ROWS_MAX; i++)
-			if (!is_chosen(results, rows[i].name))
-				results->rows[results->row_count++] = rows[i];
+		for (unsigned i = 0; i < count; i++)
+			add_row(results, &rows[i]);
 	}
 	return 0;
 }

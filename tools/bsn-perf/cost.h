@@ -217,6 +217,14 @@ COST_INLINE void cost_read_data(const void *data)
 	}
 #define COST_RUN_ENTRY(name, ...) [COST_CODE_##name] = run_##name,
 
+/* The same of what is no operation of a queue pair, from run_each(queue, count, one). */
+#define COST_RUN_ONE(what, one)                                                                    \
+	static int run_##one(void *queue, unsigned count)                                          \
+	{                                                                                          \
+		return run_each(queue, count, one);                                                \
+	}
+#define COST_RUN_ONE_ENTRY(what, one) [COST_##what] = run_##one,
+
 /* Makes the compiler forget what it knows of memory: no operation profits from the one before. */
 #define COST_FORGET() __asm__ volatile("" ::: "memory")
 /* The same, and the number of the operation is needed: the id, where a column has none. */
@@ -315,9 +323,10 @@ struct cost {
 /* The loop's, or the column is wanted and has the row (cost_columns.c). */
 bool cost_has(const struct cost *cost, unsigned column, unsigned row);
 
-/* cost_report.c; the heads are those of all reports. */
-void cost_print_head(FILE *to, const struct cost_results *results);
-struct json_object *cost_json_head(const struct cost_results *results);
+struct json_object;
+
+/* cost_report.c. @report: JSON, or NULL: as text */
+void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results);
 void cost_print_tables(FILE *to, struct cost_results *results);
 struct json_object *cost_json_rows(const struct cost_results *results);
 

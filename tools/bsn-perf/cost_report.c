@@ -108,13 +108,22 @@ static void print_missing(FILE *to, const struct cost_results *results)
 	}
 }
 
-void cost_print_head(FILE *to, const struct cost_results *results)
+void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results)
 {
-	fprintf(to, "device %s: %s\nstore %s, CPU %s\n", results->device->name,
-		results->device->path_why, store_name(results->device), cpu_name());
-	fprintf(to, "depth %u; libibverbs %s\n", results->depth,
-		results->has_td ? "on a thread domain, so without locks, as Bunsen"
-				: "without a thread domain");
+	if (!report) {
+		fprintf(to, "device %s: %s\nstore %s, CPU %s\n", results->device->name,
+			results->device->path_why, store_name(results->device), cpu_name());
+		fprintf(to, "depth %u; libibverbs %s\n", results->depth,
+			results->has_td ? "on a thread domain, so without locks, as Bunsen"
+					: "without a thread domain");
+		return;
+	}
+	json_add_device(report, results->device);
+	json_add_number(report, "depth", results->depth);
+	json_add_number(report, "rounds", results->rounds);
+	json_object_object_add(report, "thread_domain", json_object_new_boolean(results->has_td));
+	if (results->counted_store[0])
+		json_add_text(report, "instructions_store", results->counted_store);
 }
 
 void cost_print_tables(FILE *to, struct cost_results *results)
@@ -136,19 +145,6 @@ void cost_print_tables(FILE *to, struct cost_results *results)
 			if (has_any(results, ANY, (int)row, name))
 				print_row(to, results, row, name);
 	}
-}
-
-struct json_object *cost_json_head(const struct cost_results *results)
-{
-	struct json_object *report = json_object_new_object();
-
-	json_add_device(report, results->device);
-	json_add_number(report, "depth", results->depth);
-	json_add_number(report, "rounds", results->rounds);
-	json_object_object_add(report, "thread_domain", json_object_new_boolean(results->has_td));
-	if (results->counted_store[0])
-		json_add_text(report, "instructions_store", results->counted_store);
-	return report;
 }
 
 struct json_object *cost_json_rows(const struct cost_results *results)

@@ -304,7 +304,7 @@ struct cost_shape {
 
 /* -- rows -------------------------------------------------------------------------------------- */
 
-enum { COST_NAME_BYTES = 32, COST_ROWS_MAX = 320 };
+enum { COST_NAME_BYTES = 48, COST_ROWS_MAX = 320 };
 
 /* @shape: that of the code, but that queues, and how many bytes there are, may be others */
 struct cost_row {
@@ -316,7 +316,7 @@ struct cost_row {
 /* The usual rows; how many there are. */
 unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX]);
 
-/* The rows of a group: "layouts", "memory", "receives"; 0: there is none. */
+/* The rows of a group: "usual", "layouts", "memory", "receives"; 0: there is none. */
 unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX]);
 
 /* The row of such a name; false: there is none. */
