@@ -34,7 +34,7 @@ static struct {
 static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0,
-	  "only these rows, or groups: layouts, memory, receives", "OP[,OP...]" },
+	  "only these rows, or groups: usual, layouts, memory, receives", "OP[,OP...]" },
 	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
 	  "COLUMN[,COLUMN...]" },
 	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,

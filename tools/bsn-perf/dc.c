@@ -144,7 +144,7 @@ static int read_policies(struct dc_figures *figures)
 	return err;
 }
 
-/* The plan is that of the first number of peers; the others differ in that alone. */
+/* The plans differ in that alone, once the first one is known. */
 static int read_peers(struct dc_report *report)
 {
 	struct perf_number peers = { .name = "peers", .min = 1, .max = PEERS_MAX };
@@ -156,7 +156,6 @@ static int read_peers(struct dc_report *report)
 		if (report->count == DC_COUNTS_MAX)
 			return complain_usage("--peers: %u numbers at most", DC_COUNTS_MAX);
 		err = parse_number(&peers, text);
-		report->results[report->count] = report->results[0];
 		report->results[report->count++].plan.crowd.peers = (uint32_t)peers.value;
 	}
 	return err;
@@ -349,7 +348,7 @@ static int run(poptContext context, struct dc_report *report)
 	for (unsigned i = 1; i < report->count; i++) {
 		const uint32_t peers = report->results[i].plan.crowd.peers;
 
-		report->results[i].plan = *plan;
+		report->results[i] = report->results[0];
 		report->results[i].plan.crowd.peers = peers;
 	}
 	if (!err)
