@@ -9,7 +9,7 @@ from tools import Problem, last_line
 
 # (name in the report, program, path of bsn-perf)
 WAYS = [('Bunsen', 'bsn-perf', 'direct'), ('Bunsen on verbs', 'bsn-perf', 'verbs'),
-        ('verbs', 'bsn-perf', 'ibv'), ('perftest', 'perftest', None)]
+        ('perftest', 'perftest', None)]
 PATHS = {way[2] for way in WAYS if way[2]}
 TESTS = ('lat', 'bw')
 OPS = ('write', 'read', 'send', 'atomic')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Unmodified programs of rdma_cm on softcx, in pairs, and with a peer that is killed. Speaks TAP.
 
-usage: connections.py SOFTCX CM_CALLS ATTACH_CM BSN_PERF
+usage: connections.py SOFTCX CM_CALLS ATTACH_CM
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from ports import free_port, listens  # noqa: E402
 from cases import Case, Failure, check_nothing_left, finish, run_cases  # noqa: E402
 
-SOFTCX, CM_CALLS, ATTACH_CM, BSN_PERF = (os.path.abspath(path) for path in sys.argv[1:5])
+SOFTCX, CM_CALLS, ATTACH_CM = (os.path.abspath(path) for path in sys.argv[1:4])
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOON_S = 10
 FOR_EVER = '100000000'
@@ -206,14 +206,6 @@ def check_attach_cm(case):
             raise Failure(f'{said}')
 
 
-def check_bsn_perf(case):
-    port = free_port()
-    command = [BSN_PERF, 'lat', '--cm', '--port', port, '--iters', '100']
-    out = check_pair(case, [*command, 'server'], [*command, 'client', IPV4])
-    if 'lat' not in out and 'usec' not in out and 'us' not in out:
-        raise Failure(out)
-
-
 def check_calls(case):
     """What Linux says, word for word."""
     if not HAS_INTERFACE:
@@ -332,7 +324,6 @@ def cases():
         yield (' '.join(['fi_pingpong', *endpoint]), 'fi_pingpong',
                lambda case, e=endpoint: check_libfabric(case, e))
     yield 'attach_cm', ATTACH_CM, check_attach_cm
-    yield 'bsn-perf lat --cm', BSN_PERF, check_bsn_perf
     yield 'calls of librdmacm are answered as on Linux', CM_CALLS, check_calls
     for victim in 'client', 'server':
         yield (f'the {victim} of rping is killed', 'rping', lambda case, v=victim: check_killed(case, v))

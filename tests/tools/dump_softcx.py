@@ -44,7 +44,7 @@ def meaning(bench, syndrome, vendor):
 
 def fail_by(bench, plan):
     """What libmlx5 and the program print when this goes wrong; debug files are off by default."""
-    _, err = bench.run(PERF, 'bw', '--path', 'ibv', '--iters', '20', status=1, SOFTCX_FAULT=plan,
+    _, err = bench.run(PERF, 'bw', '--path', 'verbs', '--iters', '20', status=1, SOFTCX_FAULT=plan,
                        MLX5_DEBUG_FILE='/dev/stderr')
     return err
 

@@ -9,7 +9,7 @@ from harness import free_port
 PERF = sys.argv[1]
 HAS_VALGRIND = '--sanitized' not in sys.argv and shutil.which('valgrind')  # they do not mix
 OPS = ['write', 'read', 'send', 'atomic']
-PATHS = ['direct', 'verbs', 'ibv']
+PATHS = ['direct', 'verbs']
 
 
 def pair(bench, test, *args, server=(), **more):

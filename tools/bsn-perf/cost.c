@@ -16,7 +16,6 @@ enum {
 	SIZES_MAX = 16,
 	ROUNDS_DEFAULT = 100,
 	ROUNDS_MAX = 100000,
-	REASON_BYTES = 160,
 };
 
 enum { ROUNDS, DEPTH, NUMBERS };
@@ -35,7 +34,7 @@ static struct {
 static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0,
-	  "only these rows, or groups: layouts, memory, messages, receives", "OP[,OP...]" },
+	  "only these rows, or groups: usual, layouts, memory, receives", "OP[,OP...]" },
 	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
 	  "COLUMN[,COLUMN...]" },
 	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,
@@ -79,38 +78,37 @@ static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
 static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
-	static char reasons[COST_COLUMNS][COST_QUEUES_COUNT][REASON_BYTES];
-	const char **why_not = &cost->results.why_not[c][kind];
 	void *queue = cost->queues[c][kind] = calloc(1, column->size);
 	const char *why = NULL;
 	const int err = queue ? column->make(queue, &cost->rig, kind, &why) : -ENOMEM;
 
 	if (!err)
 		return 0;
-	if (why) { /* the next failure may have its text in the same place */
-		snprintf(reasons[c][kind], REASON_BYTES, "%s", why);
-		*why_not = reasons[c][kind];
-	} else if (c == COST_COLUMN_BUNSEN) {
+	if (why)
+		snprintf(cost->results.why_not[c][kind], COST_REASON_BYTES, "%s", why);
+	else if (c == COST_COLUMN_BUNSEN)
 		complain_of("bunsen's queues", err);
-	} else {
+	else
 		complain("%s's queues: %s", column->name, strerror(-err));
-	}
 	if (queue)
 		close_queue(cost, c, kind);
 	return why ? 0 : PERF_FAILED;
 }
 
+/* Those that share Bunsen's need it even where it is not asked for. */
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const unsigned owner = cost_columns[c]->shares ? COST_COLUMN_BUNSEN : c;
+	struct cost_results *results = &cost->results;
 	int err = 0;
 
-	if (!cost->results.has_column[c] || !needs(cost, c, kind))
+	if (!results->has_column[c] || !needs(cost, c, kind))
 		return 0;
-	if (!cost->queues[owner][kind] && !cost->results.why_not[owner][kind])
+	if (!cost->queues[owner][kind] && !*results->why_not[owner][kind])
 		err = open_own(cost, owner, kind);
 	cost->queues[c][kind] = cost->queues[owner][kind];
-	cost->results.why_not[c][kind] = cost->results.why_not[owner][kind];
+	if (c != owner)
+		strcpy(results->why_not[c][kind], results->why_not[owner][kind]);
 	return err;
 }
 
@@ -118,18 +116,9 @@ static int open_all_queues(struct cost *cost)
 {
 	int err = 0;
 
-	for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
-		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT && !err; kind++)
-			err = open_queues(cost, c, kind);
+	for (unsigned i = 0; i < COST_COLUMNS * COST_QUEUES_COUNT && !err; i++)
+		err = open_queues(cost, i / COST_QUEUES_COUNT, i % COST_QUEUES_COUNT);
 	return err;
-}
-
-static int allocate(struct cost *cost)
-{
-	if (posix_memalign((void **)&cost->rig.memory, COST_MEMORY, COST_MEMORY))
-		return complain("no memory");
-	memset(cost->rig.memory, 0, COST_MEMORY);
-	return 0;
 }
 
 static int open_device(struct cost *cost)
@@ -142,9 +131,11 @@ static int open_device(struct cost *cost)
 	if (!options.bus || options.under_callgrind)
 		prefer_stepping();
 	prefer_sessions();
-	err = allocate(cost);
-	if (!err)
-		err = perf_open_device(&options.common, &attr, &cost->rig.device);
+	cost->rig.memory = aligned_alloc(COST_MEMORY, COST_MEMORY);
+	if (!cost->rig.memory)
+		return complain("no memory");
+	memset(cost->rig.memory, 0, COST_MEMORY);
+	err = perf_open_device(&options.common, &attr, &cost->rig.device);
 	if (err)
 		return err;
 	cost->results.device = bsn_device_info(cost->rig.device);
@@ -158,7 +149,7 @@ static int open_device(struct cost *cost)
 	return 0;
 }
 
-static void close_all_queues(struct cost *cost)
+static void close_queues(struct cost *cost)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++)
@@ -169,7 +160,7 @@ static void close_all_queues(struct cost *cost)
 
 static void close_device(struct cost *cost)
 {
-	close_all_queues(cost);
+	close_queues(cost);
 	if (cost->rig.verbs)
 		bsn_device_close(cost->rig.verbs);
 	bsn_device_close(cost->rig.device);
@@ -183,18 +174,16 @@ static int measure_rows(struct cost *cost)
 	struct cost_results *results = &cost->results;
 	int err;
 
-	for (unsigned i = 0; i < COST_ALL_COLUMNS * COST_ROWS_MAX; i++)
-		for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
-			results->figures[i / COST_ROWS_MAX][i % COST_ROWS_MAX].of[figure] = -1;
+	for (size_t i = 0; i < sizeof(results->figures) / sizeof(double); i++)
+		(&results->figures[0][0][0])[i] = -1;
 	memset(results->why_not, 0, sizeof(results->why_not));
-	memset(results->bus, 0, sizeof(results->bus));
 	err = open_all_queues(cost);
 	if (!err)
-		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost);
-	close_all_queues(cost); /* the child has its own, and QP numbers are few */
-	if (!err && results->wants_instructions)
-		err = cost_count(cost, COST_INSTRUCTIONS);
-	return err || !results->wants_lines ? err : cost_count(cost, COST_LINES);
+		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost, options.cold);
+	close_queues(cost); /* the child has its own, and QP numbers are few */
+	if (!err && options.instructions)
+		err = cost_count(cost, false);
+	return err || !options.lines ? err : cost_count(cost, true);
 }
 
 /* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
@@ -204,20 +193,23 @@ static void spread(struct cost_rig *rig, unsigned qps)
 	rig->is_spread = true;
 }
 
-/* @qps 0: not asked for; @report and @sizes: JSON */
-static void tell(const struct cost_results *results, unsigned qps, FILE *to,
-		 struct json_object *report, struct json_object *sizes)
+/* @qps 0: not asked for; @report: JSON, or NULL: as text */
+static void tell(struct cost_results *results, unsigned qps, FILE *to, struct json_object *report)
 {
-	struct json_object *into = qps ? json_object_new_object() : report;
+	struct json_object *into = report, *sizes;
 
-	if (!options.common.json) {
+	if (!report) {
 		if (qps)
 			fprintf(to, "\n%u QP%s\n", qps, qps == 1 ? "" : "s, which take turns");
 		cost_print_tables(to, results);
-		json_object_put(qps ? into : NULL);
 		return;
 	}
 	if (qps) {
+		if (!json_object_object_get_ex(report, "sizes", &sizes)) {
+			sizes = json_object_new_array();
+			json_object_object_add(report, "sizes", sizes);
+		}
+		into = json_object_new_object();
 		json_add_number(into, "qps", qps);
 		json_object_array_add(sizes, into);
 	}
@@ -227,26 +219,19 @@ static void tell(const struct cost_results *results, unsigned qps, FILE *to,
 /* The rows once, or once for each number of QPs. */
 static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
 {
-	struct json_object *report = NULL, *sizes = count ? json_object_new_array() : NULL;
+	struct json_object *report = options.common.json ? json_object_new_object() : NULL;
 	int err = 0;
 
 	for (unsigned i = 0; (!i || i < count) && !err; i++) {
 		if (count)
 			spread(&cost->rig, qps[i]);
 		err = measure_rows(cost);
-		if (err)
-			break;
-		if (!i)
-			report = cost_json_head(&cost->results);
-		if (!i && !options.common.json)
-			cost_print_head(to, &cost->results);
-		tell(&cost->results, count ? qps[i] : 0, to, report, sizes);
+		if (!err && !i)
+			cost_tell_head(to, report, &cost->results);
+		if (!err)
+			tell(&cost->results, count ? qps[i] : 0, to, report);
 	}
-	if (report && sizes)
-		json_object_object_add(report, "sizes", sizes);
-	else
-		json_object_put(sizes);
-	if (!err && options.common.json)
+	if (!err && report)
 		json_print(to, report);
 	else
 		json_object_put(report);
@@ -275,32 +260,32 @@ static int run_in_child(struct cost *cost, const unsigned *qps, unsigned sizes)
 		spread(&cost->rig, qps[0]);
 	if (!err)
 		err = open_all_queues(cost);
-	return err ? err : count_all(cost);
+	return err ? err : cost_count_in_child(cost, !strcmp(options.under_callgrind, "lines"));
 }
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-static bool is_chosen(const struct cost_results *results, const char *name)
+static void add_row(struct cost_results *results, const struct cost_row *row)
 {
-	for (unsigned row = 0; row < results->row_count; row++)
-		if (!strcmp(results->rows[row].name, name))
-			return true;
-	return false;
+	for (unsigned i = 0; i < results->row_count; i++)
+		if (!strcmp(results->rows[i].name, row->name))
+			return;
+	if (results->row_count < COST_ROWS_MAX)
+		results->rows[results->row_count++] = *row;
 }
 
 static int choose_rows(struct cost_results *results, char *names)
 {
 	const char *name;
 
-	while ((name = strsep(&names, ",")) && results->row_count < COST_ROWS_MAX) {
+	while ((name = strsep(&names, ","))) {
 		struct cost_row rows[COST_ROWS_MAX];
 		unsigned count = cost_group_rows(name, rows);
 
 		if (!count && !cost_find_row(name, &rows[count++]))
 			return complain_usage("--op %s: there is none; see bsn-perf(1)", name);
-		for (unsigned i = 0; i < count && results->row_count < COST_ROWS_MAX; i++)
-			if (!is_chosen(results, rows[i].name))
-				results->rows[results->row_count++] = rows[i];
+		for (unsigned i = 0; i < count; i++)
+			add_row(results, &rows[i]);
 	}
 	return 0;
 }
@@ -311,7 +296,7 @@ static int choose_columns(struct cost_results *results, char *names)
 	unsigned c;
 
 	for (c = 0; c < COST_COLUMNS; c++)
-		results->has_column[c] = !names && c != COST_COLUMN_UCX;
+		results->has_column[c] = !names;
 	while ((name = strsep(&names, ","))) {
 		for (c = 0; c < COST_COLUMNS && strcmp(name, cost_columns[c]->name); c++)
 			;
@@ -371,11 +356,6 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 		leave_requests(results);
 	results->rounds = (unsigned)numbers[ROUNDS].value;
 	results->depth = cost->rig.depth = (uint32_t)numbers[DEPTH].value;
-	results->wants_cold = options.cold;
-	results->wants_instructions = options.instructions;
-	results->wants_lines = options.under_callgrind
-				       ? !strcmp(options.under_callgrind, "lines")
-				       : options.lines;
 	cost->rig.qps = 1;
 	cost->rig.many_qps = COST_MANY_QPS;
 	cost->rig.many_depth = options.qps ? cost->rig.depth : COST_MANY_DEPTH;

@@ -99,9 +99,9 @@ struct cost_column {
 };
 
 extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
-	cost_ibv, cost_ucx;
-extern const struct cost_column cost_layout_bunsen, cost_layout_mlx5, cost_trip_bunsen,
-	cost_trip_ibv, cost_memory_bunsen, cost_memory_ibv;
+	cost_ibv;
+extern const struct cost_column cost_layout_bunsen, cost_layout_mlx5, cost_memory_bunsen,
+	cost_memory_ibv;
 extern const struct cost_column cost_nothing; /* the loops alone */
 
 /* The columns of the report, in its order; and what is taken off them. */
@@ -112,7 +112,6 @@ enum {
 	COST_COLUMN_VERBS,
 	COST_COLUMN_IBV_WR,
 	COST_COLUMN_IBV,
-	COST_COLUMN_UCX, /* not unless it is asked for */
 	COST_COLUMNS,
 	COST_COLUMN_NOTHING = COST_COLUMNS,
 	COST_ALL_COLUMNS
@@ -121,10 +120,6 @@ extern const struct cost_column *const cost_columns[COST_ALL_COLUMNS];
 
 /* What a column is for such queues; NULL: it has none. */
 const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues);
-
-/* Around what the device does within a region: its instructions do not count. */
-extern void (*cost_aside)(void);
-void cost_no_aside(void);
 
 /* -- what columns are made of ------------------------------------------------------------------ */
 
@@ -222,6 +217,14 @@ COST_INLINE void cost_read_data(const void *data)
 	}
 #define COST_RUN_ENTRY(name, ...) [COST_CODE_##name] = run_##name,
 
+/* The same of what is no operation of a queue pair, from run_each(queue, count, one). */
+#define COST_RUN_ONE(what, one)                                                                    \
+	static int run_##one(void *queue, unsigned count)                                          \
+	{                                                                                          \
+		return run_each(queue, count, one);                                                \
+	}
+#define COST_RUN_ONE_ENTRY(what, one) [COST_##what] = run_##one,
+
 /* Makes the compiler forget what it knows of memory: no operation profits from the one before. */
 #define COST_FORGET() __asm__ volatile("" ::: "memory")
 /* The same, and the number of the operation is needed: the id, where a column has none. */
@@ -280,52 +283,34 @@ static inline int cost_late(int bad)
 	return bad ? bad : COST_LATE;
 }
 
-/* -- softcx's counters of the bus between processor and device (cost_bus.c) -------------------- */
-
-enum { BUS_COUNTERS_MAX = 64, BUS_NAME_BYTES = 32 };
-
-struct bus {
-	struct bus_counter {
-		char name[BUS_NAME_BYTES];
-		double value;
-	} counters[BUS_COUNTERS_MAX];
-	unsigned count;
-};
-
-/* Of a counter; < 0: there is none. */
-double bus_value(const struct bus *bus, const char *name);
-
 /* -- results ----------------------------------------------------------------------------------- */
 
-/* What figures there are of an operation. A negative one was not measured, or has no meaning. */
-enum cost_figure {
-	COST_NS, /* hot: the median of the rounds, their tenth percentile */
-	COST_NS_P10,
-	COST_INSTRUCTIONS,
-	COST_COLD_NS, /* a single operation, its code not in the caches */
-	COST_LINES,   /* of 64 B, of code */
-	COST_FIGURES
-};
+enum { COST_FIGURES_MAX = 64, COST_REASON_BYTES = 160 };
 
-struct cost_figures {
-	double of[COST_FIGURES];
-};
-
+/*
+ * @counted_store: the store that ran while instructions were counted; "": none
+ * @has_td: libibverbs' queues are on a thread domain
+ * @why_not: why a column has not such queues; ""
+ * @names: of figures, as JSON and tables have them: ns, instructions, a counter of softcx's
+ * @figures: < 0: it was not measured, or has no meaning
+ */
 struct cost_results {
 	const struct bsn_device_info *device;
-	char counted_store[16]; /* the store that ran while instructions were counted; "": none */
+	char counted_store[16];
 	unsigned rounds;
 	uint32_t depth;
-	bool has_td; /* libibverbs' queues are on a thread domain */
-	bool wants_cold, wants_instructions, wants_lines;
+	bool has_td;
 	bool has_column[COST_COLUMNS];
 	struct cost_row rows[COST_ROWS_MAX];
 	unsigned row_count;
-	/* Queues that a column has not. */
-	const char *why_not[COST_COLUMNS][COST_QUEUES_COUNT];
-	struct cost_figures figures[COST_ALL_COLUMNS][COST_ROWS_MAX];
-	struct bus bus[COST_COLUMNS][COST_ROWS_MAX]; /* without counters: not counted */
+	char why_not[COST_COLUMNS][COST_QUEUES_COUNT][COST_REASON_BYTES];
+	char names[COST_FIGURES_MAX][COST_NAME_BYTES];
+	unsigned name_count;
+	double figures[COST_COLUMNS][COST_ROWS_MAX][COST_FIGURES_MAX];
 };
+
+/* A figure by its name, which may be a new one. */
+double *cost_figure(struct cost_results *results, unsigned column, unsigned row, const char *name);
 
 /* All of a run: what was opened, and what came out. */
 struct cost {
@@ -338,10 +323,11 @@ struct cost {
 /* The loop's, or the column is wanted and has the row (cost_columns.c). */
 bool cost_has(const struct cost *cost, unsigned column, unsigned row);
 
-/* cost_report.c; the heads are those of all reports. */
-void cost_print_head(FILE *to, const struct cost_results *results);
-struct json_object *cost_json_head(const struct cost_results *results);
-void cost_print_tables(FILE *to, const struct cost_results *results);
+struct json_object;
+
+/* cost_report.c. @report: JSON, or NULL: as text */
+void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results);
+void cost_print_tables(FILE *to, struct cost_results *results);
 struct json_object *cost_json_rows(const struct cost_results *results);
 
 /* -- one region (cost_region.c) ---------------------------------------------------------------- */
@@ -376,13 +362,14 @@ int cost_complain(const struct cost_column *column, const struct cost_row *row, 
 /* Counts what the rows' requests ask the bus for (cost_bus.c). 0, or PERF_FAILED. */
 int cost_count_bus(struct cost *cost);
 
-/* Takes the times of all rows in rounds. 0, or PERF_FAILED. */
-int cost_time_all(struct cost *cost);
+/* Takes the times of all rows in rounds. Likewise. */
+int cost_time_all(struct cost *cost, bool wants_cold);
 
-/* Runs this program under callgrind, and fills in one of its figures (cost_count.c). Likewise. */
-int cost_count(struct cost *cost, enum cost_figure figure);
-
-/* In the child: counts all rows. Likewise. */
-int count_all(struct cost *cost);
+/*
+ * Runs this program under callgrind, and counts instructions, or lines of code (cost_count.c).
+ * Likewise. In the child: counts all rows.
+ */
+int cost_count(struct cost *cost, bool of_lines);
+int cost_count_in_child(struct cost *cost, bool of_lines);
 
 #endif

@@ -372,9 +372,7 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 	const struct plain_qp_attr attr = { .depth = rig->depth,
 					    .max_send_sge = 1,
 					    .max_recv_sge = 1,
-					    .max_inline = 28,
-					    .has_own_register = true };
-	struct bsn_address self;
+					    .max_inline = 28 };
 	int err;
 
 	q->attached = calloc(1, sizeof(*q->attached));
@@ -387,8 +385,7 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 		return err;
 	q->cq = bsn_qp_info(q->qp)->cq;
 	q->recv_cq = bsn_qp_info(q->qp)->recv_cq;
-	plain_qp_address(q->attached, &self);
-	return plain_qp_connect(q->attached, &self, NULL);
+	return plain_qp_loop(q->attached);
 }
 
 /* A request that can do no harm: where there is one peer, it has its initiator from now on. */

@@ -9,53 +9,28 @@
 
 #include "perf.h"
 
-/* What was counted for this process so far. 0, or -errno: the device does not count. */
-static int bus_read(const char *device, struct bus *bus)
+/* What was counted for this process so far, in the order of the device. */
+struct bus {
+	const char *device;
+	char names[COST_FIGURES_MAX][COST_NAME_BYTES];
+	double values[COST_FIGURES_MAX];
+	unsigned count; /* 0: the device does not count */
+};
+
+static void read_bus(void *arg)
 {
+	struct bus *bus = arg;
 	char path[128], line[128];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/softcx_bus", device);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/softcx_bus", bus->device);
 	file = fopen(path, "r");
 	bus->count = 0;
-	while (file && bus->count < BUS_COUNTERS_MAX && fgets(line, sizeof(line), file)) {
-		struct bus_counter *counter = &bus->counters[bus->count];
-		if (sscanf(line, "%31s %lf", counter->name, &counter->value) == 2)
-			bus->count++;
-	}
+	while (file && bus->count < COST_FIGURES_MAX && fgets(line, sizeof(line), file))
+		bus->count += sscanf(line, "%31s %lf", bus->names[bus->count],
+				     &bus->values[bus->count]) == 2;
 	if (file)
 		fclose(file);
-	return file ? 0 : -ENODEV;
-}
-
-double bus_value(const struct bus *bus, const char *name)
-{
-	for (unsigned i = 0; i < bus->count; i++)
-		if (!strcmp(bus->counters[i].name, name))
-			return bus->counters[i].value;
-	return -1;
-}
-
-/* The counters since @before, divided by @count operations. */
-static void bus_take_off(struct bus *bus, const struct bus *before, unsigned count)
-{
-	for (unsigned i = 0; i < bus->count; i++) {
-		struct bus_counter *counter = &bus->counters[i];
-		counter->value = (counter->value - bus_value(before, counter->name)) / count;
-	}
-}
-
-struct reader {
-	const char *device;
-	struct bus before;
-	int err;
-};
-
-static void read_before(void *arg)
-{
-	struct reader *reader = arg;
-
-	reader->err = bus_read(reader->device, &reader->before);
 }
 
 static void ignore(void *arg)
@@ -64,41 +39,54 @@ static void ignore(void *arg)
 }
 
 /* From the first request to the last completion; the second region, in which nothing is new. */
-static int count_one(const struct cost *cost, unsigned c, unsigned row, struct bus *bus)
+static int count_one(struct cost *cost, unsigned c, unsigned row)
 {
-	const struct cost_row *of = &cost->results.rows[row];
+	struct cost_results *results = &cost->results;
+	const struct cost_row *of = &results->rows[row];
 	const struct cost_column *column = cost_column_of(c, of->shape.queues);
 	const unsigned count = cost_count_of(&cost->rig, of);
-	struct reader reader = { .device = cost->results.device->name };
-	const struct cost_meter meter = { read_before, ignore, &reader };
+	struct bus before = { .device = results->device->name }, after = before;
+	const struct cost_meter meter = { read_bus, ignore, &before };
 	int bad = 0;
 
 	for (unsigned i = 0; i < 2 && !bad; i++)
 		bad = cost_region(column, cost->queues[c][of->shape.queues], of, 0, count, &meter);
 	if (bad)
 		return cost_complain(column, of, bad);
-	if (reader.err || bus_read(reader.device, bus))
+	read_bus(&after);
+	if (!after.count || after.count != before.count)
 		return complain("softcx does not count any more");
-	bus_take_off(bus, &reader.before, count);
+	for (unsigned i = 0; i < after.count; i++)
+		*cost_figure(results, c, row, after.names[i]) =
+			(after.values[i] - before.values[i]) / count;
 	return 0;
+}
+
+static bool sees_stores(const struct bus *bus)
+{
+	for (unsigned i = 0; i < bus->count; i++)
+		if (!strcmp(bus->names[i], "mmio"))
+			return true;
+	return false;
 }
 
 int cost_count_bus(struct cost *cost)
 {
 	struct cost_results *results = &cost->results;
-	struct bus bus;
+	struct bus bus = { .device = results->device->name };
 	int err = 0;
 
-	if (bus_read(results->device->name, &bus))
-		err = complain("--bus needs softcx(1), which counts what it is asked for");
-	else if (bus_value(&bus, "mmio") < 0)
-		err = complain("--bus: softcx sees no stores in its passive mode: use softcx run "
-			       "without --passive");
+	read_bus(&bus);
+	if (!bus.count)
+		return complain("--bus needs softcx(1), which counts what it is asked for");
+	if (!sees_stores(&bus))
+		return complain("--bus: softcx sees no stores in its passive mode: use softcx run "
+				"without --passive");
 	for (unsigned row = 0; row < results->row_count && !err; row++) {
 		show_progress("%s", results->rows[row].name);
 		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
 			if (cost_has(cost, c, row))
-				err = count_one(cost, c, row, &results->bus[c][row]);
+				err = count_one(cost, c, row);
 	}
 	end_progress();
 	return err;

@@ -102,14 +102,12 @@ const struct cost_column *const cost_columns[COST_ALL_COLUMNS] = {
 	[COST_COLUMN_BUNSEN] = &cost_bunsen,     [COST_COLUMN_SYMBOL] = &cost_symbol,
 	[COST_COLUMN_BSN_POST] = &cost_bsn_post, [COST_COLUMN_VERBS] = &cost_verbs,
 	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,     [COST_COLUMN_IBV] = &cost_ibv,
-	[COST_COLUMN_UCX] = &cost_ucx,           [COST_COLUMN_NOTHING] = &cost_nothing,
+	[COST_COLUMN_NOTHING] = &cost_nothing,
 };
 
 static const struct cost_column *const others[COST_SUBJECTS][COST_COLUMNS] = {
 	[COST_OF_LAYOUTS] = { [COST_COLUMN_BUNSEN] = &cost_layout_bunsen,
 			      [COST_COLUMN_IBV_WR] = &cost_layout_mlx5 },
-	[COST_OF_TRIPS] = { [COST_COLUMN_BUNSEN] = &cost_trip_bunsen,
-			    [COST_COLUMN_IBV] = &cost_trip_ibv },
 	[COST_OF_MEMORY] = { [COST_COLUMN_BUNSEN] = &cost_memory_bunsen,
 			     [COST_COLUMN_IBV] = &cost_memory_ibv },
 };

@@ -3,17 +3,53 @@
  * Instructions of an operation, and lines of its code: this program runs itself under valgrind's
  * callgrind, which counts those of some regions. Less those of a region that does nothing, and of
  * the loop without the operation (cost_nothing.c), they are free of what a call costs once.
+ *
+ * The child asks for dumps (callgrind's client requests); all are in one file, in which these lines
+ * matter:
+ *
+ *	desc: Trigger: Client Request: bunsen write_sge 768
+ *	ob=(7) /usr/lib/libbunsen.so.0
+ *	0x12340 768
+ *	totals: 12345
  */
 #include "cost.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "callgrind.h"
 #include "perf.h"
+
+#ifdef HAVE_CALLGRIND
+#include <valgrind/callgrind.h>
+#define HAS_CALLGRIND true
+#else
+#define HAS_CALLGRIND                   false
+#define RUNNING_ON_VALGRIND             false
+#define CALLGRIND_START_INSTRUMENTATION (void)0
+#define CALLGRIND_TOGGLE_COLLECT        (void)0
+#define CALLGRIND_DUMP_STATS_AT(name)   (void)(name)
+#endif
+
+extern char **environ;
 
 enum {
 	REGIONS = 2, /* each fills its queue once; but see regions_of() */
+	PATH_BYTES = 4096,
+	ARGS_MAX = 128,
+	LINE_BYTES = 64, /* of code, in a cache */
+	LINES_MAX = 1024,
+	OBJECT_SHIFT = 48,
 };
+
+bool is_under_callgrind(void)
+{
+	return RUNNING_ON_VALGRIND;
+}
 
 /*
  * Of requests and receives that many QPs take in turn, so many regions as make a lap of their
@@ -37,22 +73,23 @@ static void ignore(void *unused)
 	(void)unused;
 }
 
-static void start(void *unused)
+static void collect(void *unused)
 {
 	(void)unused;
-	cost_aside = callgrind_collect;
-	callgrind_collect();
-}
-
-static void stop(void *unused)
-{
-	(void)unused;
-	callgrind_collect();
-	cost_aside = cost_no_aside;
+	CALLGRIND_TOGGLE_COLLECT;
 }
 
 static const struct cost_meter off = { ignore, ignore, NULL };
-static const struct cost_meter on = { start, stop, NULL };
+static const struct cost_meter on = { collect, collect, NULL };
+
+/* What was collected since the last dump, as that of so many operations of a row by a column. */
+static void dump(const char *column, const char *row, unsigned count)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s %s %u", column, row, count);
+	CALLGRIND_DUMP_STATS_AT(name);
+}
 
 /*
  * What happens once in many operations (credits, the end of a ring) counts by its share; what
@@ -66,10 +103,10 @@ static int count_row(const struct cost_column *column, void *queue, const struct
 
 	for (unsigned i = 0; i < regions && !bad; i++)
 		bad = cost_region(column, queue, row, 0, count, &on);
-	callgrind_dump(column->name, row->name, regions * count);
+	dump(column->name, row->name, regions * count);
 	if (!bad)
 		bad = cost_region(column, queue, row, 0, 0, &on);
-	callgrind_dump(column->name, row->name, 0);
+	dump(column->name, row->name, 0);
 	return bad ? cost_complain(column, row, bad) : 0;
 }
 
@@ -84,27 +121,29 @@ static int count_lines_of(const struct cost_column *column, void *queue, const s
 
 	for (unsigned i = 0; i < REGIONS && !bad; i++) {
 		bad = cost_region(column, queue, row, warm, one, &on);
-		callgrind_dump(column->name, row->name, one);
+		dump(column->name, row->name, one);
 	}
 	return bad ? cost_complain(column, row, bad) : 0;
 }
 
-int count_all(struct cost *cost)
+int cost_count_in_child(struct cost *cost, bool of_lines)
 {
 	const struct cost_results *results = &cost->results;
 	int err = 0;
 
-	if (!callgrind_is_there())
+	if (!is_under_callgrind())
 		return complain("--under-callgrind: this is not callgrind");
-	printf("store %s\n", store_name(results->device));
-	callgrind_begin();
-	for (unsigned r = 0; r < results->row_count; r++) {
+	CALLGRIND_START_INSTRUMENTATION;
+	CALLGRIND_TOGGLE_COLLECT;
+	dump("store", store_name(results->device), 0);
+	for (unsigned i = 0; i < results->row_count * COST_ALL_COLUMNS && !err; i++) {
+		const unsigned r = i / COST_ALL_COLUMNS, c = i % COST_ALL_COLUMNS;
 		const struct cost_row *row = &results->rows[r];
-		for (unsigned c = 0; c < COST_ALL_COLUMNS && !err; c++)
-			if (cost_has(cost, c, r))
-				err = (results->wants_lines ? count_lines_of : count_row)(
-					cost_column_of(c, row->shape.queues),
-					cost->queues[c][row->shape.queues], row, &cost->rig);
+		const enum cost_queues kind = row->shape.queues;
+
+		if (cost_has(cost, c, r))
+			err = (of_lines ? count_lines_of : count_row)(
+				cost_column_of(c, kind), cost->queues[c][kind], row, &cost->rig);
 	}
 	return err;
 }
@@ -113,90 +152,184 @@ int count_all(struct cost *cost)
 
 /* The dumps of one row and column: its operations, and none. */
 struct pair {
-	double total, empty; /* < 0: not there */
+	double total, empty; /* 0: not there */
 	double count, lines;
 };
 
 struct dumps {
-	const struct cost_results *results;
+	struct cost_results *results;
 	struct pair pairs[COST_ALL_COLUMNS][COST_ROWS_MAX];
+	/* Lines of code of the dump that is read: the object's number, and the line's in it. */
+	uint64_t object, seen[LINES_MAX];
+	unsigned line_count;
 };
 
-static void take_dump(void *arg, const struct callgrind_dump *dump)
+/* Instructions of an object begin with its number, and each line of them with its address. */
+static void look_at(struct dumps *d, const char *line)
 {
-	struct dumps *dumps = arg;
-	const struct cost_results *results = dumps->results;
-	unsigned row = 0, c = 0;
-	struct pair *pair;
+	uint64_t value;
 
-	while (row < results->row_count && strcmp(dump->row, results->rows[row].name))
-		row++;
-	while (c < COST_ALL_COLUMNS && strcmp(dump->column, cost_columns[c]->name))
+	if (sscanf(line, "ob=(%" SCNu64 ")", &d->object) == 1 ||
+	    sscanf(line, "0x%" SCNx64, &value) != 1)
+		return;
+	value = d->object << OBJECT_SHIFT | value / LINE_BYTES;
+	for (unsigned i = 0; i < d->line_count; i++)
+		if (d->seen[i] == value)
+			return;
+	if (d->line_count < LINES_MAX)
+		d->seen[d->line_count++] = value;
+}
+
+static struct pair *pair_of(struct dumps *d, const char *column, const char *row)
+{
+	const struct cost_results *results = d->results;
+	unsigned r = 0, c = 0;
+
+	while (r < results->row_count && strcmp(row, results->rows[r].name))
+		r++;
+	while (c < COST_ALL_COLUMNS && strcmp(column, cost_columns[c]->name))
 		c++;
-	if (row == results->row_count || c == COST_ALL_COLUMNS)
+	return r == results->row_count || c == COST_ALL_COLUMNS ? NULL : &d->pairs[c][r];
+}
+
+static void take_dump(struct pair *pair, unsigned count, double total, unsigned lines)
+{
+	*(count ? &pair->total : &pair->empty) = total;
+	if (!count)
 		return;
-	pair = &dumps->pairs[c][row];
-	*(dump->count ? &pair->total : &pair->empty) = dump->total;
-	if (!dump->count)
-		return;
-	pair->lines = pair->count && pair->lines < dump->lines ? pair->lines : dump->lines;
-	pair->count = dump->count;
+	pair->lines = pair->count && pair->lines < lines ? pair->lines : lines;
+	pair->count = count;
+}
+
+static void read_dumps(struct dumps *d, FILE *file)
+{
+	char line[512], column[16], row[COST_NAME_BYTES];
+	struct pair *pair = NULL;
+	unsigned count;
+	double total;
+
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "desc: Trigger: Client Request: %15s %31s %u", column, row,
+			   &count) == 3) {
+			pair = pair_of(d, column, row);
+			d->line_count = 0;
+			if (!strcmp(column, "store"))
+				snprintf(d->results->counted_store,
+					 sizeof(d->results->counted_store), "%.15s", row);
+		} else if (pair && sscanf(line, "totals: %lf", &total) == 1) {
+			take_dump(pair, count, total, d->line_count);
+			pair = NULL;
+		} else {
+			look_at(d, line);
+		}
+	}
 }
 
 /* < 0: not measured. */
-static double figure_of(const struct pair *pair, unsigned regions, enum cost_figure figure)
+static double figure_of(const struct pair *pair, unsigned regions, bool of_lines)
 {
-	if (figure == COST_LINES)
+	if (of_lines)
 		return pair->count ? pair->lines : -1;
 	if (!pair->count || !pair->empty)
 		return -1;
 	return (pair->total - regions * pair->empty) / pair->count;
 }
 
-static int sum_up(const struct cost_rig *rig, const struct dumps *dumps,
-		  struct cost_results *results, enum cost_figure figure)
+static int sum_up(const struct cost_rig *rig, const struct dumps *d, bool of_lines)
 {
+	struct cost_results *results = d->results;
+
 	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
 		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
 		const unsigned regions = regions_of(rig, &results->rows[row]);
-		const double all = figure_of(&dumps->pairs[c][row], regions, figure);
-		const struct pair *nothing = &dumps->pairs[COST_COLUMN_NOTHING][row];
-		const double loop = figure_of(nothing, regions, figure);
+		const double all = figure_of(&d->pairs[c][row], regions, of_lines);
+		const double loop =
+			figure_of(&d->pairs[COST_COLUMN_NOTHING][row], regions, of_lines);
 
 		if (loop < 0)
 			return complain("callgrind's output has no counts to be read");
 		if (all >= 0)
-			results->figures[c][row].of[figure] = all > loop ? all - loop : 0;
+			*cost_figure(results, c, row, of_lines ? "lines" : "instructions") =
+				all > loop ? all - loop : 0;
 	}
 	return 0;
 }
 
 /* -- running the child ------------------------------------------------------------------------- */
 
-int cost_count(struct cost *cost, enum cost_figure figure)
+static int run_child(const char *const *argv)
+{
+	pid_t child;
+	int status, err;
+
+	fflush(stdout);
+	setenv("LD_BIND_NOW", "1", 1); /* or the first call of each symbol would count */
+	err = posix_spawnp(&child, argv[0], NULL, NULL, (char **)(uintptr_t)argv, environ);
+	if (err)
+		return err == ENOENT ? complain("--instructions needs valgrind: install it")
+				     : complain("valgrind: %s", strerror(err));
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return complain("the run beside was lost: %s", strerror(errno));
+	return WIFEXITED(status) && !WEXITSTATUS(status)
+		       ? 0
+		       : complain("the run beside, which counts, failed");
+}
+
+/* The same command, but what @more says. */
+static int run_valgrind(const struct cost *cost, const char *const *more, const char *out)
+{
+	char self[PATH_BYTES] = "", out_option[128];
+	const char *argv[ARGS_MAX] = { "valgrind",          "--tool=callgrind",
+				       "--quiet",           "--instr-atstart=no",
+				       "--combine-dumps=yes", "--dump-instr=yes",
+				       "--dump-line=no",    "--compress-pos=no",
+				       out_option,          self,
+				       "cost" };
+	unsigned used = 11;
+
+	if (readlink("/proc/self/exe", self, PATH_BYTES - 1) < 0)
+		return complain("/proc/self/exe: %s", strerror(errno));
+	snprintf(out_option, sizeof(out_option), "--callgrind-out-file=%s", out);
+	for (const char *const *arg = cost->args; *arg && used < ARGS_MAX - 1; arg++)
+		argv[used++] = *arg;
+	for (; *more && used < ARGS_MAX - 1; more++)
+		argv[used++] = *more;
+	return run_child(argv);
+}
+
+int cost_count(struct cost *cost, bool of_lines)
 {
 	static struct dumps dumps;
-	struct cost_results *results = &cost->results;
-	char qps[16], said[256] = "";
-	const char *const more[] = { "--under-callgrind",
-				     figure == COST_LINES ? "lines" : "instructions",
-				     "--device",
-				     results->device->name,
-				     "--store",
-				     store_option(results->device),
-				     cost->rig.is_spread ? "--qps" : NULL,
-				     qps,
-				     NULL };
-	const struct callgrind_call call = { "cost", cost->args, more };
+	const struct bsn_device_info *device = cost->results.device;
+	char qps[16], directory[] = "/tmp/bsn-perf.XXXXXX", out[sizeof(directory) + 16];
+	const char *const more[] = { "--under-callgrind", of_lines ? "lines" : "instructions",
+				     "--device", device->name, "--store",
+				     device->path == BSN_PATH_DIRECT ? device->store_name : "auto",
+				     cost->rig.is_spread ? "--qps" : NULL, qps, NULL };
+	FILE *file;
 	int err;
 
+	if (!HAS_CALLGRIND)
+		return complain("--instructions: built without valgrind's headers; install "
+				"valgrind, then build anew");
 	snprintf(qps, sizeof(qps), "%u", cost->rig.qps);
-	dumps = (struct dumps){ .results = results };
+	dumps = (struct dumps){ .results = &cost->results };
+	if (!mkdtemp(directory))
+		return complain("%s: %s", directory, strerror(errno));
+	snprintf(out, sizeof(out), "%s/callgrind", directory);
 	show_progress("counting %s under callgrind: about a minute for all rows",
-		      figure == COST_LINES ? "lines of code" : "instructions");
-	err = callgrind_run(&call, said, sizeof(said), take_dump, &dumps);
+		      of_lines ? "lines of code" : "instructions");
+	err = run_valgrind(cost, more, out);
 	end_progress();
-	if (!err && sscanf(said, "store %15s", results->counted_store) != 1)
-		err = complain("the run under valgrind did not say which store it used");
-	return err ? err : sum_up(&cost->rig, &dumps, results, figure);
+	file = err ? NULL : fopen(out, "r");
+	if (!err && !file)
+		err = complain("callgrind left no %s: %s", out, strerror(errno));
+	if (file) {
+		read_dumps(&dumps, file);
+		fclose(file);
+	}
+	unlink(out);
+	rmdir(directory);
+	return err ? err : sum_up(&cost->rig, &dumps, of_lines);
 }

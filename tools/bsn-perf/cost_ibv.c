@@ -5,25 +5,6 @@
  */
 #include "cost_verbs.h"
 
-int verbs_poll_one(struct ibv_cq *cq, struct ibv_wc *wc)
-{
-	return ibv_poll_cq(cq, 1, wc);
-}
-
-static int drain(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return verbs_drain(q->v.cq, count, verbs_poll_one);
-}
-
-static int drain_recv(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return verbs_drain(q->v.recv_cq, count, verbs_poll_one);
-}
-
 /* Whose turn it is, where there are many. */
 COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,
 				 struct cost_shape shape)
@@ -60,8 +41,7 @@ COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_sha
 COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 {
 	const struct verbs_queue *const q = queue;
-	struct ibv_cq *const cq =
-		shape.what == COST_POLL || shape.what == COST_POLL_NONE ? q->v.cq : q->v.recv_cq;
+	struct ibv_cq *const cq = verbs_polls_requests(shape) ? q->v.cq : q->v.recv_cq;
 	struct ibv_wc c[COST_BATCH_MAX] = { { 0 } };
 	int bad = 0;
 
@@ -69,7 +49,8 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 		COST_POLLS_NONE(count, ibv_poll_cq(cq, 1, c))
 	} else {
 		COST_POLLS(count, shape.batch, c, ibv_poll_cq(cq, (int)shape.batch, c),
-			   verbs_read(q, shape), shape.what == COST_POLL ? drain : drain_recv)
+			   verbs_read(q, shape),
+			   verbs_polls_requests(shape) ? verbs_drain : verbs_drain_recv)
 	}
 	return bad;
 }
@@ -92,16 +73,4 @@ static cost_run *run_of(const struct cost_row *row)
 	return shape->form == COST_PREPARED || shape->what == COST_WAIT ? NULL : runs[row->code];
 }
 
-static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		const char **why_not)
-{
-	return verbs_make(queue, rig, kind, false, why_not);
-}
-
-const struct cost_column cost_ibv = {
-	.name = "ibv",
-	.make = make,
-	VERBS_COLUMN,
-	.drain = drain,
-	.drain_recv = drain_recv,
-};
+const struct cost_column cost_ibv = { .name = "ibv", .make = verbs_make, VERBS_COLUMN };

@@ -118,31 +118,10 @@ COST_INLINE int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc, e
 	return err && err != ENOENT ? -EIO : n;
 }
 
-static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc)
-{
-	return start_poll((struct ibv_cq_ex *)(void *)cq, 1, wc, COST_POLL, COST_RC);
-}
-
-static int drain(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return verbs_drain(ibv_cq_ex_to_cq(q->v.cq_ex), count, poll_for);
-}
-
-static int drain_recv(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return verbs_drain(ibv_cq_ex_to_cq(q->v.recv_cq_ex), count, poll_for);
-}
-
 COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 {
 	const struct verbs_queue *const q = queue;
-	struct ibv_cq_ex *const cq = shape.what == COST_POLL || shape.what == COST_POLL_NONE
-					     ? q->v.cq_ex
-					     : q->v.recv_cq_ex;
+	struct ibv_cq_ex *const cq = verbs_polls_requests(shape) ? q->v.cq_ex : q->v.recv_cq_ex;
 	struct ibv_wc c[COST_BATCH_MAX] = { { 0 } };
 	int bad = 0;
 
@@ -151,7 +130,8 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 	} else {
 		COST_POLLS(count, shape.batch, c,
 			   start_poll(cq, (int)shape.batch, c, shape.what, shape.queues),
-			   verbs_read(q, shape), shape.what == COST_POLL ? drain : drain_recv)
+			   verbs_read(q, shape),
+			   verbs_polls_requests(shape) ? verbs_drain : verbs_drain_recv)
 	}
 	return bad;
 }
@@ -174,16 +154,8 @@ static cost_run *run_of(const struct cost_row *row)
 	return runs[row->code];
 }
 
-static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		const char **why_not)
-{
-	return verbs_make(queue, rig, kind, true, why_not);
-}
-
 const struct cost_column cost_ibv_wr = {
 	.name = "ibv_wr",
-	.make = make,
+	.make = verbs_make_extended,
 	VERBS_COLUMN,
-	.drain = drain,
-	.drain_recv = drain_recv,
 };

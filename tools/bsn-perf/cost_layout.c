@@ -235,33 +235,16 @@ COST_INLINE int run_each(void *queue, unsigned count, int (*one)(struct state *s
 	return bad;
 }
 
-#define RUN(one)                                                                                   \
-	static int run_##one(void *queue, unsigned count)                                          \
-	{                                                                                          \
-		return run_each(queue, count, one);                                                \
-	}
-RUN(configure)
-RUN(check_one)
-RUN(map_new)
-RUN(map_known)
-RUN(look_at_handle)
-RUN(unmap)
-RUN(send_new)
-RUN(send_known)
-RUN(send_packed)
-RUN(send_sges)
-RUN(send_rows)
+#define OPERATIONS(X)                                                                              \
+	X(CONFIGURE, configure) X(CHECK, check_one) X(MAP_NEW, map_new) X(MAP_KNOWN, map_known)    \
+	X(MAP_HANDLE, look_at_handle) X(UNMAP, unmap) X(SEND_NEW, send_new)                        \
+	X(SEND_KNOWN, send_known) X(SEND_PACKED, send_packed) X(SEND_SGES, send_sges)              \
+	X(SEND_ROWS, send_rows)
+OPERATIONS(COST_RUN_ONE)
 
 static cost_run *run_of(const struct cost_row *row)
 {
-	static cost_run *const runs[COST_WHATS] = {
-		[COST_CONFIGURE] = run_configure,       [COST_CHECK] = run_check_one,
-		[COST_MAP_NEW] = run_map_new,           [COST_MAP_KNOWN] = run_map_known,
-		[COST_MAP_HANDLE] = run_look_at_handle, [COST_UNMAP] = run_unmap,
-		[COST_SEND_NEW] = run_send_new,         [COST_SEND_KNOWN] = run_send_known,
-		[COST_SEND_PACKED] = run_send_packed,   [COST_SEND_SGES] = run_send_sges,
-		[COST_SEND_ROWS] = run_send_rows,
-	};
+	static cost_run *const runs[COST_WHATS] = { OPERATIONS(COST_RUN_ONE_ENTRY) };
 
 	return runs[row->shape.what];
 }
@@ -330,8 +313,7 @@ static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 		bad = map_some(s, run_map_new, SET);
 		unmap_all(s);
 	} else if (!bad && (shape->what == COST_MAP_KNOWN || shape->what == COST_SEND_KNOWN)) {
-		for (unsigned i = 0; i < 2 && !bad;
-		     i++) { /* twice: then each is known to be ready */
+		for (int i = 0; i < 2 && !bad; i++) { /* twice: then each is known to be ready */
 			bad = map_some(s, run_map_known, count);
 			unmap_all(s);
 		}

@@ -120,7 +120,7 @@ static cost_run *run_of(const struct cost_row *row)
 static int drain(struct state *s, unsigned count)
 {
 	step();
-	return verbs_drain(s->v.cq, count, verbs_poll_one);
+	return verbs_drain_cq(s->v.cq, count);
 }
 
 static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
@@ -181,8 +181,7 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 					    .max_recv_sge = 1,
 					    .max_inline = INLINE,
 					    .is_extended = true,
-					    .has_mkeys = true,
-					    .has_own_register = true };
+					    .has_mkeys = true };
 	struct mlx5dv_mkey_init_attr mkey = {
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
 		.max_entries = ENTRIES,

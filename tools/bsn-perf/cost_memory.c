@@ -47,7 +47,7 @@ static uint8_t *region(const struct state *s, unsigned i)
 /* -- what is measured -------------------------------------------------------------------------- */
 
 /* @count times @one, until one fails. */
-COST_INLINE int repeat(struct state *s, unsigned count, int (*one)(struct state *s))
+COST_INLINE int run_each(struct state *s, unsigned count, int (*one)(struct state *s))
 {
 	int err = 0;
 
@@ -131,36 +131,27 @@ static int verbs_buffer(struct state *s)
 	return err;
 }
 
-#define RUN(one)                                                                                   \
-	static int run_##one(void *queue, unsigned count)                                          \
-	{                                                                                          \
-		return repeat(queue, count, one);                                                  \
-	}
-RUN(find)
-RUN(search)
-RUN(register_page)
-RUN(get)
-RUN(verbs_page)
-RUN(slab)
-RUN(verbs_buffer)
+#define OPERATIONS(X)                                                                              \
+	X(REGISTER, register_page) X(GET, get) X(FIND_SAME, find) X(BUFFER, slab)
+#define OPERATIONS_OF_VERBS(X)                                                                     \
+	X(REGISTER, verbs_page) X(FIND_SAME, search) X(BUFFER, verbs_buffer)
+OPERATIONS(COST_RUN_ONE)
+OPERATIONS_OF_VERBS(COST_RUN_ONE)
 
 static cost_run *run_of(const struct cost_row *row)
 {
-	const enum cost_what what = row->shape.what;
+	static cost_run *const runs[COST_WHATS] = { OPERATIONS(COST_RUN_ONE_ENTRY) };
+	cost_run *const run = runs[row->shape.what];
 
-	return what == COST_REGISTER ? run_register_page
-	       : what == COST_GET    ? run_get
-	       : what == COST_BUFFER ? run_slab
-				     : run_find;
+	return run ? run : run_find;
 }
 
 static cost_run *run_of_verbs(const struct cost_row *row)
 {
-	const enum cost_what what = row->shape.what;
+	static cost_run *const runs[COST_WHATS] = { OPERATIONS_OF_VERBS(COST_RUN_ONE_ENTRY) };
+	const enum cost_what what = row->shape.what == COST_GET ? COST_REGISTER : row->shape.what;
 
-	return what == COST_REGISTER || what == COST_GET ? run_verbs_page
-	       : what == COST_BUFFER                     ? run_verbs_buffer
-							 : run_search;
+	return runs[what] ? runs[what] : run_search;
 }
 
 /* -- before it --------------------------------------------------------------------------------- */
@@ -236,19 +227,8 @@ static void close_state(void *queue)
 		munmap(s->map, 2 * REGIONS * s->page);
 }
 
-const struct cost_column cost_memory_bunsen = {
-	.name = "bunsen",
-	.size = sizeof(struct state),
-	.make = make,
-	.close = close_state,
-	.run_of = run_of,
-	.prepare = prepare,
-};
-const struct cost_column cost_memory_ibv = {
-	.name = "ibv",
-	.size = sizeof(struct state),
-	.make = make,
-	.close = close_state,
-	.run_of = run_of_verbs,
-	.prepare = prepare,
-};
+#define MEMORY_COLUMN                                                                              \
+	.size = sizeof(struct state), .make = make, .close = close_state, .prepare = prepare
+
+const struct cost_column cost_memory_bunsen = { MEMORY_COLUMN, .name = "bunsen", .run_of = run_of };
+const struct cost_column cost_memory_ibv = { MEMORY_COLUMN, .name = "ibv", .run_of = run_of_verbs };

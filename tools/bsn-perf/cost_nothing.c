@@ -5,12 +5,6 @@
  */
 #include "cost.h"
 
-void cost_no_aside(void)
-{
-}
-
-void (*cost_aside)(void) = cost_no_aside;
-
 static int do_nothing(void *queue, unsigned count)
 {
 	(void)queue;
@@ -42,22 +36,11 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 
 COST_CODES(COST_RUN)
 
-static int run_trip(void *queue, unsigned count)
-{
-	(void)queue;
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET_BUT(i);
-		cost_aside();
-		cost_aside();
-	}
-	return 0;
-}
-
 static cost_run *const runs[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };
 
 static cost_run *run_of(const struct cost_row *row)
 {
-	return row->shape.what == COST_TRIP ? run_trip : runs[row->code];
+	return runs[row->code];
 }
 
 const struct cost_column cost_nothing = { .name = "nothing", .run_of = run_of };

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CODE(name, ...) [COST_CODE_##name] = { #name, COST_CODE_##name, COST_SHAPE(__VA_ARGS__) },
-static const struct cost_row codes[COST_CODE_COUNT] = { COST_CODES(CODE) };
+#define CODE(name, ...) { #name, COST_CODE_##name, COST_SHAPE(__VA_ARGS__) },
+static const struct cost_row codes[] = { COST_CODES(CODE) };
 #undef CODE
 #define ONE(...) +1
 enum { USUAL_CODES = 0 COST_USUAL_CODES(ONE) };
 #undef ONE
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The same on other queues. Names that end in "inline" go on with the bytes: write_inline100. */
 static const struct {
@@ -65,7 +66,6 @@ static const struct {
 	{ "poll_1_sessions_checksum", COST_CODE_poll_recv, COST_CHECKSUMS },
 	{ "poll_16_sessions_checksum", COST_CODE_poll_recv_16, COST_CHECKSUMS },
 };
-enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 /* What is no operation of a queue pair, by name or group only. */
 #define SPECIAL(queues, what, form) { COST_##queues, COST_##what, COST_##form, 1, 1, 0, 0 }
@@ -81,8 +81,6 @@ static const struct special {
 	{ "layouts", "matrix_packed", SPECIAL(MATRIX, SEND_PACKED, INTERLEAVED) },
 	{ "layouts", "matrix_sges", SPECIAL(MATRIX, SEND_SGES, INTERLEAVED) },
 	{ "layouts", "matrix_rows", SPECIAL(MATRIX, SEND_ROWS, INTERLEAVED) },
-	{ "messages", "trip_message", SPECIAL(MESSAGES, TRIP, INLINED) },
-	{ "messages", "trip_send", SPECIAL(SENDS, TRIP, INLINED) },
 	{ "memory", "mr_register", SPECIAL(BUFFERS, REGISTER, SGES) },
 	{ "memory", "mr_get", SPECIAL(BUFFERS, GET, SGES) },
 	{ "memory", "mr_find_same", SPECIAL(REGIONS, FIND_SAME, SGES) },
@@ -90,14 +88,13 @@ static const struct special {
 	{ "memory", "mr_find_any", SPECIAL(REGIONS, FIND_ANY, SGES) },
 	{ "memory", "buffer", SPECIAL(BUFFERS, BUFFER, SGES) },
 };
-enum { SPECIALS = sizeof(specials) / sizeof(specials[0]) };
 
 /* Each of these with each of those: configure_list_32_shuffled. */
 static const struct {
 	const char *name;
 	enum cost_what what;
 } verbs[] = {
-	{ "configure", COST_CONFIGURE }, { "check", COST_CHECK }, { "map_new", COST_MAP_NEW }
+	{ "configure_", COST_CONFIGURE }, { "check_", COST_CHECK }, { "map_new_", COST_MAP_NEW }
 };
 static const struct {
 	const char *name;
@@ -125,10 +122,6 @@ static const struct {
 	{ "pages_4", COST_PAGES, 4, COST_ASCENDING },
 	{ "pages_32", COST_PAGES, 32, COST_ASCENDING },
 };
-enum {
-	VERBS = sizeof(verbs) / sizeof(verbs[0]),
-	LAYOUTS = sizeof(layouts) / sizeof(layouts[0]),
-};
 
 /* Rows of `receives`, of queue pairs. */
 static const char *const receives[] = {
@@ -140,67 +133,80 @@ static const char *const receives[] = {
 /* Lengths of inline data among the usual rows, besides 8. */
 static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 };
 
+/* All of them. @group: "usual" of many; NULL: by name only */
+static struct {
+	const char *group;
+	struct cost_row row;
+} table[COST_ROWS_MAX];
+static unsigned row_count;
+
+static void add(const char *group, struct cost_row row, const char *name, const char *more)
+{
+	snprintf(row.name, sizeof(row.name), "%.16s%.31s", name, more);
+	table[row_count].group = group;
+	table[row_count++].row = row;
+}
+
+static void fill(void)
+{
+	if (row_count)
+		return;
+	for (unsigned i = 0; i < COUNT(codes); i++)
+		add(i < USUAL_CODES ? "usual" : NULL, codes[i], "", codes[i].name);
+	for (unsigned i = 0; i < COUNT(others); i++) {
+		struct cost_row row = codes[others[i].code];
+
+		row.shape.queues = others[i].queues;
+		add("usual", row, "", others[i].name);
+	}
+	for (unsigned i = 0; i < COUNT(specials); i++)
+		add(specials[i].group, (struct cost_row){ .shape = specials[i].shape },
+		    "", specials[i].name);
+	for (unsigned i = 0; i < COUNT(verbs) * COUNT(layouts); i++) {
+		const unsigned verb = i / COUNT(layouts), of = i % COUNT(layouts);
+		const struct cost_row row = { .shape = {
+			.queues = layouts[of].form == COST_PAGES ? COST_PAGED : COST_LAYOUTS,
+			.what = verbs[verb].what,
+			.form = layouts[of].form,
+			.n = layouts[of].parts,
+			.batch = 1,
+			.order = layouts[of].order,
+		} };
+
+		add("layouts", row, verbs[verb].name, layouts[of].name);
+	}
+}
+
+unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX])
+{
+	unsigned count = 0;
+
+	fill();
+	for (unsigned i = 0; i < row_count; i++)
+		if (table[i].group && !strcmp(group, table[i].group))
+			rows[count++] = table[i].row;
+	for (unsigned i = 0; i < COUNT(receives); i++)
+		count += !strcmp(group, "receives") && cost_find_row(receives[i], &rows[count]);
+	return count;
+}
+
+static bool find_named(const char *name, struct cost_row *row)
+{
+	fill();
+	for (unsigned i = 0; i < row_count; i++)
+		if (!strcmp(name, table[i].row.name)) {
+			*row = table[i].row;
+			return true;
+		}
+	return false;
+}
+
 /* Whether its bytes are not known to the compiler, and their number not in its name. */
 static bool has_lengths(const struct cost_row *row)
 {
 	const size_t length = strlen(row->name);
 
 	return row->shape.form == COST_INLINED && !strcmp(row->name + length - 6, "inline");
-}
-
-/* Of the usual rows only the most common have them all. */
-static bool shows_lengths(const struct cost_row *row)
-{
-	const enum cost_what what = row->shape.what;
-
-	return has_lengths(row) && row->shape.batch == 1 && row->shape.queues == COST_RC &&
-	       (what == COST_WRITE || what == COST_SEND);
-}
-
-static struct cost_row other_row(unsigned i)
-{
-	struct cost_row row = codes[others[i].code];
-
-	snprintf(row.name, sizeof(row.name), "%s", others[i].name);
-	row.shape.queues = others[i].queues;
-	return row;
-}
-
-/* The group of the i-th of them; NULL: there are no more. */
-static const char *special_row(unsigned i, struct cost_row *row)
-{
-	const unsigned verb = (i - SPECIALS) / LAYOUTS, layout = (i - SPECIALS) % LAYOUTS;
-
-	*row = (struct cost_row){ .code = COST_CODE_write_sge };
-	if (i < SPECIALS) {
-		snprintf(row->name, sizeof(row->name), "%s", specials[i].name);
-		row->shape = specials[i].shape;
-		return specials[i].group;
-	}
-	if (verb >= VERBS)
-		return NULL;
-	snprintf(row->name, sizeof(row->name), "%s_%s", verbs[verb].name, layouts[layout].name);
-	row->shape = (struct cost_shape){
-		.queues = layouts[layout].form == COST_PAGES ? COST_PAGED : COST_LAYOUTS,
-		.what = verbs[verb].what,
-		.form = layouts[layout].form,
-		.n = layouts[layout].parts,
-		.batch = 1,
-		.order = layouts[layout].order,
-	};
-	return "layouts";
-}
-
-unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX])
-{
-	unsigned count = 0;
-	const char *of;
-
-	for (unsigned i = 0; (of = special_row(i, &rows[count])); i++)
-		count += !strcmp(group, of);
-	for (unsigned i = 0; i < sizeof(receives) / sizeof(receives[0]); i++)
-		count += !strcmp(group, "receives") && cost_find_row(receives[i], &rows[count]);
-	return count;
 }
 
 static unsigned most_inline(enum cost_queues kind)
@@ -215,19 +221,6 @@ static bool set_length(struct cost_row *row, unsigned bytes)
 	if (row->shape.queues == COST_RC && bytes > most_inline(COST_RC))
 		row->shape.queues = COST_LONG;
 	return bytes && bytes <= most_inline(row->shape.queues);
-}
-
-static bool find_named(const char *name, struct cost_row *row)
-{
-	for (unsigned i = 0; i < COST_CODE_COUNT + OTHERS; i++) {
-		*row = i < COST_CODE_COUNT ? codes[i] : other_row(i - COST_CODE_COUNT);
-		if (!strcmp(name, row->name))
-			return true;
-	}
-	for (unsigned i = 0; special_row(i, row); i++)
-		if (!strcmp(name, row->name))
-			return true;
-	return false;
 }
 
 bool cost_find_row(const char *name, struct cost_row *row)
@@ -249,30 +242,29 @@ bool cost_find_row(const char *name, struct cost_row *row)
 	return set_length(row, (unsigned)atoi(name + stem));
 }
 
-/* A row, and after it those of more lengths. */
-static unsigned add(struct cost_row *rows, unsigned count, const struct cost_row *row)
+/* Of the usual rows only the most common have more lengths; these come after it. */
+static bool shows_lengths(const struct cost_row *row)
 {
-	rows[count++] = *row;
-	if (!shows_lengths(row))
-		return count;
-	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
-		char name[COST_NAME_BYTES + 12];
+	const enum cost_what what = row->shape.what;
 
-		snprintf(name, sizeof(name), "%s%u", row->name, usual[i]);
-		count += cost_find_row(name, &rows[count]);
-	}
-	return count;
+	return has_lengths(row) && row->shape.batch == 1 && row->shape.queues == COST_RC &&
+	       (what == COST_WRITE || what == COST_SEND);
 }
 
 unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX])
 {
+	struct cost_row usual_rows[COST_ROWS_MAX];
+	const unsigned without = cost_group_rows("usual", usual_rows);
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < USUAL_CODES; i++)
-		count = add(rows, count, &codes[i]);
-	for (unsigned i = 0; i < OTHERS; i++) {
-		const struct cost_row row = other_row(i);
-		count = add(rows, count, &row);
+	for (unsigned r = 0; r < without; r++) {
+		rows[count++] = usual_rows[r];
+		for (unsigned i = 0; i < COUNT(usual) && shows_lengths(&usual_rows[r]); i++) {
+			char name[COST_NAME_BYTES + 12];
+
+			snprintf(name, sizeof(name), "%s%u", usual_rows[r].name, usual[i]);
+			count += cost_find_row(name, &rows[count]);
+		}
 	}
 	return count;
 }

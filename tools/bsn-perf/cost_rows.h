@@ -39,8 +39,6 @@ enum cost_queues {
 	COST_LAYOUTS, /* no QPs, but: */
 	COST_PAGED,
 	COST_MATRIX,
-	COST_MESSAGES,
-	COST_SENDS,
 	COST_REGIONS,
 	COST_BUFFERS,
 	COST_QUEUES_COUNT
@@ -65,7 +63,7 @@ enum {
  * @most: operations at a time; 0: as many as the queue holds
  * @subject: whose columns it has
  */
-enum cost_subject { COST_OF_QPS, COST_OF_LAYOUTS, COST_OF_TRIPS, COST_OF_MEMORY, COST_SUBJECTS };
+enum cost_subject { COST_OF_QPS, COST_OF_LAYOUTS, COST_OF_MEMORY, COST_SUBJECTS };
 
 struct cost_kind {
 	const char *doc;
@@ -94,9 +92,6 @@ static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
 	[COST_PAGED] = { .doc = "mkeys of pages", .subject = COST_OF_LAYOUTS,
 			 .most = COST_LAYOUTS_MOST },
 	[COST_MATRIX] = { .doc = "a column of a matrix", .subject = COST_OF_LAYOUTS, .most = 1 },
-	[COST_MESSAGES] = { .doc = "the channel of messages, both ends",
-			    .subject = COST_OF_TRIPS },
-	[COST_SENDS] = { .doc = "RC, both ends", .subject = COST_OF_TRIPS },
 	[COST_REGIONS] = { .doc = "10000 regions in the cache", .subject = COST_OF_MEMORY },
 	[COST_BUFFERS] = { .doc = "registrations, and a slab", .subject = COST_OF_MEMORY },
 	[COST_LONG] = { "RC, four SGEs, 512 B of inline data, receives of two SGEs",
@@ -168,7 +163,6 @@ enum cost_what {
 	COST_SEND_PACKED,
 	COST_SEND_SGES, /* by requests of as many SGEs as the queue takes */
 	COST_SEND_ROWS, /* by a request a row */
-	COST_TRIP,      /* a message is sent, found and read */
 	COST_REGISTER,  /* a page, and deregister it */
 	COST_GET,       /* its registration of the cache */
 	COST_FIND_SAME, /* an address in the cache: always one, one after the other, any */
@@ -310,7 +304,7 @@ struct cost_shape {
 
 /* -- rows -------------------------------------------------------------------------------------- */
 
-enum { COST_NAME_BYTES = 32, COST_ROWS_MAX = 320 };
+enum { COST_NAME_BYTES = 48, COST_ROWS_MAX = 320 };
 
 /* @shape: that of the code, but that queues, and how many bytes there are, may be others */
 struct cost_row {
@@ -322,7 +316,7 @@ struct cost_row {
 /* The usual rows; how many there are. */
 unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX]);
 
-/* The rows of a group: "layouts", "messages", "memory", "receives"; 0: there is none. */
+/* The rows of a group: "usual", "layouts", "memory", "receives"; 0: there is none. */
 unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX]);
 
 /* The row of such a name; false: there is none. */
@@ -342,7 +336,7 @@ static inline bool cost_polls(enum cost_what what)
 static inline bool cost_asks_bus(enum cost_what what)
 {
 	return what < COST_RECV || what == COST_CONFIGURE ||
-	       (what >= COST_SEND_NEW && what <= COST_TRIP);
+	       (what >= COST_SEND_NEW && what <= COST_SEND_ROWS);
 }
 
 /* Of the completion queue that requests have, not messages. */

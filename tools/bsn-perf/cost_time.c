@@ -108,19 +108,20 @@ static void begin_cold(void *watch)
 
 /* -- rounds ------------------------------------------------------------------------------------ */
 
-/* The samples of a row in a column. */
-struct samples {
-	double *ns;
-	unsigned count;
-};
-
+/* @ns: as many samples of each column and row as there are rounds; @count: that there are */
 struct series {
 	bool is_cold;
-	double clock_ns;
-	struct samples of[COST_ALL_COLUMNS][COST_ROWS_MAX];
+	double clock_ns; /* what reading the clock takes */
+	double *ns;
+	unsigned count[COST_ALL_COLUMNS][COST_ROWS_MAX];
 };
 
-/* What reading the clock takes. */
+static double *samples_of(const struct cost *cost, const struct series *series, unsigned c,
+			  unsigned row)
+{
+	return series->ns + ((size_t)c * cost->results.row_count + row) * cost->results.rounds;
+}
+
 static double time_clock(void)
 {
 	double samples[CLOCK_SAMPLES];
@@ -142,15 +143,13 @@ static int time_one(const struct cost *cost, struct series *series, unsigned c, 
 				      : cost_warm_of(&cost->rig, row);
 	const unsigned count = is_cold ? row->shape.batch : cost_count_of(&cost->rig, row);
 	struct watch watch = { 0 };
-	const struct cost_meter meter = { is_cold ? begin_cold : watch_begin, watch_end,
-					  &watch };
-	struct samples *samples = &series->of[c][r];
+	const struct cost_meter meter = { is_cold ? begin_cold : watch_begin, watch_end, &watch };
 	const int bad = cost_region(column, cost->queues[c][row->shape.queues], row, warm, count,
 				    &meter);
 	const double ns = (double)watch.ns - (is_cold ? 0 : series->clock_ns);
 
-	samples->ns[samples->count] = ns > 0 ? ns / count : 0;
-	samples->count += !bad;
+	samples_of(cost, series, c, r)[series->count[c][r]] = ns > 0 ? ns / count : 0;
+	series->count[c][r] += !bad;
 	return bad && bad != COST_LATE ? cost_complain(column, row, bad) : 0;
 }
 
@@ -166,9 +165,8 @@ static int time_round(const struct cost *cost, struct series *series)
 {
 	/* Those that share their queues are apart, so that neither finds them in the cache. */
 	static const unsigned order[COST_ALL_COLUMNS] = {
-		COST_COLUMN_SYMBOL, COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN,
-		COST_COLUMN_IBV,    COST_COLUMN_BSN_POST, COST_COLUMN_VERBS,
-		COST_COLUMN_UCX,    COST_COLUMN_NOTHING,
+		COST_COLUMN_SYMBOL,   COST_COLUMN_IBV_WR, COST_COLUMN_BUNSEN,  COST_COLUMN_IBV,
+		COST_COLUMN_BSN_POST, COST_COLUMN_VERBS,  COST_COLUMN_NOTHING,
 	};
 	int err = 0;
 
@@ -179,73 +177,53 @@ static int time_round(const struct cost *cost, struct series *series)
 	return err;
 }
 
-static double cold_of(const struct series *series, unsigned column, unsigned row)
+static int sum_up(struct cost *cost, const struct series *series, unsigned c, unsigned row)
 {
-	const struct samples *of = &series->of[column][row],
-			     *loop = &series->of[COST_COLUMN_NOTHING][row];
-	const double ns = median_of(of->ns, of->count) - median_of(loop->ns, loop->count);
+	double *ns = samples_of(cost, series, c, row);
+	const unsigned count = series->count[c][row], nothing = COST_COLUMN_NOTHING;
 
-	return ns > 0 ? ns : 0;
-}
-
-static int sum_up_one(struct cost *cost, const struct series *series, unsigned c, unsigned row)
-{
-	double *figures = cost->results.figures[c][row].of;
-	const struct samples *of = &series->of[c][row];
-
-	if (!of->count)
+	if (!count)
 		return complain("%s by %s: completions always came too late to be timed",
 				cost->results.rows[row].name, cost_columns[c]->name);
 	if (series->is_cold) {
-		figures[COST_COLD_NS] = cold_of(series, c, row);
+		const double cold = median_of(ns, count) -
+				    median_of(samples_of(cost, series, nothing, row),
+					      series->count[nothing][row]);
+
+		*cost_figure(&cost->results, c, row, "cold_ns") = cold > 0 ? cold : 0;
 		return 0;
 	}
-	figures[COST_NS] = median_of(of->ns, of->count);
-	figures[COST_NS_P10] = percentile_of(of->ns, of->count, 10);
+	*cost_figure(&cost->results, c, row, "ns") = median_of(ns, count);
+	*cost_figure(&cost->results, c, row, "ns_p10") = percentile_of(ns, count, 10);
 	return 0;
-}
-
-static int sum_up(struct cost *cost, const struct series *series)
-{
-	int err = 0;
-
-	for (unsigned row = 0; row < cost->results.row_count && !err; row++)
-		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
-			if (is_timed(cost, series, c, row))
-				err = sum_up_one(cost, series, c, row);
-	return err;
 }
 
 static int time_series(struct cost *cost, bool is_cold)
 {
 	const unsigned rounds = cost->results.rounds, rows = cost->results.row_count;
-	double *ns = calloc((size_t)COST_ALL_COLUMNS * rows * rounds, sizeof(double));
-	struct series *series = calloc(1, sizeof(*series));
-	int err = ns && series ? 0 : complain("no memory");
+	struct series series = { .is_cold = is_cold,
+				 .clock_ns = time_clock(),
+				 .ns = calloc((size_t)COST_ALL_COLUMNS * rows * rounds,
+					      sizeof(double)) };
+	int err = series.ns ? 0 : complain("no memory");
 
-	if (!err) {
-		series->is_cold = is_cold;
-		series->clock_ns = time_clock();
-	}
-	for (unsigned i = 0; i < COST_ALL_COLUMNS * rows && !err; i++)
-		series->of[i / rows][i % rows].ns = ns + (size_t)i * rounds;
 	for (unsigned round = 0; round < rounds && !err; round++) {
 		show_progress("%sround %u of %u", is_cold ? "cold: " : "", round + 1, rounds);
-		err = time_round(cost, series);
+		err = time_round(cost, &series);
 	}
 	end_progress();
-	if (!err)
-		err = sum_up(cost, series);
-	free(series);
-	free(ns);
+	for (unsigned i = 0; i < rows * COST_COLUMNS && !err; i++)
+		if (is_timed(cost, &series, i % COST_COLUMNS, i / COST_COLUMNS))
+			err = sum_up(cost, &series, i % COST_COLUMNS, i / COST_COLUMNS);
+	free(series.ns);
 	return err;
 }
 
-int cost_time_all(struct cost *cost)
+int cost_time_all(struct cost *cost, bool wants_cold)
 {
 	int err = time_series(cost, false);
 
-	if (!err && cost->results.wants_cold)
+	if (!err && wants_cold)
 		err = find_code();
-	return err || !cost->results.wants_cold ? err : time_series(cost, true);
+	return err || !wants_cold ? err : time_series(cost, true);
 }

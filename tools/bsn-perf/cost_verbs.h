@@ -18,26 +18,20 @@ struct verbs_queue {
 	uint32_t srq_number; /* of XRC requests */
 };
 
-/* Return: 0, or -errno and why. */
-int verbs_make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-	       bool is_extended, const char **why_not);
+/* Polls until @count completions came. Return: 0; a status; -ETIMEDOUT; -EIO. */
+int verbs_drain_cq(struct ibv_cq *cq, unsigned count);
+
+/* As in struct cost_column; but for run_of. */
+int verbs_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+	       const char **why_not);
+int verbs_make_extended(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+			const char **why_not);
 void verbs_close(void *queue);
-
-/* Makes the requests of a row, which its posts use again and again. */
 int verbs_set_up(void *queue, const struct cost_shape *shape);
-
 int verbs_post(void *queue, enum cost_what what, unsigned count);
 int verbs_post_recv(void *queue, unsigned count);
-
-/*
- * Polls until @count completions came, one at a time. Return: 0; a status; -ETIMEDOUT; what @poll
- * says that is negative, as -EIO.
- */
-int verbs_drain(struct ibv_cq *cq, unsigned count,
-		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc));
-
-/* ibv_poll_cq() of one, for that. */
-int verbs_poll_one(struct ibv_cq *cq, struct ibv_wc *wc);
+int verbs_drain(void *queue, unsigned count);
+int verbs_drain_recv(void *queue, unsigned count);
 
 /* The provider has copied what came in a CQE. */
 COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape)
@@ -46,9 +40,14 @@ COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape
 		cost_read_data((const void *)(uintptr_t)q->recv[0].addr);
 }
 
-/* Of a struct cost_column: what both have in common. */
+COST_INLINE bool verbs_polls_requests(struct cost_shape shape)
+{
+	return shape.what == COST_POLL || shape.what == COST_POLL_NONE;
+}
+
 #define VERBS_COLUMN                                                                               \
 	.size = sizeof(struct verbs_queue), .close = verbs_close, .set_up = verbs_set_up,          \
-	.run_of = run_of, .post = verbs_post, .post_recv = verbs_post_recv
+	.run_of = run_of, .post = verbs_post, .post_recv = verbs_post_recv,                        \
+	.drain = verbs_drain, .drain_recv = verbs_drain_recv
 
 #endif

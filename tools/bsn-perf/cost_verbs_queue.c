@@ -43,35 +43,36 @@ static struct ibv_send_wr make_wr(const struct verbs_queue *q, enum cost_what wh
 	return wr;
 }
 
-static void chain(struct ibv_send_wr *batch, unsigned count, struct ibv_send_wr wr)
-{
-	for (unsigned i = 0; i < count; i++) {
-		batch[i] = wr;
-		batch[i].next = i + 1 < count ? &batch[i + 1] : NULL;
-	}
-}
-
 int verbs_set_up(void *queue, const struct cost_shape *shape)
 {
 	struct verbs_queue *q = queue;
 	const bool is_inline = shape->form == COST_INLINED;
 
 	q->data.length = is_inline ? shape->n : 0;
-	for (unsigned i = 0; i < shape->batch; i++)
+	q->local[0].length = cost_message_bytes(shape);
+	for (unsigned i = 0; i < shape->batch; i++) {
+		const bool goes_on = i + 1 < shape->batch;
+
 		q->recvs[i] = (struct ibv_recv_wr){
-			.next = i + 1 < shape->batch ? &q->recvs[i + 1] : NULL,
+			.next = goes_on ? &q->recvs[i + 1] : NULL,
 			.sg_list = q->recv,
 			.num_sge = shape->what == COST_RECV ? (int)shape->n : 1,
 		};
-	q->local[0].length = cost_message_bytes(shape);
-	if (shape->what < COST_RECV)
-		chain(q->batch, shape->batch,
-		      is_inline ? make_wr(q, shape->what, &q->data, 1, IBV_SEND_INLINE)
-				: make_wr(q, shape->what, q->local, shape->n, 0));
+		if (shape->what >= COST_RECV)
+			continue;
+		q->batch[i] = is_inline ? make_wr(q, shape->what, &q->data, 1, IBV_SEND_INLINE)
+					: make_wr(q, shape->what, q->local, shape->n, 0);
+		q->batch[i].next = goes_on ? &q->batch[i + 1] : NULL;
+	}
 	return 0;
 }
 
 /* -- what is not measured ---------------------------------------------------------------------- */
+
+static struct ibv_qp *next_qp(const struct verbs_queue *q, unsigned *turn)
+{
+	return q->qps ? q->qps[cost_turn(turn, q->qp_count)] : q->v.qp;
+}
 
 int verbs_post(void *queue, enum cost_what what, unsigned count)
 {
@@ -79,11 +80,8 @@ int verbs_post(void *queue, enum cost_what what, unsigned count)
 	struct ibv_send_wr wr = make_wr(q, what, q->local, 1, 0), *wrong;
 	int err = 0;
 
-	for (unsigned i = 0; i < count && !err; i++) {
-		struct ibv_qp *qp = q->qps ? q->qps[cost_turn(&q->turn, q->qp_count)] : q->v.qp;
-		wr.wr_id = i;
-		err = -ibv_post_send(qp, &wr, &wrong);
-	}
+	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
+		err = -ibv_post_send(next_qp(q, &q->turn), &wr, &wrong);
 	return err;
 }
 
@@ -95,21 +93,17 @@ int verbs_post_recv(void *queue, unsigned count)
 
 	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
 		err = q->v.srq ? -ibv_post_srq_recv(q->v.srq, &wr, &wrong)
-			       : -ibv_post_recv(
-					 q->qps ? q->qps[cost_turn(&q->recv_turn, q->qp_count)]
-						: q->v.qp,
-					 &wr, &wrong);
+			       : -ibv_post_recv(next_qp(q, &q->recv_turn), &wr, &wrong);
 	return err;
 }
 
-int verbs_drain(struct ibv_cq *cq, unsigned count,
-		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc))
+int verbs_drain_cq(struct ibv_cq *cq, unsigned count)
 {
 	unsigned patience = COST_PATIENCE;
 	struct ibv_wc wc;
 
 	while (count) {
-		const int n = poll(cq, &wc);
+		const int n = ibv_poll_cq(cq, 1, &wc);
 		if (n < 0)
 			return -EIO;
 		if (n && wc.status)
@@ -119,6 +113,16 @@ int verbs_drain(struct ibv_cq *cq, unsigned count,
 		count -= (unsigned)n;
 	}
 	return 0;
+}
+
+int verbs_drain(void *queue, unsigned count)
+{
+	return verbs_drain_cq(((struct verbs_queue *)queue)->v.cq, count);
+}
+
+int verbs_drain_recv(void *queue, unsigned count)
+{
+	return verbs_drain_cq(((struct verbs_queue *)queue)->v.recv_cq, count);
 }
 
 /* -- making it --------------------------------------------------------------------------------- */
@@ -189,12 +193,9 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 					    .max_inline = limits.max_inline,
 					    .is_extended = is_extended,
 					    .has_stamps = kind == COST_STAMPED,
-					    .has_own_register = true,
 					    .srq_depth =
 						    has_srq ? cost_srq_depth_of(rig, kind) : 0 };
-	int err = why_not_at_all(kind, is_extended)
-			  ? -EOPNOTSUPP
-			  : plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
+	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 
 	if (!err)
 		err = plain_qp_loop(&q->v);
@@ -213,17 +214,18 @@ void verbs_close(void *queue)
 	free(q->qps);
 }
 
-int verbs_make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-	       bool is_extended, const char **why_not)
+static int make_either(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		       bool is_extended, const char **why_not)
 {
-	const int err = make(q, rig, kind, is_extended);
+	const char *never = why_not_at_all(kind, is_extended);
+	const int err = never ? -EOPNOTSUPP : make(q, rig, kind, is_extended);
 
 	if (err == -ENODATA)
 		*why_not = "the device gives no QP numbers that are 16 apart";
-	else if (err == -EOPNOTSUPP && why_not_at_all(kind, is_extended))
-		*why_not = why_not_at_all(kind, is_extended);
 	else if (err == -EOPNOTSUPP)
-		*why_not = is_extended ? "the provider has no ibv_wr_*" : "the provider cannot";
+		*why_not = never         ? never
+			   : is_extended ? "the provider has no ibv_wr_*"
+					 : "the provider cannot";
 	if (err)
 		return err;
 	q->target = cost_target_of(rig, q->v.mr->lkey, q->v.mr->rkey);
@@ -234,4 +236,16 @@ int verbs_make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queu
 	if (q->v.xrcd)
 		ibv_get_srq_num(q->v.srq, &q->srq_number);
 	return 0;
+}
+
+int verbs_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+	       const char **why_not)
+{
+	return make_either(queue, rig, kind, false, why_not);
+}
+
+int verbs_make_extended(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+			const char **why_not)
+{
+	return make_either(queue, rig, kind, true, why_not);
 }

@@ -47,8 +47,8 @@ static struct perf_number numbers[NUMBERS] = {
 
 static struct {
 	struct perf_options common;
-	char *peers, *pattern, *policy, *under_callgrind;
-	int instructions, simulate, pmix, full_handshake;
+	char *peers, *pattern, *policy;
+	int simulate, pmix, full_handshake;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -64,14 +64,10 @@ static const struct poptOption option_table[] = {
 	{ "policy", 'y', POPT_ARG_STRING, &options.policy, 0,
 	  "only these policies: lru, hashed; of the model also dcs, dcs_quota (UCX's)",
 	  "NAME,..." },
-	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
-	  "also count instructions of posts and polls", NULL },
 	{ "simulate", 0, POPT_ARG_NONE, &options.simulate, 0,
 	  "the same pool on a model of time, without a device", NULL },
 	{ "pmix", 0, POPT_ARG_NONE, &options.pmix, 0,
 	  "the same of the processes that a launcher has started, as mpirun does", NULL },
-	{ "under-callgrind", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
-	  0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -141,16 +137,14 @@ static int read_policies(struct dc_figures *figures)
 	char *rest = options.policy, *name;
 	int err = 0;
 
-	for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		figures[p].is_wanted = !rest && (options.simulate || dc_is_of_pools(p));
-		figures[p].post_instructions = figures[p].poll_instructions = -1;
-	}
 	while (!err && rest && (name = strsep(&rest, ",")))
 		err = want_policy(figures, name);
 	return err;
 }
 
-/* The plan is that of the first number of peers; the others differ in that alone. */
+/* The plans differ in that alone, once the first one is known. */
 static int read_peers(struct dc_report *report)
 {
 	struct perf_number peers = { .name = "peers", .min = 1, .max = PEERS_MAX };
@@ -162,7 +156,6 @@ static int read_peers(struct dc_report *report)
 		if (report->count == DC_COUNTS_MAX)
 			return complain_usage("--peers: %u numbers at most", DC_COUNTS_MAX);
 		err = parse_number(&peers, text);
-		report->results[report->count] = report->results[0];
 		report->results[report->count++].plan.crowd.peers = (uint32_t)peers.value;
 	}
 	return err;
@@ -184,8 +177,8 @@ static int check_options(const struct dc_report *report)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
 	if (has_ranks && options.peers)
 		return complain_usage("--peers: those of a process are the other ones");
-	if (has_ranks && (options.simulate || options.instructions))
-		return complain_usage("--local and --pmix are for neither --simulate nor -i");
+	if (has_ranks && options.simulate)
+		return complain_usage("--local and --pmix are not for --simulate");
 	if (has_times && !options.simulate)
 		return complain_usage("times are of the model: use --simulate");
 	if (options.simulate && options.common.device)
@@ -273,17 +266,6 @@ static int find_optimum(struct dc_result *result)
 	return 0;
 }
 
-static int measure_on(struct dc_report *report, struct dc_bench *bench, struct dc_result *result)
-{
-	int err = run_policies(report, bench, result);
-
-	if (err || result->plan.counted)
-		return err;
-	if (options.instructions)
-		err = dc_count_policies(report, result);
-	return err ? err : find_optimum(result);
-}
-
 /* The device of the last bench stays open until its name is told. */
 static int measure(struct dc_report *report, struct ranks *ranks, struct dc_bench **bench)
 {
@@ -299,7 +281,9 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 		if (!err && *bench)
 			report->device = dc_bench_device(*bench);
 		if (!err)
-			err = measure_on(report, *bench, result);
+			err = run_policies(report, *bench, result);
+		if (!err)
+			err = find_optimum(result);
 	}
 	return err;
 }
@@ -315,7 +299,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 	if (!ranks)
 		prefer_stepping();
 	err = measure(report, ranks, &bench);
-	if (!err && !report->results[0].plan.counted && (!ranks || !ranks->rank))
+	if (!err && (!ranks || !ranks->rank))
 		dc_print(to, options.common.json, report);
 	if (!err && ranks && ranks_wait(ranks)) /* nobody writes to this one's target any more */
 		err = complain("%s", ranks_error());
@@ -355,19 +339,16 @@ static int run(poptContext context, struct dc_report *report)
 	int err = read_all(context, report);
 
 	has_ranks = number_given[LOCAL] || options.pmix;
-	if (!err)
-		err = has_ranks ? be_one_of(&ranks, report)
-				: dc_read_counted(options.under_callgrind, plan);
+	if (!err && has_ranks)
+		err = be_one_of(&ranks, report);
 	if (err)
 		return err;
-	if (plan->counted) /* the report is that of the run outside */
-		options.common.output = NULL;
 	err = read_pattern(plan, &listed);
 	report->pattern = pattern_name(plan);
 	for (unsigned i = 1; i < report->count; i++) {
 		const uint32_t peers = report->results[i].plan.crowd.peers;
 
-		report->results[i].plan = *plan;
+		report->results[i] = report->results[0];
 		report->results[i].plan.crowd.peers = peers;
 	}
 	if (!err)
@@ -384,8 +365,6 @@ int dc_main(int argc, const char **argv)
 
 	number_options(numbers, NUMBERS);
 	context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
-	if (report)
-		report->args = argv + 1;
 	err = report ? run(context, report) : complain("no memory");
 	free(report);
 	poptFreeContext(context);

@@ -26,7 +26,6 @@ struct dc_result {
 
 /* All that was asked for. */
 struct dc_report {
-	const char *const *args; /* of the command */
 	const struct bsn_device_info *device; /* NULL: a model */
 	struct dc_times times;                /* of the model */
 	const char *pattern;                  /* its name, or that of a file */
@@ -58,15 +57,24 @@ int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum dc_pol
 		 struct dc_figures *figures);
 
 /*
- * Under callgrind, as the hidden option says: what this run counts. 0, or PERF_FAILED after a
- * complaint.
+ * A figure of struct dc_figures: its name in JSON; its head in the table, or NULL, and decimals
+ * there; and that of many processes.
  */
-int dc_read_counted(const char *under_callgrind, struct dc_plan *plan);
+struct dc_figure {
+	const char *name, *head;
+	int decimals;
+	size_t at;
+	enum { DC_MOST, DC_LEAST, DC_SUM } of_all;
+};
+extern const struct dc_figure dc_figure_table[];
+extern const unsigned dc_figure_count;
 
-/* Runs each policy that was played once more, and counts. */
-int dc_count_policies(const struct dc_report *report, struct dc_result *result);
+static inline double *dc_figure_at(struct dc_figures *figures, unsigned which)
+{
+	return (double *)(void *)((char *)figures + dc_figure_table[which].at);
+}
 
 /* Tells the figures. */
-void dc_print(FILE *to, bool as_json, const struct dc_report *report);
+void dc_print(FILE *to, bool as_json, struct dc_report *report);
 
 #endif

@@ -167,19 +167,13 @@ static int post_write(void *arg, uint32_t number, uint64_t id)
 }
 
 /* On plain verbs targets connect initiators that ask for it. */
-static void let_it_work(void *arg)
+static int poll_pool(void *arg, struct bsn_completion *c, int n)
 {
 	const struct pool *p = arg;
 
 	step();
 	for (uint32_t t = 0; is_on_verbs(p->bench) && t < p->bench->target_count; t++)
 		bsn_dct_accept(p->bench->targets[t]);
-}
-
-static int poll_pool(void *arg, struct bsn_completion *c, int n)
-{
-	struct pool *p = arg;
-
 	return bsn_poll(bsn_dc_pool_cq(p->pool), c, n);
 }
 
@@ -187,16 +181,6 @@ static uint64_t read_clock(void *unused)
 {
 	(void)unused;
 	return now_ns();
-}
-
-/* What the device has counted; -1: it does not tell. */
-static int64_t read_connects(void *arg)
-{
-	const struct pool *p = arg;
-	struct bsn_dc_counters counters;
-
-	bsn_dc_pool_counters(p->pool, &counters);
-	return counters.has_connects ? (int64_t)counters.connects : -1;
 }
 
 static void read_counters(void *arg, struct dc_figures *figures)
@@ -223,10 +207,8 @@ static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures
 		.arg = p,
 		.peer = make_peer,
 		.post = post_write,
-		.step = let_it_work,
 		.poll = poll_pool,
 		.now_ns = read_clock,
-		.connects = read_connects,
 		.counters = read_counters,
 	};
 
@@ -242,23 +224,22 @@ static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures
  * Of all processes: their operations until the last one is done, what each needs for one, and the
  * longest waits.
  */
-static void add_rank(struct dc_figures *to, const struct dc_figures *f)
+static void add_rank(struct dc_figures *to, struct dc_figures *f)
 {
-	double *const most[] = { &to->wait_p50_us,	   &to->wait_p99_us,
-				 &to->wait_max_us,	   &to->wait_p99_operations,
-				 &to->wait_max_operations, &to->request_p50_us,
-				 &to->request_p99_us };
-	const double theirs[] = { f->wait_p50_us,	  f->wait_p99_us,
-				  f->wait_max_us,	  f->wait_p99_operations,
-				  f->wait_max_operations, f->request_p50_us,
-				  f->request_p99_us };
+	for (unsigned i = 0; i < dc_figure_count; i++) {
+		double *const all = dc_figure_at(to, i), one = *dc_figure_at(f, i);
 
-	for (unsigned i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
-		*most[i] = fmax(*most[i], theirs[i]);
-	to->operations_per_s = fmin(to->operations_per_s, f->operations_per_s);
-	to->fairness = fmin(to->fairness, f->fairness);
-	to->connects += f->connects;
-	to->waits += f->waits;
+		switch (dc_figure_table[i].of_all) {
+		case DC_MOST:
+			*all = fmax(*all, one);
+			break;
+		case DC_LEAST:
+			*all = fmin(*all, one);
+			break;
+		case DC_SUM:
+			*all += one;
+		}
+	}
 	to->counters.evictions += f->counters.evictions;
 	to->counters.revocations += f->counters.revocations;
 	to->counters.markers += f->counters.markers;

@@ -9,7 +9,7 @@
 
 #include "stats.h"
 
-enum { POLLED = 16, STUCK_S = 30, EMPTY_REGIONS = 1000 };
+enum { POLLED = 16, STUCK_S = 30 };
 
 #define NOBODY UINT32_MAX
 
@@ -65,24 +65,11 @@ static uint64_t now(const struct run *r)
 	return r->stage->now_ns(r->stage->arg);
 }
 
-/* Before and after what may be counted. */
-static void mark(const struct run *r, enum dc_counted what)
-{
-	if (r->plan->counted == what)
-		r->plan->meter->mark();
-}
-
 /* -- posting ----------------------------------------------------------------------------------- */
 
-static int post(struct run *r, const struct peer *peer, uint32_t which)
+static int post(const struct run *r, const struct peer *peer, uint32_t which)
 {
-	int err;
-
-	r->figures->posts++;
-	mark(r, DC_COUNT_POSTS);
-	err = r->stage->post(r->stage->arg, (uint32_t)(peer - r->peers), which);
-	mark(r, DC_COUNT_POSTS);
-	return err;
+	return r->stage->post(r->stage->arg, (uint32_t)(peer - r->peers), which);
 }
 
 static void stand_in_line(struct run *r, struct peer *peer)
@@ -170,12 +157,9 @@ static int end_one(struct run *r, const struct bsn_completion *c)
 static int poll(struct run *r)
 {
 	struct bsn_completion done[POLLED];
-	int n, err = 0;
+	const int n = r->stage->poll(r->stage->arg, done, POLLED);
+	int err = 0;
 
-	r->figures->polls++;
-	mark(r, DC_COUNT_POLLS);
-	n = r->stage->poll(r->stage->arg, done, POLLED);
-	mark(r, DC_COUNT_POLLS);
 	if (n < 0)
 		return say_refused(r, "the pool", n);
 	if (n)
@@ -189,14 +173,6 @@ static int poll(struct run *r)
 	return err;
 }
 
-/* What one pair of marks counts by itself. */
-static void count_nothing(const struct run *r)
-{
-	for (unsigned i = 0; i < 2 * EMPTY_REGIONS; i++)
-		mark(r, r->plan->counted);
-	r->plan->meter->dump("empty", EMPTY_REGIONS);
-}
-
 static int play(struct run *r)
 {
 	int err = 0;
@@ -207,28 +183,11 @@ static int play(struct run *r)
 			err = begin_one(r);
 		if (err)
 			return say_refused(r, "a post", err);
-		if (r->stage->step)
-			r->stage->step(r->stage->arg);
 		err = poll(r);
 		if (!err && now(r) - r->moved_ns > STUCK_S * 1000000000ull)
 			err = say(r, -ETIMEDOUT, "%u requests are not done, and nothing moves",
 				  r->begun - r->ended);
 	}
-	return err;
-}
-
-static int play_counted(struct run *r)
-{
-	const bool of_posts = r->plan->counted == DC_COUNT_POSTS;
-	int err;
-
-	if (!r->plan->counted)
-		return play(r);
-	r->plan->meter->begin();
-	count_nothing(r);
-	err = play(r);
-	r->plan->meter->dump("regions",
-			     (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
 	return err;
 }
 
@@ -250,17 +209,16 @@ static double fairness_of(const struct run *r)
 	return squares > 0 ? sum * sum / (count * squares) : 1;
 }
 
-/* @ns: that it took; @before: connections until then */
-static void sum_up(const struct run *r, uint64_t ns, int64_t before)
+/* @ns: that it took */
+static void sum_up(const struct run *r, uint64_t ns)
 {
 	const double operations = r->plan->operations;
-	const int64_t after = r->stage->connects(r->stage->arg);
 	struct dc_figures *f = r->figures;
 
 	r->stage->counters(r->stage->arg, f);
 	f->is_there = true;
-	f->device_counts = before >= 0 && after >= before;
-	f->connects = (f->device_counts ? (double)(after - before) : (double)f->counters.bindings) /
+	f->device_counts = f->counters.has_connects;
+	f->connects = (double)(f->device_counts ? f->counters.connects : f->counters.bindings) /
 		      operations;
 	f->operations_per_s = operations * 1e9 / (double)ns;
 	f->waits = (double)r->waits / operations;
@@ -276,12 +234,11 @@ static void sum_up(const struct run *r, uint64_t ns, int64_t before)
 
 static int measure(struct run *r)
 {
-	const int64_t before = r->stage->connects(r->stage->arg);
 	const uint64_t start = now(r);
-	const int err = play_counted(r);
+	const int err = play(r);
 
 	if (!err)
-		sum_up(r, now(r) - start, before);
+		sum_up(r, now(r) - start);
 	return err;
 }
 

@@ -26,33 +26,17 @@ enum dc_policy {
 
 extern const char *const dc_policy_names[DC_POLICY_COUNT];
 
-/* Whose instructions are counted, where this runs under callgrind. */
-enum dc_counted { DC_COUNT_NOTHING, DC_COUNT_POSTS, DC_COUNT_POLLS };
-
-/*
- * Who counts: from @begin on nothing is, until @mark, and up to the next one; @dump tells what was,
- * so far.
- */
-struct dc_meter {
-	void (*begin)(void);
-	void (*mark)(void);
-	void (*dump)(const char *row, unsigned count);
-};
-
 /**
  * struct dc_plan - what is played, by each policy
  * @full_handshake: each connection is one, as in struct bsn_dc_pool_attr
  * @window: requests that are outstanding or wait, at any time
  * @operations: in all
  * @bytes: of each
- * @meter: NULL, if nothing is counted
  */
 struct dc_plan {
 	struct dc_crowd crowd;
 	uint32_t initiators, streams, window, operations, bytes;
 	bool full_handshake;
-	enum dc_counted counted;
-	const struct dc_meter *meter;
 };
 
 /**
@@ -61,8 +45,6 @@ struct dc_plan {
  * @fairness: Jain's index of how long the peers' requests took on average, in requests that were
  *	done meanwhile, whoever's; 1: all alike
  * @wait_p99_operations, @wait_max_operations: that others got done meanwhile
- * @post_instructions, @poll_instructions: < 0: not counted
- * @posts, @polls: how many there were
  * @taken_early: connections to another target while a request to the one before was outstanding:
  *	never; known of the model alone
  * @device_counts: @connects are the device's, not what the pool bound
@@ -75,8 +57,7 @@ struct dc_figures {
 	double wait_p50_us, wait_p99_us, wait_max_us;
 	double wait_p99_operations, wait_max_operations;
 	double request_p50_us, request_p99_us;
-	double post_instructions, poll_instructions;
-	uint64_t posts, polls, taken_early;
+	uint64_t taken_early;
 	struct bsn_dc_counters counters;
 };
 
@@ -86,17 +67,15 @@ struct dc_figures {
  *	may say why
  * @post: a signaled WRITE to it, of plan->bytes, whose @id is below plan->window: 0, -EAGAIN: it
  *	waits, or a negative errno
- * @step: what the device does by itself in a while; NULL: it does that anyway
- * @connects: that it has made so far; -1: nobody knows
+ * @poll: as bsn_poll(), after what the device does by itself in a while
+ * @counters: those of the pool, and @taken_early
  */
 struct dc_stage {
 	void *arg;
 	int (*peer)(void *arg, uint32_t number, void *user);
 	int (*post)(void *arg, uint32_t number, uint64_t id);
-	void (*step)(void *arg);
 	int (*poll)(void *arg, struct bsn_completion *c, int n);
 	uint64_t (*now_ns)(void *arg);
-	int64_t (*connects)(void *arg);
 	void (*counters)(void *arg, struct dc_figures *figures);
 };
 

@@ -3,19 +3,33 @@
 #include "dc.h"
 
 #include <stddef.h>
-#include <string.h>
 
-static void print_one(FILE *to, const char *name, const struct dc_figures *f)
+/* The whole ones, of one operation, are compared. */
+#define FIGURE(name, head, decimals, field, of_all)                                                \
+	{ name, head, decimals, offsetof(struct dc_figures, field), of_all }
+const struct dc_figure dc_figure_table[] = {
+	FIGURE("operations_per_s", "op/s", 0, operations_per_s, DC_LEAST),
+	FIGURE("connects_per_operation", "connects", 3, connects, DC_SUM),
+	FIGURE("waits_per_operation", "waits", 3, waits, DC_SUM),
+	FIGURE("wait_p50_us", "p50 us", 1, wait_p50_us, DC_MOST),
+	FIGURE("wait_p99_us", "p99 us", 1, wait_p99_us, DC_MOST),
+	FIGURE("wait_max_us", "max us", 1, wait_max_us, DC_MOST),
+	FIGURE("wait_p99_operations", NULL, 0, wait_p99_operations, DC_MOST),
+	FIGURE("wait_max_operations", NULL, 0, wait_max_operations, DC_MOST),
+	FIGURE("request_p50_us", NULL, 0, request_p50_us, DC_MOST),
+	FIGURE("request_p99_us", NULL, 0, request_p99_us, DC_MOST),
+	FIGURE("fairness", "fairness", 3, fairness, DC_LEAST),
+};
+const unsigned dc_figure_count = sizeof(dc_figure_table) / sizeof(dc_figure_table[0]);
+
+static void print_one(FILE *to, const char *name, struct dc_figures *f)
 {
-	if (!f->is_there) {
-		fprintf(to, "%-10s %s\n", name, f->why_not);
-		return;
-	}
-	fprintf(to, "%-10s %9.0f %8.3f %8.3f %8.1f %8.1f %8.1f %8.3f", name, f->operations_per_s,
-		f->connects, f->waits, f->wait_p50_us, f->wait_p99_us, f->wait_max_us, f->fairness);
-	if (f->post_instructions >= 0)
-		fprintf(to, " %8.1f %8.1f", f->post_instructions, f->poll_instructions);
-	fputc('\n', to);
+	fprintf(to, "%-10s", name);
+	for (unsigned i = 0; i < dc_figure_count && f->is_there; i++)
+		if (dc_figure_table[i].head)
+			fprintf(to, " %*.*f", i ? 8 : 9, dc_figure_table[i].decimals,
+				*dc_figure_at(f, i));
+	fprintf(to, f->is_there ? "\n" : " %s\n", f->why_not);
 }
 
 static void print_head(FILE *to, const struct dc_report *report, const struct dc_plan *plan)
@@ -38,33 +52,27 @@ static void print_head(FILE *to, const struct dc_report *report, const struct dc
 	fputc('\n', to);
 }
 
-static void print_result(FILE *to, const struct dc_report *report, const struct dc_result *result)
+static void print_result(FILE *to, const struct dc_report *report, struct dc_result *result)
 {
-	const struct dc_figures *figures = result->figures;
-	bool is_counted = false;
-
-	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
-		is_counted |= figures[p].is_there && figures[p].post_instructions >= 0;
 	print_head(to, report, &result->plan);
-	fprintf(to, "%-10s %9s %8s %8s %8s %8s %8s %8s", "policy", "op/s", "connects", "waits",
-		"p50 us", "p99 us", "max us", "fairness");
-	fprintf(to, is_counted ? " %8s %8s\n" : "\n", "post", "poll");
-	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
-		if (figures[p].is_wanted)
-			print_one(to, dc_policy_names[p], &figures[p]);
-	fprintf(to, "%-10s %9s %8.3f\n", "optimum", "", result->optimum);
+	fprintf(to, "%-10s", "policy");
+	for (unsigned i = 0; i < dc_figure_count; i++)
+		if (dc_figure_table[i].head)
+			fprintf(to, " %*s", i ? 8 : 9, dc_figure_table[i].head);
 	fputc('\n', to);
+	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
+		if (result->figures[p].is_wanted)
+			print_one(to, dc_policy_names[p], &result->figures[p]);
+	fprintf(to, "%-10s %9s %8.3f\n\n", "optimum", "", result->optimum);
 }
 
-static void print_text(FILE *to, const struct dc_report *report)
+static void print_text(FILE *to, struct dc_report *report)
 {
-	bool is_counted = false, by_pool = false;
+	bool by_pool = false;
 
 	for (unsigned i = 0; i < report->count; i++) {
 		for (unsigned p = 0; p < DC_POLICY_COUNT; p++) {
 			const struct dc_figures *f = &report->results[i].figures[p];
-
-			is_counted |= f->is_there && f->post_instructions >= 0;
 			by_pool |= f->is_there && !f->device_counts;
 		}
 		print_result(to, report, &report->results[i]);
@@ -74,36 +82,12 @@ static void print_text(FILE *to, const struct dc_report *report)
 	      "long the peers' operations took, in operations; the optimum knows all beforehand, "
 	      "with nobody busy\n",
 	      to);
-	if (is_counted)
-		fprintf(to, "post and poll: instructions of each operation\n");
 	if (by_pool)
 		fprintf(to,
 			"this device does not count connections: those are what the pool bound\n");
 }
 
-/* Whole ones, to be compared, or with two decimals. */
-static const struct {
-	const char *name;
-	size_t at;
-	bool is_whole;
-} json_figures[] = {
-#define FIGURE(name, field, is_whole) { name, offsetof(struct dc_figures, field), is_whole }
-	FIGURE("operations_per_s", operations_per_s, false),
-	FIGURE("connects_per_operation", connects, true),
-	FIGURE("waits_per_operation", waits, true),
-	FIGURE("wait_p50_us", wait_p50_us, false),
-	FIGURE("wait_p99_us", wait_p99_us, false),
-	FIGURE("wait_max_us", wait_max_us, false),
-	FIGURE("wait_p99_operations", wait_p99_operations, false),
-	FIGURE("wait_max_operations", wait_max_operations, false),
-	FIGURE("request_p50_us", request_p50_us, false),
-	FIGURE("request_p99_us", request_p99_us, false),
-	FIGURE("fairness", fairness, true),
-	FIGURE("post_instructions", post_instructions, false),
-	FIGURE("poll_instructions", poll_instructions, false),
-};
-
-static struct json_object *to_json(const char *name, const struct dc_figures *f)
+static struct json_object *to_json(const char *name, struct dc_figures *f)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -112,15 +96,14 @@ static struct json_object *to_json(const char *name, const struct dc_figures *f)
 		json_add_text(o, "why_not", f->why_not);
 		return o;
 	}
-	for (unsigned i = 0; i < sizeof(json_figures) / sizeof(json_figures[0]); i++) {
-		double value;
+	for (unsigned i = 0; i < dc_figure_count; i++) {
+		const double value = *dc_figure_at(f, i);
 
-		memcpy(&value, (const char *)f + json_figures[i].at, sizeof(value));
-		if (json_figures[i].is_whole)
-			json_object_object_add(o, json_figures[i].name,
+		if (dc_figure_table[i].decimals == 3)
+			json_object_object_add(o, dc_figure_table[i].name,
 					       json_object_new_double(value));
-		else if (value >= 0)
-			json_add_figure(o, json_figures[i].name, value);
+		else
+			json_add_figure(o, dc_figure_table[i].name, value);
 	}
 	json_object_object_add(o, "connects_are_the_devices",
 			       json_object_new_boolean(f->device_counts));
@@ -131,7 +114,7 @@ static struct json_object *to_json(const char *name, const struct dc_figures *f)
 }
 
 static void add_result(struct json_object *to, const struct dc_report *report,
-		       const struct dc_result *result)
+		       struct dc_result *result)
 {
 	const struct dc_plan *plan = &result->plan;
 	struct json_object *policies = json_object_new_array();
@@ -156,42 +139,37 @@ static void add_result(struct json_object *to, const struct dc_report *report,
 	json_object_object_add(to, "policies", policies);
 }
 
-static struct json_object *times_to_json(const struct dc_times *times)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_add_number(o, "connect_ns", times->connect_ns);
-	json_add_number(o, "answer_ns", times->answer_ns);
-	json_add_number(o, "random_ns", times->random_ns);
-	json_add_number(o, "issue_ns", times->issue_ns);
-	return o;
-}
-
 /* One number of peers is told right in the report, several as a list. */
-static void print_json(FILE *to, const struct dc_report *report)
+static void print_json(FILE *to, struct dc_report *report)
 {
-	struct json_object *all = json_object_new_object(), *runs = json_object_new_array();
+	struct json_object *all = json_object_new_object(), *inner = json_object_new_object();
+	const struct dc_times *times = &report->times;
 
+	json_add_number(inner, "connect_ns", times->connect_ns);
+	json_add_number(inner, "answer_ns", times->answer_ns);
+	json_add_number(inner, "random_ns", times->random_ns);
+	json_add_number(inner, "issue_ns", times->issue_ns);
 	if (report->device)
 		json_add_device(all, report->device);
 	else
-		json_object_object_add(all, "model", times_to_json(&report->times));
-	for (unsigned i = 0; i < report->count && report->count > 1; i++) {
-		struct json_object *run = json_object_new_object();
-
-		add_result(run, report, &report->results[i]);
-		json_object_array_add(runs, run);
-	}
-	if (report->count > 1) {
-		json_object_object_add(all, "runs", runs);
-	} else {
-		json_object_put(runs);
+		json_object_object_add(all, "model", json_object_get(inner));
+	json_object_put(inner);
+	if (report->count == 1) {
 		add_result(all, report, &report->results[0]);
+	} else {
+		struct json_object *runs = json_object_new_array();
+
+		for (unsigned i = 0; i < report->count; i++) {
+			inner = json_object_new_object();
+			add_result(inner, report, &report->results[i]);
+			json_object_array_add(runs, inner);
+		}
+		json_object_object_add(all, "runs", runs);
 	}
 	json_print(to, all);
 }
 
-void dc_print(FILE *to, bool as_json, const struct dc_report *report)
+void dc_print(FILE *to, bool as_json, struct dc_report *report)
 {
 	(as_json ? print_json : print_text)(to, report);
 }

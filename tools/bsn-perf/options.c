@@ -8,8 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "callgrind.h"
-
 int find_name(const char *name, const char *const *names, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -40,7 +38,7 @@ int perf_open_device(const struct perf_options *options, struct bsn_device_attr 
 	if (err)
 		return err;
 	err = bsn_device_open(options->device, attr, device);
-	if (err == -ENOTSUP && callgrind_is_there()) {
+	if (err == -ENOTSUP && is_under_callgrind()) {
 		attr->store = BSN_STORE_AUTO;
 		err = bsn_device_open(options->device, attr, device);
 	}

@@ -95,6 +95,9 @@ int find_name(const char *name, const char *const *names, unsigned count);
 /* Such a number: 0, or PERF_USAGE. */
 int parse_number(struct perf_number *number, const char *text);
 
+/* Whether this is the run beside, of cost_count.c. */
+bool is_under_callgrind(void);
+
 /*
  * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
  * stores, with any. 0, PERF_FAILED or PERF_USAGE after a complaint.
@@ -119,11 +122,10 @@ void json_print(FILE *report, struct json_object *object);
 /* Adds the device, path, CPU and store of a report. */
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
+const char *path_name(const struct bsn_device_info *info);
+
 /* "none" on plain verbs. */
 const char *store_name(const struct bsn_device_info *info);
-
-/* What --store is to be in another run of this program. */
-const char *store_option(const struct bsn_device_info *info);
 
 /* What kind of CPU this is, of /proc/cpuinfo. */
 const char *cpu_name(void);

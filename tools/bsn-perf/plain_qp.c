@@ -2,11 +2,15 @@
 /* The verbs side: making, connecting and destroying a QP the way every verbs program does. */
 #include "plain_qp.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/mlx5dv.h>
 #include <string.h>
+
+enum {
+	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		 IBV_ACCESS_REMOTE_ATOMIC,
+};
 
 /* Of calls that return NULL, or -1, with errno. */
 static int errno_or(int otherwise)
@@ -14,7 +18,7 @@ static int errno_or(int otherwise)
 	return errno ? -errno : -otherwise;
 }
 
-static int create_domain(struct plain_qp *q, const struct plain_qp_attr *attr)
+static int create_domain(struct plain_qp *q)
 {
 	struct ibv_td_init_attr td = { .comp_mask = 0 };
 	struct ibv_parent_domain_init_attr parent = { .comp_mask = 0 };
@@ -23,8 +27,6 @@ static int create_domain(struct plain_qp *q, const struct plain_qp_attr *attr)
 	if (!q->pd)
 		return errno_or(ENOMEM);
 	q->parent = q->pd;
-	if (!attr->has_own_register)
-		return 0;
 	q->td = ibv_alloc_td(q->context, &td);
 	if (!q->td)
 		return 0;
@@ -104,7 +106,7 @@ static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 /* What the QPs of one thread have in common. */
 static int create_common(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
-	int err = create_domain(q, attr);
+	int err = create_domain(q);
 
 	if (!err)
 		err = create_cq(q, attr, &q->cq, &q->cq_ex);
@@ -125,7 +127,7 @@ static void borrow_common(struct plain_qp *q, const struct plain_qp *from)
 
 static uint64_t send_ops_of(const struct plain_qp_attr *attr)
 {
-	if (attr->type == BSN_QP_UC || attr->type == BSN_QP_XRC)
+	if (attr->type == BSN_QP_XRC)
 		return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND;
 	return attr->type == BSN_QP_UD
 		       ? IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
@@ -170,7 +172,6 @@ static int create_target(struct plain_qp *q)
 static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	static const enum ibv_qp_type types[] = { [BSN_QP_RC] = IBV_QPT_RC,
-						  [BSN_QP_UC] = IBV_QPT_UC,
 						  [BSN_QP_UD] = IBV_QPT_UD,
 						  [BSN_QP_XRC] = IBV_QPT_XRC_SEND };
 	struct ibv_qp_init_attr_ex init = {
@@ -211,9 +212,7 @@ int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr,
 	if (!err)
 		err = create_qp(q, attr);
 	if (!err && memory) {
-		q->mr = ibv_reg_mr(q->pd, memory, length,
-				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-					   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+		q->mr = ibv_reg_mr(q->pd, memory, length, ACCESS);
 		err = q->mr ? 0 : errno_or(ENOMEM);
 	}
 	if (err)
@@ -286,57 +285,6 @@ int plain_qp_pass_numbers(struct bsn_device *device, unsigned count)
 	return err;
 }
 
-/* The bytes of a bsn_address that was made here. */
-struct wire {
-	uint32_t magic;
-	uint32_t qpn;
-	uint32_t mtu;
-	uint32_t lid;
-	uint32_t rd_atomic;
-	uint8_t gid[16];
-};
-
-#define WIRE_MAGIC 0x76726273u /* "vrbs" */
-
-_Static_assert(sizeof(struct wire) <= sizeof(struct bsn_address), "an address holds it");
-
-void plain_qp_address(const struct plain_qp *q, struct bsn_address *address)
-{
-	struct wire wire = {
-		.magic = htobe32(WIRE_MAGIC),
-		.qpn = htobe32(q->qp->qp_num),
-		.mtu = htobe32(q->info->active_mtu),
-		.lid = htobe32(q->info->lid),
-		.rd_atomic = htobe32(q->info->max_rd_atomic),
-	};
-
-	memcpy(wire.gid, q->info->gid, sizeof(wire.gid));
-	memset(address, 0, sizeof(*address));
-	memcpy(address->bytes, &wire, sizeof(wire));
-}
-
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static struct ibv_ah_attr ah_attr_of(const struct plain_qp *q, const struct wire *peer,
-				     const struct bsn_connect_attr *how)
-{
-	struct ibv_ah_attr ah = { .dlid = (uint16_t)be32toh(peer->lid),
-				  .sl = how->sl,
-				  .port_num = q->info->port };
-
-	if (!strcmp(q->info->link_layer, "Ethernet")) {
-		ah.is_global = 1;
-		ah.grh.hop_limit = how->hop_limit ? how->hop_limit : 64;
-		ah.grh.traffic_class = how->traffic_class;
-		ah.grh.sgid_index = q->info->gid_index;
-		memcpy(ah.grh.dgid.raw, peer->gid, sizeof(peer->gid));
-	}
-	return ah;
-}
-
 /* What each kind is told in each of its states. */
 enum {
 	INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT,
@@ -344,95 +292,77 @@ enum {
 	RESPONDS = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
 	RTS = IBV_QP_STATE | IBV_QP_SQ_PSN,
 	REQUESTS = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
-	WRITES = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
-	READS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	WITH_ACCESS = INIT | IBV_QP_ACCESS_FLAGS,
 };
 static const struct kind {
 	enum ibv_qp_type type;
 	int masks[3]; /* INIT, RTR, RTS */
-	unsigned access;
 } kinds[] = {
-	{ IBV_QPT_UC, { INIT | IBV_QP_ACCESS_FLAGS, RTR, RTS }, WRITES },
-	{ IBV_QPT_UD, { INIT | IBV_QP_QKEY, IBV_QP_STATE, RTS }, 0 },
-	{ IBV_QPT_XRC_SEND,
-	  { INIT | IBV_QP_ACCESS_FLAGS, RTR, RTS | REQUESTS },
-	  WRITES | READS },
-	{ IBV_QPT_XRC_RECV,
-	  { INIT | IBV_QP_ACCESS_FLAGS, RTR | RESPONDS, RTS | IBV_QP_TIMEOUT },
-	  WRITES | READS },
-	{ IBV_QPT_RC,
-	  { INIT | IBV_QP_ACCESS_FLAGS, RTR | RESPONDS, RTS | REQUESTS },
-	  WRITES | READS },
+	{ IBV_QPT_UD, { INIT | IBV_QP_QKEY, IBV_QP_STATE, RTS } },
+	{ IBV_QPT_XRC_SEND, { WITH_ACCESS, RTR, RTS | REQUESTS } },
+	{ IBV_QPT_XRC_RECV, { WITH_ACCESS, RTR | RESPONDS, RTS | IBV_QP_TIMEOUT } },
+	{ IBV_QPT_RC, { WITH_ACCESS, RTR | RESPONDS, RTS | REQUESTS } },
 };
 
-static const struct kind *kind_of(const struct plain_qp *q)
+/* The way to a QP of the same port. */
+static struct ibv_ah_attr own_port(const struct plain_qp *q)
 {
-	const struct kind *kind = kinds;
+	struct ibv_ah_attr ah = { .dlid = q->info->lid, .port_num = q->info->port };
 
-	while (kind->type != q->qp->qp_type)
-		kind++;
-	return kind;
+	if (!strcmp(q->info->link_layer, "Ethernet")) {
+		ah.is_global = 1;
+		ah.grh.hop_limit = 64;
+		ah.grh.sgid_index = q->info->gid_index;
+		memcpy(ah.grh.dgid.raw, q->info->gid, sizeof(ah.grh.dgid.raw));
+	}
+	return ah;
 }
 
-static struct ibv_qp_attr attr_of(const struct plain_qp *q, const struct wire *peer,
-				  const struct bsn_connect_attr *how)
-{
-	const uint32_t mtu = how->mtu ? how->mtu : smaller(be32toh(peer->mtu), q->info->active_mtu);
-	const uint32_t reads = smaller(q->info->max_rd_atomic, 16);
-	struct ibv_qp_attr attr = {
-		.port_num = q->info->port,
-		.qp_access_flags = kind_of(q)->access,
-		.qkey = PLAIN_QKEY,
-		.path_mtu = IBV_MTU_256,
-		.dest_qp_num = be32toh(peer->qpn),
-		.max_dest_rd_atomic = (uint8_t)reads,
-		.min_rnr_timer = 12,
-		.ah_attr = ah_attr_of(q, peer, how),
-		.timeout = how->timeout ? how->timeout : 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.max_rd_atomic = (uint8_t)smaller(reads, be32toh(peer->rd_atomic)),
-	};
-
-	while (attr.path_mtu < IBV_MTU_4096 && 256u << attr.path_mtu <= mtu)
-		attr.path_mtu++;
-	return attr;
-}
-
-int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer,
-		     const struct bsn_connect_attr *how)
+static int connect_to(const struct plain_qp *q, struct ibv_qp *qp, uint32_t number)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
-	static const struct bsn_connect_attr by_default;
-	struct ibv_qp_attr attr;
-	struct wire wire;
+	const uint8_t reads = (uint8_t)(q->info->max_rd_atomic < 16 ? q->info->max_rd_atomic : 16);
+	struct ibv_qp_attr attr = {
+		.port_num = q->info->port,
+		.qp_access_flags = ACCESS,
+		.qkey = PLAIN_QKEY,
+		.path_mtu = IBV_MTU_256,
+		.dest_qp_num = number,
+		.max_dest_rd_atomic = reads,
+		.min_rnr_timer = 12,
+		.ah_attr = own_port(q),
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = reads,
+	};
+	const struct kind *kind = kinds;
 	int err = 0;
 
-	memcpy(&wire, peer->bytes, sizeof(wire));
-	if (be32toh(wire.magic) != WIRE_MAGIC)
-		return -EPROTO;
-	attr = attr_of(q, &wire, how ? how : &by_default);
+	while (attr.path_mtu < IBV_MTU_4096 && 256u << attr.path_mtu <= q->info->active_mtu)
+		attr.path_mtu++;
+	while (kind->type != qp->qp_type)
+		kind++;
 	for (unsigned i = 0; i < 3 && !err; i++) {
 		attr.qp_state = states[i];
-		err = -ibv_modify_qp(q->qp, &attr, kind_of(q)->masks[i]);
+		err = -ibv_modify_qp(qp, &attr, kind->masks[i]);
 	}
-	if (err || q->qp->qp_type != IBV_QPT_UD)
-		return err;
-	q->ah = ibv_create_ah(q->pd, &attr.ah_attr);
-	q->peer_qpn = be32toh(wire.qpn);
-	return q->ah ? 0 : errno_or(ENOMEM);
+	return err;
 }
 
 int plain_qp_loop(struct plain_qp *q)
 {
-	struct plain_qp peer = *q;
-	struct bsn_address self, theirs;
+	const uint32_t number = q->qp->qp_num;
+	struct ibv_ah_attr way = own_port(q);
 	int err;
 
-	if (q->target)
-		peer.qp = q->target;
-	plain_qp_address(q, &self);
-	plain_qp_address(&peer, &theirs);
-	err = plain_qp_connect(q, &theirs, NULL);
-	return err || !q->target ? err : plain_qp_connect(&peer, &self, NULL);
+	if (q->target) {
+		err = connect_to(q, q->qp, q->target->qp_num);
+		return err ? err : connect_to(q, q->target, number);
+	}
+	err = connect_to(q, q->qp, number);
+	if (err || q->qp->qp_type != IBV_QPT_UD)
+		return err;
+	q->ah = ibv_create_ah(q->pd, &way);
+	return q->ah ? 0 : errno_or(ENOMEM);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A queue pair of plain libibverbs, with all that it needs: Bunsen is compared with it. */
+/*
+ * A queue pair of plain libibverbs, with all that it needs: Bunsen is compared with it. It has a
+ * thread domain, its CQs too, if the device has any.
+ */
 #ifndef PLAIN_QP_H
 #define PLAIN_QP_H
 
@@ -11,7 +14,6 @@ struct plain_qp_attr {
 	uint32_t max_send_sge, max_recv_sge;
 	uint32_t max_inline; /* bytes */
 	bool is_extended;    /* for ibv_wr_* and ibv_start_poll() */
-	bool has_own_register; /* a thread domain, for the CQs too, if the device has any */
 	uint32_t srq_depth;   /* of an SRQ for all; 0: none */
 	bool has_stamps;      /* extended: completions have times */
 	bool has_mkeys;       /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
@@ -34,8 +36,7 @@ struct plain_qp {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qp_ex; /* @qp, where extended */
 	struct ibv_mr *mr;
-	struct ibv_ah *ah; /* UD: to its peer, which may be itself */
-	uint32_t peer_qpn; /* UD */
+	struct ibv_ah *ah; /* UD: to itself */
 };
 
 enum { PLAIN_QKEY = 0x11111111 };
@@ -56,16 +57,5 @@ bool plain_qp_has_td(struct bsn_device *device);
 
 /* Makes the device give its next @count QP numbers to QPs that are destroyed at once. */
 int plain_qp_pass_numbers(struct bsn_device *device, unsigned count);
-
-/* The address of such a pair, as plain bytes, in the size of a Bunsen address. */
-void plain_qp_address(const struct plain_qp *q, struct bsn_address *address);
-
-/*
- * As @how says, of what struct bsn_connect_attr has for the way and for timeouts; NULL: by
- * default. A UD pair is made ready, with an address handle of @peer. -EPROTO: @peer was not made by
- * plain_qp_address().
- */
-int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer,
-		     const struct bsn_connect_attr *how);
 
 #endif

@@ -121,19 +121,19 @@ void json_print(FILE *report, struct json_object *object)
 void json_add_device(struct json_object *report, const struct bsn_device_info *info)
 {
 	json_add_text(report, "device", info->name);
-	json_add_text(report, "path", info->path == BSN_PATH_DIRECT ? "direct" : "verbs");
+	json_add_text(report, "path", path_name(info));
 	json_add_text(report, "cpu", cpu_name());
 	json_add_text(report, "store", store_name(info));
+}
+
+const char *path_name(const struct bsn_device_info *info)
+{
+	return info->path == BSN_PATH_DIRECT ? "direct" : "verbs";
 }
 
 const char *store_name(const struct bsn_device_info *info)
 {
 	return info->path == BSN_PATH_DIRECT ? info->store_name : "none";
-}
-
-const char *store_option(const struct bsn_device_info *info)
-{
-	return info->path == BSN_PATH_DIRECT ? info->store_name : "auto";
 }
 
 const char *cpu_name(void)

@@ -8,7 +8,7 @@
 #include "traffic.h"
 
 #define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */
-#define HELLO_VERSION '6'
+#define HELLO_VERSION '7'
 
 /* Of a plan, what the server takes from the client; each is told as 64 bits, big-endian. */
 #define PLAN_FIELDS(X)                                                                             \
@@ -16,7 +16,7 @@
 	X(duration_ns) X(type) X(inline_max) X(connect.mtu) X(connect.sl) X(connect.traffic_class) \
 	X(connect.hop_limit) X(connect.timeout)
 #define ONE(field) +1
-enum { PLAN_WORDS = PLAN_FIELDS(ONE), IS_CM = PLAN_WORDS, PATH, WORDS };
+enum { WORDS = PLAN_FIELDS(ONE) };
 
 /* Then, where to find the side. */
 struct introduction {
@@ -71,15 +71,9 @@ static int agree(const struct session_attr *attr, struct plan *plan, int peer)
 	uint64_t mine[WORDS], theirs[WORDS];
 
 	tell_plan(plan, mine);
-	mine[IS_CM] = htobe64(attr->is_cm);
-	mine[PATH] = htobe64(plan->path == TRAFFIC_IBV);
 	if (greet(peer, attr->timeout_ms) ||
 	    swap(peer, mine, theirs, sizeof(mine), attr->timeout_ms))
 		return -1;
-	if (mine[PATH] != theirs[PATH])
-		return SIDE_FAILS("--path ibv: both ends must use it, or neither");
-	if (mine[IS_CM] != theirs[IS_CM])
-		return SIDE_FAILS("--cm: both ends must use it, or neither");
 	return attr->is_server ? take_plan(theirs, plan) : 0;
 }
 
@@ -119,15 +113,13 @@ int session_connect(int peer, struct side *side, int timeout_ms)
 		struct introduction theirs, mine = { .addr = htobe64(side->here.addr),
 						     .rkey = htobe64(side->here.rkey) };
 
-		if (side->ops->address)
-			side->ops->address(side, qp, &mine.address);
+		bsn_qp_address(side->qp[qp], &mine.address);
 		err = swap(peer, &mine, &theirs, sizeof(mine), timeout_ms);
 		if (err)
 			break;
 		side->there = (struct bsn_remote){ be64toh(theirs.addr),
 						   (uint32_t)be64toh(theirs.rkey) };
-		if (side->ops->connect)
-			err = side->ops->connect(side, qp, &theirs.address);
+		err = side_connect(side, qp, &theirs.address);
 	}
 	return err;
 }

@@ -48,12 +48,6 @@ bool is_stepped(void)
 	return stepped;
 }
 
-void step_once(void)
-{
-	if (is_stepped())
-		softcx_step(0);
-}
-
 bool step(void)
 {
 	bool any = false;

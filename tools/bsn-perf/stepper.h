@@ -27,9 +27,6 @@ bool is_stepped(void);
  */
 void let_device_work(void);
 
-/* Executes what was posted, and does not look whether that led to more. */
-void step_once(void);
-
 /* Executes all that was posted; returns whether there was anything. */
 bool step(void);
 

@@ -6,22 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../examples/connect.h"
-
 enum {
 	SWEEP_BYTES = 1 << 30, /* at most, of each size, unless these are fewer messages than */
 	SWEEP_ITERS_MIN = 16,
 };
 
 /* -- setting up -------------------------------------------------------------------------------- */
-
-static void note_path(struct test *test)
-{
-	const bool is_direct = bsn_device_info(test->device)->path == BSN_PATH_DIRECT;
-
-	if (test->plan.path != TRAFFIC_IBV)
-		test->plan.path = is_direct ? TRAFFIC_DV : TRAFFIC_VERBS;
-}
 
 /* Between two processes there is a wire; in one, the queues meet inside of the port. */
 static int check_port(const struct test *test)
@@ -58,19 +48,9 @@ static int open_device(struct test *test)
 
 	if (err)
 		return err;
-	note_path(test);
 	if (test->plan.type == BSN_QP_UD && test->plan.is_sweep && !test->has_size)
 		test->plan.size = bsn_device_info(test->device)->active_mtu;
 	return check_port(test);
-}
-
-static int open_side(struct test *test, struct side **side)
-{
-	const int err = test->plan.path == TRAFFIC_IBV
-				? side_ibv_open(test->device, &test->plan, side)
-				: side_bunsen_open(test->device, test->cm.id, &test->plan, side);
-
-	return err ? PERF_FAILED : 0;
 }
 
 /* Two sides in one process. */
@@ -81,71 +61,34 @@ static int connect_both(struct side *near, struct side *far)
 	near->there = far->here;
 	far->there = near->here;
 	for (unsigned qp = 0; qp < near->plan.qps; qp++) {
-		near->ops->address(near, qp, &a);
-		far->ops->address(far, qp, &b);
-		if (near->ops->connect(near, qp, &b) || far->ops->connect(far, qp, &a))
+		bsn_qp_address(near->qp[qp], &a);
+		bsn_qp_address(far->qp[qp], &b);
+		if (side_connect(near, qp, &b) || side_connect(far, qp, &a))
 			return PERF_FAILED;
 	}
 	return 0;
 }
 
-/* The server listens before the client learns that it may come. */
-static int meet_by_cm(struct test *test)
-{
-	const struct session_attr *s = &test->session;
-
-	if (s->is_server && connect_cm_listen(s->service, &test->cm))
-		return complain("%s", connect_error());
-	if (session_open(s, &test->plan, &test->peer))
-		return PERF_FAILED;
-	if (s->is_server ? connect_cm_take(&test->cm, s->timeout_ms)
-			 : connect_cm_resolve(s->host, s->service, s->timeout_ms, &test->cm))
-		return complain("%s", connect_error());
-	return 0;
-}
-
-static int set_up_by_cm(struct test *test)
-{
-	const int timeout_ms = test->session.timeout_ms;
-	int err = meet_by_cm(test);
-
-	if (err)
-		return err;
-	err = bsn_device_attach(test->cm.id->verbs, &test->device_attr, &test->device);
-	if (err)
-		return complain_of(NULL, err);
-	note_path(test);
-	err = open_side(test, &test->near);
-	if (err)
-		return err;
-	if (test->session.is_server ? connect_cm_accept(&test->cm, timeout_ms)
-				    : connect_cm_connect(&test->cm, timeout_ms))
-		return complain("%s", connect_error());
-	return session_connect(test->peer, test->near, timeout_ms) ? PERF_FAILED : 0;
-}
-
 static int set_up(struct test *test)
 {
-	int err;
+	int err = open_device(test);
 
-	if (test->session.is_cm)
-		return set_up_by_cm(test);
-	err = open_device(test);
 	if (err)
 		return err;
 	if (has_peer(test) && session_open(&test->session, &test->plan, &test->peer))
 		return PERF_FAILED;
 	err = check_packets(test);
-	if (!err)
-		err = open_side(test, &test->near);
 	if (err)
 		return err;
+	if (side_open(test->device, &test->plan, &test->near))
+		return PERF_FAILED;
 	if (has_peer(test))
 		return session_connect(test->peer, test->near, test->session.timeout_ms)
 			       ? PERF_FAILED
 			       : 0;
-	err = open_side(test, &test->far);
-	return err ? err : connect_both(test->near, test->far);
+	if (side_open(test->device, &test->plan, &test->far))
+		return PERF_FAILED;
+	return connect_both(test->near, test->far);
 }
 
 static void tear_down(struct test *test)
@@ -155,7 +98,6 @@ static void tear_down(struct test *test)
 	if (test->peer >= 0)
 		close(test->peer);
 	bsn_device_close(test->device);
-	connect_cm_close(&test->cm);
 }
 
 /* -- all of it --------------------------------------------------------------------------------- */

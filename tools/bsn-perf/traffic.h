@@ -7,15 +7,12 @@
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
 
-#include "../examples/connect_cm.h"
 #include "perf.h"
 #include "stats.h"
 
 enum traffic_op { TRAFFIC_WRITE, TRAFFIC_READ, TRAFFIC_SEND, TRAFFIC_ATOMIC, TRAFFIC_OPS };
-enum traffic_path { TRAFFIC_DV, TRAFFIC_VERBS, TRAFFIC_IBV, TRAFFIC_PATHS };
 
 extern const char *const traffic_op_names[TRAFFIC_OPS];
-extern const char *const traffic_path_names[TRAFFIC_PATHS];
 extern const char *const traffic_connections[]; /* by enum bsn_qp_type */
 
 enum {
@@ -34,7 +31,6 @@ struct plan {
 	bool is_bidirectional; /* of bw: both ends send */
 	bool is_sweep;         /* of sizes that double from TRAFFIC_SWEEP_FIRST to @size */
 	enum traffic_op op;
-	enum traffic_path path;
 	uint64_t size, iters, warmup;
 	uint64_t duration_ns; /* 0: @iters say how long */
 	uint32_t depth;       /* of each queue pair */
@@ -55,46 +51,32 @@ static inline uint32_t longest_inline(const struct plan *plan)
 	return has_inline(plan, plan->is_sweep ? 0 : plan->size) ? plan->inline_max : 0;
 }
 
-/* -- sides (side.c, side_bunsen.c, side_ibv.c) ------------------------------------------------- */
-
-struct side;
-
-struct side_ops {
-	void (*close)(struct side *side);
-	/* Of the queue pair of that index; NULL: the connection manager sees to both. */
-	void (*address)(struct side *side, unsigned qp, struct bsn_address *address);
-	int (*connect)(struct side *side, unsigned qp, const struct bsn_address *peer);
-	/* Posts @count requests on one, or receives, and rings once; there is room. */
-	int (*post)(struct side *side, unsigned qp, unsigned count);
-	int (*post_recv)(struct side *side, unsigned qp, unsigned count);
-	/*
-	 * Takes up to TRAFFIC_BURST requests, or messages, that are done, and says of which queue
-	 * pair each was.
-	 */
-	int (*reap)(struct side *side, bool of_messages, uint32_t *qps);
-	/* Makes requests as the side's plan is now; NULL: they are made as they are posted. */
-	void (*make_requests)(struct side *side);
-};
+/* -- sides (side.c) ---------------------------------------------------------------------------- */
 
 /*
  * @memory: @length bytes: @out, what is sent from, and read into; then @in, what peers write to and
  * read from, where messages arrive
+ * @here, @there: memory of @in for the peer; the peer's
+ * @next: whose turn it is to send
+ * @queued: of the @outstanding requests those of each queue pair
  */
 struct side {
-	const struct side_ops *ops;
 	struct plan plan;
+	struct bsn_cq *cq, *recv_cq;
+	struct bsn_qp *qp[TRAFFIC_QPS_MAX];
+	struct bsn_ep *ep[TRAFFIC_QPS_MAX];
+	struct bsn_mr *mr;
 	uint8_t *memory;
-	uint64_t length;
+	uint64_t length, outstanding;
 	struct bsn_sge out, in;
-	struct bsn_remote here, there; /* memory of @in for the peer; the peer's */
-	uint64_t outstanding;
-	unsigned next;                    /* whose turn it is to send */
-	uint32_t queued[TRAFFIC_QPS_MAX]; /* of them what each has */
+	struct bsn_remote here, there;
+	unsigned next;
+	uint32_t queued[TRAFFIC_QPS_MAX];
 };
 
-/* Before there are queues: memory and plan. After: what its memory is called. */
-int side_init(struct side *side, const struct side_ops *ops, const struct plan *plan);
-void side_name_memory(struct side *side, uint32_t lkey, uint32_t rkey);
+/* What fails in part is to be closed, too. */
+int side_open(struct bsn_device *device, const struct plan *plan, struct side **side);
+int side_connect(struct side *side, unsigned qp, const struct bsn_address *peer);
 void side_close(struct side *side); /* NULL: nothing */
 
 /*
@@ -112,26 +94,13 @@ int side_fill(struct side *side);
 /* From here on, messages are of this plan's size, which is not above the first plan's. */
 void side_resize(struct side *side, const struct plan *plan);
 
-/*
- * A request of a side failed: its status and syndromes (0: not known), @cause in words or NULL, and
- * what to do. Returns -1.
- */
-int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsigned syndrome,
-			unsigned vendor_syndrome, const char *cause);
-
 /* complain(), which returns -1. */
 #define SIDE_FAILS(...) (complain(__VA_ARGS__), -1)
-
-/* @id: of rdma_cm, whose QP is made and attached here; NULL: QPs of Bunsen's own */
-int side_bunsen_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
-		     struct side **side);
-int side_ibv_open(struct bsn_device *device, const struct plan *plan, struct side **side);
 
 /* -- meeting the peer (session.c) -------------------------------------------------------------- */
 
 struct session_attr {
 	bool is_server;
-	bool is_cm;          /* the QPs are connected by rdma_cm */
 	const char *host;    /* of the server; NULL at it */
 	const char *service; /* TCP port */
 	int timeout_ms;
@@ -168,7 +137,6 @@ struct test {
 	struct plan plan;
 	struct session_attr session;
 	struct bsn_device_attr device_attr;
-	struct connect_cm cm;
 	bool is_client;
 	struct bsn_device *device;
 	struct side *near, *far; /* @far NULL: in another process */

@@ -7,7 +7,6 @@
 #include "../examples/connect.h"
 #include "traffic.h"
 
-const char *const traffic_path_names[TRAFFIC_PATHS] = { "direct", "verbs", "ibv" };
 const char *const traffic_connections[] = { "RC", "UC", "UD" }; /* by enum bsn_qp_type */
 
 enum {
@@ -58,7 +57,7 @@ static struct perf_number numbers[NUMBERS] = {
 static struct {
 	struct perf_options common;
 	char *op, *path, *port, *connection;
-	int cm, all, both;
+	int all, both;
 } options;
 
 /*
@@ -82,7 +81,8 @@ static const struct {
 	{ "outs", 0, true, "READs in flight are --depth, as far as the device goes" },
 	{ "cq-mod", 'Q', true, "every request completes" },
 	{ "rx-depth", 'r', true, "receives are as many as --depth" },
-	{ "tos", 'T', true, "use --tclass; rdma_cm has its own, default_roce_tos" },
+	{ "tos", 'T', true, "use --tclass" },
+	{ "rdma_cm", 'R', false, "queue pairs meet over TCP; the example attach_cm has it" },
 	{ "version", 'V', false, "use bsn-perf --version" },
 	{ "run_infinitely", 0, false, "use --duration" },
 	{ "use_hugepages", 0, false, "messages lie in ordinary pages" },
@@ -131,20 +131,16 @@ static struct poptOption option_table[] = {
 	{ "all", 'a', POPT_ARG_NONE, &options.all, 0,
 	  "sizes from 2 to 2^23 bytes, or to that of --size", NULL },
 	{ "path", 0, POPT_ARG_STRING, &options.path, 0,
-	  "Bunsen on the device, Bunsen on plain verbs, or libibverbs alone (default: direct)",
-	  "direct|verbs|ibv" },
+	  "on the device, or on plain verbs (default: as the library chooses)", "direct|verbs" },
 	{ "bidirectional", 'b', POPT_ARG_NONE, &options.both, 0, "bw: both ends send", NULL },
 	{ "connection", 'c', POPT_ARG_STRING, &options.connection, 0,
 	  "of which kind queue pairs are (default: RC)", "RC|UC|UD" },
 	{ "port", 'p', POPT_ARG_STRING, &options.port, 0, "TCP port (default: " PORT_DEFAULT ")",
 	  "PORT" },
-	{ "cm", 'R', POPT_ARG_NONE, &options.cm, 0,
-	  "connect the queue pairs by rdma_cm; HOST is an address of an RDMA device", NULL },
 	ALSO("ib-dev", POPT_ARG_STRING, &options.common.device, 0),
 	ALSO("tx-depth", POPT_ARG_STRING, NULL, 1 + DEPTH),
 	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + INLINE),
 	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + HOPS),
-	ALSO("rdma_cm", POPT_ARG_NONE, &options.cm, 0),
 	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perftest_options, 0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
@@ -220,11 +216,9 @@ static int check_plan(const struct plan *plan)
 
 static int read_plan(bool is_bw, struct plan *plan)
 {
-	unsigned op = TRAFFIC_WRITE, path = TRAFFIC_DV, type = BSN_QP_RC;
+	unsigned op = TRAFFIC_WRITE, type = BSN_QP_RC;
 	int err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &op);
 
-	if (!err)
-		err = choose("path", options.path, traffic_path_names, TRAFFIC_PATHS, &path);
 	if (!err && options.connection && !strcasecmp(options.connection, "DC"))
 		err = complain_usage("--connection DC: of DC, see bsn-perf dc");
 	if (!err)
@@ -239,7 +233,6 @@ static int read_plan(bool is_bw, struct plan *plan)
 		.is_bidirectional = options.both,
 		.is_sweep = options.all,
 		.op = op,
-		.path = path,
 		.size = numbers[SIZE].value,
 		.iters = numbers[ITERS].value,
 		.warmup = warmup_of(numbers[ITERS].value),
@@ -255,36 +248,6 @@ static int read_plan(bool is_bw, struct plan *plan)
 			     .timeout = (uint8_t)numbers[QP_TIMEOUT].value },
 	};
 	return err ? err : check_plan(plan);
-}
-
-static enum bsn_path wanted_path(const struct plan *plan)
-{
-	return !options.path		? BSN_PATH_AUTO
-	       : plan->path == TRAFFIC_DV ? BSN_PATH_DIRECT
-					  : BSN_PATH_VERBS;
-}
-
-/* What rdma_cm decides. */
-static const unsigned not_cms[] = { IB_PORT, GID_INDEX, MTU, SL, TCLASS, HOPS, QP_TIMEOUT };
-
-static int read_cm(struct test *test)
-{
-	test->session.is_cm = options.cm;
-	if (options.cm && !has_peer(test))
-		return complain_usage("--cm needs two processes: server, client HOST");
-	if (options.cm && test->plan.path == TRAFFIC_IBV)
-		return complain_usage("--cm is for paths direct and verbs");
-	if (options.cm && test->plan.qps > 1)
-		return complain_usage("--cm connects one queue pair, not --qp %u", test->plan.qps);
-	if (options.cm && options.common.device)
-		return complain_usage("--cm and --device: the address says which device");
-	if (options.cm && options.connection)
-		return complain_usage("--cm and --connection: rdma_cm decides that");
-	for (unsigned i = 0; options.cm && i < sizeof(not_cms) / sizeof(not_cms[0]); i++)
-		if (number_given[not_cms[i]])
-			return complain_usage("--cm and --%s: rdma_cm decides that",
-					      numbers[not_cms[i]].name);
-	return 0;
 }
 
 /* [server | client HOST] */
@@ -339,17 +302,19 @@ poptContext test_options(int argc, const char **argv, bool is_bw)
 
 int test_read_options(poptContext context, bool is_bw, struct test *test)
 {
+	static const char *const paths[] = { "auto", "direct", "verbs" };
+	unsigned path = BSN_PATH_AUTO;
 	int err = read_perftest_options(context);
 
 	test->options = &options.common;
 	if (!err)
+		err = choose("path", options.path, paths, 3, &path);
+	if (!err)
 		err = read_plan(is_bw, &test->plan);
 	if (!err)
 		err = read_role(context, test);
-	if (!err)
-		err = read_cm(test);
 	test->device_attr = (struct bsn_device_attr){
-		.path = wanted_path(&test->plan),
+		.path = (enum bsn_path)path,
 		.port = (uint8_t)numbers[IB_PORT].value,
 		.gid_index = (int)numbers[GID_INDEX].value,
 		.has_gid_index = number_given[GID_INDEX],

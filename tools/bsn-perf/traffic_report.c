@@ -41,7 +41,7 @@ void print_title(FILE *to, const struct test *test)
 	if (plan->type != BSN_QP_RC)
 		fprintf(to, ", %s", traffic_connections[plan->type]);
 	fprintf(to, "%s, path %s on %s\n", plan->is_bidirectional ? ", both directions" : "",
-		traffic_path_names[plan->path], bsn_device_info(test->device)->name);
+		path_name(bsn_device_info(test->device)), bsn_device_info(test->device)->name);
 }
 
 static const char *metric_of(const struct plan *plan)
@@ -157,7 +157,7 @@ struct json_object *begin_json(const struct test *test)
 
 	json_add_text(report, "test", plan->is_bw ? "bw" : "lat");
 	json_add_text(report, "device", bsn_device_info(test->device)->name);
-	json_add_text(report, "path", traffic_path_names[plan->path]);
+	json_add_text(report, "path", path_name(bsn_device_info(test->device)));
 	json_add_text(report, "op", traffic_op_names[plan->op]);
 	json_add_text(report, "connection", traffic_connections[plan->type]);
 	json_add_number(report, "gid_index", bsn_device_info(test->device)->gid_index);

@@ -58,8 +58,8 @@ struct dc_model {
 int dcs_open(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
 	     struct dc_model **model, struct dc_stage *stage);
 
-/* The clock and the count of connections of each stage. */
+/* The clock of each stage, and what the device adds to its counters. */
 uint64_t dc_model_now(void *model);
-int64_t dc_model_connects(void *model);
+void dc_model_counters(const struct dc_model *model, struct dc_figures *figures);
 
 #endif

@@ -123,9 +123,11 @@ uint64_t dc_model_now(void *model)
 	return ((struct dc_model *)model)->device.now_ns;
 }
 
-int64_t dc_model_connects(void *model)
+void dc_model_counters(const struct dc_model *model, struct dc_figures *figures)
 {
-	return (int64_t)((struct dc_model *)model)->device.connects;
+	figures->counters.has_connects = true;
+	figures->counters.connects = model->device.connects;
+	figures->taken_early = model->device.taken_early;
 }
 
 static void read_counters(void *arg, struct dc_figures *figures)
@@ -133,7 +135,7 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	const struct pool_model *m = arg;
 
 	bsn_dc_pool_counters(m->pool, &figures->counters);
-	figures->taken_early = m->model.device.taken_early;
+	dc_model_counters(&m->model, figures);
 }
 
 /* -- life -------------------------------------------------------------------------------------- */
@@ -230,7 +232,6 @@ static int open_pool(const struct dc_plan *plan, const struct dc_times *times,
 		.post = post_write,
 		.poll = poll_model,
 		.now_ns = dc_model_now,
-		.connects = dc_model_connects,
 		.counters = read_counters,
 	};
 	return make(m, plan, times, policy);

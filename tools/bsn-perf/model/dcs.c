@@ -166,7 +166,7 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	const struct dcs *d = arg;
 
 	figures->counters = d->counters;
-	figures->taken_early = d->model.device.taken_early;
+	dc_model_counters(&d->model, figures);
 }
 
 /* -- life -------------------------------------------------------------------------------------- */
@@ -216,7 +216,6 @@ int dcs_open(const struct dc_plan *plan, const struct dc_times *times, enum dc_p
 		.post = post,
 		.poll = poll_one,
 		.now_ns = dc_model_now,
-		.connects = dc_model_connects,
 		.counters = read_counters,
 	};
 	return make(d, plan, times);
