@@ -96,8 +96,8 @@ BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, 
 {
 	const unsigned count = count_of(what);
 
-	return BSN_LIKELY(count == 1) ? post_list(ep, peer, what, sge, 1, remote, imm, id)
-				      : post_list(ep, peer, what, sge, count, remote, imm, id);
+	return count == 1 ? post_list(ep, peer, what, sge, 1, remote, imm, id)
+			  : post_list(ep, peer, what, sge, count, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_sges_to_one(struct bsn_ep *ep, uint32_t what,
