@@ -2,9 +2,9 @@
 /*
  * A part of bsn.h, which programs include.
  *
- * The completion queue. A poll first looks at one byte of the CQE, op_own (PRM "CQE"), against the
- * owner bit of this lap. What differs, the CQE's kind, has the opcode in bits 7:4, the format in
- * 3:2, and in bit 0 that the CQE is not ours yet.
+ * The completion queue. A poll first compares one byte of the CQE, op_own (PRM "CQE"), with the
+ * owner bit of this lap. Their XOR is the CQE's kind: the opcode in bits 7:4, the format in 3:2,
+ * and bit 0 is set while the CQE is not ours.
  *
  * The inline poll knows plain successes: requests whose id is in their block, and messages that a
  * QP's own receive queue took without data in the CQE. Another completion of a queue that it finds
@@ -84,8 +84,8 @@ BSN_API bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const
 			 unsigned kind, struct bsn_completion *c);
 
 /**
- * bsn_cq_poll_rest - goes on with a poll that has @got of @n completions, at the CQE @next,
- * whatever comes; see bsn_poll()
+ * bsn_cq_poll_rest - goes on with a poll that has @got of @n completions, at any CQE @next; see
+ * bsn_poll()
  */
 BSN_API int bsn_cq_poll_rest(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c,
 			     int got, int n);

@@ -12,9 +12,10 @@
  *	the ring's end    the slot goes round
  *	closed            the queue is not connected, or in reset
  *	another path      plain verbs, checks: `path` is set
+ *	many peers        for inline code only: the library's functions look at `room` instead
+ *	a fence is owed   for inline code only
  *
- * bsn_sq_refill_for() and bsn_sq_post_request() tell these apart. The limit of inline code is also
- * NULL where the queue has many peers, or owes a fence: those posts are calls, which look at @room.
+ * bsn_sq_refill_for() and bsn_sq_post_request() tell these apart.
  *
  * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and
  * are at most the size of the ring (32768 BBs).
@@ -35,7 +36,7 @@ enum bsn_publish {
 	BSN_PUBLISH_8,            /* BlueFlame by 8 B stores; by 16 B ones of prepared requests */
 	BSN_PUBLISH_16,           /* BlueFlame by 16 B stores */
 	BSN_PUBLISH_DOORBELL,     /* 8-byte doorbell */
-	BSN_PUBLISH_COLD,         /* bsn_ring(): another store, a shared or a small register */
+	BSN_PUBLISH_CALL,         /* by bsn_ring(): another store, a shared or a small register */
 	BSN_PUBLISH_APPENDED = 8, /* a bit: something was appended before and is not published */
 };
 
@@ -86,7 +87,7 @@ struct bsn_peer {
 #define BSN_WHAT_FLAGS       0x3ff00u
 #define BSN_WHAT_BAD_FLAG    0x100u /* set for any flag that is not among them */
 #define BSN_WHAT(opcode, flags, count)                                                             \
-	((uint32_t)(opcode) | ((flags) & BSN_WHAT_FLAGS) |                                         \
+	((uint32_t)(opcode) | ((flags)&BSN_WHAT_FLAGS) |                                           \
 	 ((flags) & ~BSN_WHAT_FLAGS ? BSN_WHAT_BAD_FLAG : 0) |                                     \
 	 (uint32_t)(count) << BSN_WHAT_COUNT_SHIFT)
 
@@ -107,10 +108,10 @@ struct bsn_sq_path {
 
 /** enum bsn_recvs - how the receive of a message is completed, if its data are in memory */
 enum bsn_recvs {
-	BSN_RECVS_ANY,     /* anything, as in UD or under a lock */
-	BSN_RECVS_COUNTED, /* of a QP's own queue: their WQEs are counted */
-	BSN_RECVS_LINKED,  /* of an SRQ: their WQEs are linked to the free ones */
-	BSN_RECVS_GIVEN,   /* of a QP's own queue: handed out where they are, and counted */
+	BSN_RECVS_ANY,      /* anything, as in UD or under a lock */
+	BSN_RECVS_COUNTED,  /* of a QP's own queue: their WQEs are counted */
+	BSN_RECVS_LINKED,   /* of an SRQ: their WQEs are linked to the free ones */
+	BSN_RECVS_IN_PLACE, /* as COUNTED, and the data are handed out where they are */
 };
 
 /**
@@ -126,8 +127,7 @@ enum bsn_recvs {
  * @done: where the last send WQE known to be done begins
  * @flushed: of a queue that failed, and reports only its first error: requests before this index
  *	were reported
- * @near_ds: requests of up to so many DS have their id in their block, and their completions need
- *	nothing else; 0: none
+ * @near_ds: BSN_NEAR_DS; 0: completions of this queue need more than the id in the block
  * @recvs: enum bsn_recvs; bsn_cq_add() sets it
  * @gives_data: data that were received are handed out where they are, in the CQE or in memory
  * @transport: enum bsn_transport
@@ -177,8 +177,9 @@ struct bsn_sq_owner {
  *
  * @ep: of a queue with one peer
  * @slot: where the next WQE begins; not NULL, without a ring either
- * @limit: for inline code: the last block that is free, in one piece with the slot
- * @room: the same for the library's functions; of a queue with many peers, too
+ * @limit: for inline code: the last block that is free and in one piece with the slot; NULL: inline
+ *	code has no room here
+ * @room: the same for the library's functions
  * @record: send word of the doorbell record
  * @ctrl_next: word 0 of the next control segment, in host order: the QPN, and @pi
  * @pi: the next free block

@@ -22,7 +22,7 @@ static enum bsn_recvs recvs_of(const struct bsn_route *route)
 	if (!route->rq || route->transport == BSN_TRANSPORT_UD)
 		return BSN_RECVS_ANY;
 	if (!route->rq->is_srq)
-		return route->gives_data ? BSN_RECVS_GIVEN : BSN_RECVS_COUNTED;
+		return route->gives_data ? BSN_RECVS_IN_PLACE : BSN_RECVS_COUNTED;
 	return route->gives_data || bsn_rq_has_lock(route->rq) ? BSN_RECVS_ANY : BSN_RECVS_LINKED;
 }
 
@@ -287,7 +287,7 @@ static int reap_other(struct bsn_route *route, const uint8_t *cqe, unsigned opco
 {
 	struct bsn_cqe_err view;
 
-	if (opcode == BSN_CQE_REQ && bsn_pass_over(route, cqe))
+	if (opcode == BSN_CQE_REQ && bsn_skip_hidden(route, cqe))
 		return 0;
 	if (opcode != BSN_CQE_REQ_ERR && opcode != BSN_CQE_RESP_ERR)
 		return -EPROTO;

@@ -29,10 +29,10 @@ uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wante
 void bsn_sq_resolve_mode(struct bsn_sq *sq)
 {
 	const struct bsn_lane *lane = sq->lane;
-	uint8_t how = BSN_PUBLISH_COLD;
+	uint8_t how = BSN_PUBLISH_CALL;
 
 	if (lane->lock)
-		how = BSN_PUBLISH_COLD;
+		how = BSN_PUBLISH_CALL;
 	else if (sq->store == BSN_STORE_DOORBELL || !lane->blueflame_bytes)
 		how = BSN_PUBLISH_DOORBELL;
 	else if (sq->store == BSN_STORE_8 && lane->blueflame_bytes >= BSN_BF_BUFFER_BYTES)

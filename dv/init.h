@@ -20,7 +20,11 @@ enum bsn_hidden {
 	BSN_HIDDEN_NOT,
 	BSN_HIDDEN_SUCCESS, /* a request of the user's: its failure is shown */
 	BSN_HIDDEN_ALWAYS,  /* a marker of the library's own */
-	BSN_HIDDEN_FAILED,  /* was BSN_HIDDEN_SUCCESS, and its failure was shown: hides nothing */
+	/*
+	 * Was BSN_HIDDEN_SUCCESS, and its failure was shown. It hides nothing, and tells that the
+	 * user did not signal the request.
+	 */
+	BSN_HIDDEN_FAILED,
 };
 
 /*
@@ -47,7 +51,7 @@ struct bsn_sq_init {
 	enum bsn_ce ce_quiet; /* of unsignaled work */
 	int signal_every; /* unsignaled posts until the library signals; 0: chosen; < 0: never */
 	bool has_peers;   /* its endpoints are struct bsn_peer */
-	bool has_atomics;            /* the device can */
+	bool has_atomics; /* the device can */
 	bool has_big_endian_results; /* those of atomics, in memory */
 	bool gives_results;          /* what is read is handed out where it lies */
 };

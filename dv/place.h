@@ -34,7 +34,10 @@ BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t op
 	       BSN_LIKELY(!(what & BSN_WHAT_FLAGS & ~flags));
 }
 
-/* Adds the fence that is owed, unless the request asked for one: that is as good. */
+/*
+ * Adds the fence that is owed, if one is, and shows the room to inline code again. A request with a
+ * fence of its own needs no second one. Only queues of one peer owe a fence.
+ */
 BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
 {
 	const struct bsn_ctrl owed = { .fence = sq->next_fence };

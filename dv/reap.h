@@ -53,7 +53,7 @@ bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8
 		   unsigned kind, struct bsn_completion *c);
 
 /* A request succeeded, and the user is not told. False: the user should be. */
-bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe);
+bool bsn_skip_hidden(struct bsn_route *route, const uint8_t *cqe);
 
 /*
  * A request or receive failed. Return: how many completions that gives the user: 0 or 1; -EPROTO:

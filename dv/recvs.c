@@ -167,7 +167,7 @@ bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t
 		c->id = bsn_srq_give_back(route->rq, bsn_cq_wqe_index(cqe));
 		return true;
 	}
-	if (opcode == BSN_CQE_RESP_SEND && route->recvs == BSN_RECVS_GIVEN) {
+	if (opcode == BSN_CQE_RESP_SEND && route->recvs == BSN_RECVS_IN_PLACE) {
 		if (!give_data(cq, route, cqe, kind, c))
 			return false;
 		c->who = bsn_cq_who_received(c->who);

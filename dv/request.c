@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any request, the one cold way: why it is refused, room that was used up, the ring's end, a fence
- * that is owed, and queues that have a path of their own.
+ * Any request, the one cold way: why it is refused, the ring's end, and queues that have a path of
+ * their own.
  */
 #include "init.h"
 #include "place.h"
@@ -93,7 +93,7 @@ static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer,
 	return ds;
 }
 
-/* The same of what somebody else puts. */
+/* The same of a body, which its caller puts: a UMR, a masked atomic, a copy. */
 static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer,
 			const struct bsn_request *r)
 {
@@ -216,7 +216,7 @@ static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struc
 	return bsn_sq_commit(sq, peer, (unsigned)ds, r->what, r->id);
 }
 
-/* NULL too: the request is the queue's own, and to no peer. */
+/* NULL: the queue has one peer, or the request is the queue's own and to no peer. */
 static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 {
 	return ep == &ep->sq->ep ? NULL : peer_of(ep);

@@ -54,8 +54,8 @@ static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_i
 	return (enum bsn_hidden)how;
 }
 
-/* Whether the user is told of a request that succeeded, of this @id. */
-static bool is_shown(const struct bsn_route *route, uint32_t wqe_index, uint64_t id)
+/* Whether the user is told of a request that succeeded, of this @id. Forgets a shown failure. */
+static bool take_shown(const struct bsn_route *route, uint32_t wqe_index, uint64_t id)
 {
 	uint8_t hidden;
 
@@ -69,7 +69,7 @@ static bool is_shown(const struct bsn_route *route, uint32_t wqe_index, uint64_t
 	return hidden == BSN_HIDDEN_NOT || hidden == BSN_HIDDEN_FAILED;
 }
 
-bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe)
+bool bsn_skip_hidden(struct bsn_route *route, const uint8_t *cqe)
 {
 	const uint32_t index = bsn_cq_wqe_index(cqe);
 	struct bsn_completion kept;
@@ -77,7 +77,7 @@ bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe)
 	if (!route->sq)
 		return true; /* a queue without a send side: no CQE of a ConnectX */
 	recall(route, index, &kept);
-	if (is_shown(route, index, kept.id))
+	if (take_shown(route, index, kept.id))
 		return false;
 	set_hidden(route, index, BSN_HIDDEN_NOT);
 	bsn_route_done(route, index);
@@ -197,7 +197,7 @@ static __attribute__((noinline)) bool reap_result(const struct bsn_cq *cq, struc
 	const uint32_t index = bsn_cq_wqe_index(cqe);
 
 	recall(route, index, c);
-	if (is_compressed(kind) || !is_shown(route, index, c->id))
+	if (is_compressed(kind) || !take_shown(route, index, c->id))
 		return false;
 	if (has_format(kind) && !take_result(cq, route, cqe, kind, c))
 		return false;

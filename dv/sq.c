@@ -127,8 +127,8 @@ bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes)
 /* -- the library's turn to signal ------------------------------------------------------------- */
 
 /*
- * The poller learns of the first hidden completion before its CQE can come, since the WQE is not
- * rung yet.
+ * From the first hidden completion on, the inline poll leaves this queue's to bsn_cq_reap(). The
+ * poller learns of it before the CQE can come, since the WQE is not rung yet.
  */
 static void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden how)
 {

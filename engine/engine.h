@@ -453,10 +453,10 @@ void cq_unfront(struct cq_object *cq);
 void cq_lock(struct cq_object *cq);
 void cq_unlock(struct cq_object *cq);
 
-/* pollers.c: of the poller's thread. The next poll asks its guests after cq_ask_guests(). */
+/* pollers.c: of the poller's thread. The next poll asks its guests after cq_request_guests(). */
 void cq_add_guest(struct cq_object *cq, struct cq_guest *guest);
 void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest);
-void cq_ask_guests(struct cq_object *cq);
+void cq_request_guests(struct cq_object *cq);
 
 /* cq.c: zero, on cache lines of its own; NULL: no memory. */
 struct cq_object *new_cq(struct bsn_device *device);

@@ -100,11 +100,11 @@ static int poll_by_path(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	got = poll_with_guests(cq, c, n);
 	cq->is_asking = false;
 	if (any_wants_polls(cq))
-		cq_ask_guests(cq);
+		cq_request_guests(cq);
 	return got;
 }
 
-void cq_ask_guests(struct cq_object *cq)
+void cq_request_guests(struct cq_object *cq)
 {
 	static const struct bsn_cq_path guests_path = { .poll = poll_by_path };
 
@@ -121,7 +121,7 @@ void cq_add_guest(struct cq_object *cq, struct cq_guest *guest)
 	guest->next = cq->guests;
 	cq->guests = guest;
 	if (guest->wants_polls(guest))
-		cq_ask_guests(cq);
+		cq_request_guests(cq);
 }
 
 void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest)

@@ -408,7 +408,7 @@ void pool_free(struct bsn_dc_pool *pool);
 static inline void pool_wake(const struct bsn_dc_pool *pool)
 {
 	if (pool->cq)
-		cq_ask_guests(cq_of(pool->cq));
+		cq_request_guests(cq_of(pool->cq));
 }
 
 #endif
