@@ -59,18 +59,18 @@ void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 			i->slots[k].peer->hot.ep.sq = &pool->unbound;
 	pool->broken += 1 - i->failed_streams;
 	i->failed_streams = 0;
-	slots_leave(pool, i);
+	slots_withdraw(pool, i);
 	i->has_failed = true;
 	bsn_sq_ring(i->sq);
 	if (spare) {
 		spare->is_spare = false;
-		slots_enter(pool, spare);
+		slots_offer(pool, spare);
 	}
 }
 
 static void withdraw_stream(struct bsn_dc_pool *pool, struct slot *s)
 {
-	slot_leave(pool, s);
+	slot_withdraw(pool, s);
 	s->of->failed_streams++;
 	pool->broken++;
 	bsn_sq_ring(s->sq);

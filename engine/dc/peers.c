@@ -263,7 +263,7 @@ int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 /* -- the end ----------------------------------------------------------------------------------- */
 
 /* Nothing of it may be outstanding. */
-static int leave_slot(struct bsn_dc_pool *pool, const struct peer *peer)
+static int release_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
 	struct slot *s = peer->slot;
 
@@ -290,7 +290,7 @@ int bsn_dc_peer_destroy(struct bsn_ep *ep)
 		return 0;
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	err = leave_slot(pool, peer);
+	err = release_slot(pool, peer);
 	if (err)
 		return err;
 	if (pool->rc)
@@ -318,7 +318,7 @@ int bsn_dc_peer_reset(struct bsn_ep *ep)
 	pool = pool_of(peer);
 	if (peer->state != PEER_FAILED)
 		return 0;
-	err = leave_slot(pool, peer);
+	err = release_slot(pool, peer);
 	if (err)
 		return err;
 	peer->state = PEER_FINE;

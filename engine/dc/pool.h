@@ -121,8 +121,8 @@ enum slot_state {
 };
 
 struct slot {
-	struct peer *peer;   /* that is bound to it; NULL: none */
-	struct bsn_sq *sq;   /* of its initiator */
+	struct peer *peer; /* that is bound to it; NULL: none */
+	struct bsn_sq *sq; /* of its initiator */
 	struct initiator *of;
 	int64_t credit;      /* bytes that the peer may still post while others wait */
 	uint32_t counted;    /* posts up to this index, modulo 2^32, were taken from @credit */
@@ -167,7 +167,7 @@ struct initiator {
 	uint32_t failed_streams; /* while the others go on */
 	uint32_t held_slots;     /* that hold requests: struct failure */
 	uint16_t seen_pi; /* the last request that a policy saw done, or that took a slot since */
-	bool is_spare;         /* it takes no peer until another one fails */
+	bool is_spare;    /* it takes no peer until another one fails */
 	bool has_failed;
 	bool is_heard; /* it is among pool->heard */
 	struct gate gate;
@@ -198,8 +198,8 @@ struct bsn_dc_pool {
 	uint32_t broken;        /* initiators that failed, and streams of others */
 
 	struct initiator *hand; /* that a policy looks at next */
-	bool listens;    /* few slots are idle: see idle.c */
-	uint16_t *heard; /* while it listens: initiators that had completions */
+	bool listens;           /* few slots are idle: see idle.c */
+	uint16_t *heard;        /* while it listens: initiators that had completions */
 	uint32_t heard_count, heard_turn;
 
 	uint32_t contention; /* how often a line began */
@@ -282,15 +282,15 @@ void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int6
 /* Frees it: its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
-/* The same as unbind_slot() of one that is out. */
+/* Parts a slot that is withdrawn from its peer. */
 void forget_slot(struct slot *s);
 /* Its peer goes to another one, on which the requests that it held were posted again. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to);
-/* Peers can get it from now on, or not any more; and the same of all slots of an initiator. */
-void slot_enter(struct bsn_dc_pool *pool, struct slot *s);
-void slot_leave(struct bsn_dc_pool *pool, struct slot *s);
-void slots_enter(struct bsn_dc_pool *pool, struct initiator *i);
-void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
+/* Peers can get it from now on, or not any more; the same of all slots of an initiator. */
+void slot_offer(struct bsn_dc_pool *pool, struct slot *s);
+void slot_withdraw(struct bsn_dc_pool *pool, struct slot *s);
+void slots_offer(struct bsn_dc_pool *pool, struct initiator *i);
+void slots_withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 
 /* Of a queue with streams: reads in the ring what was posted since this was last done. */
 void read_streams(struct initiator *i);

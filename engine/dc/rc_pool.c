@@ -195,7 +195,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 		pool->counters.bindings--; /* it is counted once it is there */
 	}
 	unbind_slot(pool, s);
-	slots_leave(pool, i);
+	slots_withdraw(pool, i);
 	part(i);
 	bsn_av_dc_decode(&av, (const uint8_t *)&peer->hot.head);
 	i->rc = (struct rc_connection){
@@ -218,7 +218,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 static void let_go(struct initiator *i)
 {
 	part(i);
-	slots_enter(i->pool, i);
+	slots_offer(i->pool, i);
 }
 
 void rc_forget(struct bsn_dc_pool *pool, const struct peer *peer)
@@ -257,7 +257,7 @@ static void tell(struct bsn_dc_pool *pool, struct initiator *i, struct bsn_compl
 	}
 	i->rc.state = RC_TOGETHER;
 	pool->rc_work--;
-	slots_enter(pool, i);
+	slots_offer(pool, i);
 	give_slot(pool, peer, i->slots, i->rc.credit, c);
 }
 

@@ -49,7 +49,7 @@ static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)
 		return;
 	}
 	forget_slot(s);
-	slot_enter(pool, s);
+	slot_offer(pool, s);
 	i->failed_streams--;
 	i->generation++;
 	pool->broken--;
@@ -101,7 +101,7 @@ static int repair(struct bsn_dc_pool *pool, struct initiator *i)
 	pool->counters.repairs++;
 	i->is_spare = working >= pool->attr.initiators;
 	if (!i->is_spare)
-		slots_enter(pool, i);
+		slots_offer(pool, i);
 	return 0;
 }
 

@@ -129,7 +129,7 @@ static uint32_t bits_of_stream(uint32_t stream)
 	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
 }
 
-/* What its peer posted beyond its credit is a debt, of UINT16_MAX parts of a turn at most. */
+/* What the peer posted beyond the slot's credit is its debt: UINT16_MAX parts of a turn at most. */
 static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	int64_t debt;
@@ -140,7 +140,8 @@ static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 		s->peer->debt = (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
 }
 
-BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
+/* The peer of a bound slot posts without one from now on. */
+BSN_ALWAYS_INLINE void detach_peer(struct bsn_dc_pool *pool, struct slot *s)
 {
 	s->peer->slot = NULL;
 	s->peer->hot.ep.sq = &pool->unbound;
@@ -154,7 +155,7 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (!s->peer)
 		return;
-	leave_slot(pool, s);
+	detach_peer(pool, s);
 	s->peer = NULL;
 	s->of->bound &= ~stream_bit(s);
 	put_free(pool, s);
@@ -172,7 +173,7 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, st
 {
 	if (s->peer) {
 		pool->counters.evictions++;
-		leave_slot(pool, s);
+		detach_peer(pool, s);
 	} else {
 		pool->counters.bindings++;
 		remove_free(pool, s);
@@ -244,7 +245,7 @@ void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 
 /* -- the slots of an initiator ----------------------------------------------------------------- */
 
-void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
+void slot_offer(struct bsn_dc_pool *pool, struct slot *s)
 {
 	s->peer = NULL;
 	s->has_failed = false;
@@ -253,7 +254,7 @@ void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 /* Its peer keeps it. */
-void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
+void slot_withdraw(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (s->state == SLOT_OUT)
 		return;
@@ -263,18 +264,18 @@ void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
 	set_slot(pool, s, SLOT_OUT);
 }
 
-void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
+void slots_offer(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	for (uint32_t k = 0; k < pool->attr.streams; k++)
-		slot_enter(pool, &i->slots[k]);
+		slot_offer(pool, &i->slots[k]);
 	i->read_pi = bsn_sq_wide_pi(i->sq);
 	i->seen_pi = bsn_sq_done(i->sq);
 }
 
-void slots_leave(struct bsn_dc_pool *pool, struct initiator *i)
+void slots_withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	for (uint32_t k = 0; k < pool->attr.streams; k++)
-		slot_leave(pool, &i->slots[k]);
+		slot_withdraw(pool, &i->slots[k]);
 }
 
 /* The first peers get the first streams, so that each has an initiator of its own. */
