@@ -25,10 +25,10 @@
 BSN_HEADER_BEGIN
 
 /**
- * struct bsn_cq_slot - of an open-addressed table from numbers to routes
+ * struct bsn_cq_entry - of an open-addressed table from numbers to routes
  * @key: the QPN, eight bits up; else none, whose low bits are not 0
  */
-struct bsn_cq_slot {
+struct bsn_cq_entry {
 	uint32_t key;
 	uint32_t reserved;
 	struct bsn_route *route;
@@ -45,9 +45,9 @@ struct bsn_cq_path {
 struct bsn_cq {
 	const uint8_t *next;      /* the CQE proper (64 B) to be looked at next */
 	const uint8_t *chunk_end; /* where the inline poll calls the library */
-	struct bsn_cq_slot *slots;
+	struct bsn_cq_entry *entries;
 	uint64_t stride;                /* bytes: 64 or 128 */
-	uint8_t hash_shift;             /* 32 less the logarithm of the slots */
+	uint8_t hash_shift;             /* 32 less the logarithm of the entries */
 	uint8_t phase;                  /* owner bit of a CQE that is ours */
 	uint16_t dead;                  /* errno of a queue that died, else 0 */
 	const struct bsn_cq_path *path; /* NULL: polls go straight to the ring */
@@ -67,7 +67,7 @@ struct bsn_cq {
 	uint8_t mini_format;     /* 0: CQEs are never compressed; else compressed.c's */
 	uint8_t is_full_poll;    /* the last poll gave all CQEs that may stay unpublished */
 	uint8_t ignores_overrun; /* the device does not look at the consumer record */
-	uint32_t slots_used;
+	uint32_t entries_used;
 	uint32_t is_changing;   /* the table, by one thread at a time */
 	uint64_t count_dropped; /* CQEs of queues that are gone */
 	uint32_t stale;         /* those that were made anonymous, and not polled yet */
@@ -220,20 +220,20 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_hash(uint32_t key, uint8_t shift)
  * @shift: hash_shift, loaded before a barrier [O4], and the table after it. The table may grow
  * meanwhile (route.c), and a newer one is never smaller.
  */
-BSN_ALWAYS_INLINE struct bsn_cq_slot *bsn_cq_home(const struct bsn_cq *cq, uint8_t shift,
-						  uint32_t key)
+BSN_ALWAYS_INLINE struct bsn_cq_entry *bsn_cq_home(const struct bsn_cq *cq, uint8_t shift,
+						   uint32_t key)
 {
-	return &BSN_SHARED_LOAD(cq->slots)[bsn_cq_hash(key, shift)];
+	return &BSN_SHARED_LOAD(cq->entries)[bsn_cq_hash(key, shift)];
 }
 
-/* The route, where it is in the slot that is looked at first. */
+/* The route, where it is in the entry that is looked at first. */
 BSN_ALWAYS_INLINE bool bsn_cq_route(const struct bsn_cq *cq, uint8_t shift, uint32_t key,
 				    struct bsn_route **route)
 {
-	const struct bsn_cq_slot *slot = bsn_cq_home(cq, shift, key);
-	const uint32_t found = BSN_SHARED_LOAD(slot->key);
+	const struct bsn_cq_entry *entry = bsn_cq_home(cq, shift, key);
+	const uint32_t found = BSN_SHARED_LOAD(entry->key);
 
-	*route = BSN_SHARED_LOAD(slot->route);
+	*route = BSN_SHARED_LOAD(entry->route);
 	return BSN_LIKELY(found == key);
 }
 
@@ -260,7 +260,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_find_route(const struct bsn_cq *cq, struct bsn_cq_
 	return bsn_cq_route(cq, look->shift, bsn_cq_key(bsn_from_be32(raw_who)), &look->route);
 }
 
-/* This WQE and all before it are done: the poller gives up their slots. */
+/* This WQE and all before it are done: the poller gives up their blocks. */
 BSN_ALWAYS_INLINE void bsn_route_done(struct bsn_route *route, uint32_t wqe_index)
 {
 	__atomic_store_n(&route->done, (uint16_t)wqe_index, __ATOMIC_RELEASE); /* O6 */

@@ -144,17 +144,17 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 	cq->cqn = init->cqn;
 	bsn_cq_begin_chunks(cq, 0, init->spare);
 	cq->phase = 0;
-	bsn_cq_init_slots(cq);
+	bsn_cq_init_entries(cq);
 	prefill(cq, first);
 }
 
 void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path)
 {
-	bsn_cq_init_slots(cq);
+	bsn_cq_init_entries(cq);
 	cq->path = path;
 }
 
 void bsn_cq_fini(struct bsn_cq *cq)
 {
-	bsn_cq_free_slots(cq);
+	bsn_cq_free_entries(cq);
 }

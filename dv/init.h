@@ -118,8 +118,8 @@ void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);
 #define BSN_CQ_XRC BSN_QPN_MAX
 
 /* route.c: the table alone; see bsn_cq_add(), bsn_cq_remove(). Without a route of @qpn, NULL. */
-void bsn_cq_init_slots(struct bsn_cq *cq);
-void bsn_cq_free_slots(struct bsn_cq *cq);
+void bsn_cq_init_entries(struct bsn_cq *cq);
+void bsn_cq_free_entries(struct bsn_cq *cq);
 int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
 struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn);
 

@@ -2,73 +2,75 @@
 /*
  * Finds the queue of a number: a hash table that one thread may add to while another polls.
  *
- * A slot's route is there before its key. A table that has become too small is replaced: first the
- * new one is published, then its size. A poller that sees only one of the two looks in the wrong
- * slot of a table that has the number, finds another key, and goes the cold way, which takes the
- * size from the table itself. The old table stays until the CQ goes, since a poller may be in it;
- * together they are smaller than the last one. A number is removed on the poller's thread, or while
- * nobody polls; a number without a CQE so far, at any time.
+ * An entry's route is there before its key. A table that has become too small is replaced: first
+ * the new one is published, then its size. A poller that sees only one of the two looks in the
+ * wrong entry of a table that has the number, finds another key, and goes the cold way, which takes
+ * the size from the table itself. The old table stays until the CQ goes, since a poller may be in
+ * it; together they are smaller than the last one. A number is removed on the poller's thread, or
+ * while nobody polls; a number without a CQE so far, at any time.
  */
 #include "init.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-/* Keys of slots without a number; keys of numbers have no low bits. */
+/* Keys of entries without a number; keys of numbers have no low bits. */
 #define KEY_FREE    1u
 #define KEY_REMOVED 2u /* a search goes on */
 
-#define FIRST_SLOTS_LOG2 3
+#define FIRST_ENTRIES_LOG2 3
 
-/* Before the slots, which lie on multiples of their size. */
+/* Before the entries, which lie on multiples of their size. */
 struct table {
 	struct table *older;
 	uint64_t shift;
 };
 
 /* Of a CQ without queues. */
-#define NO_SLOT                                                                                    \
+#define NO_ENTRY                                                                                   \
 	{                                                                                          \
 		.key = KEY_FREE                                                                    \
 	}
 static struct {
 	struct table table;
-	struct bsn_cq_slot slots[1 << FIRST_SLOTS_LOG2];
-} none = { { NULL, 32 - FIRST_SLOTS_LOG2 },
-	   { NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT } };
-#undef NO_SLOT
+	struct bsn_cq_entry entries[1 << FIRST_ENTRIES_LOG2];
+} none = { { NULL, 32 - FIRST_ENTRIES_LOG2 },
+	   { NO_ENTRY, NO_ENTRY, NO_ENTRY, NO_ENTRY, NO_ENTRY, NO_ENTRY, NO_ENTRY, NO_ENTRY } };
+#undef NO_ENTRY
 
-static struct table *table_of(struct bsn_cq_slot *slots)
+static struct table *table_of(struct bsn_cq_entry *entries)
 {
-	return (struct table *)slots - 1;
+	return (struct table *)entries - 1;
 }
 
-static struct bsn_cq_slot *slots_of(struct table *table)
+static struct bsn_cq_entry *entries_of(struct table *table)
 {
-	return (struct bsn_cq_slot *)(table + 1);
+	return (struct bsn_cq_entry *)(table + 1);
 }
 
 /* A table as a look-up uses it, even if the CQ gets another one meanwhile. */
 struct view {
-	struct bsn_cq_slot *slots;
+	struct bsn_cq_entry *entries;
 	uint32_t mask;
 	uint8_t shift;
 };
 
 static struct view view_of(const struct bsn_cq *cq)
 {
-	struct bsn_cq_slot *slots = __atomic_load_n(&cq->slots, __ATOMIC_ACQUIRE);
-	const uint8_t shift = (uint8_t)table_of(slots)->shift;
+	struct bsn_cq_entry *entries = __atomic_load_n(&cq->entries, __ATOMIC_ACQUIRE);
+	const uint8_t shift = (uint8_t)table_of(entries)->shift;
 
-	return (struct view){ .slots = slots, .mask = (1u << (32 - shift)) - 1, .shift = shift };
+	return (struct view){ .entries = entries,
+			      .mask = (1u << (32 - shift)) - 1,
+			      .shift = shift };
 }
 
 static uint32_t key_at(const struct view *v, uint32_t at)
 {
-	return __atomic_load_n(&v->slots[at].key, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&v->entries[at].key, __ATOMIC_ACQUIRE);
 }
 
-/* The slot of @key, or the free one that ends the search; half of them are free. */
+/* The entry of @key, or the free one that ends the search; half of them are free. */
 static uint32_t seek(const struct view *v, uint32_t key)
 {
 	uint32_t at = bsn_cq_hash(key, v->shift);
@@ -88,7 +90,7 @@ struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
 			return NULL;
 		at = (at + 1) & v.mask;
 	}
-	return __atomic_load_n(&v.slots[at].route, __ATOMIC_RELAXED);
+	return __atomic_load_n(&v.entries[at].route, __ATOMIC_RELAXED);
 }
 
 /* Where a number that is not there may be put. */
@@ -96,15 +98,15 @@ static uint32_t seek_room(const struct view *v, uint32_t key)
 {
 	uint32_t at = bsn_cq_hash(key, v->shift);
 
-	while (v->slots[at].key != KEY_FREE && v->slots[at].key != KEY_REMOVED)
+	while (v->entries[at].key != KEY_FREE && v->entries[at].key != KEY_REMOVED)
 		at = (at + 1) & v->mask;
 	return at;
 }
 
 static void put(const struct view *v, uint32_t at, uint32_t key, struct bsn_route *route)
 {
-	__atomic_store_n(&v->slots[at].route, route, __ATOMIC_RELAXED);
-	__atomic_store_n(&v->slots[at].key, key, __ATOMIC_RELEASE);
+	__atomic_store_n(&v->entries[at].route, route, __ATOMIC_RELAXED);
+	__atomic_store_n(&v->entries[at].key, key, __ATOMIC_RELEASE);
 }
 
 /* -- growing; with the table locked ------------------------------------------------------------ */
@@ -122,13 +124,13 @@ static void unlock_table(struct bsn_cq *cq)
 
 static struct table *new_table(unsigned log2, struct table *older)
 {
-	struct table *table = malloc(sizeof(*table) + (sizeof(struct bsn_cq_slot) << log2));
+	struct table *table = malloc(sizeof(*table) + (sizeof(struct bsn_cq_entry) << log2));
 
 	if (!table)
 		return NULL;
 	*table = (struct table){ older, 32 - log2 };
 	for (uint32_t i = 0; i < 1u << log2; i++)
-		slots_of(table)[i] = (struct bsn_cq_slot){ .key = KEY_FREE };
+		entries_of(table)[i] = (struct bsn_cq_entry){ .key = KEY_FREE };
 	return table;
 }
 
@@ -138,11 +140,11 @@ static uint32_t copy_routes(const struct view *from, const struct view *to)
 	uint32_t live = 0;
 
 	for (uint32_t i = 0; i <= from->mask; i++) {
-		const struct bsn_cq_slot slot = from->slots[i];
+		const struct bsn_cq_entry entry = from->entries[i];
 
-		if (slot.key == KEY_FREE || slot.key == KEY_REMOVED)
+		if (entry.key == KEY_FREE || entry.key == KEY_REMOVED)
 			continue;
-		put(to, seek_room(to, slot.key), slot.key, slot.route);
+		put(to, seek_room(to, entry.key), entry.key, entry.route);
 		live++;
 	}
 	return live;
@@ -151,15 +153,15 @@ static uint32_t copy_routes(const struct view *from, const struct view *to)
 static int grow(struct bsn_cq *cq)
 {
 	const struct view old = view_of(cq);
-	const unsigned log2 = old.slots == none.slots ? FIRST_SLOTS_LOG2 : 33u - old.shift;
-	struct table *table = new_table(log2, table_of(old.slots));
+	const unsigned log2 = old.entries == none.entries ? FIRST_ENTRIES_LOG2 : 33u - old.shift;
+	struct table *table = new_table(log2, table_of(old.entries));
 	struct view new;
 
 	if (!table)
 		return -ENOMEM;
-	new = (struct view){ slots_of(table), (1u << log2) - 1, (uint8_t)(32 - log2) };
-	cq->slots_used = copy_routes(&old, &new);
-	__atomic_store_n(&cq->slots, new.slots, __ATOMIC_RELEASE);
+	new = (struct view){ entries_of(table), (1u << log2) - 1, (uint8_t)(32 - log2) };
+	cq->entries_used = copy_routes(&old, &new);
+	__atomic_store_n(&cq->entries, new.entries, __ATOMIC_RELEASE);
 	__atomic_store_n(&cq->hash_shift, new.shift, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -169,14 +171,14 @@ static int add(struct bsn_cq *cq, uint32_t key, struct bsn_route *route)
 	struct view v = view_of(cq);
 	uint32_t at;
 
-	if (v.slots == none.slots || 2 * (cq->slots_used + 1) > v.mask + 1) {
+	if (v.entries == none.entries || 2 * (cq->entries_used + 1) > v.mask + 1) {
 		const int err = grow(cq);
 		if (err)
 			return err;
 		v = view_of(cq);
 	}
 	at = seek_room(&v, key);
-	cq->slots_used += v.slots[at].key == KEY_FREE;
+	cq->entries_used += v.entries[at].key == KEY_FREE;
 	put(&v, at, key, route);
 	return 0;
 }
@@ -199,17 +201,17 @@ static bool may_move(const struct view *v, uint32_t home, uint32_t at, uint32_t 
 	return ((at - home) & v->mask) >= ((at - hole) & v->mask);
 }
 
-/* Moves up the slots that follow, so that every search still ends at a free slot. */
+/* Moves up the entries that follow, so that every search still ends at a free entry. */
 static void close_gap(const struct view *v, uint32_t hole)
 {
-	for (uint32_t at = (hole + 1) & v->mask; v->slots[at].key != KEY_FREE;
+	for (uint32_t at = (hole + 1) & v->mask; v->entries[at].key != KEY_FREE;
 	     at = (at + 1) & v->mask) {
-		const struct bsn_cq_slot slot = v->slots[at];
+		const struct bsn_cq_entry entry = v->entries[at];
 
-		if (slot.key == KEY_REMOVED ||
-		    !may_move(v, bsn_cq_hash(slot.key, v->shift), at, hole))
+		if (entry.key == KEY_REMOVED ||
+		    !may_move(v, bsn_cq_hash(entry.key, v->shift), at, hole))
 			continue;
-		put(v, hole, slot.key, slot.route);
+		put(v, hole, entry.key, entry.route);
 		hole = at;
 	}
 	put(v, hole, KEY_FREE, NULL);
@@ -224,10 +226,10 @@ struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn)
 	lock_table(cq);
 	v = view_of(cq);
 	at = seek(&v, bsn_cq_key(qpn));
-	route = v.slots[at].key == KEY_FREE ? NULL : v.slots[at].route;
+	route = v.entries[at].key == KEY_FREE ? NULL : v.entries[at].route;
 	if (route) {
 		close_gap(&v, at);
-		cq->slots_used--;
+		cq->entries_used--;
 	}
 	unlock_table(cq);
 	return route;
@@ -241,29 +243,29 @@ void bsn_cq_abandon(struct bsn_cq *cq, uint32_t qpn)
 	lock_table(cq);
 	v = view_of(cq);
 	at = seek(&v, bsn_cq_key(qpn));
-	if (v.slots[at].key != KEY_FREE)
-		__atomic_store_n(&v.slots[at].key, KEY_REMOVED, __ATOMIC_RELEASE);
+	if (v.entries[at].key != KEY_FREE)
+		__atomic_store_n(&v.entries[at].key, KEY_REMOVED, __ATOMIC_RELEASE);
 	unlock_table(cq);
 }
 
 /* -- beginning and end ------------------------------------------------------------------------- */
 
-void bsn_cq_init_slots(struct bsn_cq *cq)
+void bsn_cq_init_entries(struct bsn_cq *cq)
 {
-	cq->slots = none.slots;
-	cq->hash_shift = 32 - FIRST_SLOTS_LOG2;
-	cq->slots_used = 0;
+	cq->entries = none.entries;
+	cq->hash_shift = 32 - FIRST_ENTRIES_LOG2;
+	cq->entries_used = 0;
 }
 
-void bsn_cq_free_slots(struct bsn_cq *cq)
+void bsn_cq_free_entries(struct bsn_cq *cq)
 {
-	struct table *table = table_of(cq->slots), *older;
+	struct table *table = table_of(cq->entries), *older;
 
 	for (; table != &none.table; table = older) {
 		older = table->older;
 		free(table);
 	}
-	bsn_cq_init_slots(cq);
+	bsn_cq_init_entries(cq);
 }
 
 /* -- its first failure ------------------------------------------------------------------------ */

@@ -54,10 +54,10 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, id_at) F(bsn_rq, record) \
 	F(bsn_rq, stride) F(bsn_rq, head) F(bsn_rq, max_sge) \
 	F(bsn_rq, ids) F(bsn_rq, mask) F(bsn_rq, tail) \
-	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
+	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, entries) F(bsn_cq, stride) \
 	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, dead) \
 	F(bsn_cq, path) F(bsn_cq_path, poll) \
-	F(bsn_cq_slot, key) F(bsn_cq_slot, route) \
+	F(bsn_cq_entry, key) F(bsn_cq_entry, route) \
 	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
 	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \
 	F(bsn_completion, status) F(bsn_completion, flags) F(bsn_completion, syndrome) \
@@ -78,7 +78,7 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 /* Structures that the application allocates, or that other data follow. */
 #define STRUCTS(S)                                                                                 \
 	S(bsn_peer)                                                                                \
-	S(bsn_sq) S(bsn_route) S(bsn_rq) S(bsn_cq_slot) S(bsn_completion) S(bsn_sge) S(bsn_remote) \
+	S(bsn_sq) S(bsn_route) S(bsn_rq) S(bsn_cq_entry) S(bsn_completion) S(bsn_sge) S(bsn_remote) \
 		S(bsn_wr) S(bsn_prepared) S(bsn_part) S(bsn_layout_attr)
 
 /* Values that a program was compiled with, too. */

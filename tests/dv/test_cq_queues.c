@@ -91,7 +91,7 @@ static void colliding_numbers_find_their_queues(void **state)
 		assert_int_equal(bsn_cq_add(f->cq, colliding(i), &many[i]->sq->route), 0);
 	}
 	for (uint32_t round = 0; round < 30; round++) {
-		const struct bsn_cq_slot *slots = f->cq->slots;
+		const struct bsn_cq_entry *entries = f->cq->entries;
 
 		for (uint32_t i = round % 10; i < MANY; i += 10)
 			bsn_cq_remove(f->cq, colliding(i));
@@ -107,7 +107,7 @@ static void colliding_numbers_find_their_queues(void **state)
 		}
 		for (uint32_t i = round % 10; i < MANY; i += 10)
 			assert_int_equal(bsn_cq_add(f->cq, colliding(i), &many[i]->sq->route), 0);
-		assert_ptr_equal(f->cq->slots, slots);
+		assert_ptr_equal(f->cq->entries, entries);
 	}
 	for (uint32_t i = 0; i < MANY; i++)
 		fake_destroy(many[i]);

@@ -52,10 +52,10 @@ static uint32_t number(uint32_t i)
 static void look_up(uint8_t shift, uint32_t i)
 {
 	const uint32_t key = bsn_cq_key(number(i));
-	const struct bsn_cq_slot *home = bsn_cq_home(&cq, shift, key);
+	const struct bsn_cq_entry *home = bsn_cq_home(&cq, shift, key);
 	struct bsn_route *route;
 
-	assert_true(home < cq.slots + (1u << (32 - table_of(cq.slots)->shift)));
+	assert_true(home < cq.entries + (1u << (32 - table_of(cq.entries)->shift)));
 	if (bsn_cq_route(&cq, shift, key, &route))
 		assert_ptr_equal(route, &routes[i]);
 }
@@ -68,7 +68,7 @@ static void look_up_all(void)
 		return;
 	looks++;
 	for (uint32_t i = 0; i <= added && i < NUMBERS; i++) {
-		for (uint8_t shift = cq.hash_shift; shift <= 32 - FIRST_SLOTS_LOG2; shift++)
+		for (uint8_t shift = cq.hash_shift; shift <= 32 - FIRST_ENTRIES_LOG2; shift++)
 			look_up(shift, i);
 		found = bsn_cq_find(&cq, number(i));
 		assert_true(found == &routes[i] || (i == added && !found));
@@ -78,7 +78,7 @@ static void look_up_all(void)
 static void add_all(void)
 {
 	memset(&cq, 0, sizeof(cq));
-	bsn_cq_init_slots(&cq);
+	bsn_cq_init_entries(&cq);
 	mallocs = frees = 0;
 	looks = 1;
 	for (added = 0; added < NUMBERS; added++)
@@ -92,7 +92,7 @@ static void a_poller_between_any_two_stores_finds_each_queue(void **state)
 	(void)state;
 	add_all();
 	looks = 0;
-	bsn_cq_free_slots(&cq);
+	bsn_cq_free_entries(&cq);
 }
 
 /* A poller may be in any of the tables, so they all stay until the CQ goes. */
@@ -105,7 +105,7 @@ static void no_table_is_freed_before_the_cq(void **state)
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		assert_ptr_equal(bsn_cq_remove_route(&cq, number(i)), &routes[i]);
 	assert_int_equal(frees, 0);
-	bsn_cq_free_slots(&cq);
+	bsn_cq_free_entries(&cq);
 	assert_int_equal(frees, mallocs);
 }
 
@@ -114,7 +114,7 @@ static void an_abandoned_route_hides_no_other(void **state)
 {
 	(void)state;
 	memset(&cq, 0, sizeof(cq));
-	bsn_cq_init_slots(&cq);
+	bsn_cq_init_entries(&cq);
 	looks = 1;
 	for (added = 0; added < NUMBERS; added++) {
 		assert_int_equal(bsn_cq_add_route(&cq, 0x800000 + added, &routes[0]), 0);
@@ -123,7 +123,7 @@ static void an_abandoned_route_hides_no_other(void **state)
 		assert_int_equal(bsn_cq_add_route(&cq, number(added), &routes[added]), 0);
 	}
 	looks = 0;
-	bsn_cq_free_slots(&cq);
+	bsn_cq_free_entries(&cq);
 }
 
 int main(void)
