@@ -334,21 +334,21 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 {
 	struct bsn_cq_look look = bsn_cq_begin_look(cq);
 
-	while (*got < n) {
-		const uint8_t own = bsn_cq_op_own(*next);
-		unsigned kind = 0;
+	for (; *got < n; ++*got) {
+		unsigned kind = bsn_cq_op_own(*next) ^ cq->phase;
 
-		if (BSN_UNLIKELY(own != cq->phase)) {
-			kind = (own ^ cq->phase) & ~BSN_CQ_SOLICITED;
+		if (BSN_UNLIKELY(kind)) {
 			if (BSN_LIKELY(kind & BSN_CQ_NOT_OURS))
 				return BSN_LIKELY(!BSN_SHARED_LOAD(cq->dead));
+			kind &= ~BSN_CQ_SOLICITED;
 		}
 		if (BSN_UNLIKELY(!bsn_cq_take(cq, &look, *next, kind, &c[*got])))
 			return false;
-		++*got;
 		*next += cq->stride;
-		if (BSN_UNLIKELY(*next >= cq->chunk_end))
+		if (BSN_UNLIKELY(*next >= cq->chunk_end)) {
+			++*got;
 			return false;
+		}
 	}
 	return true;
 }
