@@ -87,7 +87,7 @@ struct bsn_peer {
 #define BSN_WHAT_FLAGS       0x3ff00u
 #define BSN_WHAT_BAD_FLAG    0x100u /* set for any flag that is not among them */
 #define BSN_WHAT(opcode, flags, count)                                                             \
-	((uint32_t)(opcode) | ((flags)&BSN_WHAT_FLAGS) |                                           \
+	((uint32_t)(opcode) | ((flags) & BSN_WHAT_FLAGS) |                                         \
 	 ((flags) & ~BSN_WHAT_FLAGS ? BSN_WHAT_BAD_FLAG : 0) |                                     \
 	 (uint32_t)(count) << BSN_WHAT_COUNT_SHIFT)
 

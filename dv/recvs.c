@@ -137,7 +137,7 @@ static __attribute__((noinline)) bool scatter_message(struct bsn_rq *rq, uint32_
 	return retire_message(rq, index, c);
 }
 
-/* The same with its data in the CQE: most often they fit into the first piece of memory. */
+/* A message of a QP's own queue whose data are in the CQE: most often one SGE takes them all. */
 static __attribute__((noinline)) bool copy_message(struct bsn_rq *rq, const uint8_t *cqe,
 						   struct bsn_completion *c)
 {
@@ -170,9 +170,7 @@ bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t
 	if (opcode == BSN_CQE_RESP_SEND && route->recvs == BSN_RECVS_IN_PLACE) {
 		if (!give_data(cq, route, cqe, kind, c))
 			return false;
-		c->who = bsn_cq_who_received(c->who);
-		c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
-		return true;
+		return retire_message(route->rq, bsn_cq_wqe_index(cqe), c);
 	}
 	if (!is_received(opcode) || !route->rq)
 		return false;
