@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names for ninja what is installed and what the tests of some suites run.
+"""Names for ninja what is installed and what the tests run: all, or those of some suites.
 
-usage: targets.py BUILD_DIR SUITE...
+usage: targets.py BUILD_DIR [SUITE...]
 """
 
 import json
@@ -17,11 +17,12 @@ def introspect(build, what):
 
 
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 2:
         sys.exit(__doc__.strip())
     build, suites = os.path.abspath(sys.argv[1]), set(sys.argv[2:])
     wanted = {target for test in introspect(build, 'tests')
-              if suites & {suite.split(':')[-1] for suite in test['suite']} for target in test['depends']}
+              if not suites or suites & {suite.split(':')[-1] for suite in test['suite']}
+              for target in test['depends']}
     for target in introspect(build, 'targets'):
         if target['installed'] or target['id'] in wanted:
             print(*(os.path.relpath(name, build) for name in target['filename']))

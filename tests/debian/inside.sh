@@ -14,7 +14,7 @@ inside()
 {
 	local enter='mount -t proc proc "$0/proc" && mount -t tmpfs shm "$0/dev/shm" && exec chroot "$0" "$@"'
 
-	timeout --kill-after=5 600 env DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root \
+	env DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root \
 		unshare --mount sh -c "$enter" "$root" "$@"
 }
 

@@ -22,7 +22,7 @@ import traceback
 try:
     import jsonschema
 except ImportError:
-    print('1..0 # SKIP no jsonschema: tools/setup --tests')
+    print('1..0 # SKIP no jsonschema: tools/setup --all')
     sys.exit()
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -39,7 +39,7 @@ class Tools:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 errors='replace', start_new_session=True)
         except OSError as error:
-            raise Problem(f'{self.path(program)}: {error.strerror}; tools/setup --tests installs '
+            raise Problem(f'{self.path(program)}: {error.strerror}; tools/setup --all installs '
                           'what is missing') from None
         self.started.append(process)
         return process

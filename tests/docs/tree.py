@@ -50,16 +50,32 @@ def check_spdx():
             and 'SPDX-License-Identifier: BSD-2-Clause' not in '\n'.join(text.split('\n')[:3])]
 
 
+def packages_of(*options):
+    return set(subprocess.run([ROOT / 'tools/setup', '--list', *options], check=True,
+                              capture_output=True, text=True).stdout.split())
+
+
 def check_what_packages_are_built_with():
-    """debian/control and tools/setup name the same."""
-    setup = subprocess.run([ROOT / 'tools/setup', '--list'], check=True, capture_output=True,
-                           text=True)
-    # Where packages are built there are a compiler and dpkg-dev; a provider is for running.
-    wanted = set(setup.stdout.split()) - {'gcc', 'libc6-dev', 'dpkg-dev', 'ibverbs-providers'}
+    """debian/control names what tools/setup installs by itself, and optional parts of --all."""
+    # Where packages are built there is a compiler; a provider is for running.
+    wanted = packages_of() - {'gcc', 'libc6-dev', 'ibverbs-providers'}
     control = (ROOT / 'debian/control').read_text(encoding='utf-8')
     depends = re.search(r'^Build-Depends:(.*(?:\n .*)*)', control, re.MULTILINE)[1]
     got = {re.sub(r'\(.*', '', name).strip() for name in depends.split(',')} - {'debhelper-compat'}
-    return [f'{name}: not in both tools/setup and debian/control' for name in sorted(got ^ wanted)]
+    return ([f'{name}: not in debian/control' for name in sorted(wanted - got)]
+            + [f'{name}: not of tools/setup --all' for name in sorted(got - packages_of('--all'))])
+
+
+def check_tests_are_not_installed_with():
+    """No target of tests/ is built by default, so that `meson install` builds none."""
+    told = subprocess.run(['meson', 'introspect', '--targets', BUILD], check=True,
+                          capture_output=True, text=True)
+    folder = str(ROOT / 'tests')
+    wrong = [f"{target['name']}: built by default" for target in json.loads(told.stdout)
+             if target['defined_in'].startswith(folder) and target['build_by_default']]
+    built = re.search(r'^build all: phony (.*)$', (BUILD / 'build.ninja').read_text(), re.MULTILINE)
+    return wrong + [f'{name}: built by default' for name in built[1].split()
+                    if re.match('tests/|meson-(test|benchmark)-prereq', name)]
 
 
 def check_no_machine_paths():

@@ -43,7 +43,7 @@ def test_json_is_as_its_schema_says(bench):
     try:
         import jsonschema  # pylint: disable=import-outside-toplevel
     except ImportError:
-        return 'SKIP jsonschema is not installed: tools/setup --tests'
+        return 'SKIP jsonschema is not installed: tools/setup --all'
     validator = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
     for question in [*map(hex, range(0, 256, 3)), '0x1ff', '81', '12 129', 'health 8', 'command 3',
                      'synd 0x13 vend 0x88 hw_synd 2', 'general error', 'remote']:

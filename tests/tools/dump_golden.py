@@ -73,7 +73,7 @@ def test_schema(_bench):
     try:
         import jsonschema  # pylint: disable=import-outside-toplevel
     except ImportError:
-        return 'SKIP jsonschema is not installed: tools/setup --tests'
+        return 'SKIP jsonschema is not installed: tools/setup --all'
     validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
     for log in logs():
         done = subprocess.run([DUMP, '--json', log], capture_output=True, timeout=60, check=False)

@@ -286,7 +286,7 @@ def test_json_is_as_its_schema_says(bench):
     try:
         import jsonschema  # pylint: disable=import-outside-toplevel
     except ImportError:
-        return 'SKIP jsonschema is not installed: tools/setup --tests'
+        return 'SKIP jsonschema is not installed: tools/setup --all'
     validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
     program = busy(bench)
     program.do('bad', 'step', 'poll')
