@@ -56,8 +56,8 @@ def columns_of(op):
 
 def test_cost_json(bench):
     report = cost(bench)
-    check(list(report) == ['device', 'path', 'cpu', 'store', 'depth', 'rounds', 'thread_domain',
-                           'rows'], report)
+    check(list(report) == ['device', 'model', 'path', 'cpu', 'store', 'depth', 'rounds',
+                           'thread_domain', 'rows'], report)
     check(report['device'] == 'mlx5_0' and report['path'] == 'direct' and report['cpu'], report)
     check((report['depth'], report['rounds'], report['thread_domain']) == (256, 2, True), report)
     ops = [row['op'] for row in report['rows']]
@@ -286,7 +286,7 @@ def test_cost_on_roce(bench):
 def test_cost_text(bench):
     out, _ = bench.run(PERF, 'cost', '--rounds', '2')
     check(all(f'\n{row} ' in out for row in ROWS), out)
-    check('device mlx5_0: direct' in out and 'bunsen/best' in out, out)
+    check('device mlx5_0 of softcx, a model: direct' in out and 'bunsen/best' in out, out)
 
 
 def test_quickstart_explains_what_it_prints(bench):

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 
-from harness import check, main
+from harness import check, free_port, main
 from perf_rig import OPS, PATHS, PERF, pair
 
 LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
@@ -181,7 +181,7 @@ def test_sweep(bench):
             out, _ = bench.run(PERF, 'bw', '-a', '--size', '256', '--op', op, '--path', path,
                                '--iters', '200', '--depth', '16', '--json')
             check([row['size'] for row in json.loads(out)['sizes']] == sizes, out)
-    for test, columns in ('bw', 5), ('lat', 7):
+    for test, columns in ('bw', 6), ('lat', 8):
         out, served = pair(bench, test, '-a', '--size', '300', '--op', 'send', '--iters', '50')
         rows = [line.split() for line in out.split('\n')[2:-1]]
         check([int(row[0]) for row in rows] == sizes and {len(row) for row in rows} == {columns},
@@ -264,6 +264,29 @@ def test_text(bench):
     check('half of a round trip' in out and '99.99 %' in out, out)
     out, _ = bench.run(PERF, 'bw', '--iters', '50')
     check('MB/s' in out and 'Gb/s' in out and 'Mpps' in out, out)
+
+
+def test_head_line(bench):
+    """What is measured on a model says so; the device's name alone would not."""
+    for test in 'lat', 'bw':
+        for path in PATHS:
+            args = [test, '--op', 'send', '--path', path, '--iters', '50']
+            head = bench.run(PERF, *args)[0].split('\n')[0]
+            check(f'path {path} on mlx5_0 of softcx, a model' in head, head)
+            check(re.search(r', in one process, sampled for 0\.\d{3} s$', head), head)
+            report = json.loads(bench.run(PERF, *args, '--json')[0])
+            check((report['model'], report['processes']) == ('softcx', 1), report)
+            check(0 < report['seconds'] < 10, report)
+        out, served = pair(bench, test, '--iters', '50')
+        check(', in two processes, sampled for ' in out and ', in two processes' in served, out)
+
+
+def test_no_server(bench):
+    """A client that waits for a server says so, once."""
+    _, err = bench.run(PERF, 'lat', '--timeout', '2', '--port', str(free_port()), 'client',
+                       'localhost', status=1)
+    check(err.count('no server at localhost port ') == 1 and 'waiting for one for 1 s' in err, err)
+    check(err.count('\n') == 2, err)
 
 
 def test_lat_between_two(bench):

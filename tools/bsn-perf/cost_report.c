@@ -111,7 +111,8 @@ static void print_missing(FILE *to, const struct cost_results *results)
 void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results)
 {
 	if (!report) {
-		fprintf(to, "device %s: %s\nstore %s, CPU %s\n", results->device->name,
+		fprintf(to, "device %s%s: %s\nstore %s, CPU %s\n", results->device->name,
+			model_name(results->device) ? " of softcx, a model" : "",
 			results->device->path_why, store_name(results->device), cpu_name());
 		fprintf(to, "depth %u; libibverbs %s\n", results->depth,
 			results->has_td ? "on a thread domain, so without locks, as Bunsen"

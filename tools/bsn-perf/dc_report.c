@@ -36,7 +36,8 @@ static void print_head(FILE *to, const struct dc_report *report, const struct dc
 {
 	const struct dc_times *t = &report->times;
 
-	fprintf(to, "%s: ", report->device ? report->device->name : "a model of time");
+	fprintf(to, "%s%s: ", report->device ? report->device->name : "a model of time",
+		report->device && model_name(report->device) ? " of softcx, a model" : "");
 	if (report->processes)
 		fprintf(to, "%u processes, each with ", report->processes);
 	fprintf(to, "%u peers, %u initiators", plan->crowd.peers, plan->initiators);

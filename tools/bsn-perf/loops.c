@@ -169,9 +169,11 @@ static int measure_lat(struct test *t)
 	const struct plan *plan = &t->step;
 	const bool answered = is_two_sided(plan);
 	const uint64_t total = plan->duration_ns ? UINT64_MAX : plan->warmup + plan->iters;
-	uint64_t start = now_ns(), now = start, end = UINT64_MAX;
+	uint64_t start = now_ns(), now = start, begin = start, end = UINT64_MAX;
 
 	for (uint64_t turn = 0; turn < total && now < end; turn++) {
+		if (turn == plan->warmup)
+			begin = now;
 		if (plan->duration_ns && turn == plan->warmup)
 			end = now + plan->duration_ns;
 		if (answered ? ping_pong(t, turn)
@@ -184,6 +186,7 @@ static int measure_lat(struct test *t)
 			tell_progress(turn + 1, total);
 		start = now_ns();
 	}
+	t->throughput.ns = now - begin;
 	return 0;
 }
 

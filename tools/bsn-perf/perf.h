@@ -124,6 +124,10 @@ void json_add_device(struct json_object *report, const struct bsn_device_info *i
 
 const char *path_name(const struct bsn_device_info *info);
 
+/* "softcx" if the device is one, as the name of its board says; else NULL. And for reports. */
+const char *model_name(const struct bsn_device_info *info);
+struct json_object *model_json(const struct bsn_device_info *info);
+
 /* "none" on plain verbs. */
 const char *store_name(const struct bsn_device_info *info);
 

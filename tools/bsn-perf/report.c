@@ -3,6 +3,7 @@
 #include "perf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,9 +119,15 @@ void json_print(FILE *report, struct json_object *object)
 	json_object_put(object);
 }
 
+struct json_object *model_json(const struct bsn_device_info *info)
+{
+	return model_name(info) ? json_object_new_string(model_name(info)) : NULL;
+}
+
 void json_add_device(struct json_object *report, const struct bsn_device_info *info)
 {
 	json_add_text(report, "device", info->name);
+	json_object_object_add(report, "model", model_json(info));
 	json_add_text(report, "path", path_name(info));
 	json_add_text(report, "cpu", cpu_name());
 	json_add_text(report, "store", store_name(info));
@@ -129,6 +136,23 @@ void json_add_device(struct json_object *report, const struct bsn_device_info *i
 const char *path_name(const struct bsn_device_info *info)
 {
 	return info->path == BSN_PATH_DIRECT ? "direct" : "verbs";
+}
+
+/* By open(2), which softcx answers. */
+const char *model_name(const struct bsn_device_info *info)
+{
+	static const char model[] = "softcx";
+	char path[sizeof(info->verbs->device->ibdev_path) + 16], board[sizeof(model) - 1];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/board_id", info->verbs->device->ibdev_path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	n = read(fd, board, sizeof(board));
+	close(fd);
+	return n == (ssize_t)sizeof(board) && !memcmp(board, model, sizeof(board)) ? model : NULL;
 }
 
 const char *store_name(const struct bsn_device_info *info)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the two processes of a test tell each other before and after, by examples/connect.c. */
 #include <endian.h>
+#include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 
 #define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */
 #define HELLO_VERSION '7'
+
+enum { SILENT_MS = 1000 }; /* a server that starts beside the client is found in less */
 
 /* Of a plan, what the server takes from the client; each is told as 64 bits, big-endian. */
 #define PLAN_FIELDS(X)                                                                             \
@@ -77,12 +80,28 @@ static int agree(const struct session_attr *attr, struct plan *plan, int peer)
 	return attr->is_server ? take_plan(theirs, plan) : 0;
 }
 
+/* A server that is not there yet is waited for, and not in silence. */
+static int look_for_server(const struct session_attr *attr, int *peer)
+{
+	const int first_ms = attr->timeout_ms < SILENT_MS ? attr->timeout_ms : SILENT_MS;
+	const int left_ms = attr->timeout_ms - first_ms;
+	const int err = connect_to(attr->host, attr->service, first_ms, peer);
+
+	if ((err != -ECONNREFUSED && err != -ETIMEDOUT) || !left_ms)
+		return err;
+	complain_as(PERF_OK,
+		    "no server at %s port %s yet: waiting for one for %d s (--timeout); it is this "
+		    "command with the word server",
+		    attr->host, attr->service, left_ms / 1000);
+	return connect_to(attr->host, attr->service, left_ms, peer);
+}
+
 static int meet(const struct session_attr *attr, int *peer)
 {
 	int listener, err;
 
 	if (!attr->is_server)
-		return connect_to(attr->host, attr->service, attr->timeout_ms, peer);
+		return look_for_server(attr, peer);
 	err = connect_listen(attr->service, &listener);
 	if (err)
 		return err;

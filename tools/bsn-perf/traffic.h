@@ -124,7 +124,10 @@ int session_add_rates(int peer, double *rate, int timeout_ms);
 
 /* -- running (loops.c) ------------------------------------------------------------------------- */
 
-/* What bw found: operations of this process, how long they took, a second's of both directions. */
+/*
+ * What was found: how long what is measured took; of bw also operations of this process, and a
+ * second's of both directions.
+ */
 struct throughput {
 	uint64_t operations, ns;
 	double rate;
@@ -143,7 +146,7 @@ struct test {
 	int peer;                /* its socket, or -1 */
 	bool has_receives;       /* posted before the first run */
 	struct plan step;        /* what is measured at the moment */
-	struct throughput throughput; /* of bw */
+	struct throughput throughput;
 	struct histogram histogram;   /* of lat, in ns; at the server, which only answers, empty */
 };
 

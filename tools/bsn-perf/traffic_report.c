@@ -26,6 +26,7 @@ static double mean_of(const struct histogram *h)
 
 void print_title(FILE *to, const struct test *test)
 {
+	const struct bsn_device_info *info = bsn_device_info(test->device);
 	const struct plan *plan = &test->plan;
 
 	fprintf(to, "%s of %s, %s%llu bytes, ", plan->is_bw ? "bandwidth" : "latency",
@@ -40,8 +41,13 @@ void print_title(FILE *to, const struct test *test)
 		fprintf(to, ", %u queue pairs", plan->qps);
 	if (plan->type != BSN_QP_RC)
 		fprintf(to, ", %s", traffic_connections[plan->type]);
-	fprintf(to, "%s, path %s on %s\n", plan->is_bidirectional ? ", both directions" : "",
-		path_name(bsn_device_info(test->device)), bsn_device_info(test->device)->name);
+	fprintf(to, "%s, path %s on %s%s, in %s", plan->is_bidirectional ? ", both directions" : "",
+		path_name(info), info->name,
+		model_name(info) ? " of softcx, a model: no figure of a NIC" : "",
+		has_peer(test) ? "two processes" : "one process");
+	if (!plan->is_sweep && test->throughput.ns)
+		fprintf(to, ", sampled for %.3f s", (double)test->throughput.ns / 1e9);
+	fputc('\n', to);
 }
 
 static const char *metric_of(const struct plan *plan)
@@ -60,12 +66,13 @@ static void print_bw(FILE *to, const struct test *test)
 	const double rate = test->throughput.rate, bytes = rate * (double)test->step.size;
 
 	if (test->plan.is_sweep)
-		fprintf(to, "%10llu %12llu %12.3f %12.3f %12.4f\n",
+		fprintf(to, "%10llu %12llu %10.3f %12.3f %12.3f %12.4f\n",
 			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
-			bytes / 1e6, 8 * bytes / 1e9, rate / 1e6);
+			(double)test->throughput.ns / 1e9, bytes / 1e6, 8 * bytes / 1e9,
+			rate / 1e6);
 	else
-		fprintf(to, "%.3f MB/s, %.3f Gb/s, %.4f Mpps, %.3f s\n", bytes / 1e6,
-			8 * bytes / 1e9, rate / 1e6, (double)test->throughput.ns / 1e9);
+		fprintf(to, "%.3f MB/s, %.3f Gb/s, %.4f Mpps\n", bytes / 1e6, 8 * bytes / 1e9,
+			rate / 1e6);
 }
 
 static void print_lat(FILE *to, const struct test *test)
@@ -74,9 +81,10 @@ static void print_lat(FILE *to, const struct test *test)
 	const double min = (double)h->min / 1e3, max = (double)h->max / 1e3;
 
 	if (test->plan.is_sweep) {
-		fprintf(to, "%10llu %12llu %10.3f %10.3f %10.3f %10.3f %10.3f\n",
+		fprintf(to, "%10llu %12llu %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n",
 			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
-			min, us_of(h, 50), us_of(h, 99), us_of(h, 99.9), max);
+			(double)test->throughput.ns / 1e9, min, us_of(h, 50), us_of(h, 99),
+			us_of(h, 99.9), max);
 		return;
 	}
 	fprintf(to, "µs, %s\n%8s %10.3f\n", metric_of(&test->plan), "min", min);
@@ -93,11 +101,12 @@ void print_result(FILE *to, const struct test *test)
 	if (!plan->is_sweep || test->step.size == TRAFFIC_SWEEP_FIRST)
 		print_title(to, test);
 	if (plan->is_sweep && test->step.size == TRAFFIC_SWEEP_FIRST && plan->is_bw)
-		fprintf(to, "%10s %12s %12s %12s %12s\n", "bytes", "iterations", "MB/s", "Gb/s",
-			"Mpps");
+		fprintf(to, "%10s %12s %10s %12s %12s %12s\n", "bytes", "iterations", "seconds",
+			"MB/s", "Gb/s", "Mpps");
 	else if (plan->is_sweep && test->step.size == TRAFFIC_SWEEP_FIRST)
-		fprintf(to, "%10s %12s %10s %10s %10s %10s %10s   µs, %s\n", "bytes", "iterations",
-			"min", "50 %", "99 %", "99.9 %", "max", metric_of(plan));
+		fprintf(to, "%10s %12s %10s %10s %10s %10s %10s %10s   µs, %s\n", "bytes",
+			"iterations", "seconds", "min", "50 %", "99 %", "99.9 %", "max",
+			metric_of(plan));
 	(plan->is_bw ? print_bw : print_lat)(to, test);
 	fflush(to);
 }
@@ -109,13 +118,13 @@ static void add_latencies(struct json_object *report, const struct test *test)
 	const struct histogram *h = &test->histogram;
 
 	json_add_text(report, "metric",
-		 is_half_round_trip(&test->plan) ? "half_round_trip_ns" : "completion_ns");
+		      is_half_round_trip(&test->plan) ? "half_round_trip_ns" : "completion_ns");
 	json_add_number(report, "samples", h->count);
 	json_add_number(report, "min", h->min);
 	json_add_figure(report, "mean", mean_of(h));
 	for (size_t i = 0; i < PERCENTILES; i++)
 		json_add_number(report, percentiles[i].key,
-			 histogram_percentile(h, percentiles[i].percent));
+				histogram_percentile(h, percentiles[i].percent));
 	json_add_number(report, "max", h->max);
 }
 
@@ -123,8 +132,6 @@ static void add_rates(struct json_object *report, const struct test *test)
 {
 	const double rate = test->throughput.rate;
 
-	json_object_object_add(report, "seconds",
-			       json_object_new_double((double)test->throughput.ns / 1e9));
 	json_add_figure(report, "bytes_per_second", rate * (double)test->step.size);
 	json_add_figure(report, "messages_per_second", rate);
 }
@@ -144,6 +151,8 @@ void add_result(struct json_object *report, const struct test *test)
 	}
 	json_add_number(into, "size", test->step.size);
 	json_add_number(into, "iters", test->step.iters);
+	json_object_object_add(into, "seconds",
+			       json_object_new_double((double)test->throughput.ns / 1e9));
 	if (test->plan.is_bw)
 		add_rates(into, test);
 	else
@@ -157,6 +166,8 @@ struct json_object *begin_json(const struct test *test)
 
 	json_add_text(report, "test", plan->is_bw ? "bw" : "lat");
 	json_add_text(report, "device", bsn_device_info(test->device)->name);
+	json_object_object_add(report, "model", model_json(bsn_device_info(test->device)));
+	json_add_number(report, "processes", has_peer(test) ? 2 : 1);
 	json_add_text(report, "path", path_name(bsn_device_info(test->device)));
 	json_add_text(report, "op", traffic_op_names[plan->op]);
 	json_add_text(report, "connection", traffic_connections[plan->type]);

@@ -11,11 +11,11 @@
 
 /* PCI ids: pci.ids; speeds: IBA, PortInfo (EDR 32, HDR 64, NDR 128). */
 static const struct cx_datasheet models[] = {
-	[CX_GEN_CX5] = { "cx5", "MT4119", "MT_0000000008", 0x1017, 16, 35, 2000, 32,
+	[CX_GEN_CX5] = { "cx5", "MT4119", "softcx-cx5", 0x1017, 16, 35, 2000, 32,
 			 "100 Gb/sec (4X EDR)" },
-	[CX_GEN_CX6] = { "cx6", "MT4123", "MT_0000000223", 0x101b, 20, 35, 2000, 64,
+	[CX_GEN_CX6] = { "cx6", "MT4123", "softcx-cx6", 0x101b, 20, 35, 2000, 64,
 			 "200 Gb/sec (4X HDR)" },
-	[CX_GEN_CX7] = { "cx7", "MT4129", "MT_0000000838", 0x1021, 28, 35, 2000, 128,
+	[CX_GEN_CX7] = { "cx7", "MT4129", "softcx-cx7", 0x1021, 28, 35, 2000, 128,
 			 "400 Gb/sec (4X NDR)" },
 };
 

@@ -79,7 +79,7 @@ enum {
 struct cx_datasheet {
 	const char *name;     /* on the command line */
 	const char *hca_type; /* sysfs hca_type */
-	const char *board_id;
+	const char *board_id; /* sysfs board_id: by it a program knows that it has a model */
 	uint16_t pci_device_id;
 	uint16_t fw_major, fw_minor, fw_sub;
 	uint8_t active_speed; /* IBTA PortInfo LinkSpeed(Ext)Active, at 4X */
