@@ -17,14 +17,14 @@ import tap
 
 MESON, ROOT = sys.argv[1:]
 # What the build can do without: as pkg-config names it, and as the summary does.
-LIBRARIES = {'popt': 'popt', 'json-c': 'json-c', 'libelf': 'libelf', 'librdmacm': 'librdmacm',
-             'libdpdk': 'libdpdk', 'cmocka': 'cmocka'}
+LIBRARIES = {'popt': 'popt', 'json-c': 'json-c', 'libelf': 'libelf', 'libmnl': 'libmnl',
+             'librdmacm': 'librdmacm', 'libdpdk': 'libdpdk', 'cmocka': 'cmocka'}
 WANTED = {
     'libbunsen, libbunsen-checked': 'yes',
     'libbunsen-eal': 'no, for want of libdpdk',
     'libbunsen-ucm': 'no, as asked',
     'softcx': 'no, for want of popt',
-    'bsn-info, bsn-perf, wqe-dump': 'no, for want of popt, json-c, libelf, librdmacm',
+    'bsn-info, bsn-perf, wqe-dump': 'no, for want of popt, json-c, libelf, libmnl, librdmacm',
     'the example attach_cm': 'no, for want of librdmacm',
     'the example owned': 'no, for want of a C++ compiler',
     'reference of the headers': 'no, as asked',

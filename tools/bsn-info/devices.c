@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bsn-info: the verbs devices of this machine, what Bunsen makes of each, and why. It only looks:
- * no queue is made or mapped.
+ * The verbs devices of this machine, what Bunsen makes of each, and why. It only looks: no queue is
+ * made or mapped.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +12,7 @@
 #include <json-c/json.h>
 
 #include "bsn.h"
-
-enum { INFO_OK = 0, INFO_FAILED = 1, INFO_USAGE = 2 };
-
-static struct {
-	char *device;
-	int json, version;
-} options;
-
-static const struct poptOption option_table[] = {
-	{ "device", 'd', POPT_ARG_STRING, &options.device, 0, "only this device", "NAME" },
-	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
-	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
-	POPT_AUTOHELP POPT_TABLEEND
-};
+#include "info.h"
 
 /* The limits, by the names under which they are printed. */
 static const struct limit {
@@ -234,48 +220,16 @@ static int tell_of_all(struct json_object *devices)
 	return status;
 }
 
-static int run(void)
+int info_devices(const struct info_options *options)
 {
-	struct json_object *devices = options.json ? json_object_new_array() : NULL;
+	struct json_object *devices = options->json ? json_object_new_array() : NULL;
 	struct json_object *report;
-	int status = options.device ? tell_of(options.device, devices) : tell_of_all(devices);
+	int status = options->device ? tell_of(options->device, devices) : tell_of_all(devices);
 
 	if (devices) {
 		report = json_object_new_object();
 		json_object_object_add(report, "devices", devices);
-		puts(json_object_to_json_string_ext(
-			report, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-					JSON_C_TO_STRING_NOSLASHESCAPE));
-		json_object_put(report);
+		info_print_json(report);
 	}
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "bsn-info: standard output: %s\n", strerror(errno));
-		status = INFO_FAILED;
-	}
-	return status;
-}
-
-int main(int argc, char **argv)
-{
-	poptContext context =
-		poptGetContext("bsn-info", argc, (const char **)argv, option_table, 0);
-	const int got = poptGetNextOpt(context);
-	int status;
-
-	if (got < -1) {
-		fprintf(stderr, "bsn-info: %s: %s\n",
-			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
-		status = INFO_USAGE;
-	} else if (poptPeekArg(context)) {
-		fprintf(stderr, "bsn-info: one argument too many: %s\n", poptPeekArg(context));
-		status = INFO_USAGE;
-	} else if (options.version) {
-		puts("bsn-info " BSN_VERSION);
-		status = INFO_OK;
-	} else {
-		status = run();
-	}
-	free(options.device);
-	poptFreeContext(context);
 	return status;
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* bsn-info: the RDMA devices of a host, and what keeps it slow or broken. */
+#include <errno.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "info.h"
+
+static struct info_options options;
+
+static const struct poptOption option_table[] = {
+	{ "device", 'd', POPT_ARG_STRING, &options.device, 0, "only this device", "NAME" },
+	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
+	{ "check", 'c', POPT_ARG_NONE, &options.check, 0,
+	  "look for what keeps the host slow or broken", NULL },
+	{ "peer", 0, POPT_ARG_STRING, &options.peer, 0, "with --check: also the path to this host",
+	  "ADDRESS" },
+	{ "root", 0, POPT_ARG_STRING, &options.root, 0, "read a recorded host: its sys/ and proc/",
+	  "DIR" },
+	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
+	POPT_AUTOHELP POPT_TABLEEND
+};
+
+void info_print_json(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+							    JSON_C_TO_STRING_SPACED |
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
+/* NULL, or what does not go together. */
+static const char *refuse(void)
+{
+	if (options.root && !options.check)
+		return "--root goes with --check";
+	if (options.peer && !options.check)
+		return "--peer goes with --check";
+	return NULL;
+}
+
+static int run(void)
+{
+	int status = options.check ? info_check(&options) : info_devices(&options);
+
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "bsn-info: standard output: %s\n", strerror(errno));
+		status = INFO_FAILED;
+	}
+	return status;
+}
+
+static int usage(const char *what, const char *why)
+{
+	fprintf(stderr, "bsn-info: %s%s%s\n", what, why ? ": " : "", why ? why : "");
+	return INFO_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	poptContext context =
+		poptGetContext("bsn-info", argc, (const char **)argv, option_table, 0);
+	const int got = poptGetNextOpt(context);
+	int status;
+
+	if (got < -1) {
+		status = usage(poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
+	} else if (poptPeekArg(context)) {
+		status = usage("one argument too many", poptPeekArg(context));
+	} else if (options.version) {
+		puts("bsn-info " BSN_VERSION);
+		status = INFO_OK;
+	} else {
+		status = refuse() ? usage(refuse(), NULL) : run();
+	}
+	free(options.device);
+	free(options.root);
+	free(options.peer);
+	poptFreeContext(context);
+	return status;
+}

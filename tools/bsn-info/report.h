@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The findings of bsn-info --check, in the order in which they were made. */
+#ifndef BSN_INFO_REPORT_H
+#define BSN_INFO_REPORT_H
+
+#include "check.h"
+
+enum { STATUS_COUNT = STATUS_SKIPPED + 1 };
+
+struct finding {
+	const char *check;
+	char subject[80]; /* "host", a device, or a device and its port */
+	enum status status;
+	char *text;
+	char *mend; /* NULL: nothing to mend */
+	char *source;
+};
+
+struct report {
+	unsigned count;
+	struct finding *findings;
+	unsigned counts[STATUS_COUNT];
+};
+
+/* Takes the three texts, which are from the heap; gives up the process where there is no memory. */
+void report_add(struct report *report, const struct finding *finding);
+void report_free(struct report *report);
+void report_print(const struct report *report);
+struct json_object *report_json(const struct report *report);
+
+#endif
