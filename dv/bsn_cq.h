@@ -216,10 +216,12 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_hash(uint32_t key, uint8_t shift)
 	return key * 0x9e3779u >> shift;
 }
 
-/*
- * @shift: hash_shift, loaded before a barrier [O4], and the table after it. The table may grow
- * meanwhile (route.c), and a newer one is never smaller.
- */
+/* Loaded before the table, which may grow meanwhile (route.c): a newer one is never smaller. */
+BSN_ALWAYS_INLINE uint8_t bsn_cq_shift(const struct bsn_cq *cq)
+{
+	return __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);
+}
+
 BSN_ALWAYS_INLINE struct bsn_cq_entry *bsn_cq_home(const struct bsn_cq *cq, uint8_t shift,
 						   uint32_t key)
 {
@@ -241,15 +243,11 @@ BSN_ALWAYS_INLINE bool bsn_cq_route(const struct bsn_cq *cq, uint8_t shift, uint
 
 /* Whose the last CQE was: most often the next one is the same queue's. */
 struct bsn_cq_look {
-	uint8_t shift;    /* see bsn_cq_route() */
 	uint64_t raw_who; /* as it lies in the CQE; more than any: there is none */
 	struct bsn_route *route;
 };
 
-BSN_ALWAYS_INLINE struct bsn_cq_look bsn_cq_begin_look(const struct bsn_cq *cq)
-{
-	return (struct bsn_cq_look){ BSN_SHARED_LOAD(cq->hash_shift), UINT64_MAX, NULL };
-}
+#define BSN_CQ_NO_LOOK ((struct bsn_cq_look){ UINT64_MAX, NULL })
 
 BSN_ALWAYS_INLINE bool bsn_cq_find_route(const struct bsn_cq *cq, struct bsn_cq_look *look,
 					 struct bsn_be32 raw_who)
@@ -257,7 +255,8 @@ BSN_ALWAYS_INLINE bool bsn_cq_find_route(const struct bsn_cq *cq, struct bsn_cq_
 	if (BSN_LIKELY(raw_who.raw == look->raw_who))
 		return true;
 	look->raw_who = raw_who.raw;
-	return bsn_cq_route(cq, look->shift, bsn_cq_key(bsn_from_be32(raw_who)), &look->route);
+	return bsn_cq_route(cq, bsn_cq_shift(cq), bsn_cq_key(bsn_from_be32(raw_who)),
+			    &look->route);
 }
 
 /* This WQE and all before it are done: the poller gives up their blocks. */
@@ -321,7 +320,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_take(const struct bsn_cq *cq, struct bsn_cq_look *
 	if (!bsn_cq_reap(cq, look->route, cqe, kind, c))
 		return false;
 	/* It is not kept over the call: that would make each poll in a program 40 bytes longer. */
-	*look = bsn_cq_begin_look(cq);
+	*look = BSN_CQ_NO_LOOK;
 	return true;
 }
 
@@ -332,7 +331,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_take(const struct bsn_cq *cq, struct bsn_cq_look *
 BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t **next,
 					 struct bsn_completion *c, int *got, int n)
 {
-	struct bsn_cq_look look = bsn_cq_begin_look(cq);
+	struct bsn_cq_look look = BSN_CQ_NO_LOOK;
 
 	for (; *got < n; ++*got) {
 		unsigned kind = bsn_cq_op_own(*next) ^ cq->phase;

@@ -257,10 +257,10 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 
 static struct bsn_route *find(const struct bsn_cq *cq, uint32_t qpn)
 {
-	const uint8_t shift = __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);
 	struct bsn_route *route;
 
-	return bsn_cq_route(cq, shift, bsn_cq_key(qpn), &route) ? route : bsn_cq_find(cq, qpn);
+	return bsn_cq_route(cq, bsn_cq_shift(cq), bsn_cq_key(qpn), &route) ? route
+									    : bsn_cq_find(cq, qpn);
 }
 
 /* NULL: the queue is gone. */

@@ -124,12 +124,18 @@ BSN_ALWAYS_INLINE int post_sges_to_any(struct bsn_ep *ep, uint32_t what, const s
 	return post_sges_to_one(ep, what, sge, remote, imm, id);
 }
 
-int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+BSN_ALWAYS_INLINE int take_sges(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				 const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_LIST, BSN_F_PLAIN))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	return post_sges_to_any(ep, what, sge, remote, imm, id);
+}
+
+int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	return take_sges(ep, what, sge, remote, imm, id);
 }
 
 BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
@@ -170,12 +176,18 @@ BSN_ALWAYS_INLINE int post_bytes_to_any(struct bsn_ep *ep, uint32_t what, const 
 	return post_bytes_to_one(ep, what, data, remote, imm, id);
 }
 
-int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
-		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+BSN_ALWAYS_INLINE int take_bytes(struct bsn_ep *ep, uint32_t what, const void *data,
+				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_GATHER, BSN_F_ALL))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	return post_bytes_to_any(ep, what, data, remote, imm, id);
+}
+
+int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	return take_bytes(ep, what, data, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t what,
@@ -201,6 +213,78 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	if (!takes(ep->sq, what, BSN_OPS_OF_ATOMICS, BSN_F_PLAIN))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	return post_operands(ep, what, sge, remote, operand, id);
+}
+
+/* -- requests that are one struct: a program's, and the library's ------------------------------ */
+
+/* Whether inline data are so few that @what can say their length in place of the count of SGEs. */
+static bool is_short(const struct bsn_sge *sge)
+{
+	return sge && sge->length < BSN_WHAT_COUNT_MAX;
+}
+
+static uint32_t with_count(uint32_t rest, uint32_t count)
+{
+	return rest | count << BSN_WHAT_COUNT_SHIFT;
+}
+
+static const void *to_data(const struct bsn_sge *sge)
+{
+	return (const void *)(uintptr_t)sge->addr;
+}
+
+static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t what,
+						    const struct bsn_wr *wr)
+{
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+
+	return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
+}
+
+/* Maps, inline data in pieces, and what is refused. */
+static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+	const struct bsn_request r = bsn_request_of(wr, operand);
+
+	if (wr->map)
+		return bsn_sq_post_map(ep, wr);
+	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_sq_post_request(ep, &r);
+}
+
+int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	if (BSN_UNLIKELY(!ep))
+		return bsn_sq_no_endpoint();
+	if (BSN_UNLIKELY(wr->opcode > 63 || wr->map))
+		return post_other(ep, wr);
+	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
+		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
+			return post_atomic_wr(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
+					      wr);
+		return take_sges(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
+				  wr->sge, &wr->remote, imm_of(wr), wr->id);
+	}
+	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge))
+		return take_bytes(ep, with_count(wr->opcode | wr->flags, wr->sge->length),
+				 to_data(wr->sge), &wr->remote, imm_of(wr), wr->id);
+	return post_other(ep, wr);
+}
+
+int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	const uint32_t what = r->what, rest = what & BSN_WHAT_REST;
+
+	if (!is_one_of(ep->sq->ops, opcode_of(what)) || r->body)
+		return bsn_sq_post_request(ep, r);
+	if (r->operand)
+		return bsn_sq_post_atomic(ep, what, r->sge, r->remote, r->operand, r->id);
+	if (!(what & BSN_F_INLINE))
+		return bsn_sq_post_sgl(ep, what, r->sge, r->remote, r->imm, r->id);
+	if (count_of(what) != 1 || !is_short(r->sge))
+		return bsn_sq_post_request(ep, r);
+	return bsn_sq_post_inline(ep, with_count(rest, r->sge->length), to_data(r->sge), r->remote,
+				  r->imm, r->id);
 }
 
 /* -- room that was used up: the poller may have given some back ------------------------------- */

@@ -154,6 +154,9 @@ BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
 /* A request of a map, with the map's SGEs; < 0: it cannot be one request, in words. */
 int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list);
 
+/* bsn_post() of a request of a map. */
+int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr);
+
 /*
  * Posts any request to any endpoint, by the shortest way: the fast functions first, then
  * bsn_sq_post_request(). Context and result: as bsn_sq_post_sgl().

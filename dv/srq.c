@@ -11,7 +11,7 @@ static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
 	uint8_t *const wqe = bsn_srq_wqe(srq, srq->next);
-	const uint32_t after = bsn_srq_link(wqe);
+	const uint16_t after = bsn_srq_link(wqe);
 	int err;
 
 	if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT))
@@ -30,22 +30,23 @@ static int post_shared_many(struct bsn_rq *rq, const struct bsn_sge *sge, const 
 			    unsigned count)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
-	uint8_t *const ring = rq->ring;
+	uint8_t *const lists = rq->ring + BSN_SRQ_NEXT_SIZE;
 	uint64_t *const all_ids = rq->ids;
 	const size_t stride = rq->stride;
 	const size_t end_at = rq->max_sge > 1 ? BSN_DATA_SIZE : 0;
 	size_t slot = srq->next, done;
 
 	for (done = 0; done < count; done++) {
-		uint8_t *const wqe = ring + slot * stride, *const list = wqe + BSN_SRQ_NEXT_SIZE;
-		const uint32_t after = bsn_srq_link(wqe);
-		const struct bsn_sge one = sge[done];
+		uint8_t *const list = lists + slot * stride;
+		const uint32_t after = bsn_srq_link(list - BSN_SRQ_NEXT_SIZE);
 
-		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&one))
+		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
 			break;
+		const struct bsn_be64 first = bsn_sge_word(&sge[done], 0);
 		/* A WQE that has room for one SGE has no end: the SGE replaces it. */
 		bsn_rq_put_end(list + end_at);
-		bsn_put_sge(list, &one);
+		bsn_store_wqe(list, first);
+		bsn_store_wqe(list + 8, bsn_sge_word(&sge[done], 1));
 		all_ids[slot] = ids[done];
 		slot = after;
 	}

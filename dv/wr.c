@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Requests that are one struct: bsn_post() takes struct bsn_wr, the library's paths take struct
- * bsn_request, and bsn_post_prepared() takes what bsn_prepare() made. They end in the functions of
- * post.c, or of request.c.
- */
+/* Requests of maps, and prepared ones. They end in the functions of post.c, or of request.c. */
 #include "init.h"
 #include "place.h"
 #include "refuse.h"
@@ -74,7 +70,7 @@ static int post_several(struct bsn_ep *ep, const struct bsn_wr *wr)
 	return err;
 }
 
-static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
+int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	struct bsn_wr as_list;
 	int err;
@@ -85,78 +81,6 @@ static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 		return post_several(ep, wr);
 	err = bsn_list_map(wr, &as_list);
 	return err ? err : bsn_post(ep, &as_list);
-}
-
-/* -- any request ------------------------------------------------------------------------------ */
-
-/* Whether inline data are so few that @what can say their length in place of the count of SGEs. */
-static bool is_short(const struct bsn_sge *sge)
-{
-	return sge && sge->length < BSN_WHAT_COUNT_MAX;
-}
-
-static uint32_t with_count(uint32_t rest, uint32_t count)
-{
-	return rest | count << BSN_WHAT_COUNT_SHIFT;
-}
-
-static const void *to_data(const struct bsn_sge *sge)
-{
-	return (const void *)(uintptr_t)sge->addr;
-}
-
-static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t what,
-						    const struct bsn_wr *wr)
-{
-	const uint64_t operand[2] = { wr->swap_add, wr->compare };
-
-	return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
-}
-
-/* Maps, inline data in pieces, and what is refused. */
-static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
-{
-	const uint64_t operand[2] = { wr->swap_add, wr->compare };
-	const struct bsn_request r = bsn_request_of(wr, operand);
-
-	if (wr->map)
-		return post_map(ep, wr);
-	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_sq_post_request(ep, &r);
-}
-
-int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
-{
-	if (BSN_UNLIKELY(!ep))
-		return bsn_sq_no_endpoint();
-	if (BSN_UNLIKELY(wr->opcode > 63 || wr->map))
-		return post_other(ep, wr);
-	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
-		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
-			return post_atomic_wr(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
-					      wr);
-		return bsn_sq_post_sgl(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
-				       wr->sge, &wr->remote, imm_of(wr), wr->id);
-	}
-	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge))
-		return bsn_sq_post_inline(ep, with_count(wr->opcode | wr->flags, wr->sge->length),
-					  to_data(wr->sge), &wr->remote, imm_of(wr), wr->id);
-	return post_other(ep, wr);
-}
-
-int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
-{
-	const uint32_t what = r->what, rest = what & BSN_WHAT_REST;
-
-	if (!is_one_of(ep->sq->ops, opcode_of(what)) || r->body)
-		return bsn_sq_post_request(ep, r);
-	if (r->operand)
-		return bsn_sq_post_atomic(ep, what, r->sge, r->remote, r->operand, r->id);
-	if (!(what & BSN_F_INLINE))
-		return bsn_sq_post_sgl(ep, what, r->sge, r->remote, r->imm, r->id);
-	if (count_of(what) != 1 || !is_short(r->sge))
-		return bsn_sq_post_request(ep, r);
-	return bsn_sq_post_inline(ep, with_count(rest, r->sge->length), to_data(r->sge), r->remote,
-				  r->imm, r->id);
 }
 
 /* -- prepared requests ------------------------------------------------------------------------ */

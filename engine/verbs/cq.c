@@ -148,10 +148,9 @@ static struct bsn_route *find_route(const struct bsn_cq *cq, uint32_t qpn)
 /* NULL: the queue is gone. */
 BSN_ALWAYS_INLINE struct bsn_route *route_of(const struct cq_object *cq, const struct ibv_wc *wc)
 {
-	const uint8_t shift = __atomic_load_n(&cq->hot.hash_shift, __ATOMIC_ACQUIRE);
 	struct bsn_route *route;
 
-	return bsn_cq_route(&cq->hot, shift, bsn_cq_key(wc->qp_num), &route)
+	return bsn_cq_route(&cq->hot, bsn_cq_shift(&cq->hot), bsn_cq_key(wc->qp_num), &route)
 		       ? route
 		       : find_route(&cq->hot, wc->qp_num);
 }

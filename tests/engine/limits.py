@@ -16,13 +16,14 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 from collections import namedtuple
 
 SLACK = {'gcc': 1.1, 'clang': 1.15}[sys.argv[1]]
 SHOWN, SHOWN_OVER = 3, 12  # rows of a rule that is kept, and of one that is not
-TIME_RUNS = 6  # what takes too long is timed again, and the best time of each side counts
+PROCESSES = 5  # that times are the medians of
 
 # -- instructions of Bunsen's inline code
 
@@ -80,6 +81,7 @@ BOTH = 'bunsen', 'bsn_post'
 # Else a program cannot empty its caches.
 HAS_COLD = 'clflushopt' in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii')
 
+DATA_ARE_COLD = '512_qps', '256_qps_apart'
 QPS_ROWS = {'post': 'write_512_qps', 'poll': 'poll_512_qps'}
 
 Found = namedtuple('Found', 'what value limit')
@@ -157,7 +159,7 @@ class Meter:
 
     def times(self, ops):
         cold = ['--cold'] if HAS_COLD else []
-        return self.rows('--rounds', '40', *cold, '--columns', ','.join((*WAYS, 'ibv_wr', 'ibv')),
+        return self.rows('--rounds', '100', *cold, '--columns', ','.join((*WAYS, 'ibv_wr', 'ibv')),
                          '--op', ','.join(ops))
 
     def sizes(self):
@@ -165,13 +167,12 @@ class Meter:
         return self.run('--rounds', '60', '--columns', columns, '--qps', '1024,4096')['sizes']
 
 
-def keep_best(times, more):
-    """Of each row, column and figure the least that was measured."""
-    for op, row in more.items():
-        for column in set(row) - {'op'}:
-            best = times.setdefault(op, {}).setdefault(column, {})
-            for name, value in row[column].items():
-                best[name] = min(value, best.get(name, value))
+def medians(runs):
+    """Of each row, column and figure the median of several processes: addresses differ by process."""
+    return {op: {column: {name: statistics.median(run[op][column][name] for run in runs)
+                          for name in figures}
+                 for column, figures in row.items() if column != 'op'}
+            for op, row in runs[0].items()}
 
 
 # -- the rules; each gives what it found
@@ -319,7 +320,7 @@ def rule_time_cold(times):
             if not row.is_batch and not row.has_turns:
                 found += share(times, row.name, way, 'ibv_wr', 'cold_ns', limit)
     for name in times:
-        if not Row(name).is_post:
+        if not Row(name).is_post and not name.endswith(DATA_ARE_COLD):
             limit = COLD_POLL if name in PLAIN_POLLS else COLD_OTHER_POLL
             if name.startswith('post_recv'):
                 limit = COLD
@@ -348,37 +349,19 @@ def share_of_limit(found):
     return found.value / found.limit
 
 
-def time_rows(meter, ops):
-    """Times all, then again and again what is over a limit."""
-    times, left = {}, list(ops)
-    for _ in range(TIME_RUNS):
-        keep_best(times, meter.times(left))
-        found = rule_time_hot(times) + rule_time_cold(times)
-        left = sorted({one.what.split()[0] for one in found if is_over(one)})
-        if not left:
-            break
-    return times
-
-
 def time_sizes(meter):
-    sizes = {}
-    for _ in range(TIME_RUNS):
-        for size in meter.sizes():
-            best = sizes.setdefault(size['qps'], {})
-            for row in size['rows']:
-                sides = best.setdefault(row.pop('op'), {})
-                for side, figures in row.items():
-                    sides[side] = min(figures['ns_p10'], sides.get(side, figures['ns_p10']))
-        if not any(map(is_over, rule_time_of_many_qps(sizes))):
-            break
-    return sizes
+    """The tenth percentiles of each number of QPs, by row and side."""
+    runs = [{size['qps']: {row.pop('op'): {side: figures['ns_p10'] for side, figures in row.items()}
+                           for row in size['rows']}
+             for size in meter.sizes()} for _ in range(PROCESSES)]
+    return medians(runs)
 
 
 def judge(softcx, perf, *only):
     """The rules and what they found, the worst first."""
     meter = Meter(softcx, perf)
     measures = {'counts': meter.counts, 'grh': meter.counts_with_grh,
-                'times': lambda: time_rows(meter, measured('counts')),
+                'times': lambda: medians([meter.times(measured('counts')) for _ in range(PROCESSES)]),
                 'sizes': lambda: time_sizes(meter)}
 
     @functools.cache
