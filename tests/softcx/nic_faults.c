@@ -415,6 +415,8 @@ static void bad_plans_are_explained(void **state)
 		{ "opcode=RECV delay-cqe 1", "line 1", "'delay-cqe'" },
 		{ "pkeys", "line 1", "'pkeys'" },
 		{ "pkeys 0xffff 0x10000", "line 1", "'0x10000'" },
+		{ "mtu 1500", "line 1", "'1500'" },
+		{ "lanes 8", "line 1", "'8'" },
 		{ "gids", "line 1", "'gids'" },
 		{ "gids fe80::1 nobody", "line 1", "'nobody'" },
 		{ "gids fe80::1/v3", "line 1", "'fe80::1/v3'" },

@@ -7,6 +7,8 @@
 
 #include "bsn_syndrome.h"
 
+#include "../port_count.h"
+
 /*
  * Of P_Keys, two full members, two limited ones, another partition, no key and no valid one; of
  * RoCE, an address of each version and family.
@@ -160,7 +162,12 @@ static void a_psn_ahead_is_not_answered(void **state)
 		tell_psn(f, ahead[i]);
 		expect_silence(f, i ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, 64);
 		assert_true(fit_trace_says(f, "one NAK, then silence"));
+		/* One NAK, and then three attempts, each after a timeout. */
+		assert_int_equal(port_count("packet_seq_err"), i + 1);
+		assert_int_equal(port_count("out_of_sequence"), 4 * (i + 1));
+		assert_int_equal(port_count("local_ack_timeout_err"), 3 * (i + 1));
 	}
+	assert_int_equal(port_count("duplicate_request"), 0);
 }
 
 static void expect_duplicate(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len)
@@ -184,6 +191,9 @@ static void a_psn_behind_is_acknowledged_and_not_executed(void **state)
 	expect_done(f, IBV_WR_RDMA_WRITE, 64);
 	tell_psn(f, -0x800000);
 	expect_duplicate(f, IBV_WR_RDMA_WRITE, 64);
+	assert_int_equal(port_count("duplicate_request"), 3);
+	assert_int_equal(port_count("out_of_sequence"), 0);
+	assert_int_equal(port_count("local_ack_timeout_err"), 0);
 }
 
 static void a_read_behind_is_answered(void **state)

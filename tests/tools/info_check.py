@@ -108,6 +108,15 @@ def test_softcx_ib(bench):
     check('index 0' in find(findings, 'default-gid', 'mlx5_0/1')[0]['found'], findings)
 
 
+def test_softcx_link(bench):
+    """A plan narrows the link: its lanes, and its MTU, which the file and the device tell."""
+    findings = findings_of(bench, SOFTCX_FAULT='mtu 1024; lanes 1')
+    width = find(findings, 'link-width', 'mlx5_0/1')[0]
+    check(width['status'] == 'wrong' and width['found'].startswith('50 Gb/sec (1X HDR)'), width)
+    mtu = find(findings, 'mtu', 'mlx5_0/1')[0]
+    check(mtu['status'] == 'wrong' and mtu['found'].startswith('1024 B'), mtu)
+
+
 def test_softcx_gids(bench):
     """A plan gives the port RoCE v1 alone, and addresses that no router passes on."""
     for plan, status, text in (

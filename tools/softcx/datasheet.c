@@ -11,12 +11,12 @@
 
 /* PCI ids: pci.ids; speeds: IBA, PortInfo (EDR 32, HDR 64, NDR 128). */
 static const struct cx_datasheet models[] = {
-	[CX_GEN_CX5] = { "cx5", "MT4119", "softcx-cx5", 0x1017, 16, 35, 2000, 32,
-			 "100 Gb/sec (4X EDR)" },
-	[CX_GEN_CX6] = { "cx6", "MT4123", "softcx-cx6", 0x101b, 20, 35, 2000, 64,
-			 "200 Gb/sec (4X HDR)" },
-	[CX_GEN_CX7] = { "cx7", "MT4129", "softcx-cx7", 0x1021, 28, 35, 2000, 128,
-			 "400 Gb/sec (4X NDR)" },
+	[CX_GEN_CX5] = { "cx5", "MT4119", "softcx-cx5", 0x1017, 16, 35, 2000, 32, 25,
+			 "EDR" },
+	[CX_GEN_CX6] = { "cx6", "MT4123", "softcx-cx6", 0x101b, 20, 35, 2000, 64, 50,
+			 "HDR" },
+	[CX_GEN_CX7] = { "cx7", "MT4129", "softcx-cx7", 0x1021, 28, 35, 2000, 128, 100,
+			 "NDR" },
 };
 
 const struct cx_datasheet *cx_datasheet(enum cx_generation generation)
@@ -121,14 +121,22 @@ uint32_t cx_port_cap_flags(const struct cx_config *config)
 /* An interface's frames have our headers, too: ib_addr.h iboe_get_mtu(). */
 enum { ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 }; /* GRH, UDP, BTH, XRC, atomics */
 
+uint32_t cx_port_lanes(const struct cx_config *config)
+{
+	return config->tables && config->tables->lanes ? config->tables->lanes : 4;
+}
+
 enum ibv_mtu cx_port_mtu(const struct cx_config *config)
 {
 	enum ibv_mtu mtu = IBV_MTU_4096;
 
+	while (config->tables && config->tables->mtu_bytes &&
+	       cx_mtu_bytes(mtu) > config->tables->mtu_bytes)
+		mtu--;
 	if (config->link == CX_LINK_IB)
 		return mtu;
 	if (!config->netdev)
-		return IBV_MTU_1024;
+		return mtu < IBV_MTU_1024 ? mtu : IBV_MTU_1024;
 	while (mtu > IBV_MTU_256 && cx_mtu_bytes(mtu) + ROCE_HEADER_BYTES > config->netdev->mtu)
 		mtu--;
 	return mtu;

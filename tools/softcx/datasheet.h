@@ -83,7 +83,8 @@ struct cx_datasheet {
 	uint16_t pci_device_id;
 	uint16_t fw_major, fw_minor, fw_sub;
 	uint8_t active_speed; /* IBTA PortInfo LinkSpeed(Ext)Active, at 4X */
-	const char *rate;     /* sysfs ports/1/rate */
+	uint16_t lane_gbps;   /* of each of the four lanes, as its name says */
+	const char *speed;
 };
 
 const struct cx_datasheet *cx_datasheet(enum cx_generation generation);
@@ -104,6 +105,7 @@ static inline uint32_t cx_mtu_bytes(enum ibv_mtu mtu)
  */
 uint64_t cx_node_guid(const struct cx_config *config);
 enum ibv_mtu cx_port_mtu(const struct cx_config *config);
+uint32_t cx_port_lanes(const struct cx_config *config); /* 4, unless a plan takes some away */
 void cx_port_mac(const struct cx_config *config, uint8_t mac[6]);
 
 struct cx_gid {
@@ -119,6 +121,7 @@ struct cx_port_tables {
 	uint16_t pkeys[CX_PKEYS];
 	uint32_t gids_set; /* a bit for each entry that is not empty */
 	struct cx_gid gids[CX_GIDS];
+	uint32_t mtu_bytes, lanes; /* of the link; 0: the plan sets none */
 };
 
 /*

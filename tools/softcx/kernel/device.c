@@ -311,7 +311,9 @@ static void fill_port(const struct uverbs_context *ctx, struct ib_uverbs_query_p
 		.active_mtu = cx_port_mtu(ctx->config),
 		.max_vl_num = roce ? 0 : 3, /* VL0-3: IBA, PortInfo */
 		.subnet_timeout = roce ? 0 : CX_SUBNET_TIMEOUT,
-		.active_width = 2, /* 4X */
+		.active_width = (uint8_t)(cx_port_lanes(config) == 2   ? 16
+					  : cx_port_lanes(config) == 1 ? 1
+								       : 2), /* IBA, PortInfo */
 		.active_speed = cx_datasheet(config->generation)->active_speed,
 		.phys_state = up ? CX_PHYS_LINK_UP : CX_PHYS_DISABLED,
 		.link_layer = roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND,

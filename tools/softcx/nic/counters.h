@@ -2,8 +2,8 @@
 /*
  * What the port counts of queues that name its set of counters: the kernel's are given it with
  * INIT, those of DevX name it themselves, or none, and then count nowhere. Source: the kernel's
- * hw/mlx5/counters.c basic_q_cnts, which is all that it reads of a device without the capabilities
- * of more; hw/mlx5/qp.c __mlx5_ib_modify_qp() and mlx5_ib_modify_dct().
+ * hw/mlx5/counters.c basic_q_cnts, out_of_seq_q_cnts and retrans_q_cnts, without the implied NAK,
+ * which no message here gets; hw/mlx5/qp.c __mlx5_ib_modify_qp() and mlx5_ib_modify_dct().
  */
 #ifndef SOFTCX_NIC_COUNTERS_H
 #define SOFTCX_NIC_COUNTERS_H
@@ -16,7 +16,12 @@
 	X(rx_read_requests, "READs that came")                                                     \
 	X(rx_atomic_requests, "atomics that came")                                                 \
 	X(rx_dct_connect, "connections that initiators made to a target")                          \
-	X(out_of_buffer, "messages that came where no receive was posted")
+	X(out_of_buffer, "messages that came where no receive was posted")                         \
+	X(out_of_sequence, "messages that came ahead of their turn")                               \
+	X(duplicate_request, "messages that came a second time")                                   \
+	X(rnr_nak_retry_err, "messages that are sent again since no receive was ready")            \
+	X(packet_seq_err, "answers that a message came ahead of its turn")                         \
+	X(local_ack_timeout_err, "messages that nobody answered in time")
 
 enum cx_counter {
 #define CX_COUNTER(name, doc) CX_COUNTER_##name,

@@ -201,6 +201,9 @@ static int check_tables(const struct cx_shared *shared, const struct cx_fault_pl
 	    (!there->has_gids || wanted->gids_set != there->gids_set ||
 	     memcmp(wanted->gids, there->gids, sizeof(wanted->gids))))
 		return -EBUSY;
+	if ((wanted->mtu_bytes && wanted->mtu_bytes != there->mtu_bytes) ||
+	    (wanted->lanes && wanted->lanes != there->lanes))
+		return -EBUSY;
 	return 0;
 }
 

@@ -85,6 +85,7 @@ static bool fits_as_duplicate(struct cx_hca *hca, const struct cx_qp *qp, const 
 			    (int32_t)count_packets(qp, message);
 	const char *effect = "acknowledged, not executed";
 
+	cx_counter_add(hca, peer, CX_COUNTER_duplicate_request);
 	if (is_read(message)) {
 		effect = "answered again";
 	} else if (message->op->has_atomic) {
@@ -116,6 +117,9 @@ static bool fits_psn(struct cx_hca *hca, const struct cx_qp *qp, const struct cx
 	if (distance < 0)
 		return fits_as_duplicate(hca, qp, peer, message, out);
 	out->verdict = CX_SILENCE;
+	cx_counter_add(hca, peer, CX_COUNTER_out_of_sequence);
+	if (qp->run.wait != CX_WAIT_ACK)
+		cx_counter_add(hca, qp, CX_COUNTER_packet_seq_err);
 	cx_trace(hca, "fit: qpn %#x to %#x: PSN %#x is after %#x: one NAK, then silence",
 		 qp->head.number, peer->head.number, qp->mod.sq_psn, peer->mod.rq_psn);
 	return false;

@@ -31,6 +31,8 @@
  *	rule    = "gids" GID { GID }
  *	                             the port's GIDs: addresses of IPv4 or IPv6, "-" for an empty
  *	                             entry; on RoCE with "/v1" or "/v2", which is the default
+ *	rule    = "mtu" NUMBER       the port's active MTU in bytes, at the most: 256, 512, ... 4096
+ *	rule    = "lanes" NUMBER     how many of its four lanes the link has: 1, 2 or 4
  *	rule    = "compress" NUMBER { NUMBER }
  *	                             what completes together comes in sessions of so many CQEs at the most,
  *	                             in turn, where the CQ allows them; 1: a CQE of its own
@@ -320,6 +322,21 @@ static int parse_gids(struct parser *p, struct cx_port_tables *tables)
 	return count ? 0 : complain(p, "an address is missing after it");
 }
 
+/* One of some powers of two, and nothing else. */
+static int parse_power(struct parser *p, uint64_t least, uint64_t most, uint32_t *power)
+{
+	uint64_t number;
+
+	if (!next_word(p))
+		return complain(p, "a number is missing after it");
+	if (parse_number(p, p->word, most, &number))
+		return -EINVAL;
+	if (number < least || number & (number - 1))
+		return complain(p, "a power of two in range is wanted");
+	*power = (uint32_t)number;
+	return next_word(p) ? complain(p, "nothing may follow the number") : 0;
+}
+
 static int parse_connections(struct parser *p, struct cx_fault_plan *plan)
 {
 	uint64_t number;
@@ -348,6 +365,10 @@ static int parse_rule(struct parser *p, struct cx_fault_plan *plan, struct rule 
 		return parse_pkeys(p, &plan->tables);
 	if (!strcmp(p->word, "gids"))
 		return parse_gids(p, &plan->tables);
+	if (!strcmp(p->word, "mtu"))
+		return parse_power(p, 256, 4096, &plan->tables.mtu_bytes);
+	if (!strcmp(p->word, "lanes"))
+		return parse_power(p, 1, 4, &plan->tables.lanes);
 	if (!strcmp(p->word, "dc-connections"))
 		return parse_connections(p, plan);
 	while (strchr(p->word, '=')) {

@@ -121,6 +121,7 @@ static void settle_rnr(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ct
 	}
 	if (qp->run.rnr_retries < RNR_RETRY_FOREVER)
 		qp->run.rnr_retries++;
+	cx_counter_add(hca, qp, CX_COUNTER_rnr_nak_retry_err);
 	wait_for(hca, qp, CX_WAIT_RNR, ns);
 }
 
@@ -400,6 +401,8 @@ static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *a
 	const struct bsn_wqe *wqe = &hca->scratch->wqe;
 	const struct bsn_ctrl ctrl = wqe->ctrl;
 
+	if (qp->run.wait == CX_WAIT_ACK)
+		cx_counter_add(hca, qp, CX_COUNTER_local_ack_timeout_err);
 	switch (outcome->verdict) {
 	case CX_SILENCE:
 		settle_silence(hca, qp, &ctrl);

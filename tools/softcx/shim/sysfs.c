@@ -348,11 +348,14 @@ static int put_netdev(const struct cx_netdev *netdev)
 
 static int put_port(const struct cx_config *config)
 {
+	const struct cx_datasheet *model = cx_datasheet(config->generation);
+	const unsigned lanes = cx_port_lanes(config);
 	bool roce = config->link == CX_LINK_ROCE;
 	int err = put(PORT_DIR "/link_layer", "%s", roce ? "Ethernet" : "InfiniBand");
 
 	if (!err)
-		err = put(PORT_DIR "/rate", "%s", cx_datasheet(config->generation)->rate);
+		err = put(PORT_DIR "/rate", "%u Gb/sec (%uX %s)", lanes * model->lane_gbps, lanes,
+			  model->speed);
 	if (!err)
 		err = put(PORT_DIR "/lid", "0x%x", roce ? 0 : CX_LID);
 	if (!err)
