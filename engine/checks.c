@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * BSN_CHECK=1, or libbunsen-checked: each request is looked at before it is posted. A checked
- * queue shows the inline code no room, so each request goes the cold way, through a path that
- * is put in front of the queue's own. A queue that is not checked pays nothing.
+ * BSN_CHECK=1: each request is looked at before it is posted. A checked queue shows the inline code
+ * no room, so each request goes the cold way, through a path that is put in front of the queue's
+ * own: in any program, whatever it was compiled with. A queue that is not checked pays nothing.
  */
 #include "path.h"
 
@@ -42,7 +42,7 @@ int checks_open(struct bsn_device *device)
 	const int err = switch_on("BSN_CHECK", &device->is_checked);
 
 	if (device->is_checked)
-		say(device, "BSN_CHECK=1, or libbunsen-checked: each request is looked at");
+		say(device, "BSN_CHECK=1: each request is looked at");
 	return err;
 }
 

@@ -69,8 +69,7 @@ struct bsn_cmd_out;
 int fail_command(int err, const struct bsn_cmd_out *answer, const char *what);
 
 /*
- * error.c: the environment (of BSN_CHECK, also libbunsen-checked) says 1, else @is_on stays as it
- * is; -EINVAL for what is neither 1 nor 0.
+ * error.c: the environment says 1, else @is_on stays as it is; -EINVAL for what is neither 1 nor 0.
  */
 int switch_on(const char *variable, bool *is_on);
 
@@ -93,7 +92,7 @@ struct bsn_device {
 	bool owns_context;
 	const struct path_ops *path; /* of what is created on it */
 	bool lists_queues; /* in the registry */
-	bool is_checked;   /* BSN_CHECK=1, or libbunsen-checked */
+	bool is_checked;   /* BSN_CHECK=1 */
 	atomic_bool is_gone;
 	struct bsn_device_attr attr;
 	struct bsn_device_info info;
@@ -417,7 +416,7 @@ void registry_add_cq(struct cq_object *cq);
 void registry_remove_cq(struct cq_object *cq);
 
 /*
- * checks.c: of a device opened with BSN_CHECK=1 or libbunsen-checked; of others, these do nothing.
+ * checks.c: of a device opened with BSN_CHECK=1; of others, these do nothing.
  * A queue is added after path->qp_make() or srq_make(), and removed before …_free().
  * checks_polled() is told what a poll found.
  */

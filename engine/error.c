@@ -2,8 +2,6 @@
 /* What went wrong, in words: of the last failure of each thread, and for the log. */
 #include "engine.h"
 
-#include <link.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,34 +18,12 @@ static _Thread_local char text[TEXT_BYTES];
 
 /* -- BSN_LOG=1, BSN_CHECK=1 -------------------------------------------------------------------- */
 
-static bool has_checked; /* libbunsen-checked is among what the program was started with */
-
-static int note_checked(struct dl_phdr_info *object, size_t bytes, void *unused)
-{
-	(void)bytes;
-	(void)unused;
-	has_checked = strstr(object->dlpi_name, "/libbunsen-checked.so") != NULL;
-	return has_checked;
-}
-
-/* By its file: dlsym() would keep a message of what it did not find. */
-static void look_for_checked(void)
-{
-	dl_iterate_phdr(note_checked, NULL);
-}
-
-/*
- * "0": off. A program with libbunsen-checked is one with BSN_CHECK=1, unless that says otherwise.
- */
+/* "0": off. */
 static const char *setting_of(const char *variable)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *env = getenv(variable);
 
-	if (env && *env)
-		return env;
-	pthread_once(&once, look_for_checked);
-	return has_checked && !strcmp(variable, "BSN_CHECK") ? "1" : "0";
+	return env && *env ? env : "0";
 }
 
 static bool is_asked_for(const char *variable)

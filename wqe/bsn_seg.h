@@ -74,8 +74,12 @@ struct bsn_seg_desc {
 	uint16_t host_size_bytes; /* of struct bsn_<name>: the fields, in the order of the rows */
 };
 
-/** bsn_segments - every segment described, bsn_segment_count of them */
-extern BSN_API const struct bsn_seg_desc *const bsn_segments[];
+/**
+ * bsn_segments - every segment described, bsn_segment_count of them
+ *
+ * A pointer, since a program may have a copy of the symbol, of the size that it was linked with.
+ */
+extern BSN_API const struct bsn_seg_desc *const *const bsn_segments;
 extern BSN_API const size_t bsn_segment_count;
 
 /**
@@ -128,7 +132,7 @@ struct bsn_enum {
 };
 
 /** bsn_enums - every enumeration, bsn_enum_count of them */
-extern BSN_API const struct bsn_enum *const bsn_enums[];
+extern BSN_API const struct bsn_enum *const *const bsn_enums;
 extern BSN_API const size_t bsn_enum_count;
 
 /**

@@ -34,8 +34,9 @@
 
 BSN_ALL_SEGMENTS(DESC)
 
-const struct bsn_seg_desc *const bsn_segments[] = { BSN_ALL_SEGMENTS(DESC_ENTRY) };
-const size_t bsn_segment_count = COUNT(bsn_segments);
+static const struct bsn_seg_desc *const all_segments[] = { BSN_ALL_SEGMENTS(DESC_ENTRY) };
+const struct bsn_seg_desc *const *const bsn_segments = all_segments;
+const size_t bsn_segment_count = COUNT(all_segments);
 
 /* Enumerations: E(name, LIST), and which fields hold them: R(seg, field, enum). */
 #define ALL_ENUMS(E)                                                                               \
@@ -139,8 +140,9 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 
 ALL_ENUMS(ENUM)
 
-const struct bsn_enum *const bsn_enums[] = { ALL_ENUMS(ENUM_ENTRY) };
-const size_t bsn_enum_count = COUNT(bsn_enums);
+static const struct bsn_enum *const all_enums[] = { ALL_ENUMS(ENUM_ENTRY) };
+const struct bsn_enum *const *const bsn_enums = all_enums;
+const size_t bsn_enum_count = COUNT(all_enums);
 
 const struct bsn_enum_value *bsn_enum_find(const struct bsn_enum *list, uint64_t value)
 {

@@ -20,7 +20,7 @@ MESON, ROOT = sys.argv[1:]
 LIBRARIES = {'popt': 'popt', 'json-c': 'json-c', 'libelf': 'libelf', 'libmnl': 'libmnl',
              'librdmacm': 'librdmacm', 'libdpdk': 'libdpdk', 'cmocka': 'cmocka'}
 WANTED = {
-    'libbunsen, libbunsen-checked': 'yes',
+    'libbunsen': 'yes',
     'libbunsen-eal': 'no, for want of libdpdk',
     'libbunsen-ucm': 'no, as asked',
     'softcx': 'no, for want of popt',

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts with memory that was deregistered, and on a second thread, and prints what the library says
- * about both; without checks it accepts them. Nothing is connected, so the device has nothing to
- * do.
+ * Posts and receives with memory that was deregistered, and on a second thread, and prints what the
+ * library says; without checks it accepts them. What it is compiled with knows of no checks.
  */
 #include <bsn.h>
 #include <pthread.h>
@@ -18,11 +17,22 @@ static void must(int err, const char *what)
 	exit(1);
 }
 
+static void say(const char *what, int err)
+{
+	printf("%s: %s\n", what, err ? bsn_error_text() : "taken");
+}
+
 static void receive(struct bsn_qp *qp, const struct bsn_sge *sge, const char *what)
 {
-	const int err = bsn_recv_sgl(bsn_qp_rq(qp), sge, sge ? 1 : 0, 1);
+	say(what, bsn_recv_sgl(bsn_qp_rq(qp), sge, sge ? 1 : 0, 1));
+}
 
-	printf("%s: %s\n", what, err ? bsn_error_text() : "taken");
+static void connect_to_itself(struct bsn_qp *qp)
+{
+	struct bsn_address mine;
+
+	must(bsn_qp_address(qp, &mine), "bsn_qp_address");
+	must(bsn_qp_connect(qp, &mine, NULL), "bsn_qp_connect");
 }
 
 static void *elsewhere(void *qp)
@@ -36,6 +46,7 @@ int main(void)
 	static char bytes[4096];
 	struct bsn_device *device;
 	struct bsn_qp_attr attr;
+	struct bsn_remote remote;
 	struct bsn_sge gone;
 	struct bsn_mr *mr;
 	struct bsn_qp *qp;
@@ -46,12 +57,16 @@ int main(void)
 	must(bsn_device_open(NULL, NULL, &device), "bsn_device_open");
 	must(bsn_cq_create(device, NULL, &attr.cq), "bsn_cq_create");
 	must(bsn_qp_create(device, &attr, &qp), "bsn_qp_create");
+	connect_to_itself(qp);
 	must(bsn_mr_register(device, bytes, sizeof(bytes), NULL, &mr), "bsn_mr_register");
 	gone.addr = mr->addr;
 	gone.length = 8;
 	gone.lkey = mr->lkey;
+	remote = bsn_remote_of(mr, 0);
 	must(bsn_mr_deregister(mr), "bsn_mr_deregister");
-	receive(qp, &gone, "with memory that is gone");
+	say("a post with memory that is gone",
+	    bsn_write(bsn_qp_ep(qp), &gone, &remote, 1, BSN_F_RING));
+	receive(qp, &gone, "a receive with memory that is gone");
 	must(pthread_create(&thread, NULL, elsewhere, qp), "pthread_create");
 	must(pthread_join(thread, NULL), "pthread_join");
 	return 0;

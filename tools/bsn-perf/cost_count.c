@@ -8,7 +8,7 @@
  * matter:
  *
  *	desc: Trigger: Client Request: bunsen write_sge 768
- *	ob=(7) /usr/lib/libbunsen.so.0
+ *	ob=(7) /usr/lib/libbunsen.so.1
  *	0x12340 768
  *	totals: 12345
  */
