@@ -11,6 +11,7 @@
 
 #include "bsn.h"
 #include "info.h"
+#include "places.h"
 #include "report.h"
 
 /* Sources are files of Linux, unless they say whose they are. */
@@ -173,47 +174,18 @@ static void find_slot(struct check *check)
 		sscanf(at, "PCI_SLOT_NAME=%31[0-9a-f:.]", check->slot);
 }
 
-/* The interface behind a port: the first that a GID is of, else the first of the device's. */
-static void find_netdev(struct check *check)
+static void check_port(unsigned port, void *arg)
 {
-	struct names names;
+	struct check *check = arg;
 
-	*check->netdev = '\0';
-	for (unsigned i = 0; i < 16 && !*check->netdev; i++)
-		root_read(check->root, check->netdev, sizeof(check->netdev),
-			  "sys/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%u", check->device,
-			  check->port, i);
-	if (!*check->netdev) {
-		root_list(check->root, &names, "sys/class/infiniband/%s/device/net", check->device);
-		if (names.count)
-			snprintf(check->netdev, sizeof(check->netdev), "%s", names.list[0]);
-		names_free(&names);
-	}
-	if (strspn(check->netdev, "./") || strchr(check->netdev, '/'))
-		*check->netdev = '\0'; /* no name that the kernel gives */
+	check->port = port;
+	places_netdev(check->root, check->device, port, check->netdev);
+	run_checks(check, port_checks);
 }
 
-static void check_ports(struct check *check)
+static void check_device(const char *name, void *arg)
 {
-	struct names ports;
-
-	root_list(check->root, &ports, "sys/class/infiniband/%s/ports", check->device);
-	for (unsigned i = 0; i < ports.count; i++) {
-		const unsigned long port = strtoul(ports.list[i], NULL, 10);
-
-		if (!port || port > UINT8_MAX)
-			continue;
-		check->port = (unsigned)port;
-		find_netdev(check);
-		run_checks(check, port_checks);
-	}
-	check->port = 0;
-	names_free(&ports);
-}
-
-static int check_device(struct check *check, const char *name)
-{
-	int status = INFO_OK;
+	struct check *check = arg;
 
 	check->device = name;
 	check->live = NULL;
@@ -221,36 +193,13 @@ static int check_device(struct check *check, const char *name)
 	find_slot(check);
 	if (!*check->root && bsn_device_open(name, NULL, &check->live)) {
 		fprintf(stderr, "bsn-info: %s\n", bsn_error_text());
-		status = INFO_FAILED;
+		check->has_failed = true;
 	}
 	run_checks(check, device_checks);
-	check_ports(check);
+	places_ports(check->root, name, check_port, check);
+	check->port = 0;
 	if (check->live)
 		bsn_device_close(check->live);
-	return status;
-}
-
-static int check_devices(struct check *check, const char *only)
-{
-	struct names devices;
-	int status = INFO_OK;
-	unsigned seen = 0;
-
-	root_list(check->root, &devices, "sys/class/infiniband");
-	for (unsigned i = 0; i < devices.count; i++) {
-		if (only && strcmp(only, devices.list[i]))
-			continue;
-		seen++;
-		if (check_device(check, devices.list[i]))
-			status = INFO_FAILED;
-	}
-	names_free(&devices);
-	if (!seen) {
-		fprintf(stderr, "bsn-info: no RDMA device%s%s in %s/sys/class/infiniband\n",
-			only ? " " : "", only ? only : "", check->root);
-		status = INFO_FAILED;
-	}
-	return status;
 }
 
 int info_check(const struct info_options *options)
@@ -261,10 +210,15 @@ int info_check(const struct info_options *options)
 		.report = &report,
 		.peer = options->peer,
 	};
-	int status;
+	int status = INFO_OK;
 
 	run_checks(&check, host_checks);
-	status = check_devices(&check, options->device);
+	if (!places_devices(check.root, options->device, check_device, &check)) {
+		places_complain(check.root, options->device);
+		status = INFO_FAILED;
+	} else if (check.has_failed) {
+		status = INFO_FAILED;
+	}
 	if (options->json)
 		info_print_json(report_json(&report));
 	else

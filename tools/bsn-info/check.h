@@ -7,6 +7,7 @@
 #ifndef BSN_INFO_CHECK_H
 #define BSN_INFO_CHECK_H
 
+#include "places.h"
 #include "root.h"
 
 struct bsn_device;
@@ -37,7 +38,8 @@ struct check {
 	const char *device; /* NULL: of the host */
 	unsigned port;      /* 0: of the host or the device */
 	char slot[32];      /* of the device, on the PCI bus; empty: it does not say */
-	char netdev[16];    /* of a port; empty: it has none */
+	char netdev[NETDEV_NAME]; /* of a port; empty: it has none */
+	bool has_failed;    /* a device could not be opened, which was said */
 	struct bsn_device *live; /* NULL: a recorded host, or one whose device cannot be opened */
 };
 

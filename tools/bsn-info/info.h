@@ -9,12 +9,17 @@ struct info_options {
 	char *device; /* NULL: all */
 	char *root;   /* of a recorded host; NULL: this one */
 	char *peer;   /* NULL: none */
-	int json, version, check;
+	char *watch;  /* as it was said; NULL: every second */
+	char *plot;   /* the recording; NULL: none is to be plotted */
+	int json, version, check, watches, count;
+	double interval; /* of watch, in seconds */
 };
 
 /* Each returns the exit status, and has said on standard error what failed. */
 int info_devices(const struct info_options *options);
 int info_check(const struct info_options *options);
+int info_watch(const struct info_options *options);
+int info_plot(const struct info_options *options);
 
 /* As JSON on standard output: over several lines, for one object. */
 struct json_object;

@@ -2,6 +2,7 @@
 /* bsn-info: the RDMA devices of a host, and what keeps it slow or broken. */
 #include <errno.h>
 #include <popt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 
 #include "info.h"
 
+enum { OPTION_WATCH = 1 };
+
 static struct info_options options;
 
 static const struct poptOption option_table[] = {
@@ -17,6 +20,12 @@ static const struct poptOption option_table[] = {
 	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
 	{ "check", 'c', POPT_ARG_NONE, &options.check, 0,
 	  "look for what keeps the host slow or broken", NULL },
+	{ "watch", 'w', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &options.watch, OPTION_WATCH,
+	  "tell how fast counters rise, every second or so many", "SECONDS" },
+	{ "count", 'n', POPT_ARG_INT, &options.count, 0, "with --watch: so many times, then end",
+	  "TIMES" },
+	{ "plot", 0, POPT_ARG_STRING, &options.plot, 0,
+	  "make an SVG of what --watch --json has written; - is standard input", "FILE" },
 	{ "peer", 0, POPT_ARG_STRING, &options.peer, 0, "with --check: also the path to this host",
 	  "ADDRESS" },
 	{ "root", 0, POPT_ARG_STRING, &options.root, 0, "read a recorded host: its sys/ and proc/",
@@ -33,19 +42,44 @@ void info_print_json(struct json_object *object)
 	json_object_put(object);
 }
 
+static bool parse_interval(void)
+{
+	char *end;
+
+	options.interval = 1;
+	if (!options.watch)
+		return true;
+	options.interval = strtod(options.watch, &end);
+	return end != options.watch && !*end && options.interval >= 0.01 &&
+	       options.interval <= 86400;
+}
+
 /* NULL, or what does not go together. */
 static const char *refuse(void)
 {
-	if (options.root && !options.check)
-		return "--root goes with --check";
+	if (options.check + options.watches + !!options.plot > 1)
+		return "--check, --watch and --plot are apart";
+	if (options.root && !options.check && !options.watches)
+		return "--root goes with --check or --watch";
 	if (options.peer && !options.check)
 		return "--peer goes with --check";
+	if (options.count && !options.watches)
+		return "--count goes with --watch";
+	if (options.plot && (options.json || options.device))
+		return "--plot takes no other option";
+	if (options.count < 0)
+		return "--count is at least 1";
+	if (!parse_interval())
+		return "--watch takes seconds, from 0.01 to 86400";
 	return NULL;
 }
 
 static int run(void)
 {
-	int status = options.check ? info_check(&options) : info_devices(&options);
+	int status = options.check     ? info_check(&options)
+		     : options.watches ? info_watch(&options)
+		     : options.plot    ? info_plot(&options)
+				       : info_devices(&options);
 
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "bsn-info: standard output: %s\n", strerror(errno));
@@ -64,9 +98,10 @@ int main(int argc, char **argv)
 {
 	poptContext context =
 		poptGetContext("bsn-info", argc, (const char **)argv, option_table, 0);
-	const int got = poptGetNextOpt(context);
-	int status;
+	int got, status;
 
+	while ((got = poptGetNextOpt(context)) == OPTION_WATCH)
+		options.watches = 1;
 	if (got < -1) {
 		status = usage(poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
 	} else if (poptPeekArg(context)) {
@@ -80,6 +115,8 @@ int main(int argc, char **argv)
 	free(options.device);
 	free(options.root);
 	free(options.peer);
+	free(options.watch);
+	free(options.plot);
 	poptFreeContext(context);
 	return status;
 }
