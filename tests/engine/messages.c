@@ -161,7 +161,8 @@ static uint64_t bus_requests(enum cx_bus_kind kind)
 static void messages_take_no_receive_and_few_cqes(struct bench *b)
 {
 	enum { MESSAGES = 256 };
-	const uint64_t receives = bus_requests(CX_BUS_recv_wqe_fetch), cqes = bus_requests(CX_BUS_cqe_write);
+	const uint64_t receives = bus_requests(CX_BUS_recv_wqe_fetch);
+	const uint64_t cqes = bus_requests(CX_BUS_cqe_write);
 	struct ends e = make_ends(b, 0);
 
 	for (unsigned i = 0; i < MESSAGES; i++) {
