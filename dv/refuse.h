@@ -11,11 +11,14 @@
  */
 extern __thread const char *bsn_refusal __attribute__((visibility("hidden")));
 
-/* Called with each refusal; NULL: not wanted. */
+/* Called with each refusal but -EAGAIN, which loops meet all the time; NULL: not wanted. */
 extern void (*bsn_refusal_log)(const char *why) __attribute__((visibility("hidden")));
 
 /* Return: -@error, for the caller to return. */
 int refuse(int error, const char *why) __attribute__((cold));
+
+/* The same with numbers: in memory of this thread. */
+int refuse_with(int error, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
 
 /* A post to NULL: -EINVAL, with its words. */
 int bsn_sq_no_endpoint(void);

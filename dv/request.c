@@ -62,12 +62,15 @@ static int measure_data(const struct bsn_sq *sq, const struct bsn_request *r)
 	int ds = 0;
 
 	if (count > sq->max_sge)
-		return refuse(EMSGSIZE, "more SGEs than the queue was made for (max_send_sge)");
+		return refuse_with(EMSGSIZE, "%u SGEs: the queue was made for %u (max_send_sge)",
+				   count, sq->max_sge);
 	if (r->what & BSN_F_INLINE) {
 		const uint64_t total = total_bytes(r->sge, count);
 		if (total > sq->max_inline)
-			return refuse(EMSGSIZE, "more inline data than the queue was made for "
-						"(max_inline)");
+			return refuse_with(EMSGSIZE,
+					   "%llu bytes inline: the queue was made for %u "
+					   "(max_inline)",
+					   (unsigned long long)total, sq->max_inline);
 		return total ? (int)bsn_inline_ds((uint32_t)total) : 0;
 	}
 	for (unsigned i = 0; i < count; i++) {
@@ -89,7 +92,10 @@ static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer,
 		return ds;
 	ds += (int)head_ds(peer, r->what) + (r->operand ? 1 : 0);
 	if (ds > sq->max_ds)
-		return refuse(EMSGSIZE, "the WQE would be longer than the queue was made for");
+		return refuse_with(EMSGSIZE,
+				   "a WQE of %d bytes: the queue was made for %d (max_send_sge, "
+				   "max_inline)",
+				   16 * ds, 16 * sq->max_ds);
 	return ds;
 }
 

@@ -18,7 +18,8 @@ static int refuse_null(void)
 int bsn_rq_check_list(const struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count)
 {
 	if (count > rq->max_sge)
-		return refuse(EMSGSIZE, "more SGEs than the queue was made for (max_recv_sge)");
+		return refuse_with(EMSGSIZE, "%u SGEs: the queue was made for %u (max_recv_sge)",
+				   count, rq->max_sge);
 	for (unsigned i = 0; i < count; i++)
 		if (sge[i].length > BSN_DATA_MAX_BYTES)
 			return refuse(EMSGSIZE, "an SGE has less than 2 GiB");

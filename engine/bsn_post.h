@@ -129,9 +129,9 @@ BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsi
  * Context: the CQ's thread; no allocation, and no system call but where a pool on plain verbs
  * connects a peer; a lock only where the CQ, or the SRQ of a receive that may meet page faults, is
  * shared.
- * Return: how many, 0 if there are none; only when there are none: -EIO the device is gone,
- * -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a compressed one of an
- * attached CQ).
+ * Return: how many, 0 if there are none, or if @n is 0 or less; only when there are none: -EIO the
+ * device is gone, -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a
+ * compressed one of an attached CQ).
  */
 BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n);
 

@@ -35,6 +35,8 @@ struct checked_rq {
 	struct bsn_pd *pd;
 	uint32_t number; /* of the QP or SRQ */
 	uintptr_t poster;
+	uint32_t *lkeys; /* of a QP's own: those of its last @depth receives, @rq->max_sge each */
+	uint32_t depth, posted;
 };
 
 int checks_open(struct bsn_device *device)
@@ -237,6 +239,21 @@ static int leave_recvs(struct checked_rq *c, int result)
 	return result;
 }
 
+/* Which memory the @back-th last receive has. */
+static uint32_t *lkeys_of(const struct checked_rq *c, uint32_t back)
+{
+	return c->lkeys + (size_t)((c->posted - back) % c->depth) * c->rq->max_sge;
+}
+
+static void remember(struct checked_rq *c, const struct bsn_sge *sge, unsigned count)
+{
+	uint32_t *const lkeys = lkeys_of(c, 0);
+
+	for (unsigned i = 0; i < c->rq->max_sge; i++)
+		lkeys[i] = i < count && sge[i].length ? sge[i].lkey : 0;
+	c->posted++;
+}
+
 static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	struct checked_rq *c = checked_recvs_of(rq);
@@ -244,7 +261,45 @@ static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned coun
 
 	if (!err)
 		err = check_recvs(c, sge, count);
-	return leave_recvs(c, err ? err : c->inner->post(rq, sge, count, id));
+	if (!err)
+		err = c->inner->post(rq, sge, count, id);
+	if (!err && c->lkeys)
+		remember(c, sge, count);
+	return leave_recvs(c, err);
+}
+
+/* How many receives of that QP may still write to that memory. */
+static uint32_t count_recvs(struct bsn_qp *qp, uint32_t lkey)
+{
+	struct checked_rq *c = qp->checked_recvs;
+	struct bsn_outstanding left = { 0 };
+	uint32_t found = 0;
+
+	if (!c || qp->sq->route.has_failed)
+		return 0;
+	qp->path->qp_outstanding(qp, &left);
+	for (uint32_t back = 1; back <= left.recvs && back <= c->depth; back++)
+		for (unsigned i = 0; i < c->rq->max_sge; i++)
+			found += lkeys_of(c, back)[i] == lkey;
+	return found;
+}
+
+int checks_free(struct bsn_device *device, uint32_t lkey)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&device->lock);
+	for (struct bsn_qp *qp = device->qps; qp && device->is_checked && !err; qp = qp->next) {
+		const uint32_t recvs = count_recvs(qp, lkey);
+		if (recvs)
+			err = fail(
+				EBUSY,
+				"%u receives of QP 0x%x are posted into the memory of lkey 0x%x: "
+				"bsn_qp_fail() and poll, or destroy the QP first",
+				recvs, qp->info.number, lkey);
+	}
+	pthread_mutex_unlock(&device->lock);
+	return err;
 }
 
 static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_t number)
@@ -278,6 +333,22 @@ void checks_remove_srq(struct srq_object *srq)
 	free(srq->checked);
 }
 
+static int front_recvs(struct bsn_qp *qp)
+{
+	const uint32_t depth = qp->info.recv_depth;
+	uint32_t *lkeys = calloc((size_t)depth * qp->rq->max_sge + 1, sizeof(*lkeys));
+	struct checked_rq *c = lkeys ? front_rq(qp->rq, qp->pd, qp->info.number) : NULL;
+
+	if (!c) {
+		free(lkeys);
+		return -ENOMEM;
+	}
+	c->lkeys = lkeys;
+	c->depth = depth ? depth : 1;
+	qp->checked_recvs = c;
+	return 0;
+}
+
 int checks_add_qp(struct bsn_qp *qp)
 {
 	struct checked_sq *c;
@@ -285,9 +356,7 @@ int checks_add_qp(struct bsn_qp *qp)
 	if (!qp->device->is_checked)
 		return 0;
 	c = calloc(1, sizeof(*c));
-	if (c && !qp->srq)
-		qp->checked_recvs = front_rq(qp->rq, qp->pd, qp->info.number);
-	if (!c || (!qp->srq && !qp->checked_recvs)) {
+	if (!c || (!qp->srq && front_recvs(qp))) {
 		free(c);
 		return fail(ENOMEM, "no memory");
 	}
@@ -305,6 +374,8 @@ int checks_add_qp(struct bsn_qp *qp)
 void checks_remove_qp(struct bsn_qp *qp)
 {
 	free(qp->checked_sends);
+	if (qp->checked_recvs)
+		free(qp->checked_recvs->lkeys);
 	free(qp->checked_recvs);
 }
 

@@ -122,7 +122,7 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 	if (!found) {
 		if (list)
 			ibv_free_device_list(list);
-		return name ? fail(ENODEV, "no RDMA device %s: see ibv_devices", name)
+		return name ? fail(ENODEV, "no RDMA device %s: bsn-info lists those there are", name)
 			    : fail(ENODEV, "no RDMA device: load the driver, or run under softcx");
 	}
 	*is_mlx5 = provider_is_mlx5(found);
@@ -140,9 +140,12 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 /* The rest, once there is a context. */
 static int set_up(struct bsn_device *device, bool is_mlx5)
 {
-	int err = resolve_path(device, is_mlx5);
+	bool is_logged; /* which is asked for wherever something is told */
+	int err = switch_on("BSN_LOG", &is_logged);
 
 	log_refusals();
+	if (!err)
+		err = resolve_path(device, is_mlx5);
 	if (!err)
 		err = wanted_store(device);
 	if (!err)

@@ -426,6 +426,7 @@ void checks_remove_qp(struct bsn_qp *qp);
 int checks_add_srq(struct srq_object *srq);
 void checks_remove_srq(struct srq_object *srq);
 void checks_hand_over(struct bsn_qp *qp);
+int checks_free(struct bsn_device *device, uint32_t lkey); /* -EBUSY: receives wait for it */
 int checks_poller(struct cq_object *cq);
 void checks_polled(struct cq_object *cq, int got);
 

@@ -91,6 +91,11 @@ static bool has_event(const struct bsn_device *device)
 	return poll(&file, 1, 0) == 1;
 }
 
+static int no_event(void)
+{
+	return fail(EAGAIN, "no event waits");
+}
+
 static int read_event(struct bsn_device *device, struct bsn_event *event)
 {
 	struct ibv_async_event verbs;
@@ -99,7 +104,7 @@ static int read_event(struct bsn_device *device, struct bsn_event *event)
 	if (ibv_get_async_event(device->context, &verbs)) {
 		const int error = errno ? errno : EIO;
 		if (error == EAGAIN || error == EINTR)
-			return -EAGAIN;
+			return no_event();
 		kill_cqs(device);
 		return fail(error, "%s gives no more events: the device is gone: close it",
 			    device->info.name);
@@ -121,7 +126,7 @@ int bsn_device_get_event(struct bsn_device *device, struct bsn_event *event)
 	if (!device || !event)
 		return fail(EINVAL, "no device, or no place for the event");
 	pthread_mutex_lock(&device->lock);
-	err = has_event(device) ? read_event(device, event) : -EAGAIN;
+	err = has_event(device) ? read_event(device, event) : no_event();
 	pthread_mutex_unlock(&device->lock);
 	return err;
 }

@@ -107,6 +107,16 @@ static const char *why_not(const char *unknown, bool exists)
 	return unknown ? unknown : exists ? NULL : "the device has none";
 }
 
+/* The kernel offers none whose results are big-endian (Linux mlx5 main.c mlx5_query_device_ex). */
+static const char *why_no_atomics(const struct bsn_device *device)
+{
+	if (has_atomics(device))
+		return NULL;
+	return device->caps.has_big_endian_results && device->caps.masked_sizes
+		       ? "the kernel offers none, since results of 8 bytes are big-endian here"
+		       : "the device has none";
+}
+
 void list_features(struct bsn_device *device)
 {
 	const char *no_direct = device->no_direct;
@@ -117,7 +127,7 @@ void list_features(struct bsn_device *device)
 		    no_direct                                  ? no_direct
 		    : device->info.store == BSN_STORE_DOORBELL ? "8-byte doorbells were asked for"
 							       : device->no_blueflame);
-	add_feature(device, "atomics", has_atomics(device) ? NULL : "the device has none");
+	add_feature(device, "atomics", why_no_atomics(device));
 	add_feature(device, "srq", device->limits.max_srq ? NULL : "the device has none");
 	device->no_xrc =
 		device->limits.device_cap_flags & IBV_DEVICE_XRC ? NULL : "the device has none";

@@ -87,6 +87,16 @@ static int check_inline_recv(const struct bsn_device *device, const struct bsn_q
 	return 0;
 }
 
+/* Names the one that is too many. */
+static int too_many(const char *what, uint32_t send, uint32_t recv, uint32_t most)
+{
+	const bool is_send = send > most;
+	const char *const prefix = !strcmp(what, "sge") ? "max_" : "";
+
+	return fail(EINVAL, "%s%s_%s %u: the device takes %u", prefix, is_send ? "send" : "recv",
+		    what, is_send ? send : recv, most);
+}
+
 static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr)
 {
 	const struct transport *transport = transport_of(attr->type);
@@ -96,11 +106,9 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 	if (!transport)
 		return fail(EINVAL, "no such QP type: %d", (int)attr->type);
 	if (attr->send_depth > info->max_send_wr || attr->recv_depth > info->max_send_wr)
-		return fail(EINVAL, "depth %u or %u: the device takes %u", attr->send_depth,
-			    attr->recv_depth, info->max_send_wr);
+		return too_many("depth", attr->send_depth, attr->recv_depth, info->max_send_wr);
 	if (attr->max_send_sge > info->max_sge || attr->max_recv_sge > info->max_sge)
-		return fail(EINVAL, "%u or %u SGEs: the device takes %u", attr->max_send_sge,
-			    attr->max_recv_sge, info->max_sge);
+		return too_many("sge", attr->max_send_sge, attr->max_recv_sge, info->max_sge);
 	if (attr->max_inline > transport_most_inline(transport))
 		return fail(EINVAL, "%u bytes inline: a WQE has room for %u", attr->max_inline,
 			    transport_most_inline(transport));

@@ -168,6 +168,15 @@ static enum topic topic_of(const struct bsn_completion *failure)
 	return bsn_cause_at(code.topic, is_receive ? SIDE_OF_RESPONDER : SIDE_OF_REQUESTER);
 }
 
+/* The operation rules causes out, but of a bad key: there it names one of several. */
+static const char *likeliest_of(enum topic topic, int opcode)
+{
+	const char *note =
+		topic == TOPIC_REMOTE_KEY ? NULL : bsn_cause_note(topic, (uint64_t)opcode);
+
+	return note ? note : bsn_cause_likeliest(topic);
+}
+
 /*
  * Says it as wqe-dump does, in one line: what was found (or the status), what that means, and the
  * likeliest cause.
@@ -176,7 +185,7 @@ const char *failure_text(const struct bsn_completion *failure)
 {
 	static _Thread_local char text[768];
 	const enum topic topic = topic_of(failure);
-	const char *likeliest = bsn_cause_likeliest(topic);
+	const char *likeliest = likeliest_of(topic, failure->opcode);
 	struct bsn_vendor_meaning m = { 0 };
 
 	if (failure->vendor_syndrome)

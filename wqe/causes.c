@@ -2,6 +2,8 @@
 /* Which topic of causes.h a number belongs to. */
 #include "causes.h"
 
+#include "bsn_types.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct code vendor_codes[256] = {
@@ -99,6 +101,23 @@ enum topic bsn_cause_at(enum topic topic, enum cause_side side)
 const char *bsn_cause_meaning(enum topic topic)
 {
 	return meanings[topic];
+}
+
+const char *bsn_cause_note(enum topic topic, uint64_t opcode)
+{
+	static const struct {
+		enum topic topic;
+		enum bsn_wqe_opcode opcode;
+		const char *text;
+	} notes[] = {
+#define OPCODE_NOTE(topic, opcode, text) { TOPIC_##topic, BSN_OPCODE_##opcode, text },
+		OPCODE_NOTES(OPCODE_NOTE)
+	};
+
+	for (size_t i = 0; i < COUNT(notes); i++)
+		if (notes[i].topic == topic && notes[i].opcode == opcode)
+			return notes[i].text;
+	return NULL;
 }
 
 const char *bsn_cause_likeliest(enum topic topic)

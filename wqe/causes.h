@@ -378,4 +378,7 @@ enum topic bsn_cause_at(enum topic topic, enum cause_side side);
 const char *bsn_cause_meaning(enum topic topic);
 const char *bsn_cause_likeliest(enum topic topic);
 
+/* What the operation adds, by its enum bsn_wqe_opcode, or NULL. */
+const char *bsn_cause_note(enum topic topic, uint64_t opcode);
+
 #endif

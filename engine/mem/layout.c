@@ -153,6 +153,19 @@ static int choose_form(const struct making *m, enum form *form, uint64_t *count)
 		    BSN_REPEAT_MAX_STRIDE, (unsigned long long)*count, (unsigned long long)most);
 }
 
+/* On plain verbs. A SEND is one request, so a greater pool is no help where the device has no room. */
+static int too_many_sges(const struct bsn_mkey_pool *pool, uint64_t count)
+{
+	const uint32_t most = pool->attr.max_translations, in_one = pool->device->info.max_sge;
+
+	return fail(EMSGSIZE, "%llu SGEs: the pool's layouts have %u (max_translations)%s",
+		    (unsigned long long)count, most,
+		    count > in_one
+			    ? "; with more WRITEs and READs go as several requests, but a SEND "
+			      "cannot on plain verbs: copy the data"
+			    : "");
+}
+
 /* SGEs of all blocks, if a request may have as many; on plain verbs there is nothing else. */
 static int count_sges(const struct making *m, uint64_t *count)
 {
@@ -164,9 +177,7 @@ static int count_sges(const struct making *m, uint64_t *count)
 	if (*count <= most)
 		return 0;
 	if (!has_mkeys)
-		return fail(EMSGSIZE,
-			    "%llu SGEs: the pool's layouts have %u at most (max_translations)",
-			    (unsigned long long)*count, most);
+		return too_many_sges(m->pool, *count);
 	*count = 0;
 	return 0;
 }
@@ -335,9 +346,12 @@ static int check_attr(const struct bsn_mkey_pool *pool, const struct bsn_layout_
 	if (!attr->part_count)
 		return fail(ENODATA, "the layout is empty: it has one part at least");
 	if (attr->part_count > pool->attr.max_translations)
-		return fail(EMSGSIZE,
-			    "%u parts: the pool's layouts have %u at most (max_translations)",
-			    attr->part_count, pool->attr.max_translations);
+		return pool->device->path->mkey_create
+			       ? fail(EMSGSIZE,
+				      "%u parts: the pool's layouts have %u at most "
+				      "(max_translations)",
+				      attr->part_count, pool->attr.max_translations)
+			       : too_many_sges(pool, attr->part_count);
 	return 0;
 }
 

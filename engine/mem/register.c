@@ -166,6 +166,9 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 			    "%u memory window(s) are bound to it: invalidate or destroy them, and "
 			    "tell of what a peer has invalidated (bsn_invalidated())",
 			    atomic_load(&mr->windows.count));
+	err = checks_free(mr->device, mr->pub.lkey);
+	if (err)
+		return err;
 	keys_remove(mr->device, &mr->key);
 	err = destroyed(mr->device, ibv_dereg_mr(mr->verbs));
 	if (err) {

@@ -224,7 +224,7 @@ def test_no_device_is_a_skip(bench):
 
 
 def test_no_device_of_that_name(bench):
-    report = bench.complains('no RDMA device nix_0: see ibv_devices', '--device', 'nix_0')
+    report = bench.complains('no RDMA device nix_0: bsn-info lists', '--device', 'nix_0')
     check(report['device'] is None and not report['tests'], report)
     bench.page()
 

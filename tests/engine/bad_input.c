@@ -298,10 +298,10 @@ static void sizes_of_queue_pairs(struct bench *b)
 
 	ok(bsn_cq_create(b->device, NULL, &cq));
 	BAD("no such QP type", .type = 7);
-	BAD("depth", .send_depth = info->max_send_wr + 1);
-	BAD("depth", .recv_depth = info->max_send_wr + 1);
-	BAD("SGEs", .max_send_sge = info->max_sge + 1);
-	BAD("SGEs", .max_recv_sge = info->max_sge + 1);
+	BAD("send_depth ", .send_depth = info->max_send_wr + 1);
+	BAD("recv_depth ", .recv_depth = info->max_send_wr + 1);
+	BAD("max_send_sge 100: the device takes 30", .max_send_sge = 100);
+	BAD("max_recv_sge ", .max_recv_sge = info->max_sge + 1);
 	BAD("room for 924", .max_inline = 925);
 	BAD("room for 892", .max_inline = 893, .type = BSN_QP_UD);
 	BAD("not an SRQ", .srq = b->rq[0]);
@@ -471,16 +471,48 @@ static void a_refused_post_is_told(struct bench *b)
 {
 	struct bsn_ep *volatile no_ep = NULL;
 	const struct bsn_sge sge = { .length = 8 };
+	struct bsn_event event;
 
-	(void)b;
 	REFUSED(EINVAL, "no such path", bsn_device,
 		bsn_device_open(NULL, &(struct bsn_device_attr){ .path = 77 }, out));
 	bsn_refusal_log = keep_logged;
 	refused_as(bsn_send(no_ep, &sge, 0, BSN_F_RING), "no endpoint");
-	bsn_refusal_log = NULL;
 	assert_non_null(logged);
 	assert_non_null(strstr(logged, "no endpoint"));
 	assert_string_equal(bsn_error_text(), ""); /* refused_as() took it */
+	/* What a loop meets all the time has its text, and is not logged. */
+	logged = NULL;
+	refused(EAGAIN, "no event waits", bsn_device_get_event(b->device, &event));
+	assert_null(logged);
+	bsn_refusal_log = NULL;
+}
+
+/* BSN_LOG, too, is 1 or 0. */
+static void a_log_that_is_neither_on_nor_off(struct bench *b)
+{
+	(void)b;
+	assert_int_equal(setenv("BSN_LOG", "yes", 1), 0);
+	REFUSED(EINVAL, "BSN_LOG=yes: use 1 or 0", bsn_device, bsn_device_open(NULL, NULL, out));
+	assert_int_equal(unsetenv("BSN_LOG"), 0);
+}
+
+static void numbers_are_told(struct bench *b)
+{
+	static uint8_t bytes[512];
+	const struct bsn_sge sge[9] = { { 0 } };
+	struct bsn_completion c;
+
+	refused(EMSGSIZE, "512 bytes inline: the queue was made for ",
+		bsn_send_inline(b->ep[0], bytes, sizeof(bytes), 1, BSN_F_RING));
+	refused(EMSGSIZE, "9 SGEs: the queue was made for ",
+		bsn_send_sgl(b->ep[0], sge, 9, 1, BSN_F_RING));
+	refused(EMSGSIZE, "9 SGEs: the queue was made for ", bsn_recv_sgl(b->rq[0], sge, 9, 1));
+	ok(bsn_send_inline(b->ep[0], "", 0, 1, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_recv(b->rq[1], &(struct bsn_sge){ 0 }, 1));
+	bench_settle(b);
+	for (int n = -2; n <= 0; n++)
+		assert_int_equal(bsn_poll(b->cq[0], &c, n), 0);
+	assert_int_equal(bsn_poll(b->cq[0], &c, 1), 1);
 }
 
 /* The compiler does not know that it is NULL. */
@@ -528,7 +560,7 @@ static void nonsense_in_the_environment(struct bench *b)
 	try_variable("BSN_PATH", "fast");
 	try_variable("BSN_STORE", "17x3");
 	assert_int_equal(setenv("BSN_DEVICE", "mlx5_77", 1), 0);
-	REFUSED(ENODEV, "ibv_devices", bsn_device, bsn_device_open(NULL, NULL, out));
+	REFUSED(ENODEV, "bsn-info lists", bsn_device, bsn_device_open(NULL, NULL, out));
 	assert_int_equal(unsetenv("BSN_DEVICE"), 0);
 }
 
@@ -648,6 +680,8 @@ static const struct bench_case cases[] = {
 	{ CASE("objects of another device", objects_of_another_device), OWN },
 	{ CASE("what is used stays", what_is_used_stays), BARE },
 	{ CASE("a refused post is told", a_refused_post_is_told), OWN },
+	{ CASE("a log that is neither on nor off", a_log_that_is_neither_on_nor_off) },
+	{ CASE("numbers are told", numbers_are_told) },
 	{ CASE("posts to nothing", posts_to_nothing), OWN },
 	{ CASE("nonsense in the environment", nonsense_in_the_environment), BARE },
 	{ CASE("devices that cannot be had", devices_that_cannot_be_had), BARE },

@@ -61,6 +61,38 @@ static void memory_that_was_deregistered(struct bench *b)
 	assert_all_is_well(b);
 }
 
+/* The peer's SEND would fail, and nothing here would say why. */
+static void memory_that_receives_wait_for(struct bench *b)
+{
+	static uint8_t bytes[4096] __attribute__((aligned(4096)));
+	struct bsn_sge sge, good = bench_sge(b, 0, 0, 8), other = bench_sge(b, 1, 0, 8);
+	struct bsn_mr *mr;
+
+	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
+	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++) {
+		ok(bsn_recv(b->rq[1], &sge, i));
+		ok(bsn_recv(b->rq[1], &other, i));
+		says(bsn_mr_deregister(mr), -EBUSY, "1 receives of QP 0x");
+		for (int n = 0; n < 2; n++) {
+			ok(bsn_send(b->ep[0], &good, i, BSN_F_SIGNALED | BSN_F_RING));
+			expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
+			expect_done(b, b->cq[1], i, BSN_RECV);
+			if (n)
+				break;
+			ok(bsn_mr_deregister(mr));
+			ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
+			sge.lkey = mr->lkey;
+		}
+	}
+	ok(bsn_recv(b->rq[1], &sge, 1));
+	says(bsn_mr_deregister(mr), -EBUSY, "posted into the memory of lkey");
+	ok(bsn_qp_fail(b->qp[1]));
+	bench_settle(b);
+	expect_status(b, b->cq[1], 1, BSN_RECV, IBV_WC_WR_FLUSH_ERR);
+	ok(bsn_mr_deregister(mr));
+}
+
 static void bytes_beyond_the_ends(struct bench *b)
 {
 	struct bsn_sge sge = bench_sge(b, 0, BENCH_BYTES - 8, 9);
@@ -283,6 +315,7 @@ static void nonsense_is_refused(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("memory that was deregistered", memory_that_was_deregistered), OWN },
+	{ CASE("memory that receives wait for", memory_that_receives_wait_for), OWN },
 	{ CASE("bytes beyond the ends", bytes_beyond_the_ends), OWN },
 	{ CASE("memory of another domain", memory_of_another_domain), OWN },
 	{ CASE("memory that may not be written to", memory_that_may_not_be_written_to), OWN },

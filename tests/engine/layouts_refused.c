@@ -144,6 +144,24 @@ static void too_many_translations_are_refused(struct bench *b)
 	assert_int_equal(bsn_mkey_pool_create(b->device, &attr, &pool), -EMSGSIZE);
 }
 
+/* At once, not after a pool and a queue were made greater in vain. */
+static void a_send_that_cannot_be_says_so(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr attr = { .max_translations = 16 };
+	struct bsn_part parts[64];
+	const struct bsn_layout_attr many = { .parts = parts, .part_count = 64 };
+	struct bsn_mkey_pool *pool;
+	struct bsn_layout *layout;
+
+	for (unsigned i = 0; i < 64; i++)
+		parts[i] = column(b, 16 * i);
+	ok(bsn_mkey_pool_create(b->device, &attr, &pool));
+	assert_int_equal(bsn_layout_create(pool, &many, &layout), -EMSGSIZE);
+	if (!strstr(bsn_error_text(), has_mkeys(b) ? "(max_translations)" : "but a SEND cannot"))
+		fail_msg("%s", bsn_error_text());
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
 /* A map that was made for a queue with more SGEs. */
 static void a_map_of_another_queue_is_refused(struct bench *b)
 {
@@ -179,6 +197,7 @@ static const struct bench_case cases[] = {
 	       memory_that_went_is_missed_at_each_level),
 	  QUEUES },
 	{ CASE("many rounds are judged at once", many_rounds_are_judged_at_once) },
+	{ CASE("a send that cannot be says so", a_send_that_cannot_be_says_so) },
 	{ CASE("too many translations are refused", too_many_translations_are_refused) },
 	{ CASE("a map of another queue is refused", a_map_of_another_queue_is_refused), QUEUES },
 };

@@ -196,7 +196,9 @@ static void a_list_too_long_is_refused(struct bench *b)
 {
 	const struct bsn_sge two[2] = { bench_sge(b, 1, 0, 8), bench_sge(b, 1, 8, 8) };
 
+	assert_ptr_equal(bsn_qp_rq(b->qp[1]), b->srq); /* as bsn_recv(3) says */
 	assert_int_equal(bsn_recv_sgl(b->srq, two, 2, 1), -EMSGSIZE);
+	assert_string_equal(bsn_error_text(), "2 SGEs: the queue was made for 1 (max_recv_sge)");
 }
 
 /* Receives that a QP took and nobody polled are dropped with the QP; the SRQ's room comes back. */

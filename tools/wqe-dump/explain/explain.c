@@ -75,15 +75,6 @@ static const struct driver_event {
 	DRIVER_EVENTS(DRIVER_EVENT) ASYNC_EVENTS(ASYNC_EVENT)
 };
 
-static const struct {
-	enum topic topic;
-	enum bsn_wqe_opcode opcode;
-	const char *text;
-} opcode_notes[] = {
-#define OPCODE_NOTE(topic, opcode, text) { TOPIC_##topic, BSN_OPCODE_##opcode, text },
-	OPCODE_NOTES(OPCODE_NOTE)
-};
-
 const char *party_name(enum party party)
 {
 	return party_names[party];
@@ -316,10 +307,11 @@ static void note_hardware(struct explanation *e, uint32_t hw_syndrome)
 
 static void note_opcode(struct explanation *e, const struct error *error)
 {
-	for (size_t i = 0; i < COUNT(opcode_notes); i++)
-		if (opcode_notes[i].topic == e->topic && error->opcode.is_known &&
-		    opcode_notes[i].opcode == error->opcode.value)
-			NOTE(e, "%s", opcode_notes[i].text);
+	if (error->opcode.is_known) {
+		const char *note = bsn_cause_note(e->topic, error->opcode.value);
+		if (note)
+			NOTE(e, "%s", note);
+	}
 }
 
 static void add_notes(struct explanation *e, const struct error *error)
