@@ -122,7 +122,7 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 	if (!found) {
 		if (list)
 			ibv_free_device_list(list);
-		return name ? fail(ENODEV, "no RDMA device %s: bsn-info lists those there are", name)
+		return name ? fail(ENODEV, "no RDMA device %s: bsn-info lists what there is", name)
 			    : fail(ENODEV, "no RDMA device: load the driver, or run under softcx");
 	}
 	*is_mlx5 = provider_is_mlx5(found);

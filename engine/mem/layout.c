@@ -153,7 +153,7 @@ static int choose_form(const struct making *m, enum form *form, uint64_t *count)
 		    BSN_REPEAT_MAX_STRIDE, (unsigned long long)*count, (unsigned long long)most);
 }
 
-/* On plain verbs. A SEND is one request, so a greater pool is no help where the device has no room. */
+/* On plain verbs, where a SEND is one request: a greater pool may be no help. */
 static int too_many_sges(const struct bsn_mkey_pool *pool, uint64_t count)
 {
 	const uint32_t most = pool->attr.max_translations, in_one = pool->device->info.max_sge;
