@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import info_host
 from harness import check, main, parse_json
@@ -52,7 +51,7 @@ def wrong_of(findings):
 
 
 def test_a_well_host_has_no_finding(bench):
-    with tempfile.TemporaryDirectory() as root:
+    with info_host.folder() as root:
         info_host.unpack(root, WELL_FILES)
         findings = findings_of(bench, '--root', root, device=False)
     check(not wrong_of(findings), wrong_of(findings))
@@ -77,7 +76,7 @@ def test_each_sick_host_has_its_finding(bench):
             continue
         text, more, _ = text.partition(' and more')
         program = [*UNPRIVILEGED, INFO] if is_locked and not os.geteuid() else [INFO]
-        with tempfile.TemporaryDirectory() as root:
+        with info_host.folder() as root:
             info_host.unpack(root, {**WELL_FILES, **files})
             run = subprocess.run([*program, '--check', '--json', '--root', root], check=False,
                                  capture_output=True, text=True, timeout=30)
@@ -100,6 +99,8 @@ def test_softcx_roce(bench):
     check(find(findings, 'mtu', 'mlx5_0/1')[0]['found'].startswith('4096 B'), findings)
     gid = find(findings, 'default-gid', 'mlx5_0/1')[0]
     check(gid['status'] == 'ok' and 'RoCE v2' in gid['found'], gid)
+    # The kernel has answered, of an interface that has neither.
+    check('the driver of lo has no DCB' in find(findings, 'pfc', 'mlx5_0/1')[0]['found'], findings)
 
 
 def test_softcx_ib(bench):
@@ -158,7 +159,7 @@ def test_narrow_path(bench):
 
 
 def test_text_says_what_json_says(bench):
-    with tempfile.TemporaryDirectory() as root:
+    with info_host.folder() as root:
         info_host.unpack(root, {**WELL_FILES, 'sys/class/net/eth0/mtu': '1500'})
         out, _ = bench.run(INFO, '--check', '--root', root, status=3, device=False)
         findings = findings_of(bench, '--root', root, device=False)
@@ -190,7 +191,7 @@ def test_no_device(bench):
     check('no RDMA device in /sys/class/infiniband' in err, err)
     _, err = bench.run(INFO, '--check', '--device', 'nix_0', status=1)
     check('no RDMA device nix_0' in err, err)
-    with tempfile.TemporaryDirectory() as root:
+    with info_host.folder() as root:
         _, err = bench.run(INFO, '--check', '--root', root, status=1, device=False)
     check('no RDMA device' in err, err)
 
@@ -207,7 +208,7 @@ HOSTILE = [b'', b'\0' * 5000, b'\xff' * 70, b'%s%n%s' * 10, b'\x1b[2J\x07', b'-1
 def test_hostile_files(bench):
     """Whatever is in them, or in their place: an answer, nothing that a terminal would act on."""
     for number, data in enumerate(HOSTILE):
-        with tempfile.TemporaryDirectory() as root:
+        with info_host.folder() as root:
             for path in WELL_FILES:
                 info_host.write(root, path, data)
             out, err = run_any(INFO, root)
@@ -221,7 +222,7 @@ def test_hostile_trees(bench):
     makers = [lambda file: file.mkdir(), os.mkfifo, lambda file: file.symlink_to(file.name),
               lambda file: file.symlink_to('/dev/zero')]
     for make in makers:
-        with tempfile.TemporaryDirectory() as root:
+        with info_host.folder() as root:
             for path in WELL_FILES:
                 file = pathlib.Path(root, path)
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -240,7 +241,7 @@ def test_cut_netlink(bench):
     """Each reply, cut short in many places, and with some of its first bytes changed."""
     for path, reply in (('netlink/eth0.dcb', info_host.dcb(8)),
                         ('netlink/eth0.pause', info_host.pause(1, 0))):
-        with tempfile.TemporaryDirectory() as root:
+        with info_host.folder() as root:
             info_host.unpack(root, WELL_FILES)
             for length in range(0, len(reply), 7):
                 info_host.write(root, path, reply[:length])
@@ -256,6 +257,13 @@ def run_any(program, root, *args):
                          capture_output=True, text=True, errors='surrogateescape', timeout=30)
     check(run.returncode in (0, 1, 3), (run.returncode, run.stderr))
     return run.stdout, run.stderr
+
+
+def test_manual_has_each_check(bench):
+    page = pathlib.Path(SOURCES[0]).with_name('bsn-info.1').read_text().replace('\\-', '-')
+    names = {finding['check'] for finding in findings_of(bench)}
+    missing = [name for name in names if not re.search(rf'\b{name}\b', page)]
+    check(len(names) > 20 and not missing, missing)
 
 
 # -- every finding is seen -----------------------------------------------------------------------

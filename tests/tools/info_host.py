@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recorded hosts as text (tests/golden/bsn-info): unpacks them for bsn-info --root."""
 
+import os
 import pathlib
 import struct
+import tempfile
 
 NLA_F_NESTED = 1 << 15
 
@@ -85,6 +87,11 @@ def write(root, path, data):
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data)
+
+
+def folder():
+    """For a recording: in memory, since it has many small files."""
+    return tempfile.TemporaryDirectory(dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
 
 
 def unpack(root, files):

@@ -59,7 +59,7 @@ def set_counters(root, value):
 
 
 def host():
-    root = tempfile.TemporaryDirectory()
+    root = info_host.folder()
     info_host.unpack(root.name, WELL_FILES)
     return root
 

@@ -20,8 +20,9 @@ const struct check_row host_checks[] = {
 	{ "cpu-governor", check_governor, "Documentation/admin-guide/pm/cpufreq.rst" },
 	{ "idle-states", check_idle_states,
 	  "Documentation/admin-guide/pm/cpuidle.rst; 10 us are bsn-info's own limit" },
-	{ "kernel", check_kernel, "the kernels that bsn-info knows of: versions.c" },
-	{ "rdma-core", check_rdma_core, "the versions that bsn-info knows of: versions.c" },
+	{ "kernel", check_kernel, "bsn-info's own list of defects, from commits of Linux" },
+	{ "rdma-core", check_rdma_core,
+	  "bsn-info's own list of defects, from releases of rdma-core" },
 	{ "path-mtu", check_path_mtu, "ip(7) IP_MTU; NVIDIA, MTU Considerations for RoCE" },
 	{ 0 },
 };
