@@ -79,6 +79,26 @@ def test_owned(bench):
     return None
 
 
+def test_stripes(bench):
+    """What was handed out is there, in the order of posts, which the program itself looks at."""
+    for path in 'direct', 'verbs':
+        out, _ = bench.run(PROGRAMS['stripes'], '4', '64', BSN_PATH=path)
+        found = re.findall(r'^(\d) stripes: 20000 writes of 64 bytes in the order of posts', out,
+                           re.MULTILINE)
+        check(found == ['1', '2', '4'], out)
+    bench.complains('usage: stripes', PROGRAMS['stripes'], '17', status=2)
+
+
+def test_shared(bench):
+    for env in {}, {'BSN_PATH': 'verbs'}, {'BSN_CHECK': '1'}:
+        out, _ = bench.run(PROGRAMS['shared'], '3', '100', **env)
+        sizes = [int(n) for n in re.findall(
+            r'^3 threads, (?:one QP|a QP each): 300 writes, .* (\d+) bytes of rings$', out,
+            re.MULTILINE)]
+        check(len(sizes) == 2 and sizes[1] == 3 * sizes[0], out)
+    bench.complains('usage: shared', PROGRAMS['shared'], '65', status=2)
+
+
 def test_memory(bench):
     for path in 'direct', 'verbs':
         out, _ = bench.run(PROGRAMS['memory'], BSN_PATH=path)
