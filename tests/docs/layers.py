@@ -52,7 +52,7 @@ RULES = [
                               'wqe/': 'public'}, RDMA),
     ('tools/softcx/', {'tools/softcx/': 'all', 'wqe/': 'all'}, RDMA),
     # The model runs the library's own pool.
-    ('tools/bsn-perf/model/',
+    ('tools/bsn-perf/dc/model/',
      {'tools/bsn-perf/': 'all', 'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, RDMA),
     ('tools/', {'tools/': 'all', 'wqe/': 'public', 'dv/': 'public', 'engine/': 'public'}, RDMA),
     ('engine/', {'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, VERBS),

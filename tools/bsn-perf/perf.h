@@ -95,7 +95,7 @@ int find_name(const char *name, const char *const *names, unsigned count);
 /* Such a number: 0, or PERF_USAGE. */
 int parse_number(struct perf_number *number, const char *text);
 
-/* Whether this is the run beside, of cost_count.c. */
+/* Whether this is the run beside, of cost/count.c. */
 bool is_under_callgrind(void);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dc_pattern.h"
+#include "pattern.h"
 
 #include <math.h>
 #include <stdbool.h>

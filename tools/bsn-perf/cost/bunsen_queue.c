@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The queues of Bunsen's columns, and what is posted and drained between measurements. */
-#include "cost_bunsen.h"
+#include "bunsen.h"
 
 #include <stdlib.h>
 
 #include "bsn_xrc.h"
 #include "plain_qp.h"
-#include "stepper.h"
+#include "../stepper.h"
 
 enum { KEY = 0x5eed };
 

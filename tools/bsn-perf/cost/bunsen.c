@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the column of Bunsen measures. Compiled twice, see cost_bunsen.h: COST_RUNS is the name
+ * What the column of Bunsen measures. Compiled twice, see bunsen.h: COST_RUNS is the name
  * of the table of run functions.
  */
-#include "cost_bunsen.h"
+#include "bunsen.h"
 
 /* -- posts ------------------------------------------------------------------------------------- */
 

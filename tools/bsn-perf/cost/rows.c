@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows: one of each code, and what shares the code of another one. */
-#include "cost_rows.h"
+#include "rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The columns of libibverbs but for what is measured. */
-#include "cost_verbs.h"
+#include "verbs.h"
 
 #include <stdlib.h>
 

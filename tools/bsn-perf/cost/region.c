@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "perf.h"
-#include "stepper.h"
+#include "../perf.h"
+#include "../stepper.h"
 
 enum {
 	TURNS_MIN = 64, /* operations, as far as the depth of few QPs allows */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "perf.h"
+#include "../perf.h"
 
 enum { NAME_WIDTH = 28, WIDTH = 9, ANY = -1 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The column of Bunsen for layouts, and the layouts. */
-#include "cost_layout.h"
+#include "layouts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost_bunsen.h"
-#include "stepper.h"
+#include "bunsen.h"
+#include "../stepper.h"
 
 enum {
 	DEPTH = 512,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The queues of the columns of Bunsen, and their run functions, which are compiled twice
- * (cost_bunsen.c): as the rest of this program, and with the library's symbols in place of the
+ * (bunsen.c): as the rest of this program, and with the library's symbols in place of the
  * inline code.
  */
 #ifndef COST_BUNSEN_H

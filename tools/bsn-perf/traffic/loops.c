@@ -4,8 +4,8 @@
  * arrives, WRITEs being noticed by their last byte, which is new each time. Latency of READ and
  * atomics is from post to completion, and the far end does nothing.
  */
-#include "../examples/connect.h"
-#include "stepper.h"
+#include "../../examples/connect.h"
+#include "../stepper.h"
 #include "traffic.h"
 
 enum { PROGRESS_NS = 200 * 1000 * 1000, SPINS_LOG2 = 10, LOOK_EVERY = 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The columns of Bunsen, and all columns in the order of the report. */
-#include "cost_bunsen.h"
+#include "bunsen.h"
 
 #define BUNSEN_COLUMN                                                                              \
 	.size = sizeof(struct bunsen_queue), .close = bunsen_close,         \

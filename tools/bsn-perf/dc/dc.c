@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stepper.h"
+#include "../stepper.h"
 
 enum {
 	PEERS_DEFAULT = 200,

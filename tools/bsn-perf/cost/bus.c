@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "perf.h"
+#include "../perf.h"
 
 /* What was counted for this process so far, in the order of the device. */
 struct bus {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../examples/ranks.h"
-#include "stepper.h"
+#include "../../examples/ranks.h"
+#include "../stepper.h"
 
 /* From shorter rings than the model's a pool does not read which streams were used. */
 enum { KEY = 0x5eed, STREAMS_DEPTH = 64 };

@@ -7,10 +7,10 @@
 #ifndef PERF_DC_H
 #define PERF_DC_H
 
-#include "../examples/ranks.h"
-#include "dc_play.h"
+#include "../../examples/ranks.h"
+#include "play.h"
 #include "model/dc_model.h"
-#include "perf.h"
+#include "../perf.h"
 
 enum { DC_COUNTS_MAX = 16 };
 

@@ -4,7 +4,7 @@
  * compiler knows of it.
  *
  * What the compiler knows makes code of its own, in each column: COST_CODES. All else of a row is
- * known at run time, and many rows share the code of another one (cost_rows.c).
+ * known at run time, and many rows share the code of another one (rows.c).
  */
 #ifndef COST_ROWS_H
 #define COST_ROWS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The column `ibv_wr`: ibv_wr_*, and ibv_start_poll() for completions. */
-#include "cost_verbs.h"
+#include "verbs.h"
 
 /* -- posts ------------------------------------------------------------------------------------- */
 

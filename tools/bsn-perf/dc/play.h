@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "bsn_dc.h"
-#include "dc_pattern.h"
+#include "pattern.h"
 
 /*
  * How initiators are chosen: the pool's own policies (enum bsn_dc_policy), and UCX's, which only

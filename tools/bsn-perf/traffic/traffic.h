@@ -7,8 +7,8 @@
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
 
-#include "perf.h"
-#include "stats.h"
+#include "../perf.h"
+#include "../stats.h"
 
 enum traffic_op { TRAFFIC_WRITE, TRAFFIC_READ, TRAFFIC_SEND, TRAFFIC_ATOMIC, TRAFFIC_OPS };
 
@@ -159,7 +159,7 @@ static inline bool has_peer(const struct test *test)
 int run_lat(struct test *test);
 int run_bw(struct test *test);
 
-/* -- options (traffic_options.c) --------------------------------------------------------------- */
+/* -- options (options.c) ----------------------------------------------------------------------- */
 
 /* @test keeps strings of the context. */
 poptContext test_options(int argc, const char **argv, bool is_bw);
@@ -168,7 +168,7 @@ int test_read_options(poptContext context, bool is_bw, struct test *test);
 /* How many operations come before those that are measured. */
 uint64_t warmup_of(uint64_t iters);
 
-/* -- reports (traffic_report.c) ---------------------------------------------------------------- */
+/* -- reports (report.c) ------------------------------------------------------------------------- */
 
 /* What the server says, and the client before its first result. */
 void print_title(FILE *to, const struct test *test);

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../examples/connect.h"
+#include "../../examples/connect.h"
 #include "traffic.h"
 
 #define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */

@@ -14,8 +14,8 @@
 #include <immintrin.h>
 #endif
 
-#include "perf.h"
-#include "stats.h"
+#include "../perf.h"
+#include "../stats.h"
 
 enum { CLOCK_SAMPLES = 1000 };
 

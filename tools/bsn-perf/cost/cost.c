@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "perf.h"
+#include "../perf.h"
 #include "plain_qp.h"
-#include "stepper.h"
+#include "../stepper.h"
 
 enum {
 	QPS_DEPTH = 16,

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../examples/connect.h"
+#include "../../examples/connect.h"
 #include "traffic.h"
 
 const char *const traffic_connections[] = { "RC", "UC", "UD" }; /* by enum bsn_qp_type */

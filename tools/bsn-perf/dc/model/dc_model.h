@@ -7,7 +7,7 @@
 #ifndef DC_MODEL_H
 #define DC_MODEL_H
 
-#include "../dc_play.h"
+#include "../play.h"
 
 /**
  * struct dc_times - what the model takes for what

@@ -3,14 +3,14 @@
  * libmlx5's way with layouts: mlx5dv_wr_mr_list(), mlx5dv_wr_mr_interleaved(), ibv_wr_*. It checks
  * and remembers nothing.
  */
-#include "cost_layout.h"
+#include "layouts.h"
 
 #include <errno.h>
 #include <infiniband/mlx5dv.h>
 #include <stdlib.h>
 
-#include "cost_verbs.h"
-#include "stepper.h"
+#include "verbs.h"
+#include "../stepper.h"
 
 enum {
 	DEPTH = 64,

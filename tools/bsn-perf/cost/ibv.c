@@ -3,7 +3,7 @@
  * The column `ibv`: ibv_post_send(), ibv_poll_cq(), ibv_post_recv(). Requests that do not change
  * are built once, and only their id is set at each post: the best that a program can do there.
  */
-#include "cost_verbs.h"
+#include "verbs.h"
 
 /* Whose turn it is, where there are many. */
 COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `bsn-perf cost` compares: rows are operations (cost_rows.h), columns are ways to have them
+ * What `bsn-perf cost` compares: rows are operations (rows.h), columns are ways to have them
  * done. Each column has queues of its own, connected to themselves, on the same device and the same
  * memory.
  *
  * A measured region is one call of a run function: so many operations and nothing else, the same
- * loop in each column. All requests are signaled. cost_region.c prepares what must be there before
+ * loop in each column. All requests are signaled. region.c prepares what must be there before
  * (receives, completions), and removes what is left, outside of it.
  */
 #ifndef COST_H
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "bsn.h"
-#include "cost_rows.h"
+#include "rows.h"
 
 #define COST_INLINE static inline __attribute__((always_inline))
 
@@ -87,7 +87,7 @@ struct cost_column {
 	/* Before and after a region of the row; NULL: nothing. */
 	int (*prepare)(void *queue, const struct cost_shape *shape, unsigned count);
 	int (*settle)(void *queue, const struct cost_shape *shape, unsigned count);
-	/* Of columns of queue pairs, whose prepare and settle are those of cost_region.c: */
+	/* Of columns of queue pairs, whose prepare and settle are those of region.c: */
 	/* Makes the queue ready for a region of the row; NULL where nothing is to be done. */
 	int (*set_up)(void *queue, const struct cost_shape *shape);
 	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
@@ -320,17 +320,17 @@ struct cost {
 	struct cost_results results;
 };
 
-/* The loop's, or the column is wanted and has the row (cost_columns.c). */
+/* The loop's, or the column is wanted and has the row (columns.c). */
 bool cost_has(const struct cost *cost, unsigned column, unsigned row);
 
 struct json_object;
 
-/* cost_report.c. @report: JSON, or NULL: as text */
+/* report.c. @report: JSON, or NULL: as text */
 void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results);
 void cost_print_tables(FILE *to, struct cost_results *results);
 struct json_object *cost_json_rows(const struct cost_results *results);
 
-/* -- one region (cost_region.c) ---------------------------------------------------------------- */
+/* -- one region (region.c) ---------------------------------------------------------------- */
 
 /* Around the measured call. */
 struct cost_meter {
@@ -359,14 +359,14 @@ int cost_complain(const struct cost_column *column, const struct cost_row *row, 
 
 /* -- measuring --------------------------------------------------------------------------------- */
 
-/* Counts what the rows' requests ask the bus for (cost_bus.c). 0, or PERF_FAILED. */
+/* Counts what the rows' requests ask the bus for (bus.c). 0, or PERF_FAILED. */
 int cost_count_bus(struct cost *cost);
 
 /* Takes the times of all rows in rounds. Likewise. */
 int cost_time_all(struct cost *cost, bool wants_cold);
 
 /*
- * Runs this program under callgrind, and counts instructions, or lines of code (cost_count.c).
+ * Runs this program under callgrind, and counts instructions, or lines of code (count.c).
  * Likewise. In the child: counts all rows.
  */
 int cost_count(struct cost *cost, bool of_lines);
