@@ -12,6 +12,7 @@ worst first. Rules come in that order, too.
 
 import functools
 import json
+import math
 import os
 import pathlib
 import re
@@ -24,6 +25,7 @@ from collections import namedtuple
 SLACK = {'gcc': 1.1, 'clang': 1.15}[sys.argv[1]]
 SHOWN, SHOWN_OVER = 3, 12  # rows of a rule that is kept, and of one that is not
 PROCESSES = 5  # that times are the medians of
+README = pathlib.Path(__file__).resolve().parents[2] / 'README.md'
 
 # -- instructions of Bunsen's inline code
 
@@ -64,6 +66,44 @@ LINES_OF_OTHERS = {
 }
 PLAIN_POLLS = ['poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_16', 'poll_recv_imm',
                'poll_recv_data', 'poll_512_qps', 'poll_256_qps_apart', 'attached_poll_1']
+
+# -- receives, on queue pairs that take turns: what a wait takes more than a poll, a completion of
+# a session more than a whole CQE
+
+TURNS = 'post_recv_16_qps', 24  # a receive, in batches of 16
+DIFFERENCES = {
+    'poll_16_sessions': ('poll_recv_16', 30),
+    'poll_1_sessions': ('poll_recv', 30),
+    'wait_1': ('poll_1', 50),
+    'wait_1_hidden': ('poll_1_hidden', 31),
+}
+
+# -- layouts: parts of what libmlx5 takes to configure an mkey by the same list
+
+IN_ORDER = ['list_1', 'list_4', 'list_5', 'list_8', 'list_31', 'list_32', 'list_33', 'list_48',
+            'list_32_two_keys', 'rounds_1', 'rounds_4', 'rounds_31', 'rounds_32']
+IN_DISORDER = ['list_4_shuffled', 'list_32_shuffled', 'rounds_32_shuffled']
+LAYOUTS = IN_ORDER + IN_DISORDER + ['list_16', 'pages_4', 'pages_32']
+CONFIGURED, MAPPED_FIRST, CHECKED, CHECKED_IN_DISORDER = 0.75, 0.9, 2.0, 4.0
+OF_LIBMLX5 = {
+    'configure': dict.fromkeys(LAYOUTS, CONFIGURED),
+    'map_new': dict.fromkeys(IN_ORDER + IN_DISORDER, MAPPED_FIRST),
+    # Of two keys there is twice the memory to look for; a list that fits one request is made as
+    # SGEs, too.
+    'check': {**dict.fromkeys(IN_ORDER, CHECKED),
+              **dict.fromkeys(IN_DISORDER, CHECKED_IN_DISORDER),
+              'list_32_two_keys': 2.2, 'list_16': 2.3},
+}
+# Instructions of Bunsen's: a layout is mapped that has its mkey, and sent.
+MAPPED = {'map_known': 55, 'unmap': 30, 'matrix_known': 160}
+SENT_NEW = 1.0
+LIBMLX5 = 300, 1500  # what all is measured by: to configure an mkey by list_32
+# What the README promises: a pattern, and the number in it.
+PROMISES = {
+    r'at most (\d+) % of libmlx5': round(100 * CONFIGURED),
+    r'checked once, in at most (\d) times': round(CHECKED),
+    r'in another order than that of memory (\d) times': round(CHECKED_IN_DISORDER),
+}
 
 # Rows that are no usual ones: more lengths of inline data.
 LENGTHS = {
@@ -156,6 +196,14 @@ class Meter:
         ops = DC + [f'dc_{name}' for name in DC]
         return self.rows('--rounds', '1', '--instructions', '--columns', ','.join(BOTH),
                          '--op', ','.join(ops), link='roce')
+
+    def receives(self, qps):
+        return self.run('--rounds', '1', '--instructions', '--columns', 'bunsen', '--depth', '64',
+                        '--op', 'receives', '--qps', qps)['sizes']
+
+    def layouts(self):
+        return self.rows('--rounds', '1', '--instructions', '--columns', 'bunsen,ibv_wr',
+                         '--op', 'layouts')
 
     def times(self, ops):
         cold = ['--cold'] if HAS_COLD else []
@@ -299,6 +347,57 @@ def rule_instructions_of_dc_hits_with_a_grh(grh):
     return hits(grh, HIT_GRH)
 
 
+def receives_of(sizes):
+    found = []
+    for size in sizes:
+        qps = size['qps']
+        rows = {row['op']: row['bunsen']['instructions'] for row in size['rows']}
+        for name, (plain, limit) in DIFFERENCES.items():
+            more = rows[name] - rows[plain]
+            what = f'{name} of {qps} QPs, more than {plain}'
+            # Whole CQEs that are polled one by one cost no more: then there are no sessions.
+            is_none = name == 'poll_1_sessions' and more <= 1
+            found.append(Found(what, math.inf if is_none else more, limit))
+        if qps > 1:
+            found.append(Found(f'{TURNS[0]} of {qps} QPs', rows[TURNS[0]], TURNS[1]))
+    return found
+
+
+def rule_instructions_of_receives_in_turn(receives):
+    return receives_of(receives)
+
+
+def rule_instructions_of_receives_of_1024_qps(many_receives):
+    return receives_of(many_receives)
+
+
+def rule_instructions_of_layouts(layouts):
+    return [Found(f'{verb}_{layout}', layouts[f'{verb}_{layout}']['bunsen']['instructions'] /
+                  layouts[f'configure_{layout}']['ibv_wr']['instructions'], limit)
+            for verb, limits in OF_LIBMLX5.items() for layout, limit in limits.items()]
+
+
+def rule_instructions_of_known_layouts(layouts):
+    return [*share(layouts, 'matrix_new', 'bunsen', 'ibv_wr', 'instructions', SENT_NEW),
+            *(Found(name, layouts[name]['bunsen']['instructions'], limit)
+              for name, limit in MAPPED.items())]
+
+
+def rule_instructions_of_libmlx5_for_layouts(layouts):
+    """As its authors compiled it, in a wide margin."""
+    least, most = LIBMLX5
+    count = layouts['configure_list_32']['ibv_wr']['instructions']
+    return [Found('configure_list_32', count if count > least else math.inf, most)]
+
+
+def rule_readme_promises_of_layouts(readme):
+    found = []
+    for pattern, promised in PROMISES.items():
+        said = re.search(pattern, readme)
+        found.append(Found(pattern, 0 if said and int(said[1]) == promised else math.inf, 1))
+    return found
+
+
 def rule_time_hot(times):
     found = []
     for row in posts(times):
@@ -362,7 +461,10 @@ def judge(softcx, perf, *only):
     meter = Meter(softcx, perf)
     measures = {'counts': meter.counts, 'grh': meter.counts_with_grh,
                 'times': lambda: medians([meter.times(measured('counts')) for _ in range(PROCESSES)]),
-                'sizes': lambda: time_sizes(meter)}
+                'sizes': lambda: time_sizes(meter),
+                'receives': lambda: meter.receives('1,4'),
+                'many_receives': lambda: meter.receives('1024'), 'layouts': meter.layouts,
+                'readme': lambda: README.read_text(encoding='utf-8')}
 
     @functools.cache
     def measured(kind):

@@ -120,11 +120,3 @@ def main(cases):
         finally:
             bench.end()
     return 1 if failed else 0
-
-
-def main_of_limits(cases):
-    """main() of a script of limits that callgrind's counts keep."""
-    if not shutil.which('valgrind'):
-        print('1..0 # SKIP valgrind is not installed')
-        return 0
-    return main(cases)
