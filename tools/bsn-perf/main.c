@@ -4,18 +4,8 @@
 
 #include <string.h>
 
-static const struct command {
-	const char *name;
-	int (*main)(int argc, const char **argv);
-	const char *summary;
-} commands[] = {
-	{ "cost", cost_main,
-	  "CPU cost of each operation: posts, polls, layouts, registrations; beside libibverbs" },
-	{ "dc", dc_main,
-	  "many peers through few DC initiators: connections and waits, by each policy" },
-	{ "lat", lat_main, "latency of an operation" },
-	{ "bw", bw_main, "bandwidth and rate of an operation" },
-};
+static const struct perf_command *const commands[] = { &cost_command, &dc_command, &lat_command,
+						       &bw_command };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -23,16 +13,33 @@ static void print_help(FILE *to)
 {
 	fputs("usage: bsn-perf COMMAND [OPTION...]\n\n", to);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-7s %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-7s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n  --help     print this; after a command, its options\n"
 	      "  --version  print the version\n\nSee bsn-perf(1).\n",
 	      to);
 }
 
+/* @argv: with the command's name first */
+static int run(const struct perf_command *command, int argc, const char **argv)
+{
+	char title[32]; /* what a command's --help calls the program */
+	poptContext context;
+	int err;
+
+	snprintf(title, sizeof(title), "bsn-perf %s", command->name);
+	argv[0] = title;
+	number_options(command->numbers, command->number_count);
+	context = poptGetContext(title, argc, argv, command->options, 0);
+	if (command->arguments)
+		poptSetOtherOptionHelp(context, command->arguments);
+	err = command->run(context, argv + 1);
+	poptFreeContext(context);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
-	char title[32]; /* what a command's --help calls the program */
 
 	if (!name) {
 		print_help(stderr);
@@ -46,12 +53,8 @@ int main(int argc, char **argv)
 		puts("bsn-perf " BSN_VERSION);
 		return PERF_OK;
 	}
-	for (size_t i = 0; i < COMMANDS; i++) {
-		if (strcmp(name, commands[i].name))
-			continue;
-		snprintf(title, sizeof(title), "bsn-perf %s", name);
-		argv[1] = title;
-		return commands[i].main(argc - 1, (const char **)argv + 1);
-	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(name, commands[i]->name))
+			return run(commands[i], argc - 1, (const char **)argv + 1);
 	return complain_usage("no command %s: see bsn-perf --help", name);
 }

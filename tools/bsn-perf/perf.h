@@ -75,10 +75,13 @@ struct perf_number {
 	const char *doc, *unit;
 };
 
-/* What a command's numbers are: before its context is made; to be included by PERF_OPTIONS. */
+/* What a command's numbers are: before its context is made. */
 void number_options(struct perf_number *numbers, unsigned count);
 
-/* In a command's table an option whose val is 1 and more is a number of that index, plus 1. */
+/*
+ * They as options, for PERF_OPTIONS. In a command's table an option whose val is 1 and more is a
+ * number of that index, plus 1.
+ */
 enum { PERF_NUMBERS_MAX = 32 };
 extern struct poptOption perf_number_table[];
 extern bool number_given[PERF_NUMBERS_MAX];
@@ -136,9 +139,18 @@ const char *cpu_name(void);
 
 /* -- commands ---------------------------------------------------------------------------------- */
 
-int cost_main(int argc, const char **argv);
-int dc_main(int argc, const char **argv);
-int lat_main(int argc, const char **argv);
-int bw_main(int argc, const char **argv);
+/*
+ * @arguments: what its help says of them; NULL: it takes none
+ * @run: reads the options, by read_options() or parse_options(), and does it all; @args: they
+ */
+struct perf_command {
+	const char *name, *summary, *arguments;
+	const struct poptOption *options;
+	struct perf_number *numbers;
+	unsigned number_count;
+	int (*run)(poptContext context, const char *const *args);
+};
+
+extern const struct perf_command cost_command, dc_command, lat_command, bw_command;
 
 #endif

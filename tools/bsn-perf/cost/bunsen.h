@@ -11,8 +11,7 @@
 
 struct bunsen_queue {
 	struct bsn_cq *cq, *recv_cq;
-	struct bsn_qp *qp;
-	struct bsn_ep *ep;
+	struct bsn_ep *ep; /* the first of @eps */
 	struct bsn_rq *rq, *srq;
 	struct bsn_mr *mr;
 	struct bsn_prepared prepared;
@@ -20,9 +19,9 @@ struct bunsen_queue {
 	struct bsn_sge data; /* of its inline data */
 	struct cost_target target;
 	uint32_t inline_bytes; /* of the row, where the compiler does not know them */
-	bool owns_ep;
-	struct bsn_qp **qps; /* where there are many; the first is @qp */
-	struct bsn_ep **eps; /* where they take turns: of @qps, or of peers */
+	struct bsn_ep *own_ep; /* of UD and XRC */
+	struct bsn_qp **qps;
+	struct bsn_ep **eps; /* of @qps, or of peers */
 	struct bsn_rq **rqs; /* of @qps */
 	unsigned qp_count, ep_count, turn, recv_turn;
 	unsigned in_a_row; /* requests or receives of one QP until it is another's turn */
@@ -31,7 +30,7 @@ struct bunsen_queue {
 	unsigned posted_bb; /* where requests have to be at some place of the ring */
 	struct bsn_xrcd *xrcd;
 	struct bsn_xrc_target *target_qp;
-	struct plain_qp *attached; /* what @qp is attached to */
+	struct plain_qp *attached; /* what the QP is attached to */
 };
 
 /* What a program has at hand in its loop. */

@@ -12,24 +12,18 @@ enum { KEY = 0x5eed };
 
 /* -- what is not measured ---------------------------------------------------------------------- */
 
-/* The rest of what was to come, by a patient loop. */
+static int poll_one(void *cq, int *status)
+{
+	struct bsn_completion c = { 0 };
+	const int n = bsn_poll(cq, &c, 1);
+
+	*status = (int)c.status;
+	return n;
+}
+
 int bunsen_drain_cq(struct bsn_cq *cq, unsigned count)
 {
-	unsigned patience = COST_PATIENCE;
-	struct bsn_completion c;
-
-	while (count) {
-		const int n = bsn_poll(cq, &c, 1);
-
-		if (n < 0)
-			return n;
-		if (n && c.status)
-			return c.status;
-		if (!n && !--patience)
-			return -ETIMEDOUT;
-		count -= (unsigned)n;
-	}
-	return 0;
+	return cost_drain(poll_one, cq, count);
 }
 
 int bunsen_drain(void *queue, unsigned count)
@@ -60,7 +54,8 @@ int bunsen_post(void *queue, enum cost_what what, unsigned count)
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++) {
-		struct bsn_ep *const ep = q->eps ? q->eps[turn_of(q, &q->turn)] : q->ep;
+		struct bsn_ep *const ep = q->eps[turn_of(q, &q->turn)];
+
 		if (what == COST_WRITE)
 			err = bsn_write(ep, local, &q->target.remote, i, flags);
 		else if (what == COST_SEND)
@@ -77,8 +72,8 @@ int bunsen_post_recv(void *queue, unsigned count)
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++) {
-		struct bsn_rq *const rq =
-			q->rqs && !q->srq ? q->rqs[turn_of(q, &q->recv_turn)] : q->rq;
+		struct bsn_rq *const rq = q->srq ? q->srq : q->rqs[turn_of(q, &q->recv_turn)];
+
 		err = bsn_recv(rq, q->target.recv, i);
 	}
 	return err;
@@ -110,7 +105,7 @@ static struct bsn_wr wr_of(struct bunsen_queue *q, const struct cost_shape *shap
 /* Posts WRITEs of a block until so much of the ring is left to a request of this shape. */
 static int seek(struct bunsen_queue *q, const struct cost_shape *shape)
 {
-	const uint32_t depth_bb = bsn_qp_info(q->qp)->short_sends;
+	const uint32_t depth_bb = bsn_qp_info(q->qps[0])->short_sends;
 	uint32_t ring_bb = 1, posts;
 	int err;
 
@@ -150,6 +145,11 @@ static uint32_t longest_bb(const struct bsn_qp_attr *attr)
 		(attr->type == BSN_QP_UD ? BSN_AV_UD_GRH_SIZE : BSN_RADDR_SIZE);
 
 	return (before_data + (sges > copied ? sges : copied) + BSN_BB_SIZE - 1) / BSN_BB_SIZE;
+}
+
+static unsigned endpoints_of(const struct cost_rig *rig, enum cost_queues kind)
+{
+	return cost_kinds[kind].peers ? cost_kinds[kind].peers : cost_qps_of(rig, kind);
 }
 
 static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
@@ -193,50 +193,31 @@ int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, 
 	return err;
 }
 
-static int make_apart(const struct cost_rig *rig, const struct bsn_qp_attr *attr,
-		      const struct bsn_qp *first, struct bsn_qp **qp)
+/* One more of them; of COST_APART at a number that is so far from the first one's. */
+static int add_qp(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		  const struct bsn_qp_attr *attr)
 {
-	const uint32_t base = bsn_qp_info(first)->number;
-	int err = 0;
+	const bool is_apart = kind == COST_APART && q->qp_count;
+	const uint32_t base = is_apart ? bsn_qp_info(q->qps[0])->number : 0;
+	struct bsn_qp **const qp = &q->qps[q->qp_count];
+	int err = is_apart ? plain_qp_pass_numbers(rig->device, base) : 0;
 
-	for (unsigned tries = 0; tries < 2 * COST_STRIDE && !err; tries++) {
+	if (!err)
 		err = bunsen_make_loop(rig->device, attr, qp);
-		if (err)
-			return err;
-		const uint32_t past = (bsn_qp_info(*qp)->number - base) % COST_STRIDE;
-		if (!past)
-			return 0;
-		bsn_qp_destroy(*qp);
-		err = plain_qp_pass_numbers(rig->device, COST_STRIDE - past - 1);
-	}
-	return err ? err : -ENODATA;
+	if (err)
+		return err;
+	q->eps[q->qp_count] = bsn_qp_ep(*qp);
+	q->rqs[q->qp_count++] = bsn_qp_rq(*qp);
+	return is_apart && (bsn_qp_info(*qp)->number - base) % PLAIN_STRIDE ? -ENODATA : 0;
 }
 
-static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-		     const struct bsn_qp_attr *attr)
+static int make_qps(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		    const struct bsn_qp_attr *attr)
 {
-	const unsigned count = cost_qps_of(rig, kind);
 	int err = 0;
 
-	q->qps = calloc(count, sizeof(struct bsn_qp *));
-	q->eps = calloc(count, sizeof(struct bsn_ep *));
-	q->rqs = calloc(count, sizeof(struct bsn_rq *));
-	if (!q->qps || !q->eps || !q->rqs)
-		return -ENOMEM;
-	q->in_a_row =
-		cost_kinds[kind].compression ? rig->many_depth : 1; /* a session is of one QP */
-	q->qps[0] = q->qp;
-	q->eps[0] = bsn_qp_ep(q->qp);
-	q->rqs[0] = bsn_qp_rq(q->qp);
-	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
-		struct bsn_qp **qp = &q->qps[q->qp_count];
-		err = kind == COST_APART ? make_apart(rig, attr, q->qp, qp)
-					 : bunsen_make_loop(rig->device, attr, qp);
-		if (err)
-			break;
-		q->eps[q->qp_count] = bsn_qp_ep(*qp);
-		q->rqs[q->qp_count] = bsn_qp_rq(*qp);
-	}
+	while (!err && q->qp_count < cost_qps_of(rig, kind))
+		err = add_qp(q, rig, kind, attr);
 	q->ep_count = q->qp_count;
 	return err;
 }
@@ -269,13 +250,14 @@ static int make_xrc(struct bunsen_queue *q, const struct cost_rig *rig,
 	int err = bsn_xrc_target_create(q->xrcd, &q->target_qp);
 
 	if (!err)
-		err = bsn_qp_create(rig->device, &initiator, &q->qp);
+		err = bsn_qp_create(rig->device, &initiator, &q->qps[0]);
+	q->qp_count = q->ep_count = !err;
 	if (!err)
 		err = bsn_xrc_target_address(q->target_qp, &address);
 	if (!err)
-		err = bsn_qp_connect(q->qp, &address, NULL);
+		err = bsn_qp_connect(q->qps[0], &address, NULL);
 	if (!err)
-		err = bsn_qp_address(q->qp, &address);
+		err = bsn_qp_address(q->qps[0], &address);
 	return err ? err : bsn_xrc_target_connect(q->target_qp, &address, NULL);
 }
 
@@ -292,23 +274,9 @@ static int make_target(struct bunsen_queue *q, const struct cost_rig *rig,
 	return err ? err : bsn_dct_address(q->dct, address);
 }
 
-static int make_peers(struct bunsen_queue *q, unsigned count, const struct bsn_address *address)
-{
-	int err = 0;
-
-	q->in_a_row = 1;
-	q->eps = calloc(count, sizeof(struct bsn_ep *));
-	if (!q->eps)
-		return -ENOMEM;
-	for (; q->ep_count < count && !err; q->ep_count += !err)
-		err = bsn_dc_peer_create(q->pool, address, NULL, NULL, &q->eps[q->ep_count]);
-	return err;
-}
-
 static int make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
 		     const struct bsn_qp_attr *attr)
 {
-	const unsigned peers = cost_kinds[kind].peers ? cost_kinds[kind].peers : 1;
 	struct bsn_dc_pool_attr pool = cost_kinds[kind].pool;
 	struct bsn_address address;
 	int err = bsn_device_info(rig->device)->path == BSN_PATH_DIRECT ? 0 : -EOPNOTSUPP;
@@ -320,14 +288,10 @@ static int make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 		err = make_target(q, rig, &address);
 	if (!err)
 		err = bsn_dc_pool_create(rig->device, &pool, &q->pool);
-	if (!err)
-		err = make_peers(q, peers, &address);
-	if (err)
-		return err;
-	q->cq = bsn_dc_pool_cq(q->pool);
-	q->rq = q->srq;
-	q->ep = q->eps[0];
-	return 0;
+	for (; !err && q->ep_count < endpoints_of(rig, kind); q->ep_count += !err)
+		err = bsn_dc_peer_create(q->pool, &address, NULL, NULL, &q->eps[q->ep_count]);
+	q->cq = err ? NULL : bsn_dc_pool_cq(q->pool);
+	return err;
 }
 
 static void destroy_pool(struct bunsen_queue *q)
@@ -360,10 +324,9 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	attr.cq = q->cq;
 	attr.recv_cq = q->recv_cq;
 	attr.srq = q->srq;
-	if (!err)
-		err = kind == COST_XRC ? make_xrc(q, rig, &attr)
-				       : bunsen_make_loop(rig->device, &attr, &q->qp);
-	return err || !cost_takes_turns(rig, kind) ? err : make_many(q, rig, kind, &attr);
+	if (err)
+		return err;
+	return kind == COST_XRC ? make_xrc(q, rig, &attr) : make_qps(q, rig, kind, &attr);
 }
 
 static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
@@ -380,11 +343,12 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 		      ? plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, q->attached)
 		      : -ENOMEM;
 	if (!err)
-		err = bsn_qp_attach(rig->device, q->attached->qp, &promise, &q->qp);
+		err = bsn_qp_attach(rig->device, q->attached->qp, &promise, &q->qps[0]);
 	if (err)
 		return err;
-	q->cq = bsn_qp_info(q->qp)->cq;
-	q->recv_cq = bsn_qp_info(q->qp)->recv_cq;
+	q->qp_count = q->ep_count = 1;
+	q->cq = bsn_qp_info(q->qps[0])->cq;
+	q->recv_cq = bsn_qp_info(q->qps[0])->recv_cq;
 	return plain_qp_loop(q->attached);
 }
 
@@ -400,24 +364,28 @@ static int bind_peer(struct bunsen_queue *q)
 	return err;
 }
 
+/* What a program has at hand: an endpoint, and where receives go. */
 static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 {
+	struct bsn_qp *const qp = q->qps[0];
 	struct bsn_address self;
-	int err;
+	int err = 0;
 
-	if (q->pool)
-		return bind_peer(q);
-	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
-	q->ep = bsn_qp_ep(q->qp);
-	if (kind != COST_UD && kind != COST_XRC)
-		return 0;
-	err = kind == COST_UD ? bsn_qp_address(q->qp, &self) : 0;
-	if (!err)
-		err = kind == COST_UD
-			      ? bsn_ep_create(q->qp, &self, NULL, NULL, &q->ep)
-			      : bsn_xrc_ep_create(q->qp, bsn_srq_number(q->srq), NULL, &q->ep);
-	q->owns_ep = !err;
-	return err;
+	if (kind == COST_UD) {
+		err = bsn_qp_address(qp, &self);
+		err = err ? err : bsn_ep_create(qp, &self, NULL, NULL, &q->own_ep);
+	} else if (kind == COST_XRC) {
+		err = bsn_xrc_ep_create(qp, bsn_srq_number(q->srq), NULL, &q->own_ep);
+	} else if (qp) {
+		q->eps[0] = bsn_qp_ep(qp);
+	}
+	if (q->own_ep)
+		q->eps[0] = q->own_ep;
+	q->ep = q->eps[0];
+	if (qp)
+		q->rqs[0] = bsn_qp_rq(qp);
+	q->rq = q->srq ? q->srq : q->rqs[0];
+	return err || !q->pool ? err : bind_peer(q);
 }
 
 /* Registers the memory on the device that has the QP. */
@@ -439,12 +407,10 @@ void bunsen_close(void *queue)
 {
 	struct bunsen_queue *q = queue;
 
-	if (q->owns_ep)
-		bsn_ep_destroy(q->ep);
-	for (unsigned i = 1; i < q->qp_count; i++)
-		bsn_qp_destroy(q->qps[i]);
+	bsn_ep_destroy(q->own_ep);
+	while (q->qp_count)
+		bsn_qp_destroy(q->qps[--q->qp_count]);
 	destroy_pool(q);
-	bsn_qp_destroy(q->qp);
 	bsn_xrc_target_destroy(q->target_qp);
 	bsn_srq_destroy(q->srq);
 	if (q->attached) {
@@ -461,29 +427,34 @@ void bunsen_close(void *queue)
 	free(q->rqs);
 }
 
+/* Beside what the library says of -EOPNOTSUPP (cost.c). */
 static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, int err)
 {
 	if (err == -ENODATA)
 		return "the device gives no QP numbers that are 16 apart";
-	if (kind == COST_INLINED_RECV && err == -EOPNOTSUPP)
-		return "nothing comes inside CQEs";
-	if (cost_kinds[kind].type == BSN_QP_DC &&
-	    bsn_device_info(rig->device)->path == BSN_PATH_VERBS)
+	if (bsn_device_info(rig->device)->path != BSN_PATH_VERBS)
+		return NULL;
+	if (cost_kinds[kind].type == BSN_QP_DC)
 		return "on plain verbs a peer of a pool has to be connected first";
-	if (err == -EOPNOTSUPP && (cost_kinds[kind].type != BSN_QP_RC || kind == COST_STAMPED ||
-				   cost_kinds[kind].compression))
-		return bsn_error_text();
-	if (kind == COST_ATTACHED && bsn_device_info(rig->device)->path == BSN_PATH_VERBS)
-		return "it has no thread domains, by which a register is one's own";
-	return NULL;
+	return kind == COST_ATTACHED ? "it has no thread domains, by which a register is one's own"
+				     : NULL;
 }
 
 int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		const char **why_not)
 {
+	const unsigned endpoints = endpoints_of(rig, kind);
 	struct bunsen_queue *q = queue;
-	int err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
+	int err;
 
+	/* A session is of one QP. */
+	q->in_a_row = cost_kinds[kind].compression ? rig->many_depth : 1;
+	q->qps = calloc(endpoints, sizeof(struct bsn_qp *));
+	q->eps = calloc(endpoints, sizeof(struct bsn_ep *));
+	q->rqs = calloc(endpoints, sizeof(struct bsn_rq *));
+	if (!q->qps || !q->eps || !q->rqs)
+		return -ENOMEM;
+	err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
 	if (!err)
 		err = make_endpoint(q, kind);
 	if (!err)

@@ -44,7 +44,7 @@ static int count_one(struct cost *cost, unsigned c, unsigned row)
 	struct cost_results *results = &cost->results;
 	const struct cost_row *of = &results->rows[row];
 	const struct cost_column *column = cost_column_of(c, of->shape.queues);
-	const unsigned count = cost_count_of(&cost->rig, of);
+	const unsigned count = cost_counts_of(&cost->rig, of).count;
 	struct bus before = { .device = results->device->name }, after = before;
 	const struct cost_meter meter = { read_bus, ignore, &before };
 	int bad = 0;

@@ -84,6 +84,8 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 
 	if (!err)
 		return 0;
+	if (err == -EOPNOTSUPP && !why && *bsn_error_text())
+		why = bsn_error_text();
 	if (why)
 		snprintf(cost->results.why_not[c][kind], COST_REASON_BYTES, "%s", why);
 	else if (c == COST_COLUMN_BUNSEN)
@@ -362,18 +364,15 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 	return err;
 }
 
-int cost_main(int argc, const char **argv)
+static int run(poptContext context, const char *const *args)
 {
-	poptContext context;
 	struct cost *cost = calloc(1, sizeof(*cost));
 	unsigned qps[SIZES_MAX], sizes = 0;
 	int err;
 
 	if (!cost)
 		return complain("no memory");
-	cost->args = argv + 1;
-	number_options(numbers, NUMBERS);
-	context = poptGetContext("bsn-perf cost", argc, argv, option_table, 0);
+	cost->args = args;
 	err = choose(context, cost, qps, &sizes);
 	if (!err) {
 		err = options.under_callgrind ? run_in_child(cost, qps, sizes)
@@ -381,6 +380,11 @@ int cost_main(int argc, const char **argv)
 		close_device(cost);
 	}
 	free(cost);
-	poptFreeContext(context);
 	return err;
 }
+
+const struct perf_command cost_command = {
+	"cost",
+	"CPU cost of each operation: posts, polls, layouts, registrations; beside libibverbs",
+	NULL, option_table, numbers, NUMBERS, run,
+};

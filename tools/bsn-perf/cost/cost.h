@@ -25,7 +25,6 @@ enum {
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
 	COST_MANY_DEPTH = 16, /* of each */
-	COST_STRIDE = 16,     /* between the numbers of those */
 	COST_DEPTH = 256,     /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
 	COST_DEPTH_MAX = 4096,
@@ -277,6 +276,23 @@ COST_INLINE unsigned cost_turn(unsigned *turn, unsigned count)
 	return now;
 }
 
+/*
+ * The rest of what was to come, by a patient loop. @poll_one: how many it found, 0 or 1, and its
+ * status. Return: 0; a status; -ETIMEDOUT or another -errno.
+ */
+static inline int cost_drain(int (*poll_one)(void *cq, int *status), void *cq, unsigned count)
+{
+	for (unsigned patience = COST_PATIENCE; count; patience--) {
+		int status = 0;
+		const int n = patience ? poll_one(cq, &status) : -ETIMEDOUT;
+
+		if (n < 0 || status)
+			return n < 0 ? n : status;
+		count -= (unsigned)n;
+	}
+	return 0;
+}
+
 /* What to return where completions were not there in time. */
 static inline int cost_late(int bad)
 {
@@ -346,13 +362,18 @@ struct cost_meter {
 int cost_region(const struct cost_column *column, void *queue, const struct cost_row *row,
 		unsigned warm, unsigned count, const struct cost_meter *meter);
 
-/* Operations of a region: warm ones, measured ones; or so many that the queues are full. */
-unsigned cost_warm_of(const struct cost_rig *rig, const struct cost_row *row);
-unsigned cost_count_of(const struct cost_rig *rig, const struct cost_row *row);
-unsigned cost_fill_of(const struct cost_rig *rig, const struct cost_row *row);
+/*
+ * How many operations a region has.
+ * @warm, @count: of hot ones, those that go before, and those that are measured
+ * @warm_of_one: where a single batch is measured, those that go before
+ * @fill, @laps: so many that the queues are full; so many such regions are a lap of the rings of
+ * all QPs, or two
+ */
+struct cost_counts {
+	unsigned warm, count, warm_of_one, fill, laps;
+};
 
-/* Of a region that measures a single batch: the warm ones before it. */
-unsigned cost_warm_of_one(const struct cost_rig *rig, const struct cost_row *row);
+struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_row *row);
 
 /* A complaint about what cost_region() returned. */
 int cost_complain(const struct cost_column *column, const struct cost_row *row, int bad);

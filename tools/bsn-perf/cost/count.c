@@ -38,7 +38,7 @@
 extern char **environ;
 
 enum {
-	REGIONS = 2, /* each fills its queue once; but see regions_of() */
+	TIMES = 2, /* that lines are counted */
 	PATH_BYTES = 4096,
 	ARGS_MAX = 128,
 	LINE_BYTES = 64, /* of code, in a cache */
@@ -49,21 +49,6 @@ enum {
 bool is_under_callgrind(void)
 {
 	return RUNNING_ON_VALGRIND;
-}
-
-/*
- * Of requests and receives that many QPs take in turn, so many regions as make a lap of their
- * rings.
- */
-static unsigned regions_of(const struct cost_rig *rig, const struct cost_row *row)
-{
-	const enum cost_queues kind = row->shape.queues;
-	unsigned regions;
-
-	if (cost_polls(row->shape.what) || cost_kinds[kind].qps < 2)
-		return REGIONS;
-	regions = cost_qps_of(rig, kind) * cost_depth_of(rig, kind) / cost_fill_of(rig, row);
-	return regions > REGIONS ? regions : REGIONS;
 }
 
 /* -- the child --------------------------------------------------------------------------------- */
@@ -98,12 +83,13 @@ static void dump(const char *column, const char *row, unsigned count)
 static int count_row(const struct cost_column *column, void *queue, const struct cost_row *row,
 		     const struct cost_rig *rig)
 {
-	const unsigned count = cost_fill_of(rig, row), regions = regions_of(rig, row);
+	const struct cost_counts of = cost_counts_of(rig, row);
+	const unsigned count = of.fill;
 	int bad = cost_region(column, queue, row, 0, count, &off);
 
-	for (unsigned i = 0; i < regions && !bad; i++)
+	for (unsigned i = 0; i < of.laps && !bad; i++)
 		bad = cost_region(column, queue, row, 0, count, &on);
-	dump(column->name, row->name, regions * count);
+	dump(column->name, row->name, of.laps * count);
 	if (!bad)
 		bad = cost_region(column, queue, row, 0, 0, &on);
 	dump(column->name, row->name, 0);
@@ -116,10 +102,10 @@ static int count_row(const struct cost_column *column, void *queue, const struct
 static int count_lines_of(const struct cost_column *column, void *queue, const struct cost_row *row,
 			  const struct cost_rig *rig)
 {
-	const unsigned warm = cost_warm_of_one(rig, row), one = row->shape.batch;
+	const unsigned warm = cost_counts_of(rig, row).warm_of_one, one = row->shape.batch;
 	int bad = cost_region(column, queue, row, warm, one, &off);
 
-	for (unsigned i = 0; i < REGIONS && !bad; i++) {
+	for (unsigned i = 0; i < TIMES && !bad; i++) {
 		bad = cost_region(column, queue, row, warm, one, &on);
 		dump(column->name, row->name, one);
 	}
@@ -241,7 +227,7 @@ static int sum_up(const struct cost_rig *rig, const struct dumps *d, bool of_lin
 
 	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
 		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
-		const unsigned regions = regions_of(rig, &results->rows[row]);
+		const unsigned regions = cost_counts_of(rig, &results->rows[row]).laps;
 		const double all = figure_of(&d->pairs[c][row], regions, of_lines);
 		const double loop =
 			figure_of(&d->pairs[COST_COLUMN_NOTHING][row], regions, of_lines);

@@ -9,7 +9,7 @@
 COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,
 				 struct cost_shape shape)
 {
-	return cost_has_turns(shape.queues) ? q->qps[cost_turn(turn, q->qp_count)] : qp;
+	return cost_has_turns(shape.queues) ? q->v.qps[cost_turn(turn, q->v.qp_count)] : qp;
 }
 
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)

@@ -55,7 +55,7 @@ COST_INLINE struct ibv_qp_ex *start(struct verbs_queue *q, struct ibv_qp_ex *qp,
 				    struct cost_shape shape)
 {
 	if (cost_has_turns(shape.queues))
-		qp = ibv_qp_to_qp_ex(q->qps[cost_turn(&q->turn, q->qp_count)]);
+		qp = ibv_qp_to_qp_ex(q->v.qps[cost_turn(&q->turn, q->v.qp_count)]);
 	ibv_wr_start(qp);
 	return qp;
 }

@@ -379,6 +379,7 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	struct state *s = queue;
 	int err;
 
+	(void)why_not;
 	s->device = rig->device;
 	s->max_sge = bsn_device_info(rig->device)->max_sge;
 	s->memory = layout_make_memory();
@@ -387,8 +388,6 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		err = make_queues(s, kind);
 	for (unsigned i = 0; i < 2 && !err; i++)
 		err = bsn_mr_register(s->device, s->memory, LAYOUT_MEMORY, NULL, &s->mr[i]);
-	if (err == -EOPNOTSUPP)
-		*why_not = bsn_error_text();
 	return err;
 }
 

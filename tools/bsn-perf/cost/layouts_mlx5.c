@@ -43,32 +43,17 @@ COST_INLINE void post_mkey(struct state *s, bool is_list, unsigned flags)
 					 s->blocks);
 }
 
-COST_INLINE int configure(struct state *s, unsigned count, bool is_list)
+COST_INLINE void configure_list(struct state *s)
 {
-	struct ibv_qp_ex *qp = s->v.qp_ex;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		ibv_wr_start(qp);
-		qp->wr_id = i;
-		post_mkey(s, is_list, IBV_SEND_SIGNALED);
-		bad |= ibv_wr_complete(qp);
-	}
-	return bad;
+	post_mkey(s, true, IBV_SEND_SIGNALED);
 }
 
-static int run_list(void *queue, unsigned count)
+COST_INLINE void configure_rounds(struct state *s)
 {
-	return configure(queue, count, true);
+	post_mkey(s, false, IBV_SEND_SIGNALED);
 }
 
-static int run_interleaved(void *queue, unsigned count)
-{
-	return configure(queue, count, false);
-}
-
-static void write_column(struct state *s)
+COST_INLINE void send_known(struct state *s)
 {
 	struct ibv_qp_ex *qp = s->v.qp_ex;
 
@@ -77,42 +62,40 @@ static void write_column(struct state *s)
 	ibv_wr_set_sge(qp, s->mkey->lkey, 0, LAYOUT_COLUMN_BYTES);
 }
 
-COST_INLINE int send(struct state *s, unsigned count, bool is_new)
+COST_INLINE void send_new(struct state *s)
 {
+	post_mkey(s, false, 0);
+	send_known(s);
+}
+
+COST_INLINE int run_each(void *queue, unsigned count, void (*one)(struct state *s))
+{
+	struct state *s = queue;
 	int bad = 0;
 
-	while (count--) {
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET();
 		ibv_wr_start(s->v.qp_ex);
-		if (is_new)
-			post_mkey(s, false, 0);
-		write_column(s);
+		s->v.qp_ex->wr_id = i;
+		one(s);
 		bad |= ibv_wr_complete(s->v.qp_ex);
 	}
 	return bad;
 }
 
-static int send_new(void *queue, unsigned count)
-{
-	return send(queue, count, true);
-}
-
-static int send_known(void *queue, unsigned count)
-{
-	return send(queue, count, false);
-}
+#define OPERATIONS(X)                                                                              \
+	X(CONFIGURE, configure_list) X(SEND_NEW, send_new) X(SEND_KNOWN, send_known)
+OPERATIONS(COST_RUN_ONE)
+COST_RUN_ONE(CONFIGURE, configure_rounds)
 
 static cost_run *run_of(const struct cost_row *row)
 {
-	switch (row->shape.what) {
-	case COST_CONFIGURE:
-		return row->shape.form == COST_INTERLEAVED ? run_interleaved : run_list;
-	case COST_SEND_NEW:
-		return send_new;
-	case COST_SEND_KNOWN:
-		return send_known;
-	default:
-		return NULL;
-	}
+	static cost_run *const runs[COST_WHATS] = { OPERATIONS(COST_RUN_ONE_ENTRY) };
+	cost_run *const run = runs[row->shape.what];
+
+	return row->shape.form == COST_INTERLEAVED && run == run_configure_list
+		       ? run_configure_rounds
+		       : run;
 }
 
 /* -- before and after -------------------------------------------------------------------------- */
@@ -146,7 +129,7 @@ static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 	}
 	if (shape->what != COST_SEND_KNOWN)
 		return 0;
-	bad = run_interleaved(s, 1);
+	bad = run_configure_rounds(s, 1);
 	return bad ? bad : drain(s, 1);
 }
 
@@ -168,8 +151,7 @@ static void close_state(void *queue)
 		mlx5dv_destroy_mkey(s->mkey);
 	if (s->second)
 		ibv_dereg_mr(s->second);
-	if (s->v.context)
-		plain_qp_destroy(&s->v);
+	plain_qp_destroy(&s->v);
 	free(s->memory);
 }
 

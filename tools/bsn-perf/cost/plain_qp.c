@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/mlx5dv.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		 IBV_ACCESS_REMOTE_ATOMIC,
+	PASSES_MAX = 32 * PLAIN_STRIDE,
 };
 
 /* Of calls that return NULL, or -1, with errno. */
@@ -43,7 +45,7 @@ static int create_domain(struct plain_qp *q)
 static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr, struct ibv_cq **cq,
 		     struct ibv_cq_ex **extended)
 {
-	const uint32_t entries = attr->cq_entries ? attr->cq_entries : attr->depth;
+	const uint32_t entries = attr->depth * (attr->qps ? attr->qps : 1);
 	struct ibv_cq_init_attr_ex init = {
 		.cqe = entries,
 		.wc_flags = IBV_WC_STANDARD_FLAGS |
@@ -115,16 +117,6 @@ static int create_common(struct plain_qp *q, const struct plain_qp_attr *attr)
 	return err ? err : create_srq(q, attr);
 }
 
-static void borrow_common(struct plain_qp *q, const struct plain_qp *from)
-{
-	*q = *from;
-	q->shared = from;
-	q->qp = NULL;
-	q->qp_ex = NULL;
-	q->target = NULL;
-	q->ah = NULL;
-}
-
 static uint64_t send_ops_of(const struct plain_qp_attr *attr)
 {
 	if (attr->type == BSN_QP_XRC)
@@ -169,7 +161,7 @@ static int create_target(struct plain_qp *q)
  * The operations are named also where they are not posted by ibv_wr_*: libmlx5 makes its ring by
  * them.
  */
-static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
+static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr, struct ibv_qp **qp)
 {
 	static const enum ibv_qp_type types[] = { [BSN_QP_RC] = IBV_QPT_RC,
 						  [BSN_QP_UD] = IBV_QPT_UD,
@@ -189,9 +181,39 @@ static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 		.send_ops_flags = send_ops_of(attr),
 	};
 
-	q->qp = create_verbs_qp(q, attr, &init);
-	if (!q->qp)
-		return errno_or(EINVAL);
+	*qp = create_verbs_qp(q, attr, &init);
+	return *qp ? 0 : errno_or(EINVAL);
+}
+
+/* One more, which is so far from the first one as was asked for. */
+static int add_qp(struct plain_qp *q, struct bsn_device *device, const struct plain_qp_attr *attr)
+{
+	const bool is_apart = attr->is_apart && q->qp_count;
+	struct ibv_qp **const qp = &q->qps[q->qp_count];
+	int err = is_apart ? plain_qp_pass_numbers(device, q->qps[0]->qp_num) : 0;
+
+	if (!err)
+		err = create_qp(q, attr, qp);
+	if (err)
+		return err;
+	q->qp_count++;
+	return is_apart && ((*qp)->qp_num - q->qps[0]->qp_num) % PLAIN_STRIDE ? -ENODATA : 0;
+}
+
+static int create_qps(struct plain_qp *q, struct bsn_device *device,
+		      const struct plain_qp_attr *attr)
+{
+	const unsigned count = attr->qps ? attr->qps : 1;
+	int err = 0;
+
+	q->qps = calloc(count, sizeof(struct ibv_qp *));
+	if (!q->qps)
+		return -ENOMEM;
+	while (!err && q->qp_count < count)
+		err = add_qp(q, device, attr);
+	if (err)
+		return err;
+	q->qp = q->qps[0];
 	q->qp_ex = attr->is_extended ? ibv_qp_to_qp_ex(q->qp) : NULL;
 	return attr->type == BSN_QP_XRC ? create_target(q) : 0;
 }
@@ -199,18 +221,14 @@ static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr, void *memory,
 		    size_t length, struct plain_qp *q)
 {
-	int err = 0;
+	int err;
 
-	memset(q, 0, sizeof(*q));
-	q->info = bsn_device_info(device);
-	q->context = bsn_device_info(device)->verbs;
+	*q = (struct plain_qp){ .info = bsn_device_info(device) };
+	q->context = q->info->verbs;
 	errno = 0;
-	if (attr->shared)
-		borrow_common(q, attr->shared);
-	else
-		err = create_common(q, attr);
+	err = create_common(q, attr);
 	if (!err)
-		err = create_qp(q, attr);
+		err = create_qps(q, device, attr);
 	if (!err && memory) {
 		q->mr = ibv_reg_mr(q->pd, memory, length, ACCESS);
 		err = q->mr ? 0 : errno_or(ENOMEM);
@@ -220,8 +238,15 @@ int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr,
 	return err;
 }
 
-static void destroy_common(struct plain_qp *q)
+void plain_qp_destroy(struct plain_qp *q)
 {
+	if (q->ah)
+		ibv_destroy_ah(q->ah);
+	while (q->qp_count)
+		ibv_destroy_qp(q->qps[--q->qp_count]);
+	free(q->qps);
+	if (q->target)
+		ibv_destroy_qp(q->target);
 	if (q->mr)
 		ibv_dereg_mr(q->mr);
 	if (q->srq)
@@ -238,18 +263,6 @@ static void destroy_common(struct plain_qp *q)
 		ibv_dealloc_td(q->td);
 	if (q->pd)
 		ibv_dealloc_pd(q->pd);
-}
-
-void plain_qp_destroy(struct plain_qp *q)
-{
-	if (q->ah)
-		ibv_destroy_ah(q->ah);
-	if (q->qp)
-		ibv_destroy_qp(q->qp);
-	if (q->target)
-		ibv_destroy_qp(q->target);
-	if (!q->shared)
-		destroy_common(q);
 	memset(q, 0, sizeof(*q));
 }
 
@@ -263,25 +276,20 @@ bool plain_qp_has_td(struct bsn_device *device)
 	return td;
 }
 
-int plain_qp_pass_numbers(struct bsn_device *device, unsigned count)
+int plain_qp_pass_numbers(struct bsn_device *device, uint32_t base)
 {
 	const struct plain_qp_attr attr = { .depth = 1, .max_send_sge = 1, .max_recv_sge = 1 };
-	struct plain_qp common, passed;
-	int err;
+	struct plain_qp q;
+	unsigned left = PASSES_MAX;
+	int err = plain_qp_create(device, &attr, NULL, 0, &q);
 
-	if (!count)
-		return 0;
-	err = plain_qp_create(device, &attr, NULL, 0, &common);
-	if (err)
-		return err;
-	for (unsigned i = 1; i < count && !err; i++) {
-		struct plain_qp_attr more = attr;
-		more.shared = &common;
-		err = plain_qp_create(device, &more, NULL, 0, &passed);
-		if (!err)
-			plain_qp_destroy(&passed);
+	while (!err && (q.qps[0]->qp_num + 1 - base) % PLAIN_STRIDE) {
+		ibv_destroy_qp(q.qps[0]);
+		q.qp_count = 0;
+		err = left-- ? create_qp(&q, &attr, q.qps) : -ENODATA;
+		q.qp_count = !err;
 	}
-	plain_qp_destroy(&common);
+	plain_qp_destroy(&q);
 	return err;
 }
 
@@ -352,15 +360,13 @@ static int connect_to(const struct plain_qp *q, struct ibv_qp *qp, uint32_t numb
 
 int plain_qp_loop(struct plain_qp *q)
 {
-	const uint32_t number = q->qp->qp_num;
 	struct ibv_ah_attr way = own_port(q);
-	int err;
+	int err = 0;
 
-	if (q->target) {
-		err = connect_to(q, q->qp, q->target->qp_num);
-		return err ? err : connect_to(q, q->target, number);
-	}
-	err = connect_to(q, q->qp, number);
+	if (q->target)
+		err = connect_to(q, q->target, q->qp->qp_num);
+	for (unsigned i = 0; i < q->qp_count && !err; i++)
+		err = connect_to(q, q->qps[i], (q->target ? q->target : q->qps[i])->qp_num);
 	if (err || q->qp->qp_type != IBV_QPT_UD)
 		return err;
 	q->ah = ibv_create_ah(q->pd, &way);

@@ -107,49 +107,44 @@ static unsigned whole_batches(unsigned count, const struct cost_row *row)
 	return count - count % row->shape.batch;
 }
 
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
 /* Where QPs take turns: whole turns, and none is ever full. 0: one QP's depth decides. */
 static unsigned turns_of(const struct cost_rig *rig, const struct cost_row *row)
 {
 	const struct cost_shape *shape = &row->shape;
 	const unsigned qps = cost_qps_of(rig, shape->queues);
-	unsigned turns = (TURNS_MIN + qps - 1) / qps;
+	const unsigned turns = (TURNS_MIN + qps - 1) / qps;
 
 	if (shape->what == COST_RECV && cost_has_turns(shape->queues))
 		return qps * shape->batch;
 	if (!rig->is_spread || (qps < 2 && shape->queues != COST_MANY))
 		return 0;
-	if (turns > rig->many_depth / 4 * 3)
-		turns = rig->many_depth / 4 * 3;
-	return whole_batches(qps * turns, row);
+	return whole_batches(qps * least(turns, rig->many_depth / 4 * 3), row);
 }
 
-unsigned cost_warm_of(const struct cost_rig *rig, const struct cost_row *row)
+struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_row *row)
 {
-	return turns_of(rig, row) || cost_kind_of(row)->most ? 0
-							     : whole_batches(rig->depth / 8, row);
-}
+	const enum cost_queues kind = row->shape.queues;
+	const unsigned batch = row->shape.batch, most = cost_kinds[kind].most;
+	const unsigned given = most ? most : turns_of(rig, row);
+	struct cost_counts c = {
+		.warm = given ? 0 : whole_batches(rig->depth / 8, row),
+		.count = given ? given : whole_batches(rig->depth / 4 * 3, row),
+		.fill = given ? given : whole_batches(rig->depth, row),
+		.laps = 2,
+	};
 
-unsigned cost_count_of(const struct cost_rig *rig, const struct cost_row *row)
-{
-	const unsigned turns = turns_of(rig, row), most = cost_kind_of(row)->most;
-	const unsigned count = most ? most : turns ? turns : whole_batches(rig->depth / 4 * 3, row);
-
-	return count ? count : row->shape.batch;
-}
-
-unsigned cost_fill_of(const struct cost_rig *rig, const struct cost_row *row)
-{
-	const unsigned turns = turns_of(rig, row), most = cost_kind_of(row)->most;
-
-	return most ? most : turns ? turns : whole_batches(rig->depth, row);
-}
-
-unsigned cost_warm_of_one(const struct cost_rig *rig, const struct cost_row *row)
-{
-	const unsigned all = cost_count_of(rig, row), one = row->shape.batch;
-	const unsigned warm = all - one < WARM_MOST ? all - one : WARM_MOST;
-
-	return whole_batches(warm, row);
+	if (!c.count)
+		c.count = batch;
+	c.warm_of_one = whole_batches(least(c.count - batch, WARM_MOST), row);
+	if (!cost_polls(row->shape.what) && cost_kinds[kind].qps > 1 &&
+	    cost_qps_of(rig, kind) * cost_depth_of(rig, kind) > 2 * c.fill)
+		c.laps = cost_qps_of(rig, kind) * cost_depth_of(rig, kind) / c.fill;
+	return c;
 }
 
 int cost_complain(const struct cost_column *column, const struct cost_row *row, int bad)

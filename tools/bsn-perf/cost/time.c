@@ -139,9 +139,9 @@ static int time_one(const struct cost *cost, struct series *series, unsigned c, 
 	const struct cost_row *row = &cost->results.rows[r];
 	const struct cost_column *column = cost_column_of(c, row->shape.queues);
 	const bool is_cold = series->is_cold;
-	const unsigned warm = is_cold ? cost_warm_of_one(&cost->rig, row)
-				      : cost_warm_of(&cost->rig, row);
-	const unsigned count = is_cold ? row->shape.batch : cost_count_of(&cost->rig, row);
+	const struct cost_counts of = cost_counts_of(&cost->rig, row);
+	const unsigned warm = is_cold ? of.warm_of_one : of.warm;
+	const unsigned count = is_cold ? row->shape.batch : of.count;
 	struct watch watch = { 0 };
 	const struct cost_meter meter = { is_cold ? begin_cold : watch_begin, watch_end, &watch };
 	const int bad = cost_region(column, cost->queues[c][row->shape.queues], row, warm, count,

@@ -12,9 +12,7 @@ struct verbs_queue {
 	struct ibv_sge local[COST_SGES_MAX], data, recv[2];
 	struct ibv_send_wr batch[COST_BATCH_MAX]; /* a chain, of the row's batch */
 	struct ibv_recv_wr recvs[COST_BATCH_MAX]; /* a chain, likewise */
-	struct plain_qp *others; /* where there are many; the first is @v */
-	struct ibv_qp **qps;     /* of all of them; else NULL */
-	unsigned qp_count, turn, recv_turn;
+	unsigned turn, recv_turn;
 	uint32_t srq_number; /* of XRC requests */
 };
 

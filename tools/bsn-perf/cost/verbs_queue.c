@@ -2,8 +2,6 @@
 /* The columns of libibverbs but for what is measured. */
 #include "verbs.h"
 
-#include <stdlib.h>
-
 /* -- requests ---------------------------------------------------------------------------------- */
 
 static struct ibv_send_wr make_wr(const struct verbs_queue *q, enum cost_what what,
@@ -71,7 +69,7 @@ int verbs_set_up(void *queue, const struct cost_shape *shape)
 
 static struct ibv_qp *next_qp(const struct verbs_queue *q, unsigned *turn)
 {
-	return q->qps ? q->qps[cost_turn(turn, q->qp_count)] : q->v.qp;
+	return q->v.qps[cost_turn(turn, q->v.qp_count)];
 }
 
 int verbs_post(void *queue, enum cost_what what, unsigned count)
@@ -97,22 +95,18 @@ int verbs_post_recv(void *queue, unsigned count)
 	return err;
 }
 
+static int poll_one(void *cq, int *status)
+{
+	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
+	const int n = ibv_poll_cq(cq, 1, &wc);
+
+	*status = (int)wc.status;
+	return n < 0 ? -EIO : n;
+}
+
 int verbs_drain_cq(struct ibv_cq *cq, unsigned count)
 {
-	unsigned patience = COST_PATIENCE;
-	struct ibv_wc wc;
-
-	while (count) {
-		const int n = ibv_poll_cq(cq, 1, &wc);
-		if (n < 0)
-			return -EIO;
-		if (n && wc.status)
-			return wc.status;
-		if (!n && !--patience)
-			return -ETIMEDOUT;
-		count -= (unsigned)n;
-	}
-	return 0;
+	return cost_drain(poll_one, cq, count);
 }
 
 int verbs_drain(void *queue, unsigned count)
@@ -127,46 +121,6 @@ int verbs_drain_recv(void *queue, unsigned count)
 
 /* -- making it --------------------------------------------------------------------------------- */
 
-static int make_another(const struct cost_rig *rig, const struct plain_qp_attr *attr,
-			enum cost_queues kind, struct plain_qp *qp)
-{
-	const uint32_t base = attr->shared->qp->qp_num;
-	int err = 0;
-
-	for (unsigned tries = 0; tries < 2 * COST_STRIDE && !err; tries++) {
-		err = plain_qp_create(rig->device, attr, NULL, 0, qp);
-		if (err)
-			return err;
-		const uint32_t past = (qp->qp->qp_num - base) % COST_STRIDE;
-		if (kind != COST_APART || !past)
-			return plain_qp_loop(qp);
-		plain_qp_destroy(qp);
-		err = plain_qp_pass_numbers(rig->device, COST_STRIDE - past - 1);
-	}
-	return err ? err : -ENODATA;
-}
-
-static int make_many(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-		     struct plain_qp_attr attr)
-{
-	const unsigned count = cost_qps_of(rig, kind);
-	int err = 0;
-
-	attr.shared = &q->v;
-	q->others = calloc(count, sizeof(*q->others));
-	q->qps = calloc(count, sizeof(struct ibv_qp *));
-	if (!q->others || !q->qps)
-		return -ENOMEM;
-	q->qps[0] = q->v.qp;
-	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
-		err = make_another(rig, &attr, kind, &q->others[q->qp_count]);
-		if (err)
-			break;
-		q->qps[q->qp_count] = q->others[q->qp_count].qp;
-	}
-	return err;
-}
-
 /* NULL: it may be that the provider has it. */
 static const char *why_not_at_all(enum cost_queues kind, bool is_extended)
 {
@@ -179,53 +133,40 @@ static const char *why_not_at_all(enum cost_queues kind, bool is_extended)
 	return NULL;
 }
 
-static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-		bool is_extended)
+static int make_queues(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		       bool is_extended)
 {
 	const struct cost_limits limits = cost_limits_of(kind);
-	const unsigned qps = cost_qps_of(rig, kind);
 	const bool has_srq = kind == COST_SRQ || kind == COST_XRC;
 	const struct plain_qp_attr attr = { .type = cost_kinds[kind].type,
 					    .depth = cost_depth_of(rig, kind),
-					    .cq_entries = cost_depth_of(rig, kind) * qps,
 					    .max_send_sge = limits.max_send_sge,
 					    .max_recv_sge = limits.max_recv_sge,
 					    .max_inline = limits.max_inline,
 					    .is_extended = is_extended,
 					    .has_stamps = kind == COST_STAMPED,
 					    .srq_depth =
-						    has_srq ? cost_srq_depth_of(rig, kind) : 0 };
-	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
+						    has_srq ? cost_srq_depth_of(rig, kind) : 0,
+					    .qps = cost_qps_of(rig, kind),
+					    .is_apart = kind == COST_APART };
+	const int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 
-	if (!err)
-		err = plain_qp_loop(&q->v);
-	return err || !cost_takes_turns(rig, kind) ? err : make_many(q, rig, kind, attr);
+	return err ? err : plain_qp_loop(&q->v);
 }
 
-void verbs_close(void *queue)
+static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		bool is_extended, const char **why_not)
 {
-	struct verbs_queue *q = queue;
+	int err;
 
-	for (unsigned i = 1; i < q->qp_count; i++)
-		plain_qp_destroy(&q->others[i]);
-	if (q->v.context)
-		plain_qp_destroy(&q->v);
-	free(q->others);
-	free(q->qps);
-}
-
-static int make_either(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-		       bool is_extended, const char **why_not)
-{
-	const char *never = why_not_at_all(kind, is_extended);
-	const int err = never ? -EOPNOTSUPP : make(q, rig, kind, is_extended);
-
+	*why_not = why_not_at_all(kind, is_extended);
+	if (*why_not)
+		return -EOPNOTSUPP;
+	err = make_queues(q, rig, kind, is_extended);
 	if (err == -ENODATA)
 		*why_not = "the device gives no QP numbers that are 16 apart";
 	else if (err == -EOPNOTSUPP)
-		*why_not = never         ? never
-			   : is_extended ? "the provider has no ibv_wr_*"
-					 : "the provider cannot";
+		*why_not = is_extended ? "the provider has no ibv_wr_*" : "the provider cannot";
 	if (err)
 		return err;
 	q->target = cost_target_of(rig, q->v.mr->lkey, q->v.mr->rkey);
@@ -238,14 +179,19 @@ static int make_either(struct verbs_queue *q, const struct cost_rig *rig, enum c
 	return 0;
 }
 
+void verbs_close(void *queue)
+{
+	plain_qp_destroy(&((struct verbs_queue *)queue)->v);
+}
+
 int verbs_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	       const char **why_not)
 {
-	return make_either(queue, rig, kind, false, why_not);
+	return make(queue, rig, kind, false, why_not);
 }
 
 int verbs_make_extended(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 			const char **why_not)
 {
-	return make_either(queue, rig, kind, true, why_not);
+	return make(queue, rig, kind, true, why_not);
 }

@@ -330,7 +330,7 @@ static int be_one_of(struct ranks *ranks, struct dc_report *report)
 	return 0;
 }
 
-static int run(poptContext context, struct dc_report *report)
+static int run_all(poptContext context, struct dc_report *report)
 {
 	struct dc_plan *plan = &report->results[0].plan;
 	struct ranks ranks = { 0 };
@@ -357,16 +357,18 @@ static int run(poptContext context, struct dc_report *report)
 	return has_ranks ? ranks_end(&ranks, err) : err;
 }
 
-int dc_main(int argc, const char **argv)
+static int run(poptContext context, const char *const *args)
 {
-	poptContext context;
 	struct dc_report *report = calloc(1, sizeof(*report));
-	int err;
+	const int err = report ? run_all(context, report) : complain("no memory");
 
-	number_options(numbers, NUMBERS);
-	context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
-	err = report ? run(context, report) : complain("no memory");
+	(void)args;
 	free(report);
-	poptFreeContext(context);
 	return err;
 }
+
+const struct perf_command dc_command = {
+	"dc",
+	"many peers through few DC initiators: connections and waits, by each policy",
+	NULL, option_table, numbers, NUMBERS, run,
+};

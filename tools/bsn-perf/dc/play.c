@@ -6,26 +6,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "../stats.h"
 
 enum { POLLED = 16, STUCK_S = 30 };
 
-#define NOBODY UINT32_MAX
-
 const char *const dc_policy_names[DC_POLICY_COUNT] = { "lru", "hashed", "dcs", "dcs_quota" };
 
-/* A request that is outstanding, or waits until its peer may post. */
+/* A request that is outstanding, or waits until its peer may post; its id is its index. */
 struct request {
 	uint64_t begun_ns;
 	uint32_t ended_before; /* requests that were done when it began */
-	uint32_t next;         /* of those that wait, or of the free ones */
 	uint32_t peer;
+	STAILQ_ENTRY(request) next; /* of those that wait, or of the free ones */
 };
+STAILQ_HEAD(requests, request);
 
 struct peer {
-	uint32_t first, last; /* of its requests that wait; NOBODY */
-	uint64_t since_ns;    /* it stands in line; 0: it does not */
+	struct requests waiting;
+	uint64_t since_ns; /* it stands in line; 0: it does not */
 	uint32_t ended_before;
 	uint32_t done;
 	double took; /* its requests, in requests that were done meanwhile */
@@ -38,7 +38,7 @@ struct run {
 	struct dc_draws *draws;
 	struct peer *peers;
 	struct request *requests; /* as many as the window */
-	uint32_t free;
+	struct requests free;
 	uint32_t begun, ended;
 	uint64_t waits, moved_ns;
 	struct histogram waited, took, overtaken; /* ns, ns, requests that were done meanwhile */
@@ -67,9 +67,9 @@ static uint64_t now(const struct run *r)
 
 /* -- posting ----------------------------------------------------------------------------------- */
 
-static int post(const struct run *r, const struct peer *peer, uint32_t which)
+static int post(const struct run *r, const struct request *request)
 {
-	return r->stage->post(r->stage->arg, (uint32_t)(peer - r->peers), which);
+	return r->stage->post(r->stage->arg, request->peer, (uint64_t)(request - r->requests));
 }
 
 static void stand_in_line(struct run *r, struct peer *peer)
@@ -81,34 +81,23 @@ static void stand_in_line(struct run *r, struct peer *peer)
 	r->waits++;
 }
 
-static void append(struct run *r, struct peer *peer, uint32_t which)
-{
-	if (peer->first == NOBODY)
-		peer->first = which;
-	else
-		r->requests[peer->last].next = which;
-	peer->last = which;
-	r->requests[which].next = NOBODY;
-}
-
 /* Those of one peer stay in order. */
 static int begin_one(struct run *r)
 {
-	const uint32_t which = r->free;
-	struct request *request = &r->requests[which];
+	struct request *request = STAILQ_FIRST(&r->free);
 	struct peer *peer;
 	int err;
 
+	STAILQ_REMOVE_HEAD(&r->free, next);
 	request->peer = dc_draw(r->draws);
 	request->begun_ns = now(r);
 	request->ended_before = r->ended;
 	r->begun++;
-	r->free = request->next;
 	peer = &r->peers[request->peer];
-	err = peer->first == NOBODY ? post(r, peer, which) : -EAGAIN;
+	err = STAILQ_EMPTY(&peer->waiting) ? post(r, request) : -EAGAIN;
 	if (err != -EAGAIN)
 		return err;
-	append(r, peer, which);
+	STAILQ_INSERT_TAIL(&peer->waiting, request, next);
 	stand_in_line(r, peer);
 	return 0;
 }
@@ -123,12 +112,10 @@ static int go_on(struct run *r, struct peer *peer)
 		histogram_add(&r->overtaken, r->ended - peer->ended_before);
 	}
 	peer->since_ns = 0;
-	while (!err && peer->first != NOBODY) {
-		const uint32_t next = r->requests[peer->first].next;
-
-		err = post(r, peer, peer->first);
+	while (!err && !STAILQ_EMPTY(&peer->waiting)) {
+		err = post(r, STAILQ_FIRST(&peer->waiting));
 		if (!err)
-			peer->first = next;
+			STAILQ_REMOVE_HEAD(&peer->waiting, next);
 	}
 	if (err == -EAGAIN)
 		stand_in_line(r, peer);
@@ -148,8 +135,7 @@ static int end_one(struct run *r, const struct bsn_completion *c)
 	histogram_add(&r->took, now(r) - request->begun_ns);
 	peer->took += r->ended - request->ended_before + 1;
 	peer->done++;
-	request->next = r->free;
-	r->free = (uint32_t)c->id;
+	STAILQ_INSERT_HEAD(&r->free, request, next);
 	r->ended++;
 	return 0;
 }
@@ -179,7 +165,7 @@ static int play(struct run *r)
 
 	r->moved_ns = now(r);
 	while (!err && r->ended < r->plan->operations) {
-		while (!err && r->begun < r->plan->operations && r->free != NOBODY)
+		while (!err && r->begun < r->plan->operations && !STAILQ_EMPTY(&r->free))
 			err = begin_one(r);
 		if (err)
 			return say_refused(r, "a post", err);
@@ -252,15 +238,16 @@ static int make(struct run *r)
 	r->peers = calloc(peers, sizeof(*r->peers));
 	if (!r->draws || !r->requests || !r->peers)
 		return say(r, -ENOMEM, "no memory");
+	STAILQ_INIT(&r->free);
 	for (uint32_t i = 0; i < window; i++)
-		r->requests[i].next = i + 1 < window ? i + 1 : NOBODY;
+		STAILQ_INSERT_TAIL(&r->free, &r->requests[i], next);
 	histogram_clear(&r->waited);
 	histogram_clear(&r->took);
 	histogram_clear(&r->overtaken);
 	for (uint32_t p = 0; p < peers; p++) {
 		struct peer *peer = &r->peers[p];
 
-		peer->first = NOBODY;
+		STAILQ_INIT(&peer->waiting);
 		err = r->stage->peer(r->stage->arg, p, peer);
 		if (err)
 			return say_refused(r, "a peer", err);

@@ -24,7 +24,7 @@ enum {
 	SIZE, ITERS, DEPTH, QPS, SECONDS, INLINE, MTU, SL, TCLASS, HOPS, QP_TIMEOUT, IB_PORT,
 	GID_INDEX, TIMEOUT, NUMBERS
 };
-static struct perf_number numbers[NUMBERS] = {
+struct perf_number test_numbers[NUMBERS] = {
 	[SIZE] = { "size", 's', 1, TRAFFIC_SIZE_MAX, SIZE_DEFAULT,
 		"bytes of a message (default: 8)", "BYTES" },
 	[ITERS] = { "iters", 'n', 1, ITERS_MAX, 0,
@@ -61,70 +61,49 @@ static struct {
 } options;
 
 /*
- * What users of perftest often type, and lat and bw do not have. @advice: what there is instead;
- * NULL: it is taken, and changes nothing. A value belongs to its option, or it would be taken
- * for a role.
+ * What users of perftest often type, and lat and bw do not have, as popt reads it; then, -h. The
+ * text is what there is instead; without one, it is taken, and changes nothing. A value belongs to
+ * its option, or it would be taken for a role.
  */
-static const struct {
-	const char *name;
-	char letter;
-	bool has_value;
-	const char *advice;
-} strangers[] = {
-	{ "CPU-freq", 'F', false, NULL }, /* a warning that is not given */
-	{ "noPeak", 'N', false, NULL },   /* a figure that is not taken */
-	{ "report_gbits", 0, false, NULL },
-	{ "events", 'e', false, "completions are polled" },
-	{ "report-histogram", 'H', false, "percentiles are printed, and --json has them" },
-	{ "report-unsorted", 'U', false, "percentiles are printed, and --json has them" },
-	{ "post_list", 'l', true, "up to 16 requests go with one doorbell" },
-	{ "outs", 0, true, "READs in flight are --depth, as far as the device goes" },
-	{ "cq-mod", 'Q', true, "every request completes" },
-	{ "rx-depth", 'r', true, "receives are as many as --depth" },
-	{ "tos", 'T', true, "use --tclass" },
-	{ "rdma_cm", 'R', false, "queue pairs meet over TCP; the example attach_cm has it" },
-	{ "version", 'V', false, "use bsn-perf --version" },
-	{ "run_infinitely", 0, false, "use --duration" },
-	{ "use_hugepages", 0, false, "messages lie in ordinary pages" },
+enum { FIRST_STRANGER = 100, FLAG = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
+       VALUE = POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN };
+#define STRANGER(name, letter, kind, instead) { name, letter, kind, NULL, 0, instead, NULL }
+static struct poptOption strangers[] = {
+	STRANGER("CPU-freq", 'F', FLAG, NULL), /* a warning that is not given */
+	STRANGER("noPeak", 'N', FLAG, NULL),   /* a figure that is not taken */
+	STRANGER("report_gbits", 0, FLAG, NULL),
+	STRANGER("events", 'e', FLAG, "completions are polled"),
+	STRANGER("report-histogram", 'H', FLAG, "percentiles are printed, and --json has them"),
+	STRANGER("report-unsorted", 'U', FLAG, "percentiles are printed, and --json has them"),
+	STRANGER("post_list", 'l', VALUE, "up to 16 requests go with one doorbell"),
+	STRANGER("outs", 0, VALUE, "READs in flight are --depth, as far as the device goes"),
+	STRANGER("cq-mod", 'Q', VALUE, "every request completes"),
+	STRANGER("rx-depth", 'r', VALUE, "receives are as many as --depth"),
+	STRANGER("tos", 'T', VALUE, "use --tclass"),
+	STRANGER("rdma_cm", 'R', FLAG, "queue pairs meet over TCP; the example attach_cm has it"),
+	STRANGER("version", 'V', FLAG, "use bsn-perf --version"),
+	STRANGER("run_infinitely", 0, FLAG, "use --duration"),
+	STRANGER("use_hugepages", 0, FLAG, "messages lie in ordinary pages"),
+	STRANGER(NULL, 'h', FLAG, NULL),
+	POPT_TABLEEND
 };
 
-#define STRANGERS (sizeof(strangers) / sizeof(strangers[0]))
-
-enum { HELP = 100, FIRST_STRANGER };
-
-/* The same as popt reads it; then, -h, and the end. */
-static struct poptOption perftest_options[STRANGERS + 2];
-
-static void fill_perftest_options(void)
+/* 0, of one that changes nothing. */
+static int refuse(const struct poptOption *stranger)
 {
-	for (size_t i = 0; i < STRANGERS; i++)
-		perftest_options[i] = (struct poptOption){
-			.longName = strangers[i].name,
-			.shortName = strangers[i].letter,
-			.argInfo = (strangers[i].has_value ? POPT_ARG_STRING : POPT_ARG_NONE) |
-				   POPT_ARGFLAG_DOC_HIDDEN,
-			.val = FIRST_STRANGER + (int)i,
-		};
-	perftest_options[STRANGERS] = (struct poptOption){ .shortName = 'h',
-						.argInfo = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
-						.val = HELP };
-}
+	const char letter[] = { stranger->shortName ? '-' : '\0', stranger->shortName, '\0' };
 
-static int refuse(size_t which)
-{
-	const char letter[] = { strangers[which].letter ? '-' : '\0', strangers[which].letter,
-				'\0' };
-
+	if (!stranger->descrip)
+		return 0;
 	return complain_usage("%s%s--%s is perftest's: %s", letter, *letter ? ", " : "",
-			      strangers[which].name, strangers[which].advice);
+			      stranger->longName, stranger->descrip);
 }
-
 
 /* As perftest spells it, beside our spelling. */
 #define ALSO(name, kind, where, val)                                                               \
 	{ name, 0, (kind) | POPT_ARGFLAG_DOC_HIDDEN, where, val, NULL, NULL }
 
-static struct poptOption option_table[] = {
+const struct poptOption test_options[] = {
 	PERF_OPTIONS(&options.common),
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "operation (default: write)",
 	  "write|read|send|atomic" },
@@ -141,7 +120,7 @@ static struct poptOption option_table[] = {
 	ALSO("tx-depth", POPT_ARG_STRING, NULL, 1 + DEPTH),
 	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + INLINE),
 	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + HOPS),
-	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perftest_options, 0, NULL, NULL },
+	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, strangers, 0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -206,9 +185,9 @@ static int check_plan(const struct plan *plan)
 	if (number_given[INLINE] && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
 		return complain_usage("--inline-size: a %s sends no data",
 				      traffic_op_names[plan->op]);
-	if (numbers[MTU].value & (numbers[MTU].value - 1))
+	if (test_numbers[MTU].value & (test_numbers[MTU].value - 1))
 		return complain_usage("--mtu %llu: use 256, 512, 1024, 2048 or 4096",
-				      (unsigned long long)numbers[MTU].value);
+				      (unsigned long long)test_numbers[MTU].value);
 	if (check_type(plan))
 		return PERF_USAGE;
 	return check_size(plan);
@@ -225,27 +204,27 @@ static int read_plan(bool is_bw, struct plan *plan)
 		err = choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
 			     &type);
 	if (!number_given[ITERS])
-		numbers[ITERS].value = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
+		test_numbers[ITERS].value = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
 	if (options.all && !number_given[SIZE])
-		numbers[SIZE].value = TRAFFIC_SWEEP_LAST;
+		test_numbers[SIZE].value = TRAFFIC_SWEEP_LAST;
 	*plan = (struct plan){
 		.is_bw = is_bw,
 		.is_bidirectional = options.both,
 		.is_sweep = options.all,
 		.op = op,
-		.size = numbers[SIZE].value,
-		.iters = numbers[ITERS].value,
-		.warmup = warmup_of(numbers[ITERS].value),
-		.duration_ns = numbers[SECONDS].value * 1000000000,
-		.depth = (uint32_t)numbers[DEPTH].value,
-		.qps = (uint32_t)numbers[QPS].value,
+		.size = test_numbers[SIZE].value,
+		.iters = test_numbers[ITERS].value,
+		.warmup = warmup_of(test_numbers[ITERS].value),
+		.duration_ns = test_numbers[SECONDS].value * 1000000000,
+		.depth = (uint32_t)test_numbers[DEPTH].value,
+		.qps = (uint32_t)test_numbers[QPS].value,
 		.type = (enum bsn_qp_type)type,
-		.inline_max = (uint32_t)numbers[INLINE].value,
-		.connect = { .mtu = (uint32_t)numbers[MTU].value,
-			     .sl = (uint8_t)numbers[SL].value,
-			     .traffic_class = (uint8_t)numbers[TCLASS].value,
-			     .hop_limit = (uint8_t)numbers[HOPS].value,
-			     .timeout = (uint8_t)numbers[QP_TIMEOUT].value },
+		.inline_max = (uint32_t)test_numbers[INLINE].value,
+		.connect = { .mtu = (uint32_t)test_numbers[MTU].value,
+			     .sl = (uint8_t)test_numbers[SL].value,
+			     .traffic_class = (uint8_t)test_numbers[TCLASS].value,
+			     .hop_limit = (uint8_t)test_numbers[HOPS].value,
+			     .timeout = (uint8_t)test_numbers[QP_TIMEOUT].value },
 	};
 	return err ? err : check_plan(plan);
 }
@@ -266,45 +245,35 @@ static int read_role(poptContext context, struct test *test)
 		return complain_usage("one argument too many: %s", poptPeekArg(context));
 	test->session.host = host;
 	test->session.service = options.port ? options.port : PORT_DEFAULT;
-	test->session.timeout_ms = (int)numbers[TIMEOUT].value * 1000;
+	test->session.timeout_ms = (int)test_numbers[TIMEOUT].value * 1000;
 	return 0;
 }
 
-static int read_perftest_options(poptContext context)
+static int read_with_strangers(poptContext context)
 {
-	int got;
+	int got, err = 0;
 
-	while ((got = read_options(context)) >= HELP) {
-		const size_t which = (size_t)got - FIRST_STRANGER;
-		if (got == HELP) {
+	for (int i = 0; strangers[i].longName || strangers[i].shortName; i++)
+		strangers[i].val = FIRST_STRANGER + i;
+	while (!err && (got = read_options(context)) >= FIRST_STRANGER) {
+		const struct poptOption *stranger = &strangers[got - FIRST_STRANGER];
+
+		if (stranger->shortName == 'h') {
 			poptPrintHelp(context, stdout, 0);
 			poptFreeContext(context);
 			exit(PERF_OK);
 		}
 		free(poptGetOptArg(context));
-		if (strangers[which].advice)
-			return refuse(which);
+		err = refuse(stranger);
 	}
-	return got;
-}
-
-poptContext test_options(int argc, const char **argv, bool is_bw)
-{
-	poptContext context;
-
-	number_options(numbers, NUMBERS);
-	fill_perftest_options();
-	context = poptGetContext(is_bw ? "bsn-perf bw" : "bsn-perf lat", argc, argv, option_table,
-				 0);
-	poptSetOtherOptionHelp(context, "[OPTION...] [server | client HOST]");
-	return context;
+	return err ? err : got;
 }
 
 int test_read_options(poptContext context, bool is_bw, struct test *test)
 {
 	static const char *const paths[] = { "auto", "direct", "verbs" };
 	unsigned path = BSN_PATH_AUTO;
-	int err = read_perftest_options(context);
+	int err = read_with_strangers(context);
 
 	test->options = &options.common;
 	if (!err)
@@ -315,8 +284,8 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 		err = read_role(context, test);
 	test->device_attr = (struct bsn_device_attr){
 		.path = (enum bsn_path)path,
-		.port = (uint8_t)numbers[IB_PORT].value,
-		.gid_index = (int)numbers[GID_INDEX].value,
+		.port = (uint8_t)test_numbers[IB_PORT].value,
+		.gid_index = (int)test_numbers[GID_INDEX].value,
 		.has_gid_index = number_given[GID_INDEX],
 	};
 	test->has_size = number_given[SIZE];

@@ -172,30 +172,39 @@ static int run(struct test *test)
 	return err ? err : unwritten;
 }
 
-static int traffic_main(int argc, const char **argv, bool is_bw)
+static int run_test(poptContext context, bool is_bw)
 {
 	struct test *test = calloc(1, sizeof(*test));
-	poptContext context;
 	int err;
 
 	if (!test)
 		return complain("no memory");
-	context = test_options(argc, argv, is_bw);
 	test->peer = -1;
 	err = test_read_options(context, is_bw, test);
 	if (!err)
 		err = run(test);
 	free(test);
-	poptFreeContext(context);
 	return err;
 }
 
-int lat_main(int argc, const char **argv)
+static int lat(poptContext context, const char *const *args)
 {
-	return traffic_main(argc, argv, false);
+	(void)args;
+	return run_test(context, false);
 }
 
-int bw_main(int argc, const char **argv)
+static int bw(poptContext context, const char *const *args)
 {
-	return traffic_main(argc, argv, true);
+	(void)args;
+	return run_test(context, true);
 }
+
+#define ARGUMENTS "[OPTION...] [server | client HOST]"
+
+const struct perf_command lat_command = {
+	"lat", "latency of an operation", ARGUMENTS, test_options, test_numbers, TEST_NUMBERS, lat,
+};
+const struct perf_command bw_command = {
+	"bw", "bandwidth and rate of an operation", ARGUMENTS, test_options, test_numbers,
+	TEST_NUMBERS, bw,
+};

@@ -161,14 +161,17 @@ int run_bw(struct test *test);
 
 /* -- options (options.c) ----------------------------------------------------------------------- */
 
+enum { TEST_NUMBERS = 14 };
+extern struct perf_number test_numbers[TEST_NUMBERS];
+extern const struct poptOption test_options[];
+
 /* @test keeps strings of the context. */
-poptContext test_options(int argc, const char **argv, bool is_bw);
 int test_read_options(poptContext context, bool is_bw, struct test *test);
 
 /* How many operations come before those that are measured. */
 uint64_t warmup_of(uint64_t iters);
 
-/* -- reports (report.c) ------------------------------------------------------------------------- */
+/* -- reports (report.c) ----------------------------------------------------------------------- */
 
 /* What the server says, and the client before its first result. */
 void print_title(FILE *to, const struct test *test);

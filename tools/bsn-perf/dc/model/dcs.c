@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 enum { QUOTA = 32 };
 
@@ -23,8 +24,8 @@ struct slot {
 struct peer {
 	void *user;
 	uint32_t slot; /* NOBODY */
-	uint32_t next; /* in line */
 	bool waits;
+	TAILQ_ENTRY(peer) next; /* in line */
 };
 
 /* @slot_of: of requests, by id, which is the device's tag */
@@ -35,41 +36,19 @@ struct dcs {
 	struct slot *slots;
 	uint32_t *free; /* slots; the one that was given up last is the last one */
 	struct peer *peers;
-	uint32_t first, last; /* in line; NOBODY */
+	TAILQ_HEAD(line, peer) line;
 	uint32_t *slot_of;
 	struct bsn_dc_counters counters;
 };
 
-/* -- the line ---------------------------------------------------------------------------------- */
-
-static int wait_in_line(struct dcs *d, uint32_t number)
+static int wait_in_line(struct dcs *d, struct peer *peer)
 {
-	struct peer *peer = &d->peers[number];
-
-	if (peer->waits)
-		return -EAGAIN;
+	if (!peer->waits) {
+		TAILQ_INSERT_TAIL(&d->line, peer, next);
+		d->counters.waits++;
+	}
 	peer->waits = true;
-	peer->next = NOBODY;
-	if (d->first == NOBODY)
-		d->first = number;
-	else
-		d->peers[d->last].next = number;
-	d->last = number;
-	d->counters.waits++;
 	return -EAGAIN;
-}
-
-static void take_out(struct dcs *d, uint32_t number, uint32_t before)
-{
-	struct peer *peer = &d->peers[number];
-
-	if (before == NOBODY)
-		d->first = peer->next;
-	else
-		d->peers[before].next = peer->next;
-	if (d->last == number)
-		d->last = before;
-	peer->waits = false;
 }
 
 /* -- slots ------------------------------------------------------------------------------------- */
@@ -94,19 +73,17 @@ static void give_up(struct dcs *d, uint32_t at)
 /* The first in line that has none, since its requests are all done. */
 static int give_turns(struct dcs *d, struct bsn_completion *c, int n)
 {
-	uint32_t before = NOBODY, at = d->first, next;
+	struct peer *peer, *next = TAILQ_FIRST(&d->line);
 	int given = 0;
 
-	for (; at != NOBODY && d->free_count && given < n; at = next) {
-		next = d->peers[at].next;
-		if (d->peers[at].slot != NOBODY) {
-			before = at;
+	while ((peer = next) && d->free_count && given < n) {
+		next = TAILQ_NEXT(peer, next);
+		if (peer->slot != NOBODY)
 			continue;
-		}
-		take_out(d, at, before);
-		take_slot(d, at);
-		c[given++] = (struct bsn_completion){ .user = d->peers[at].user,
-						      .opcode = BSN_DC_READY };
+		TAILQ_REMOVE(&d->line, peer, next);
+		peer->waits = false;
+		take_slot(d, (uint32_t)(peer - d->peers));
+		c[given++] = (struct bsn_completion){ .user = peer->user, .opcode = BSN_DC_READY };
 		d->counters.turns++;
 	}
 	return given;
@@ -134,14 +111,15 @@ static void begin(struct dcs *d, uint32_t number, uint64_t id)
 static int post(void *arg, uint32_t number, uint64_t id)
 {
 	struct dcs *d = arg;
-	const struct peer *peer = &d->peers[number];
+	struct peer *peer = &d->peers[number];
+	const bool others_wait = !TAILQ_EMPTY(&d->line);
 
-	if (peer->waits || (peer->slot == NOBODY && (d->first != NOBODY || !d->free_count)))
-		return wait_in_line(d, number);
+	if (peer->waits || (peer->slot == NOBODY && (others_wait || !d->free_count)))
+		return wait_in_line(d, peer);
 	if (peer->slot == NOBODY)
 		take_slot(d, number);
-	else if (d->has_quota && d->first != NOBODY && d->slots[peer->slot].outstanding >= QUOTA)
-		return wait_in_line(d, number);
+	else if (d->has_quota && others_wait && d->slots[peer->slot].outstanding >= QUOTA)
+		return wait_in_line(d, peer);
 	begin(d, number, id);
 	return 0;
 }
@@ -186,7 +164,7 @@ static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times
 	const uint32_t slots = plan->initiators * plan->streams;
 
 	d->initiators = plan->initiators;
-	d->first = d->last = NOBODY;
+	TAILQ_INIT(&d->line);
 	d->slots = calloc(slots, sizeof(*d->slots));
 	d->free = calloc(slots, sizeof(*d->free));
 	d->peers = calloc(plan->crowd.peers, sizeof(*d->peers));
