@@ -71,14 +71,15 @@ COST_INLINE void send_new(struct state *s)
 COST_INLINE int run_each(void *queue, unsigned count, void (*one)(struct state *s))
 {
 	struct state *s = queue;
+	struct ibv_qp_ex *qp = s->v.qp_ex;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		ibv_wr_start(s->v.qp_ex);
-		s->v.qp_ex->wr_id = i;
+		ibv_wr_start(qp);
+		qp->wr_id = i;
 		one(s);
-		bad |= ibv_wr_complete(s->v.qp_ex);
+		bad |= ibv_wr_complete(qp);
 	}
 	return bad;
 }
