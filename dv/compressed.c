@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session takes as many slots as it has CQEs: the title is in the first, arrays of eight mini
- * CQEs are in the slots 1, 8, 16, … of them (bsn_decode.h). It is made into whole CQEs in the
- * ring, which are polled like others. Each array is copied before what it becomes is written over
- * it.
+ * A session has as many places in the ring as it has CQEs: the title is in place 0, arrays of eight
+ * mini CQEs are in places 1, 8, 16, … (bsn_decode.h). It is expanded there into whole CQEs, which
+ * are polled like any other. An array is copied before its place is overwritten.
  *
- * wqe/expand.c says what a CQE is made of. Here it is only bytes: those of the title; and of the
- * mini CQE the length, a counter where minis have one, and bytes of one other dword.
+ * wqe/expand.c says what each field comes from. Here a CQE is bytes of the title and, from the mini
+ * CQE, the length, a counter (if its format has one) and bytes of one other dword.
  */
 #include "compressed.h"
 
@@ -18,11 +17,11 @@ enum { FORMATS = BSN_MINI_CSUM_STRIDX + 1, EIGHT = BSN_MINI_BASIC_MOST, DWORD = 
 
 struct recipe {
 	uint8_t keep[BSN_CQE_SIZE]; /* 0xff: the byte is the title's; else 0 */
-	bool counts;        /* minis have no counter: it is that of the CQE before, and one */
-	size_t length_from; /* where these are in a mini */
+	bool counts;        /* minis have no counter: each CQE counts one more */
+	size_t length_from; /* offsets in a mini */
 	size_t counter_from;
 	size_t other_from, other_to;
-	uint32_t other_mask; /* of the bytes that are the mini's */
+	uint32_t other_mask; /* which bytes come from the mini */
 };
 
 static struct recipe recipes[FORMATS][2];
@@ -80,7 +79,7 @@ struct session {
 	uint32_t counter; /* of the first one */
 };
 
-/* The CQE of a mini. */
+/* Writes the CQE of one mini. */
 BSN_ALWAYS_INLINE void put_cqe(const struct recipe *r, const uint8_t *base, const uint8_t *mini,
 			       bool counts, uint32_t counter, uint8_t *cqe)
 {
@@ -97,13 +96,13 @@ BSN_ALWAYS_INLINE void put_cqe(const struct recipe *r, const uint8_t *base, cons
 }
 
 /*
- * @base: the title, without what minis have
+ * @base: the title, without the bytes that come from minis
  * @r: a copy, so that the compiler keeps it in registers
  */
 BSN_ALWAYS_INLINE void put_session(const struct bsn_cq *cq, struct recipe r, bool counts,
 				   struct session s, uint8_t *base)
 {
-	uint8_t minis[BSN_CQE_SIZE + DWORD]; /* the last one's other dword may be read beyond it */
+	uint8_t minis[BSN_CQE_SIZE + DWORD]; /* the last mini's dword may reach beyond it */
 	const uint8_t *const end = minis + BSN_CQE_SIZE, *mini = end;
 	const uint8_t *array = s.cqe + cq->stride == cq->ring_end ? cq->ring : s.cqe + cq->stride;
 
@@ -115,13 +114,13 @@ BSN_ALWAYS_INLINE void put_session(const struct bsn_cq *cq, struct recipe r, boo
 		s.cqe += cq->stride;
 		if (s.cqe == cq->ring_end) {
 			s.cqe = (uint8_t *)(uintptr_t)cq->ring;
-			base[BSN_CQE_OP_OWN_OFFSET] ^= 1; /* of the device's next lap */
+			base[BSN_CQE_OP_OWN_OFFSET] ^= 1; /* the next lap */
 		}
 		array = s.cqe;
 	}
 }
 
-/* What bsn_cqe_block_begin() accepts of the basic layout. */
+/* The titles of the basic layout that bsn_cqe_block_begin() accepts. */
 static bool is_title(const struct bsn_cqe_resp *resp)
 {
 	return resp->opcode <= BSN_CQE_RESP_SEND_INV && resp->format == BSN_CQE_COMPRESSED;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The completion queue, the long way: all CQEs that the inline poll does not know, and the ring. */
+/*
+ * The completion queue's cold part: CQEs that the inline poll leaves to it, and moving round the
+ * ring.
+ */
 #include "bsn_cq.h"
 
 #include <stdlib.h>
@@ -12,9 +15,15 @@
 #include "refuse.h"
 #include "srq.h"
 
-/* -- whose a CQE is --------------------------------------------------------------------------- */
+/*
+ * -- which queue a CQE belongs to
+ * -------------------------------------------------------------------
+ */
 
-/* The QPN that CQEs of a queue that is gone get. No queue has it: it is the subnet manager's. */
+/*
+ * The QPN that is written into CQEs of a destroyed queue. No queue has it: it is the subnet
+ * manager's.
+ */
 #define QPN_NOBODY 0u
 
 static enum bsn_recvs recvs_of(const struct bsn_route *route)
@@ -28,7 +37,7 @@ static enum bsn_recvs recvs_of(const struct bsn_route *route)
 
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 {
-	/* The inline poll looks at a WQE: here at one that is not near. */
+	/* The inline poll reads a WQE of the route: it finds this one, which is too long for it. */
 	static const uint8_t no_ring[BSN_CTRL_SIZE] = { [7] = UINT8_MAX };
 
 	if (!route->ring)
@@ -50,8 +59,8 @@ static void count_stale(struct bsn_cq *cq, int change)
 }
 
 /*
- * Makes CQEs of a queue that goes anonymous, so that a later queue of its number does not get
- * them. WQEs that it took from an SRQ are given back.
+ * Makes the CQEs of a queue anonymous before it is destroyed: a later queue of the same number must
+ * not get them. WQEs that it took from an SRQ are given back.
  */
 static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
@@ -100,7 +109,7 @@ void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
 {
 	const struct bsn_route *route = bsn_cq_remove_route(cq, qpn);
 
-	drop_cqes(cq, qpn, qpn == BSN_CQ_XRC ? NULL : route); /* that SRQ itself goes */
+	drop_cqes(cq, qpn, qpn == BSN_CQ_XRC ? NULL : route); /* BSN_CQ_XRC: the SRQ is destroyed */
 }
 
 /* -- moving on -------------------------------------------------------------------------------- */
@@ -123,13 +132,15 @@ static uint32_t consumer_index(const struct bsn_cq *cq)
 	return cq->chunk_ci - cqes_to_chunk_end(cq, cq->next);
 }
 
-/* Whether this poll began in the chunk that ends here, so that this is its first one. */
+/* Whether this poll began in the chunk that ends here. */
 static bool leaves_first_chunk(const struct bsn_cq *cq)
 {
 	return cq->next < cq->chunk_end && cqes_to_chunk_end(cq, cq->next) <= cq->chunk;
 }
 
-/* Keeps from the device what this poll gave, as far as there is room. */
+/*
+ * Publishes what earlier polls gave. What this poll gave stays unpublished, up to the spare CQEs.
+ */
 static void publish_earlier(struct bsn_cq *cq)
 {
 	if (leaves_first_chunk(cq)) {
@@ -143,8 +154,8 @@ static void publish_earlier(struct bsn_cq *cq)
 }
 
 /*
- * CQEs to the end of the chunk that @next is in. After a full poll nothing is left to spare, so
- * the next one publishes with its first CQE.
+ * CQEs to the end of the chunk that @next is in. A full poll used all spare CQEs, so the next poll
+ * publishes at its first CQE.
  */
 static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
 {
@@ -154,8 +165,9 @@ static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
 }
 
 /*
- * Goes round the ring; the owner bit is inverted then. A device that ignores overruns needs the
- * record only to be armed; readers from outside follow it once a lap.
+ * Goes round the ring's end, where the owner bit's meaning inverts. A device that ignores overruns
+ * needs the record only when the CQ is armed; it is written once a lap for tools that read the
+ * queue from outside.
  */
 static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
 {
@@ -167,10 +179,10 @@ static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
 	return cq->ring;
 }
 
-/* Of a queue without CQEs to spare, whose chunks are one CQE: gives each back at once. */
+/* For a queue without spare CQEs: its chunks are one CQE, which is given back at once. */
 static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
 {
-	cq->next = next; /* the record is never ahead of it */
+	cq->next = next; /* before publish(): the record is never ahead of it */
 	publish(cq, cq->chunk_ci++);
 	next = go_round(cq, next);
 	cq->chunk_end = next + cq->stride;
@@ -178,8 +190,8 @@ static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
 }
 
 /*
- * The largest chunk of which there are two to spare, one that a poll leaves and one that it is in.
- * A power of two, since chunks tile the ring.
+ * The largest chunk that fits twice into the spare CQEs: once for the chunk that a poll leaves and
+ * once for the one it enters. It is a power of two, since chunks tile the ring.
  */
 static uint32_t chunk_of(uint32_t count, uint32_t spare)
 {
@@ -212,11 +224,11 @@ void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare)
 }
 
 /*
- * At the end of a chunk of the ring: publishes what earlier polls gave, and goes round at the
- * ring's end. What this poll itself gives stays unpublished, since pointers into its CQEs hold
- * until the next poll. So the device may take a chunk, and what one poll gives, for unread: the
- * queue has that many CQEs to spare, else @is_full_poll ends the poll early. A queue without any
- * to spare, which only an attached one may be, hands out no pointers and publishes each CQE.
+ * At the end of a chunk: publishes what earlier polls gave, and goes round the ring's end. What
+ * this poll gives stays unpublished, since pointers into its CQEs are valid until the next poll. So
+ * the device may count a chunk and one poll's CQEs as unread. The queue has that many spare CQEs;
+ * if a poll gives more, @is_full_poll ends it early. Only an attached queue may have no spare CQEs:
+ * it hands out no pointers and publishes each CQE.
  */
 static const uint8_t *next_chunk(struct bsn_cq *cq, const uint8_t *next)
 {
@@ -281,7 +293,7 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 		count_stale(cq, -1);
 }
 
-/* A CQE that bsn_cq_reap() does not complete. */
+/* Completes a CQE that bsn_cq_reap() left. */
 static int reap_other(struct bsn_route *route, const uint8_t *cqe, unsigned opcode,
 		      struct bsn_completion *c)
 {
@@ -309,8 +321,9 @@ static int reap_other(struct bsn_route *route, const uint8_t *cqe, unsigned opco
 enum { NOT_OURS = -ENOENT, UNREADABLE = -EPROTO };
 
 /*
- * A CQE that bsn_cq_poll_plain() does not know. Returns how many completions it gave.
- * @is_done: false: the CQE is to be looked at again
+ * Completes a CQE that bsn_cq_poll_plain() left. Returns the number of completions, or why there is
+ * none.
+ * @is_done: false: the same CQE has to be read once more
  */
 static int reap(struct bsn_cq *cq, const uint8_t *cqe, struct bsn_completion *c, bool *is_done)
 {
@@ -362,7 +375,7 @@ int bsn_cq_end_poll(const struct bsn_cq *cq)
 	return BSN_UNLIKELY(error) ? refuse(error, death_of(error)) : 0;
 }
 
-/* A CQE was not ours, or unreadable. */
+/* The poll ends at a CQE that is not ours, or that is unreadable. */
 static int end_poll(struct bsn_cq *cq, int got, int why)
 {
 	if (why == UNREADABLE)
@@ -370,7 +383,7 @@ static int end_poll(struct bsn_cq *cq, int got, int why)
 	return got ? got : bsn_cq_end_poll(cq);
 }
 
-/* Not inline, so that the other paths need not save registers. */
+/* Not inline: a poll that goes to the CQ's path saves no registers for it. */
 static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t *next,
 					       struct bsn_completion *c, int got, int n)
 {
@@ -391,7 +404,7 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 		}
 		if (next == cq->chunk_end)
 			next = next_chunk(cq, next);
-		if (cq->is_full_poll && !got) { /* all were dropped: none has to stay */
+		if (cq->is_full_poll && !got) { /* all were dropped: no pointer is out */
 			cq->is_full_poll = false;
 			cq->next = next;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Atomics, and what has an opcode modifier. */
+/* Atomics, and requests with an opcode modifier: masked atomics and copies. */
 #include "bsn_extended.h"
 
 #include "bsn_umr.h"
@@ -34,7 +34,7 @@ int bsn_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *local, const struct bs
 	return post_atomic(ep, BSN_OPCODE_ATOMIC_CS, local, remote, operand, id, flags);
 }
 
-/* A queue that can do it, or why not. */
+/* 0 if the endpoint's queue has the ability @needs, or why not. */
 static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
 {
 	if (!ep || !ep->sq)
@@ -54,7 +54,7 @@ static uint8_t *put_data(uint8_t *at, const struct bsn_sge *sge, uint32_t bytes)
 	return bsn_put_sge(at, &data);
 }
 
-/* -- atomics under masks ----------------------------------------------------------------------- */
+/* -- masked atomics --------------------------------------------------------------------------- */
 
 enum { MOST_OPERAND_BYTES = BSN_MASKED_CS_SIZE };
 
@@ -62,7 +62,7 @@ struct masked {
 	const struct bsn_sge *result;
 	const struct bsn_remote *remote;
 	unsigned bytes, operand_bytes;
-	uint8_t operand[MOST_OPERAND_BYTES]; /* as in the WQE */
+	uint8_t operand[MOST_OPERAND_BYTES]; /* in the WQE's layout */
 };
 
 static uint8_t *put_masked(uint8_t *at, const void *arg)

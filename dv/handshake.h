@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ends of dynamically connected transport that connect by a full handshake, which verbs have no way
- * to ask for: they are made by commands to the firmware (DevX). A part of provider.h. Private to
- * the library.
+ * DC targets and initiators that connect by a full handshake. Verbs cannot ask for it, so these are
+ * made by commands to the firmware (DevX). A part of provider.h. Private to the library.
  *
- * @answer: of a command that was refused: its status, 0 where it did not come to the firmware
+ * @answer: of a refused command: its status, or 0 if the command did not reach the firmware
  */
 #ifndef DV_HANDSHAKE_H
 #define DV_HANDSHAKE_H
@@ -12,22 +11,22 @@
 #include "bsn_cmd.h"
 #include "provider.h"
 
-/* What the firmware said; NULL: it was not asked, and the errno says why. */
+/* The firmware's answer in words; NULL: it was not asked, and the errno says why. */
 const char *handshake_refusal(const struct bsn_cmd_out *answer);
 
-/* What takes atomics, as the contexts have it; 0: none. */
+/* The atomic mode as the contexts encode it; 0: no atomics. */
 uint8_t handshake_atomic_mode(bool has_atomics, bool has_masked);
 
 /*
- * The set in which the port counts what its queues of verbs do (hw_counters), and which objects of
- * DevX must name in order to be counted; 0: none is known. Makes a queue pair of verbs on @pd and
- * asks what it was given.
+ * The counter set in which the port counts its verbs queues (hw_counters). Objects of DevX are
+ * counted only if they name it. 0: none is known. Creates a verbs QP on @pd and asks which set it
+ * got.
  */
 uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port);
 
 /*
- * A target, which takes requests at once.
- * @path: of its acknowledgements: port_num, path_mtu, min_rnr_timer, ah_attr
+ * A target, which takes requests as soon as it is created.
+ * @path: how its acknowledgements travel: port_num, path_mtu, min_rnr_timer, ah_attr
  */
 struct handshake_dct_attr {
 	struct ibv_pd *pd;
@@ -41,8 +40,8 @@ int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, u
 int handshake_dct_destroy(void *handle);
 
 /*
- * A register, through which initiators are rung. @is_shared: it is one of all that this process
- * has, and does not write-combine.
+ * The register through which initiators are rung. @is_shared: all of this process share it, and it
+ * does not write-combine.
  */
 struct handshake_uar {
 	void *handle;
@@ -55,8 +54,8 @@ void handshake_uar_free(struct handshake_uar *uar);
 
 /*
  * An initiator, with a ring of its own.
- * @count_bb: of the ring: a power of two
- * @streams: @log_count 0: none
+ * @count_bb: blocks of the ring, a power of two
+ * @streams: none if @log_count is 0
  */
 struct handshake_dci_attr {
 	struct ibv_pd *pd;
@@ -69,7 +68,8 @@ struct handshake_dci;
 int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake_dci **dci,
 			 struct bsn_cmd_out *answer);
 /*
- * Its memory is there until it is freed, which may be done only then, or when the device is gone.
+ * Destroys the initiator. Its memory stays until handshake_dci_free(), which may be called only
+ * after that, or when the device is gone.
  */
 int handshake_dci_destroy(struct handshake_dci *dci);
 void handshake_dci_free(struct handshake_dci *dci);
@@ -77,12 +77,12 @@ void handshake_dci_free(struct handshake_dci *dci);
 uint32_t handshake_dci_number(const struct handshake_dci *dci);
 void handshake_dci_map(const struct handshake_dci *dci, struct provider_qp *map);
 
-/* To the state that @attr names, with what verbs set on the way there. */
+/* Brings it to the state that @attr names, and sets what verbs set in that transition. */
 int handshake_dci_modify(struct handshake_dci *dci, const struct ibv_qp_attr *attr,
 			 struct bsn_cmd_out *answer);
 int handshake_dci_state(struct handshake_dci *dci, enum ibv_qp_state *state);
 
-/* provider_stream_reset() and provider_lag_port_set() of it. */
+/* Do what provider_stream_reset() and provider_lag_port_set() do for a QP. */
 int handshake_dci_stream_reset(struct handshake_dci *dci, uint16_t stream);
 int handshake_dci_lag_port_set(struct handshake_dci *dci, unsigned port);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of structures whose lines are hot. */
+/* Memory for hot structures, on cache lines of their own. */
 #include <stdlib.h>
 #include <string.h>
 

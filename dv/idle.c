@@ -13,7 +13,7 @@
 #include <sys/auxv.h>
 #endif
 
-/* A CQE came, or the queue died: then nobody rests. */
+/* No CQE came and the queue is alive, so the thread may rest. */
 static bool is_quiet(const struct bsn_cq *cq, uint8_t own)
 {
 	return (own ^ cq->phase) & BSN_CQ_NOT_OURS && !__atomic_load_n(&cq->dead, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The hot structures in their first state. */
+/* Brings the hot structures into their first state. */
 #include "init.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 /* -- send queue -------------------------------------------------------------------------------- */
 
 /*
- * How many unsignaled posts may pass. A turn may be skipped while little is outstanding
- * (bsn_sq_take_turn()); then the next one must still fit before the queue is full, even if every
- * WQE has the greatest length: every - 2 blocks before the skipped turn, and every + 1 WQEs.
+ * How many posts may stay unsignaled in a row. bsn_sq_take_turn() skips a turn while little is
+ * outstanding, and the next turn must come before the queue is full, even if every WQE has the
+ * greatest length: every - 2 blocks before the skipped turn, and every + 1 WQEs after it.
  */
 uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wanted)
 {
@@ -46,7 +46,7 @@ void bsn_sq_clear(struct bsn_sq *sq)
 {
 	sq->slot = sq->ring;
 	sq->pi = sq->retired = 0;
-	sq->route.done = sq->seen_done = UINT16_MAX; /* no WQE: the one before the first */
+	sq->route.done = sq->seen_done = UINT16_MAX; /* the index before the first WQE */
 	sq->route.near_ds = sq->has_peers || sq->gives_results ? 0 : BSN_NEAR_DS;
 	sq->route.has_failed = false;
 	sq->route.has_error = 0;
@@ -120,9 +120,7 @@ void bsn_sq_free(struct bsn_sq *sq)
 
 /* -- completion queue -------------------------------------------------------------------------- */
 
-/*
- * Owner bits as the device would leave them a lap ago, opcode invalid: "not ours" by one compare.
- */
+/* Owner bits as of the lap before, opcode "invalid": one compare tells that a CQE is not ours. */
 static void prefill(const struct bsn_cq *cq, uint8_t *first)
 {
 	const struct bsn_cqe_tail tail = { .opcode = BSN_CQE_INVALID, .owner = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the next WQE goes, and how its post ends. Private to dv/. */
+/* The place of the next WQE, and the end of its post. Private to dv/. */
 #ifndef DV_PLACE_H
 #define DV_PLACE_H
 
@@ -7,10 +7,10 @@
 #include "segments.h"
 #include "sq.h"
 
-/* Where a WQE goes, how long it is, and to whom. */
+/* A WQE's place in the ring, its length and its peer. */
 struct place {
 	struct bsn_sq *sq;
-	const struct bsn_peer *peer; /* NULL: the queue has one */
+	const struct bsn_peer *peer; /* NULL: the queue has one peer */
 	uint8_t *wqe;
 	unsigned ds;
 };
@@ -21,13 +21,16 @@ BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bs
 	return (struct place){ ep->sq, peer, ep->sq->slot, head_ds(peer, what) + data_ds };
 }
 
-/* Whether it is known to be free, in one piece. */
+/* Whether the place is known to be free and does not wrap. */
 BSN_ALWAYS_INLINE bool has_room(const struct place *p)
 {
 	return BSN_LIKELY(bsn_sq_has_room(p->sq, bsn_bytes_of_ds(p->ds)));
 }
 
-/* Whether the queue has the operation, and not by its path only. @ops, @flags: of this kind */
+/*
+ * Whether the queue has the operation, not only by its path. @ops, @flags: what the calling
+ * function handles
+ */
 BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t ops, uint32_t flags)
 {
 	return BSN_LIKELY((sq->ops & ops) >> (what & 63) & 1) &&
@@ -35,8 +38,8 @@ BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t op
 }
 
 /*
- * Adds the fence that is owed, if one is, and shows the room to inline code again. A request with a
- * fence of its own needs no second one. Only queues of one peer owe a fence.
+ * Adds the owed fence, if any, and shows the room to inline code again. A request with a fence of
+ * its own needs no second one. Only queues of one peer owe a fence.
  */
 BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts of lists, of bytes and of atomics, to any peer. An exported function only chooses; then one
- * piece of code goes up to the register: it looks for room, puts the WQE into the ring, and ends
- * the post: the slot moves on, and the WQE is published from the ring. Whatever does not fit, or is
- * to be refused, goes to bsn_sq_post_request() before anything is written, since a free slot still
- * tells of the request that was there.
+ * Posts of lists, of bytes and of atomics, to any peer. An exported function only chooses one of
+ * two copies of the code. That code looks for room, puts the WQE into the ring, moves the slot on
+ * and publishes the WQE from the ring. A request that does not fit, or is refused, goes to
+ * bsn_sq_post_request() before a byte is written: the free slot still describes the request that
+ * was there.
  */
 #include "init.h"
 #include "place.h"
 #include "refuse.h"
 
-/* -- all else: any request is one struct ------------------------------------------------------ */
+/* -- any other request, as one struct --------------------------------------------------------- */
 
 static __attribute__((noinline)) int post_sgl_cold(struct bsn_ep *ep, uint32_t what,
 						   const struct bsn_sge *sge,
@@ -57,7 +57,7 @@ static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_
 	return bsn_sq_post_request(ep, &r);
 }
 
-/* -- room that was used up: below -------------------------------------------------------------- */
+/* -- no room is known: defined below ---------------------------------------------------------- */
 
 static int post_sgl_refilled(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			     const struct bsn_remote *remote, uint32_t imm, uint64_t id);
@@ -70,8 +70,8 @@ static int post_atomic_refilled(struct bsn_ep *ep, uint32_t what, const struct b
 /* -- what programs call ----------------------------------------------------------------------- */
 
 /*
- * Each kind of post is compiled twice, for queues of one peer and of many: @peer is NULL, or the
- * endpoint. The exported function only chooses, so that a request for the queue's path gets there
+ * Each form of post is compiled twice: @peer is NULL for a queue of one peer, and the endpoint for
+ * a queue of many. The exported function only chooses, so a request for the queue's path gets there
  * before registers are saved.
  */
 BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
@@ -89,7 +89,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, 
 	return end_post(&p, id, what);
 }
 
-/* A list of one SGE is by far the most frequent, and needs no loop. */
+/* Most lists have one SGE, which needs no loop. */
 BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
@@ -217,7 +217,10 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 
 /* -- requests that are one struct: a program's, and the library's ------------------------------ */
 
-/* Whether inline data are so few that @what can say their length in place of the count of SGEs. */
+/*
+ * Whether the inline data are short enough for @what to hold their length in place of the SGE
+ * count.
+ */
 static bool is_short(const struct bsn_sge *sge)
 {
 	return sge && sge->length < BSN_WHAT_COUNT_MAX;
@@ -241,7 +244,7 @@ static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t 
 	return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
 }
 
-/* Maps, inline data in pieces, and what is refused. */
+/* Posts maps and inline data of several SGEs, and refuses bad requests. */
 static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint64_t operand[2] = { wr->swap_add, wr->compare };
@@ -287,7 +290,7 @@ int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 				  r->imm, r->id);
 }
 
-/* -- room that was used up: the poller may have given some back ------------------------------- */
+/* -- no room is known: the poller may have freed some ----------------------------------------- */
 
 static bool find_room(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
 {

@@ -7,13 +7,13 @@
 #include "segments.h"
 #include "sq.h"
 
-/* A request may go round the ring's end. */
+/* The DS number @ds of the request at @index, which may go round the ring's end. */
 static const uint8_t *ds_at(const struct bsn_sq *sq, uint16_t index, unsigned ds)
 {
 	return bsn_sq_slot_of(sq, index + ds / BSN_BB_DS) + ds % BSN_BB_DS * BSN_DS_SIZE;
 }
 
-/* Units of the address vector, where a request has one. */
+/* DS of the address vector, or 0. */
 static unsigned prefix_at(const struct bsn_sq *sq, uint16_t index)
 {
 	struct bsn_av_dc av;
@@ -24,7 +24,7 @@ static unsigned prefix_at(const struct bsn_sq *sq, uint16_t index)
 	return (av.ext ? BSN_AV_DC_GRH_SIZE : BSN_AV_DC_SIZE) / BSN_DS_SIZE;
 }
 
-/* What follows the address vector, in @from's ring. */
+/* What follows the address vector of a request in @from's ring. */
 struct rest {
 	const struct bsn_sq *from;
 	uint16_t index;
@@ -40,7 +40,7 @@ static uint8_t *put_rest(uint8_t *at, const void *arg)
 	return at;
 }
 
-/* The flags that it was posted with. */
+/* The flags that the request was posted with. */
 static uint32_t flags_of(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
 {
 	const bool is_hidden = sq->hidden[index & sq->bb_mask] == BSN_HIDDEN_FAILED;
@@ -69,8 +69,8 @@ int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer
 }
 
 /*
- * Where its data begin. What has an opmod ends with one data pointer: an atomic's result, a copy's
- * target.
+ * The DS at which the request's data begin. A request with an opmod ends with one data pointer: an
+ * atomic's result, a copy's target.
  */
 static unsigned data_at(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
 {
@@ -92,7 +92,7 @@ uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index)
 		struct bsn_inline_hdr hdr;
 		struct bsn_data data;
 		bsn_inline_hdr_decode(&hdr, ds_at(sq, index, ds));
-		if (hdr.is_inline) /* one piece, to the end */
+		if (hdr.is_inline) /* inline data fill the rest */
 			return bytes + hdr.byte_count;
 		bsn_data_decode(&data, ds_at(sq, index, ds));
 		bytes += data.byte_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads the requests in a send ring, done or not, as long as they were not overwritten. So a post
- * need not count anything about them. Private to dv/ and engine/.
+ * Reads requests from a send ring, done or not, until they are overwritten. So a post need not keep
+ * anything else about them. Private to dv/ and engine/.
  */
 #ifndef DV_POSTED_H
 #define DV_POSTED_H
@@ -10,7 +10,7 @@
 
 /**
  * struct bsn_posted - a request
- * @opcode: of it
+ * @opcode: its opcode
  * @count_bb: blocks; the next one begins after them
  * @stream: of a DCI, else 0
  */
@@ -32,13 +32,13 @@ BSN_ALWAYS_INLINE struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, ui
 }
 
 /*
- * Posts the message that begins at @index of another queue of the kind once more, to the same peer,
- * whose part of the WQE is @peer's now, with the id and the user pointer that it had. A request
- * that the library alone had signaled is unsignaled again. Results as of bsn_ep_post_body().
+ * Posts the message at @index of another queue of the same sort once more, to the same peer. The
+ * prefix of the new WQE comes from @peer; the id and the user pointer are those of the old one. A
+ * request that only the library signaled becomes unsignaled. Returns as bsn_ep_post_body().
  */
 int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer);
 
-/* Bytes of data that it moves; an atomic moves 8. */
+/* Bytes of data that the request moves; an atomic moves 8. */
 uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every call of mlx5dv, but for those of provider_handshake.c. */
+/* All calls of mlx5dv except those of provider_handshake.c. */
 #include "provider.h"
 #include "lag.h"
 
@@ -45,7 +45,7 @@ bool provider_is_mlx5(struct ibv_device *device)
 
 int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **context)
 {
-	/* No DevX: it would need a capability that the data path does not. */
+	/* Without DevX: it needs a capability that the data path does not. */
 	struct mlx5dv_context_attr attr = { .flags = 0 };
 	struct ibv_context *opened;
 
@@ -76,8 +76,8 @@ const char *provider_no_scatter(void)
 }
 
 /*
- * CQEs beyond those that may be outstanding: a quarter of the ring, and enough for a poll of 64 to
- * give all that came, since what a poll gave stays in the ring until the next one.
+ * CQEs beyond those that may be outstanding: a quarter of the ring, and enough for a poll of 64,
+ * whose CQEs stay in the ring until the next poll.
  */
 static uint32_t spare_of(uint32_t entries)
 {
@@ -158,7 +158,7 @@ void provider_query_cqes(struct ibv_context *context, struct provider_cqe_caps *
 	caps->pads_128 = found.flags & MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD;
 }
 
-/* Whether a CQE was ever written, or consumed. */
+/* Whether the device ever wrote a CQE, or a program consumed one. */
 static bool was_used(const struct mlx5dv_cq *map)
 {
 	const uint8_t *first = (const uint8_t *)map->buf + map->cqe_size - BSN_CQE_SIZE;
@@ -209,7 +209,7 @@ bool provider_cq_was_mapped(struct ibv_cq *cq)
 	return tail.opcode != BSN_CQE_INVALID || tail.owner;
 }
 
-/* libmlx5 asks for it by itself; for the requester only where all sends are signaled. */
+/* libmlx5 sets these itself, for the requester only if all sends are signaled. */
 static uint32_t create_flags_of(enum provider_inline in_cqe)
 {
 	return in_cqe == PROVIDER_INLINE_NONE   ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE
@@ -373,8 +373,8 @@ static int query_cap(struct ibv_context *context, enum bsn_cap group, uint8_t ou
 }
 
 /*
- * The sizes of both kinds of masked atomics, and the byte order of their results. Where the device
- * has DC, those that QPs and DC both have: UCX src/uct/ib/mlx5/dv/ib_mlx5dv_md.c does so, too.
+ * Reads the sizes of both masked atomics, and the byte order of results. If the device has DC, only
+ * sizes count that QPs and DC both have, as in UCX src/uct/ib/mlx5/dv/ib_mlx5dv_md.c.
  */
 static void read_atomics(const uint8_t *caps, struct provider_caps *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The seam to rdma-core's mlx5 provider: every mlx5dv call of the library is in provider.c and
- * provider_handshake.c, and libibverbs' three ways of reporting errors (errno with NULL, positive
- * errno, -1 with errno) become one here: 0 or -errno.
+ * The boundary to rdma-core's mlx5 provider. All mlx5dv calls of the library are in provider.c and
+ * provider_handshake.c. They translate libibverbs' three ways of reporting errors (errno with NULL,
+ * positive errno, -1 with errno) into one: 0 or -errno.
  */
 #ifndef DV_PROVIDER_H
 #define DV_PROVIDER_H
@@ -12,38 +12,38 @@
 #include "bsn_cq.h"
 #include "bsn_wqe.h"
 
-/* -errno of a libibverbs call that returned a pointer, or an int. */
+/* 0 or -errno of a libibverbs call that returned a pointer, or an int. */
 int provider_error_of_pointer(const void *object);
 int provider_error_of_int(int result);
 
-/* The same of a request, which bsn_error_text() then tells of. */
+/* The same for a request; bsn_error_text() then says who refused it. */
 int provider_refused(int result);
 
-/*
- * The same of an object or a command of DevX: without a DevX context the kernel knows none,
- * -EOPNOTSUPP.
- */
+/* The same for an object or a command of DevX: -EOPNOTSUPP if the context has no DevX. */
 int provider_error_of_devx(int err);
 
 /* The number by which commands name a protection domain. */
 int provider_pd_number(struct ibv_pd *pd, uint32_t *number);
 
-/* Whether libmlx5 drives the device; and opens it so that mlx5dv calls are allowed. */
+/*
+ * The first tells whether libmlx5 drives the device; the second opens it, with @mlx5 so that mlx5dv
+ * calls are allowed.
+ */
 bool provider_is_mlx5(struct ibv_device *device);
 int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **context);
 
 /*
- * Why libmlx5 must not use BlueFlame, or only for inline data; NULL: it may. It reads these
- * variables of the environment when it opens a device.
+ * Why BlueFlame must not be used, or only for inline data; NULL: it may. libmlx5 reads these
+ * environment variables when it opens a device.
  */
 const char *provider_no_blueflame(void);
 
-/* Why libmlx5 asks for no data in CQEs, whatever its user wants; NULL: it may. */
+/* Why libmlx5 never asks for data in CQEs; NULL: it does if its user wants them. */
 const char *provider_no_scatter(void);
 
 /*
- * A CQ that is mapped, its CQEs pre-filled so that one compare tells whose they are. @entries is
- * what may be outstanding; the ring has a chunk more, which the consumer record may lag.
+ * A CQ to be mapped; its CQEs are pre-filled so that one compare tells whether they are ours.
+ * @entries may be outstanding; the ring has a chunk more, by which the consumer record may lag.
  */
 struct provider_cq_attr {
 	uint32_t entries, cqe_size;
@@ -59,8 +59,8 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 		       struct ibv_cq **cq);
 
 /*
- * Whether the device can stamp CQEs by its real-time clock. Such a stamp has seconds in its high
- * half; this makes it nanoseconds.
+ * The first tells whether the device can stamp CQEs by its real-time clock. Such a stamp has
+ * seconds in its high half; the second converts it to nanoseconds.
  */
 bool provider_has_real_time(struct ibv_context *context);
 static inline uint64_t provider_ns_of_real_time(uint64_t stamp)
@@ -68,7 +68,10 @@ static inline uint64_t provider_ns_of_real_time(uint64_t stamp)
 	return (stamp >> 32) * 1000000000 + (uint32_t)stamp;
 }
 
-/* Whether the kernel tells how ticks of the free-running clock become nanoseconds since 1970. */
+/*
+ * Whether the kernel tells how to convert ticks of the free-running clock to nanoseconds since
+ * 1970.
+ */
 bool provider_has_clock_info(struct ibv_context *context);
 /* No system call. 0: the clock cannot be read. */
 uint64_t provider_ns_of_ticks(struct ibv_context *context, uint64_t ticks);
@@ -81,40 +84,40 @@ struct provider_cqe_caps {
 void provider_query_cqes(struct ibv_context *context, struct provider_cqe_caps *caps);
 
 /*
- * Maps a CQ that no QP has used yet; -EBUSY, and nothing of it was touched, where one has.
- * @spare: CQEs that will never be needed (0: none known).
+ * Maps a CQ that no QP has used yet. -EBUSY: one has, and the CQ is untouched.
+ * @spare: CQEs beyond those that may be outstanding (0: none known).
  */
 int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot);
 
-/* Whether provider_cq_map() was called of this CQ: libmlx5 leaves other owner bits in new CQEs. */
+/* Whether provider_cq_map() was called for this CQ: libmlx5 leaves other owner bits in new CQEs. */
 bool provider_cq_was_mapped(struct ibv_cq *cq);
 
 /* What comes inside CQEs (scatter to CQE); results only together with messages. */
 enum provider_inline { PROVIDER_INLINE_NONE, PROVIDER_INLINE_RECV, PROVIDER_INLINE_RECV_RESP };
 
 /*
- * Streams of a DCI, both log2: how many work at once, and of how many failed ones the last fails
- * the DCI. As the device has them at most; false: it has none, or nobody tells.
+ * Streams of a DCI, both log2: how many there are, and how many may fail until the DCI fails. The
+ * function returns the device's limits; false: it has none, or does not tell.
  */
 struct provider_streams {
 	uint8_t log_count, log_failed;
 };
 bool provider_query_streams(struct ibv_context *context, struct provider_streams *most);
 
-/* A stream that failed, and of which nothing is outstanding, takes requests again. */
+/* Makes a failed stream, of which nothing is outstanding, take requests again. */
 int provider_stream_reset(struct ibv_qp *dci, uint16_t stream);
 
 /*
- * A QP of the direct path: with room in its send queue for the operations that @send_ops names,
- * IBV_QP_EX_WITH_*: libmlx5 allows for whatever it knows where none are named.
- * @streams: of a DCI; NULL: it has none.
+ * A QP of the direct path. Its send queue has room for the operations of @send_ops,
+ * IBV_QP_EX_WITH_*. If there are none, libmlx5 makes room for all that it knows.
+ * @streams: of a DCI; NULL: none.
  */
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 		       const struct ibv_qp_init_attr *attr, uint64_t send_ops,
 		       enum provider_inline in_cqe, const struct provider_streams *streams,
 		       struct ibv_qp **qp);
 
-/* A DCT: receives for its messages are an SRQ's. Its number is there from RTR on, as qp_num. */
+/* A DCT, whose messages take receives of an SRQ. It has its number, qp_num, from RTR on. */
 int provider_dct_create(struct ibv_context *context, const struct ibv_qp_init_attr *attr,
 			struct ibv_pd *pd, uint64_t access_key, struct ibv_qp **dct);
 
@@ -137,25 +140,25 @@ struct provider_srq {
 };
 int provider_srq_map(struct ibv_srq *srq, struct provider_srq *map);
 
-/* What the firmware says the device can do; -EOPNOTSUPP where DevX is not to be had. */
+/* What the device can do, as the firmware says; -EOPNOTSUPP without DevX. */
 struct provider_caps {
-	uint32_t max_indirection;  /* levels of mkeys over mkeys; 0: it has none */
+	uint32_t max_indirection;  /* levels of mkeys over mkeys; 0: none */
 	uint64_t max_translations; /* of one */
 	bool has_repeat;           /* repeat blocks */
 	bool has_pages;            /* translations of one size */
 	bool has_atomics;          /* UMR may give the right to atomics */
-	enum bsn_fence fence;      /* the fence by which the next use on the same queue must wait */
+	enum bsn_fence fence;      /* which the queue's next request needs that uses the mkey */
 	uint32_t masked_sizes;     /* of atomics under masks: 4, 8, or both together */
 	bool has_big_endian_results; /* of atomics; else the host's order */
-	bool has_compact_av;         /* address vectors of 16 bytes, where no GRH is wanted */
-	uint32_t max_copy;           /* bytes that the NIC copies at once; 0: it does not */
+	bool has_compact_av;         /* 16-byte address vectors, for peers without a GRH */
+	uint32_t max_copy;           /* bytes of one copy by the NIC; 0: it has none */
 };
 int provider_query_caps(struct ibv_context *context, struct provider_caps *caps);
 
 /*
- * An mkey that spans nothing yet, and that UMR may change. @translations: a multiple of 4;
- * @log_page_bytes: what each of them spans (KSM), 0: each says it (KLM). @peers_may_invalidate: by
- *	SEND_INVAL.
+ * A new mkey, which spans nothing and which UMR may change. @translations: a multiple of 4;
+ * @log_page_bytes: what each translation spans (KSM), or 0: each has a length (KLM).
+ * @peers_may_invalidate: by SEND_INVAL.
  */
 struct provider_mkey_attr {
 	uint32_t translations;
@@ -167,17 +170,17 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 void provider_mkey_destroy(void *handle);
 
 /*
- * Connections of the process's DC initiators, as the device counts them: all, and those of them to
- * a target that was only idle for too long. false: it does not tell. No public source has such a
- * counter of a ConnectX: its targets are counted, for a whole port, in hw_counters/rx_dct_connect
- * (Linux drivers/infiniband/hw/mlx5/counters.c).
+ * Connects of the process's DC initiators, as the device counts them: all, and those that only
+ * followed a disconnect for idleness. false: it does not tell. No public source has such a counter
+ * of a ConnectX; it counts the connects that targets accept, for a whole port, in
+ * hw_counters/rx_dct_connect (Linux drivers/infiniband/hw/mlx5/counters.c).
  */
 struct provider_dc_connects {
 	uint64_t all, again;
 };
 bool provider_dc_connects(const struct ibv_context *context, struct provider_dc_connects *counted);
 
-/* The address vector of an AH, BSN_AV_UD_GRH_SIZE bytes, QPN and Q_Key not yet in it. */
+/* Writes the address vector of an AH, BSN_AV_UD_GRH_SIZE bytes, without QPN and Q_Key. */
 int provider_ah_av(struct ibv_ah *ah, void *av);
 
 #endif

@@ -11,8 +11,8 @@
 #include "lag.h"
 
 /*
- * What CQEs of version 1 carry of objects that libmlx5 does not know, so that none of its own is
- * taken for one: the kernel's mlx5_ib.h MLX5_IB_DEFAULT_UIDX
+ * The user index in CQEs (of version 1) of objects that libmlx5 does not know; none of its own has
+ * it: the kernel's mlx5_ib.h MLX5_IB_DEFAULT_UIDX
  */
 enum { NO_USER_INDEX = 0xffffff };
 
@@ -21,8 +21,8 @@ enum { ATOMIC_MODE_IBA = 1, ATOMIC_MODE_MASKED = 3 };
 
 /*
  * UCX src/uct/ib/mlx5/dv/ib_mlx5_ifc.h UCT_IB_MLX5_QPC_PM_STATE_MIGRATED,
- * UCT_IB_MLX5_QPC_TS_FORMAT_DEFAULT; qp.h MLX5_ZERO_LEN_RQ of the kernel; UCX's
- * UCT_IB_MLX5_LOG_MAX_MSG_SIZE, without which it takes no DevX
+ * UCT_IB_MLX5_QPC_TS_FORMAT_DEFAULT; the kernel's qp.h MLX5_ZERO_LEN_RQ; UCX's
+ * UCT_IB_MLX5_LOG_MAX_MSG_SIZE, without which UCX uses no DevX
  */
 enum {
 	PATHS_DO_NOT_MIGRATE = 3,
@@ -81,7 +81,7 @@ static uint32_t ask_counter_set(struct ibv_qp *qp)
 	return shape.counter_set_id;
 }
 
-/* The kernel gives it on the way to INIT: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
+/* The kernel assigns the set when a QP goes to INIT: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
 static uint32_t counter_set_on(struct ibv_pd *pd, struct ibv_cq *cq, uint8_t port)
 {
 	struct ibv_qp_init_attr init = {
@@ -118,8 +118,8 @@ uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port)
 /* -- targets ----------------------------------------------------------------------------------- */
 
 /*
- * As the kernel makes them for verbs, hw/mlx5/qp.c mlx5_ib_modify_dct(), and DSCP as UCX's
- * dc_mlx5_devx.c.
+ * Fields as the kernel sets them for verbs (hw/mlx5/qp.c mlx5_ib_modify_dct()), DSCP as UCX does
+ * (dc_mlx5_devx.c).
  */
 static struct bsn_dctc context_of(const struct handshake_dct_attr *attr, uint32_t pdn)
 {
@@ -168,7 +168,9 @@ int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, u
 	return create(attr->pd->context, in, sizeof(in), handle, number, answer);
 }
 
-/* The kernel drains it first: hw/mlx5/qpc.c mlx5_core_destroy_dct(), which hw/mlx5/devx.c calls. */
+/*
+ * The kernel drains the target before: hw/mlx5/devx.c calls hw/mlx5/qpc.c mlx5_core_destroy_dct().
+ */
 int handshake_dct_destroy(void *handle)
 {
 	return provider_error_of_int(mlx5dv_devx_obj_destroy(handle));
@@ -180,7 +182,7 @@ int handshake_dct_destroy(void *handle)
 enum { BLUEFLAME_BYTES = 256 };
 
 /*
- * libmlx5 has one register that does not write-combine for all who ask (verbs.c
+ * libmlx5 gives all callers the same non-write-combining register (verbs.c
  * mlx5_get_singleton_nc_uar()).
  */
 int handshake_uar_alloc(struct ibv_context *context, struct handshake_uar *uar)
@@ -208,7 +210,7 @@ void handshake_uar_free(struct handshake_uar *uar)
 
 /* -- initiators -------------------------------------------------------------------------------- */
 
-/* Its ring, and the doorbell record behind that, are in one umem. */
+/* The ring, and the doorbell record after it, are in one umem. */
 struct handshake_dci {
 	struct mlx5dv_devx_obj *object;
 	struct mlx5dv_devx_umem *umem;
@@ -216,7 +218,7 @@ struct handshake_dci {
 	struct handshake_uar uar;
 	uint32_t number, count_bb;
 	uint8_t atomic_mode, counter_set;
-	uint8_t lag_ports; /* that it can be told to send by */
+	uint8_t lag_ports; /* ports that may be chosen */
 };
 
 static size_t ring_bytes(const struct handshake_dci *dci)
@@ -243,7 +245,7 @@ static int get_memory(struct handshake_dci *dci, struct ibv_context *context)
 	return provider_error_of_devx(provider_error_of_pointer(dci->umem));
 }
 
-/* As UCX src/uct/ib/mlx5/dv/ib_mlx5_dv.c uct_ib_mlx5_devx_create_qp_common() makes them. */
+/* Fields as in UCX src/uct/ib/mlx5/dv/ib_mlx5_dv.c uct_ib_mlx5_devx_create_qp_common(). */
 static void encode_request(const struct handshake_dci *dci, const struct handshake_dci_attr *attr,
 			   uint32_t pdn, uint8_t in[BSN_CREATE_QP_IN_SIZE])
 {
@@ -378,14 +380,14 @@ static int transit(struct handshake_dci *dci, const struct transition *t,
 	return provider_error_of_int(err);
 }
 
-/* As many at least: hw/mlx5/qp.c __mlx5_ib_modify_qp() of log_sra_max */
+/* Rounded up, as hw/mlx5/qp.c __mlx5_ib_modify_qp() does for log_sra_max. */
 static uint32_t log2_of(uint32_t count)
 {
 	return count <= 1 ? 0 : 32u - (uint32_t)__builtin_clz(count - 1);
 }
 
 /*
- * What each transition sets: UCX src/uct/ib/mlx5/dc/dc_mlx5_devx.c
+ * The fields that a transition sets are those of UCX src/uct/ib/mlx5/dc/dc_mlx5_devx.c
  * uct_dc_mlx5_iface_devx_dci_connect().
  */
 static struct transition to_init(const struct handshake_dci *dci, const struct ibv_qp_attr *attr)
@@ -422,7 +424,7 @@ static struct transition to_rts(const struct ibv_qp_attr *attr)
 	};
 }
 
-/* The device begins with the first block again, as the record has to. */
+/* After a reset the device reads from block 0, so the doorbell record is zeroed. */
 static int reset(struct handshake_dci *dci, struct bsn_cmd_out *answer)
 {
 	const struct transition t = { .opcode = BSN_CMD_2RST_QP };
@@ -486,7 +488,7 @@ int handshake_dci_lag_port_set(struct handshake_dci *dci, unsigned port)
 	return dci->lag_ports > 1 ? transit(dci, &t, &answer) : -EOPNOTSUPP;
 }
 
-/* As rdma-core's mlx5dv_dci_stream_id_reset(). */
+/* Does what rdma-core's mlx5dv_dci_stream_id_reset() does. */
 int handshake_dci_stream_reset(struct handshake_dci *dci, uint16_t stream)
 {
 	uint8_t in[BSN_MODIFY_QP_EXT_IN_SIZE] = { 0 }, out[BSN_MODIFY_QP_OUT_SIZE] = { 0 };

@@ -11,7 +11,7 @@ static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
 	return sq->store != BSN_STORE_DOORBELL && blocks * BSN_BB_SIZE <= sq->lane->blueflame_bytes;
 }
 
-/* One WQE from the ring: block after block, since it may wrap. */
+/* Copies one WQE from the ring, block by block, since it may wrap. */
 static __attribute__((noinline)) void copy_blueflame(struct bsn_sq *sq, uint16_t first,
 						     unsigned blocks)
 {
@@ -28,7 +28,7 @@ static const uint8_t *last_of(const struct bsn_sq *sq)
 	return sq->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)sq->ring);
 }
 
-/* For everything from @first on. */
+/* Rings an 8 B doorbell for all WQEs from @first on. */
 static void ring_doorbell(struct bsn_sq *sq, uint16_t first)
 {
 	sq->count_doorbells++;
@@ -36,7 +36,10 @@ static void ring_doorbell(struct bsn_sq *sq, uint16_t first)
 	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
 }
 
-/* Everything from @first on, into the register: a lone WQE by BlueFlame where that fits. */
+/*
+ * Writes to the register for all WQEs from @first on: BlueFlame if it is one WQE that fits, else a
+ * doorbell.
+ */
 BSN_ALWAYS_INLINE void store_from(struct bsn_sq *sq, uint16_t first)
 {
 	const unsigned blocks = bsn_sq_blocks_at(sq, first);
@@ -47,7 +50,7 @@ BSN_ALWAYS_INLINE void store_from(struct bsn_sq *sq, uint16_t first)
 		ring_doorbell(sq, first);
 }
 
-/* Everything from @first on: O1 to O3. */
+/* Publishes all WQEs from @first on: O1 to O3. */
 static int publish_from(struct bsn_sq *sq, uint16_t first)
 {
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
@@ -57,7 +60,7 @@ static int publish_from(struct bsn_sq *sq, uint16_t first)
 	return 0;
 }
 
-/* The same on a lane of several threads: one at a time uses the register. */
+/* The same on a lane that several threads share: its lock guards the register. */
 static __attribute__((noinline)) int publish_locked(struct bsn_sq *sq, uint16_t first)
 {
 	pthread_spinlock_t *const lock = (pthread_spinlock_t *)sq->lane->lock;
@@ -104,24 +107,24 @@ int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe)
 }
 
 /*
- * Several queues. So many have one barrier for O1, one for O2 and one for O3 between them, whatever
- * their lanes are. A lane has two buffers: where more than two of these queues share it, O3 is also
- * kept before a buffer is used again.
+ * Several queues. Each group of so many queues shares one barrier for O1, one for O2 and one for
+ * O3, whatever their lanes are. A lane has two buffers: if more than two queues of the group share
+ * it, O3 also comes before a buffer is reused.
  */
 #define RING_GROUP 32
 
-/* Whether a queue is published with others, not by itself. */
-static bool is_ours_alone(const struct bsn_sq *sq)
+/* Whether a queue can be published in a group. */
+static bool can_be_grouped(const struct bsn_sq *sq)
 {
 	return !sq->path && !sq->lane->lock;
 }
 
-static void store_with_others(struct bsn_sq *sq, uint16_t first)
+static void store_in_group(struct bsn_sq *sq, uint16_t first)
 {
 	struct bsn_lane *const lane = sq->lane;
 
 	if (lane->count_unflushed == (lane->toggle ? 2 : 1)) {
-		bsn_wc_flush(); /* O3; other lanes' stores left, too, but they may count on */
+		bsn_wc_flush(); /* O3; of other lanes, too, whose counts may stay too high */
 		lane->count_unflushed = 0;
 	}
 	store_from(sq, first);
@@ -129,8 +132,10 @@ static void store_with_others(struct bsn_sq *sq, uint16_t first)
 	lane->count_unflushed++;
 }
 
-/* What of a queue that is named twice is left: nothing. */
-static uint16_t open_with_others(struct bsn_sq *sq)
+/*
+ * Starts a queue's part in the group. A queue that is named twice has nothing left the second time.
+ */
+static uint16_t open_in_group(struct bsn_sq *sq)
 {
 	const uint16_t first = bsn_sq_first_unrung(sq);
 
@@ -149,7 +154,7 @@ static void ring_group(struct bsn_ep *const *eps, unsigned count)
 	bsn_to_device(); /* O1 */
 	for (unsigned i = 0; i < count; i++) {
 		struct bsn_sq *const sq = eps[i]->sq;
-		first[i] = is_ours_alone(sq) ? open_with_others(sq) : sq->pi;
+		first[i] = can_be_grouped(sq) ? open_in_group(sq) : sq->pi;
 		is_any |= first[i] != sq->pi;
 	}
 	if (!is_any)
@@ -157,10 +162,10 @@ static void ring_group(struct bsn_ep *const *eps, unsigned count)
 	bsn_wc_start(); /* O2 */
 	for (unsigned i = 0; i < count; i++)
 		if (first[i] != eps[i]->sq->pi)
-			store_with_others(eps[i]->sq, first[i]);
+			store_in_group(eps[i]->sq, first[i]);
 	bsn_wc_flush(); /* O3 */
 	for (unsigned i = 0; i < count; i++)
-		if (is_ours_alone(eps[i]->sq))
+		if (can_be_grouped(eps[i]->sq))
 			eps[i]->sq->lane->count_unflushed = 0;
 }
 
@@ -174,7 +179,7 @@ int bsn_ring_many(struct bsn_ep *const *eps, unsigned count)
 	for (unsigned i = 0; i < count; i += RING_GROUP)
 		ring_group(eps + i, count - i < RING_GROUP ? count - i : RING_GROUP);
 	for (unsigned i = 0; i < count; i++) {
-		const int one = is_ours_alone(eps[i]->sq) ? 0 : bsn_sq_ring(eps[i]->sq);
+		const int one = can_be_grouped(eps[i]->sq) ? 0 : bsn_sq_ring(eps[i]->sq);
 		err = err ? err : one;
 	}
 	return err;
@@ -183,7 +188,7 @@ int bsn_ring_many(struct bsn_ep *const *eps, unsigned count)
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 {
 	if (!has_wqes(sq))
-		return 0; /* the provider's are not known */
+		return 0; /* plain verbs: the provider has the ring */
 	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - bsn_sq_first_unrung(sq)) -
 	       (uint32_t)(sq->count_rung / BSN_BB_SIZE);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Publishing the WQE that was just put into the ring. Private to dv/. */
+/* Publishes the WQE that was just put into the ring. Private to dv/. */
 #ifndef DV_PUBLISH_H
 #define DV_PUBLISH_H
 
@@ -14,8 +14,8 @@ BSN_ALWAYS_INLINE struct bsn_be64 word_at(const uint8_t *wqe)
 }
 
 /*
- * Sixteen bytes, loaded as words: a wider load would wait for both stores to leave the store
- * buffer.
+ * Loads 16 bytes as two words: they were stored as words, and a wider load would wait until both
+ * stores left the store buffer.
  */
 BSN_ALWAYS_INLINE bsn_v2 two_words_at(const uint8_t *wqe)
 {
@@ -41,10 +41,13 @@ BSN_ALWAYS_INLINE void copy_by_16(uint8_t *reg, const uint8_t *wqe, size_t bytes
 	}
 }
 
-/* Appends, and rings: what is too long for BlueFlame, or comes after appended WQEs. */
+/*
+ * Appends or publishes a WQE in the other cases, such as one too long for BlueFlame, or one after
+ * appended WQEs.
+ */
 int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe) __attribute__((cold));
 
-/* Publishes the WQE of @bytes, whole blocks in one piece; the index is after it. */
+/* Publishes the WQE of @bytes, whole blocks that do not wrap. The index is past it already. */
 BSN_ALWAYS_INLINE int publish(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
 {
 	struct bsn_lane *lane;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a CQE completes: a request (sends.c) or a receive (recvs.c). All of these functions look at
- * a CQE that is ours, after O4. Private to the library.
+ * Completes the request (sends.c) or the receive (recvs.c) of a CQE. These functions are called
+ * after O4, with a CQE that is ours. Private to the library.
  */
 #ifndef DV_REAP_H
 #define DV_REAP_H
@@ -9,7 +9,7 @@
 #include "bsn_cq.h"
 #include "bsn_decode.h"
 
-/* Of a CQE's opcode: a receive succeeded. */
+/* Whether a CQE's opcode says that a receive succeeded. */
 static inline bool is_received(unsigned opcode)
 {
 	return opcode >= BSN_CQE_RESP_WR_IMM && opcode <= BSN_CQE_RESP_SEND_INV;
@@ -31,7 +31,7 @@ static inline bool is_compressed(unsigned kind)
 	return (kind & BSN_CQ_FORMAT) == BSN_CQE_COMPRESSED << 2;
 }
 
-/* Where the data are that came inside the CQE; NULL: it cannot hold as much as it says. */
+/* The data inside the CQE; NULL: it cannot hold as much as it says. */
 static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t *cqe, unsigned kind)
 {
 	const unsigned format = (kind & BSN_CQ_FORMAT) >> 2;
@@ -48,16 +48,16 @@ static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t 
 /* Copies into the memory that a list of data pointers names. */
 void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries);
 
-/* bsn_cq_reap() of requests. */
+/* bsn_cq_reap() for requests. */
 bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		   unsigned kind, struct bsn_completion *c);
 
-/* A request succeeded, and the user is not told. False: the user should be. */
+/* Skips the CQE of a request that succeeded, if it is hidden. False: it is not hidden. */
 bool bsn_skip_hidden(struct bsn_route *route, const uint8_t *cqe);
 
 /*
- * A request or receive failed. Return: how many completions that gives the user: 0 or 1; -EPROTO:
- * the route has no such queue.
+ * Complete a request, or a receive, that failed. Return: how many completions the user gets, 0 or
+ * 1; -EPROTO: the route has no such queue.
  */
 int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 			 struct bsn_completion *c);
@@ -65,15 +65,15 @@ int bsn_reap_failed_recv(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 			 struct bsn_completion *c);
 
 /*
- * Flushes the next request before the failed one of the CQE, if it never has a CQE of its own.
- * Returns whether there was one: then this CQE is looked at again.
+ * Flushes the next request before the CQE's failed one, if that request gets no CQE. Returns
+ * whether there was one: then the same CQE is read once more.
  */
 bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c);
 
 /* Keeps a queue's first failure. */
 void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c);
 
-/* Tells the owner of a queue, if it has one. Returns whether the program is told, too. */
+/* Tells the queue's owner, if it has one. Returns whether the user is told, too. */
 static inline bool bsn_sq_tell_owner(const struct bsn_sq *sq, struct bsn_completion *c)
 {
 	return !sq->owner || sq->owner->failed(sq->owner, c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions that the inline poll does not know: bsn_cq_reap(), and those of receives. */
+/* Completions that the inline poll leaves to bsn_cq_reap(), and those of receives. */
 #include "bsn_syndrome.h"
 #include "reap.h"
 #include "srq.h"
@@ -13,7 +13,7 @@ static const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 	return rq->lists + (slot << rq->stride_log2);
 }
 
-/* Up to BSN_CQE_SIZE bytes, by moves that overlap. */
+/* Copies at most BSN_CQE_SIZE bytes, by moves that overlap. */
 static inline void copy_few(uint8_t *dst, const uint8_t *src, size_t n)
 {
 	if (n >= 16) {
@@ -29,7 +29,7 @@ static inline void copy_few(uint8_t *dst, const uint8_t *src, size_t n)
 	}
 }
 
-/* Hands out the data where they are, before the WQE is given back. */
+/* Hands out the data in place, before the WQE is given back. */
 BSN_ALWAYS_INLINE bool give_data(const struct bsn_cq *cq, const struct bsn_route *route,
 				 const uint8_t *cqe, unsigned kind, struct bsn_completion *c)
 {
@@ -48,7 +48,7 @@ BSN_ALWAYS_INLINE bool give_data(const struct bsn_cq *cq, const struct bsn_route
 	return true;
 }
 
-/* An immediate, or the key that was invalidated. */
+/* Takes the immediate, or the key that was invalidated. */
 static void take_imm(const uint8_t *cqe, unsigned opcode, struct bsn_completion *c)
 {
 	struct bsn_cqe_resp view;
@@ -60,7 +60,7 @@ static void take_imm(const uint8_t *cqe, unsigned opcode, struct bsn_completion 
 		c->opcode = BSN_RECV_RDMA_WITH_IMM;
 }
 
-/* Where a datagram came from. */
+/* Takes the source of a datagram. */
 static void take_source(const uint8_t *cqe, struct bsn_completion *c)
 {
 	struct bsn_cqe_resp view;
@@ -76,7 +76,7 @@ static void take_source(const uint8_t *cqe, struct bsn_completion *c)
 
 /* -- a receive succeeded ---------------------------------------------------------------------- */
 
-/* What is rare is a function of its own, so that the others need not save registers. */
+/* A function of its own, so that the frequent cases save no registers. */
 static __attribute__((noinline)) bool give_back_locked(struct bsn_rq *rq, uint32_t index,
 						       struct bsn_completion *c)
 {
@@ -84,7 +84,7 @@ static __attribute__((noinline)) bool give_back_locked(struct bsn_rq *rq, uint32
 	return true;
 }
 
-/* Any receive whose data, if they came inside the CQE, are copied already or to be handed out. */
+/* Completes a receive. Data inside the CQE, if any, were copied before or are handed out. */
 static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		     unsigned kind, struct bsn_completion *c)
 {
@@ -104,7 +104,7 @@ static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uin
 	return true;
 }
 
-/* Any receive whose data came inside the CQE. */
+/* Completes a receive whose data are inside the CQE. */
 static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 						     struct bsn_route *route, const uint8_t *cqe,
 						     unsigned kind, struct bsn_completion *c)
@@ -121,7 +121,7 @@ static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 
 #define MESSAGE_INSIDE (BSN_CQ_MESSAGE | BSN_CQE_INLINE_32 << 2) /* its data are in the CQE */
 
-/* A message of a QP's own queue. */
+/* Gives back the WQE of a message that a QP's own queue took. */
 static inline bool retire_message(struct bsn_rq *rq, uint32_t index, struct bsn_completion *c)
 {
 	c->who = bsn_cq_who_received(c->who);
@@ -137,7 +137,7 @@ static __attribute__((noinline)) bool scatter_message(struct bsn_rq *rq, uint32_
 	return retire_message(rq, index, c);
 }
 
-/* A message of a QP's own queue whose data are in the CQE: most often one SGE takes them all. */
+/* A message of a QP's own queue whose data are in the CQE. Usually one SGE takes them all. */
 static __attribute__((noinline)) bool copy_message(struct bsn_rq *rq, const uint8_t *cqe,
 						   struct bsn_completion *c)
 {

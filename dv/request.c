@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any request, the one cold way: why it is refused, the ring's end, and queues that have a path of
+ * Posts any request, in one cold function: refusals, WQEs that wrap, and queues with a path of
  * their own.
  */
 #include "init.h"
 #include "place.h"
 #include "refuse.h"
 
-/* As in @what. */
+/* The unknown ones, as @what holds them. */
 #define UNKNOWN_FLAGS (BSN_WHAT_FLAGS & ~(uint32_t)BSN_F_ALL)
 
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics)
@@ -16,7 +16,7 @@ uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics)
 
 	for (unsigned opcode = 0; opcode < 64; opcode++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
-		/* Masked atomics: a query would have to tell what the device can do with them. */
+		/* Not masked atomics (max_opmod): which sizes the device has only a query tells. */
 		if (op && op->is_message && op->transports & 1u << transport && !op->max_opmod &&
 		    (!op->has_atomic || has_atomics))
 			ops |= 1ull << opcode;
@@ -53,8 +53,8 @@ static uint64_t total_bytes(const struct bsn_sge *sge, unsigned count)
 }
 
 /*
- * DS of the data, or why they are refused. An empty piece is left out, since 0 would mean 2^31. Of
- * an atomic's SGE the length is not used.
+ * DS of the data, or why they are refused. An empty SGE is left out, since a byte count of 0 means
+ * 2^31. The length of an atomic's SGE is not used.
  */
 static int measure_data(const struct bsn_sq *sq, const struct bsn_request *r)
 {
@@ -81,7 +81,7 @@ static int measure_data(const struct bsn_sq *sq, const struct bsn_request *r)
 	return ds;
 }
 
-/* The length of a request that this queue can take, or why it cannot. */
+/* DS of the request, or why this queue cannot take it. */
 static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer,
 		   const struct bsn_request *r)
 {
@@ -99,7 +99,7 @@ static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer,
 	return ds;
 }
 
-/* The same of a body, which its caller puts: a UMR, a masked atomic, a copy. */
+/* The same for a body, which the caller writes: a UMR, a masked atomic, a copy. */
 static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer,
 			const struct bsn_request *r)
 {
@@ -122,7 +122,10 @@ int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r)
 	return err < 0 ? err : 0;
 }
 
-/* A full queue has its appended requests published, else nothing would ever make room. */
+/*
+ * Refuses a post to a full queue. Appended requests are published: only their completions make
+ * room.
+ */
 static int refuse_full(struct bsn_sq *sq, uint32_t what)
 {
 	sq->count_full++;
@@ -133,7 +136,7 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 
 /* -- putting it ------------------------------------------------------------------------------- */
 
-/* Puts bytes of a WQE that does not wrap: one that does is built elsewhere and copied. */
+/* Puts bytes of a WQE. It does not wrap: one that would is built beside the ring and copied. */
 static uint8_t *put_bytes(uint8_t *at, const void *src, size_t n)
 {
 	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, (unsigned)n);
@@ -191,7 +194,7 @@ static void put_request(uint8_t *at, struct bsn_sq *sq, const struct bsn_peer *p
 
 /* -- posting it ------------------------------------------------------------------------------- */
 
-/* Copies a WQE that was put beside the ring, and that wraps, to both ends of it. */
+/* Copies a WQE that was built beside the ring to the ring's end and its start. */
 static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
 {
 	const size_t before = (size_t)(sq->ring_end - sq->slot);
@@ -212,7 +215,7 @@ static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struc
 	if (bsn_bb_of_ds((unsigned)ds) > bsn_sq_free_bb(sq))
 		return refuse_full(sq, r->what);
 	bsn_sq_note_poster(sq);
-	bsn_sq_refill(sq); /* the slot is in the ring then */
+	bsn_sq_refill(sq); /* moves the slot into the ring */
 	if (sq->slot + bytes > sq->ring_end) {
 		put_request(beside, sq, peer, r, (unsigned)ds);
 		copy_wrapped(sq, beside, bytes);
@@ -222,7 +225,7 @@ static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struc
 	return bsn_sq_commit(sq, peer, (unsigned)ds, r->what, r->id);
 }
 
-/* NULL: the queue has one peer, or the request is the queue's own and to no peer. */
+/* NULL if the queue has one peer, or if the request is the queue's own and has no peer. */
 static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 {
 	return ep == &ep->sq->ep ? NULL : peer_of(ep);

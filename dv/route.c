@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the queue of a number: a hash table that one thread may add to while another polls.
+ * A hash table from a queue's number to its route. One thread may add to it while another polls.
  *
- * An entry's route is there before its key. A table that has become too small is replaced: first
- * the new one is published, then its size. A poller that sees only one of the two looks in the
- * wrong entry of a table that has the number, finds another key, and goes the cold way, which takes
- * the size from the table itself. The old table stays until the CQ goes, since a poller may be in
- * it; together they are smaller than the last one. A number is removed on the poller's thread, or
- * while nobody polls; a number without a CQE so far, at any time.
+ * An entry's route is stored before its key. A table that is too small is replaced: first the
+ * pointer to the new one is stored, then its size. A poller that sees only one of the two looks at
+ * a wrong entry, finds another key, and takes the cold branch, which reads the size from the table
+ * itself. Old tables stay until the CQ is destroyed, since a poller may be reading one; together
+ * they are smaller than the last. A number is removed on the poller's thread, or while nobody
+ * polls; a number that had no CQE yet, at any time.
  */
 #include "init.h"
 
@@ -16,17 +16,17 @@
 
 /* Keys of entries without a number; keys of numbers have no low bits. */
 #define KEY_FREE    1u
-#define KEY_REMOVED 2u /* a search goes on */
+#define KEY_REMOVED 2u /* a search goes on past it */
 
 #define FIRST_ENTRIES_LOG2 3
 
-/* Before the entries, which lie on multiples of their size. */
+/* The head of a table; its entries follow, aligned to their size. */
 struct table {
 	struct table *older;
 	uint64_t shift;
 };
 
-/* Of a CQ without queues. */
+/* The table of a CQ without queues. */
 #define NO_ENTRY                                                                                   \
 	{                                                                                          \
 		.key = KEY_FREE                                                                    \
@@ -48,7 +48,7 @@ static struct bsn_cq_entry *entries_of(struct table *table)
 	return (struct bsn_cq_entry *)(table + 1);
 }
 
-/* A table as a look-up uses it, even if the CQ gets another one meanwhile. */
+/* A table as one look-up uses it, even if the CQ's table is replaced meanwhile. */
 struct view {
 	struct bsn_cq_entry *entries;
 	uint32_t mask;
@@ -70,7 +70,7 @@ static uint32_t key_at(const struct view *v, uint32_t at)
 	return __atomic_load_n(&v->entries[at].key, __ATOMIC_ACQUIRE);
 }
 
-/* The entry of @key, or the free one that ends the search; half of them are free. */
+/* The entry of @key, or the free entry that ends the search. At least half of all are free. */
 static uint32_t seek(const struct view *v, uint32_t key)
 {
 	uint32_t at = bsn_cq_hash(key, v->shift);
@@ -93,7 +93,7 @@ struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
 	return __atomic_load_n(&v.entries[at].route, __ATOMIC_RELAXED);
 }
 
-/* Where a number that is not there may be put. */
+/* The entry that a new number may take. */
 static uint32_t seek_room(const struct view *v, uint32_t key)
 {
 	uint32_t at = bsn_cq_hash(key, v->shift);
@@ -109,7 +109,10 @@ static void put(const struct view *v, uint32_t at, uint32_t key, struct bsn_rout
 	__atomic_store_n(&v->entries[at].key, key, __ATOMIC_RELEASE);
 }
 
-/* -- growing; with the table locked ------------------------------------------------------------ */
+/*
+ * -- growing; the caller holds the lock
+ * ------------------------------------------------------------
+ */
 
 static void lock_table(struct bsn_cq *cq)
 {
@@ -134,7 +137,7 @@ static struct table *new_table(unsigned log2, struct table *older)
 	return table;
 }
 
-/* Returns how many there are. */
+/* Returns the number of routes. */
 static uint32_t copy_routes(const struct view *from, const struct view *to)
 {
 	uint32_t live = 0;
@@ -195,13 +198,13 @@ int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 
 /* -- taking away ------------------------------------------------------------------------------- */
 
-/* Whether a key that is at @at, and was looked for from @home on, would be found at @hole, too. */
+/* Whether a key whose search begins at @home may move from @at to @hole. */
 static bool may_move(const struct view *v, uint32_t home, uint32_t at, uint32_t hole)
 {
 	return ((at - home) & v->mask) >= ((at - hole) & v->mask);
 }
 
-/* Moves up the entries that follow, so that every search still ends at a free entry. */
+/* Fills the hole with entries after it, so that every key is found before a free entry. */
 static void close_gap(const struct view *v, uint32_t hole)
 {
 	for (uint32_t at = (hole + 1) & v->mask; v->entries[at].key != KEY_FREE;
@@ -268,7 +271,10 @@ void bsn_cq_free_entries(struct bsn_cq *cq)
 	bsn_cq_init_entries(cq);
 }
 
-/* -- its first failure ------------------------------------------------------------------------ */
+/*
+ * -- a route's first failure
+ * ------------------------------------------------------------------------
+ */
 
 void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receive queues: what the inline code does not post, and a QP's own queue. */
+/* Receive queues: posts that the inline code leaves to the library, and a QP's own queue. */
 #include "rq.h"
 
 #include <stdlib.h>
@@ -79,7 +79,10 @@ int bsn_rq_post_each(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
 
 /* -- a QP's own ------------------------------------------------------------------------------- */
 
-/* Looks at what was given back, and goes round at the ring's end. Returns whether there is room. */
+/*
+ * Takes over what the poller gave back, and goes round the ring's end. Returns whether there is
+ * room.
+ */
 static bool refill(struct bsn_rq *rq)
 {
 	const uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */

@@ -10,9 +10,9 @@ struct bsn_rq_init {
 	uint8_t *ring;
 	struct bsn_be32 *record;
 	uint32_t count;        /* WQEs in the ring, a power of two */
-	uint32_t capacity;     /* of those, what may be outstanding; an SRQ has what its list has */
+	uint32_t capacity;     /* WQEs that may be outstanding; an SRQ's list says it */
 	uint32_t stride_bytes; /* a power of two */
-	bool is_on_demand;     /* SRQ: receives may meet page faults; see bsn_srq_repost() */
+	bool is_on_demand;     /* SRQ: receives may meet page faults (bsn_srq_repost()) */
 	uint16_t first_free, last_free; /* SRQ: the ends of its list */
 };
 
@@ -21,15 +21,17 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init);
 void bsn_rq_free(struct bsn_rq *rq);  /* of either kind */
 void bsn_rq_clear(struct bsn_rq *rq); /* of a QP's own */
 
-/* More than one CQ will complete WQEs of this SRQ. Before the second one does. */
+/* Tells that several CQs complete WQEs of this SRQ. Call it before the second one does. */
 void bsn_srq_share(struct bsn_rq *rq);
 
 /* -- for the paths of bsn_rq_path ------------------------------------------------------------- */
 
-/* Fills in what a QP's own queue and an SRQ share. */
+/* Fills in the fields that a QP's own queue and an SRQ share. */
 void bsn_rq_init(struct bsn_rq *rq, const struct bsn_rq_init *init, uint64_t *ids);
 
-/* bsn_recv_many() one by one: of all, or of those from @done on that were not posted together. */
+/*
+ * bsn_recv_many() one by one: bsn_rq_post_each() posts all, bsn_rq_post_rest() those from @done on.
+ */
 int bsn_rq_post_each(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 		     unsigned count);
 int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
@@ -39,11 +41,14 @@ int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
 int bsn_rq_check_list(const struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count);
 int bsn_rq_refuse_full(struct bsn_rq *rq);
 
-/* The same, and puts the list. Empty SGEs are skipped, since a byte count of 0 means 2^31. */
+/*
+ * The same, and puts the list into the WQE. Empty SGEs are skipped, since a byte count of 0 means
+ * 2^31.
+ */
 int bsn_rq_put_any_list(const struct bsn_rq *rq, uint8_t *at, const struct bsn_sge *sge,
 			unsigned count);
 
-/* The same of a list that most often is one plain SGE. */
+/* The same, fast if the list is one plain SGE. */
 BSN_ALWAYS_INLINE int bsn_rq_put_list(const struct bsn_rq *rq, uint8_t *at,
 				      const struct bsn_sge *sge, unsigned count)
 {

@@ -20,13 +20,13 @@ BSN_ALWAYS_INLINE unsigned count_of(uint32_t what)
 	return what >> BSN_WHAT_COUNT_SHIFT;
 }
 
-/* An endpoint of a queue of many peers. */
+/* The peer of an endpoint, whose queue has many peers. */
 BSN_ALWAYS_INLINE const struct bsn_peer *to_peer(const struct bsn_ep *ep)
 {
 	return (const struct bsn_peer *)(const void *)ep;
 }
 
-/* NULL: the queue has one peer. */
+/* The same for any queue; NULL: it has one peer. */
 BSN_ALWAYS_INLINE const struct bsn_peer *peer_of(const struct bsn_ep *ep)
 {
 	return ep->sq->has_peers ? to_peer(ep) : NULL;
@@ -42,7 +42,7 @@ BSN_ALWAYS_INLINE unsigned has_remote(uint32_t what)
 	return BSN_OPS_WITH_RADDR >> (what & 63) & 1;
 }
 
-/* Units before the data: control segment, address vector, remote address. */
+/* DS before the data: control segment, address vector, remote address. */
 BSN_ALWAYS_INLINE unsigned head_ds(const struct bsn_peer *peer, uint32_t what)
 {
 	return 1 + prefix_ds_of(peer) + has_remote(what);
@@ -54,7 +54,7 @@ BSN_ALWAYS_INLINE uint8_t *put_copy(uint8_t *at, const void *src)
 	return at + BSN_DS_SIZE;
 }
 
-/* Adds bits to a word that was put. */
+/* Sets bits in a word that is in the WQE already. */
 static inline void or_word(uint8_t *at, uint64_t bits)
 {
 	struct bsn_be64 word = word_at(at);
@@ -63,7 +63,7 @@ static inline void or_word(uint8_t *at, uint64_t bits)
 	bsn_store_wqe(at, word);
 }
 
-/* The number of the peer's SRQ, or its address vector: a compact one, or one of three units. */
+/* Puts the number of the peer's SRQ, or its address vector, a compact one or one of three DS. */
 BSN_ALWAYS_INLINE uint8_t *put_prefix(uint8_t *at, const struct bsn_peer *peer)
 {
 	const uint8_t *const more = (const uint8_t *)peer->more;
@@ -75,7 +75,7 @@ BSN_ALWAYS_INLINE uint8_t *put_prefix(uint8_t *at, const struct bsn_peer *peer)
 	return put_copy(at, more + BSN_DS_SIZE);
 }
 
-/* Control segment and address vector of a request of @ds units. */
+/* Puts control segment and prefix of a request of @ds DS. */
 BSN_ALWAYS_INLINE uint8_t *put_control(uint8_t *at, const struct bsn_sq *sq,
 				       const struct bsn_peer *peer, uint32_t what, unsigned ds,
 				       uint32_t imm)
@@ -90,7 +90,7 @@ BSN_ALWAYS_INLINE uint8_t *put_control(uint8_t *at, const struct bsn_sq *sq,
 	return peer ? put_prefix(at, peer) : at;
 }
 
-/* The remote address, if the operation has one. */
+/* Puts the remote address, if the operation has one. */
 BSN_ALWAYS_INLINE uint8_t *put_remote(uint8_t *at, uint32_t what, const struct bsn_remote *remote)
 {
 	if (!has_remote(what))
@@ -100,7 +100,7 @@ BSN_ALWAYS_INLINE uint8_t *put_remote(uint8_t *at, uint32_t what, const struct b
 	return at + BSN_RADDR_SIZE;
 }
 
-/* All that comes before the data. */
+/* Puts all segments before the data. */
 BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq,
 				    const struct bsn_peer *peer, uint32_t what, unsigned ds,
 				    const struct bsn_remote *remote, uint32_t imm)
@@ -108,7 +108,7 @@ BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq,
 	return put_remote(put_control(at, sq, peer, what, ds, imm), what, remote);
 }
 
-/* Whether no SGE is empty, or too long for a data pointer. */
+/* Whether no SGE is empty or too long for a data pointer. */
 BSN_ALWAYS_INLINE bool are_plain(const struct bsn_sge *sge, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -117,7 +117,10 @@ BSN_ALWAYS_INLINE bool are_plain(const struct bsn_sge *sge, unsigned count)
 	return true;
 }
 
-/* Two a round: by one a round a SEND of four took 31 ns in place of 17 on an EPYC of Zen 3. */
+/*
+ * Puts two SGEs a round: with one a round a SEND of four SGEs took 31 ns, not 17, on an EPYC (Zen
+ * 3).
+ */
 BSN_ALWAYS_INLINE void put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned count)
 {
 	const struct bsn_sge *const end = sge + count;
@@ -128,9 +131,9 @@ BSN_ALWAYS_INLINE void put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned
 }
 
 /*
- * The header and @n bytes of data, at least one. What is longer than a unit is stored from its end:
- * the last 16 bytes go first (of 13 to 15 the last 8), and all other stores are whole units, which
- * the copy to the device loads as they were stored.
+ * Puts the header and @n bytes of data, at least one. Data longer than a DS are stored from their
+ * end: first the last 16 bytes (of 13 to 15 bytes the last 8), then whole DS, which the copy to the
+ * device loads as they were stored.
  */
 BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 {
@@ -145,7 +148,7 @@ BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 		bsn_store_wqe(at + 8, (struct bsn_be64){ rest });
 		return;
 	}
-	if (last < 0) /* the last bytes reach back into the first unit */
+	if (last < 0) /* the last bytes reach back into the first DS */
 		bsn_store_wqe(to + n - 8, (struct bsn_be64){ bsn_load_part(src + n - 8, 8) });
 	else
 		bsn_store_wqe_v2(to + last, bsn_v2_load(src + last));
@@ -155,7 +158,10 @@ BSN_ALWAYS_INLINE void put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 		bsn_store_wqe_v2(at + i, bsn_v2_load(src + i - BSN_INLINE_HDR_SIZE));
 }
 
-/* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
+/*
+ * Puts the segments of an atomic. Its result has 8 B, whatever the SGE says, as in libmlx5's
+ * set_data_ptr_seg_atomic().
+ */
 BSN_ALWAYS_INLINE uint8_t *put_atomic(uint8_t *at, const struct bsn_sge *result,
 				      const uint64_t operand[2])
 {
@@ -167,7 +173,7 @@ BSN_ALWAYS_INLINE uint8_t *put_atomic(uint8_t *at, const struct bsn_sge *result,
 	return bsn_put_sge(at + BSN_ATOMIC_CS_SIZE, &eight_bytes);
 }
 
-/* Keeps the id, and the user pointer of one of many peers, where the poller will look for them. */
+/* Keeps the id, and for one of many peers its user pointer, where the poller looks for them. */
 BSN_ALWAYS_INLINE void keep_id(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
 			       unsigned ds, uint64_t id)
 {

@@ -15,7 +15,7 @@ static const uint8_t *wqe_of(const struct bsn_route *route, uint32_t wqe_index)
 	return route->ring + (wqe_index * BSN_BB_SIZE & route->mask);
 }
 
-/* What was kept of a request: id and user pointer; see struct bsn_sq. */
+/* Takes the id and the user pointer that were kept for a request (struct bsn_sq). */
 static void recall(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
 {
 	const uint32_t slot = (wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE;
@@ -43,7 +43,7 @@ static void set_hidden(const struct bsn_route *route, uint32_t wqe_index, enum b
 	__atomic_store_n(hidden_of(route, wqe_index), (uint8_t)how, __ATOMIC_RELAXED);
 }
 
-/* Whether the library signaled the request, and whether the user is told of its failure. */
+/* Takes the request's mark: whether the library signaled it, and whether its failure is shown. */
 static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_index)
 {
 	uint8_t *hidden = hidden_of(route, wqe_index);
@@ -54,7 +54,7 @@ static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_i
 	return (enum bsn_hidden)how;
 }
 
-/* Whether the user is told of a request that succeeded, of this @id. Forgets a shown failure. */
+/* Whether the success of the request with this @id is shown. Clears the mark of a shown failure. */
 static bool take_shown(const struct bsn_route *route, uint32_t wqe_index, uint64_t id)
 {
 	uint8_t hidden;
@@ -102,8 +102,8 @@ void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned
 }
 
 /*
- * Copies results of READs and atomics into memory. The WQE is still there: its slots are not free
- * before it is done.
+ * Copies the result of a READ or an atomic into memory. The WQE is still in the ring: its blocks
+ * are free only after it is done.
  */
 static bool scatter_to_request(const struct bsn_route *route, const struct bsn_cqe_req *cqe,
 			       const uint8_t *src)
@@ -125,8 +125,8 @@ static bool scatter_to_request(const struct bsn_route *route, const struct bsn_c
 }
 
 /*
- * In a CQE the result of an atomic is big-endian (bsn_cqe.h); in memory it has the device's order.
- * The CQE is ours, so it is converted there.
+ * Converts the result of an atomic in the CQE, which is ours. It is big-endian there (bsn_cqe.h),
+ * and has the device's order in memory.
  */
 static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uint32_t length,
 			 const uint8_t *result)
@@ -140,7 +140,7 @@ static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uin
 	memcpy((uint8_t *)(uintptr_t)result, &value, sizeof(value));
 }
 
-/* A result that came inside the CQE: handed out, or put where the request says. */
+/* Hands out a result that is inside the CQE, or copies it to where the request says. */
 static bool take_result(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *cqe,
 			unsigned kind, struct bsn_completion *c)
 {
@@ -158,7 +158,7 @@ static bool take_result(const struct bsn_cq *cq, const struct bsn_route *route, 
 	return true;
 }
 
-/* The beginning of the memory that a request reads into; NULL: it reads nothing. */
+/* The first address that a request reads into; NULL: it reads nothing. */
 static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_index)
 {
 	const struct bsn_wqe_op *op;
@@ -178,7 +178,7 @@ static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_
 	return (const void *)(uintptr_t)first.addr;
 }
 
-/* Of a queue that hands out results: hands out one that did not come in the CQE. */
+/* Hands out a result that is not in the CQE, if the queue hands out results. */
 static void give_result(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
 {
 	const void *data = c->flags & BSN_C_DATA ? NULL : first_piece_read(route, wqe_index);
@@ -189,7 +189,10 @@ static void give_result(const struct bsn_route *route, uint32_t wqe_index, struc
 	c->flags |= BSN_C_DATA;
 }
 
-/* Of a queue with hidden completions, or that hands out results; or the result is in the CQE. */
+/*
+ * Completes a request of a queue with hidden completions or handed-out results, or whose result is
+ * in the CQE.
+ */
 static __attribute__((noinline)) bool reap_result(const struct bsn_cq *cq, struct bsn_route *route,
 						  const uint8_t *cqe, unsigned kind,
 						  struct bsn_completion *c)
@@ -227,9 +230,9 @@ bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8
 /* -- a request failed ------------------------------------------------------------------------- */
 
 /*
- * Whether unsignaled requests after the one that failed have no CQE. On such queues all of them
- * fail, so that @flushed is up to date at each CQE. Where some go on, as the other streams of an
- * initiator do, it would be stale.
+ * Whether unsignaled requests after a failed one get no CQE. On such a queue all of them fail, so
+ * @flushed is right at each CQE. It would be wrong if some still succeeded, as those of an
+ * initiator's other streams do.
  */
 static bool is_silent_after_failure(const struct bsn_route *route)
 {
@@ -238,7 +241,7 @@ static bool is_silent_after_failure(const struct bsn_route *route)
 	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
 }
 
-/* Whether the user is shown a request that failed, or was flushed. */
+/* Whether a failed or flushed request is shown to the user. */
 static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
 {
 	const bool is_own = c->id == BSN_OWN_ID;
@@ -252,8 +255,8 @@ static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
 }
 
 /*
- * Flushes what has no CQE, in order, up to the next request that the user is shown, to a WQE that
- * has a CQE, or to @end. Returns whether the user is shown one.
+ * Flushes requests that get no CQE, in order, until one is shown to the user, one has a CQE, or
+ * @end is reached. Returns whether one is shown.
  */
 static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {
@@ -286,7 +289,10 @@ bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_co
 	return flush_silent(route, (uint16_t)bsn_cq_wqe_index(cqe), c);
 }
 
-/* What was only appended has not failed yet, and may be taken back. */
+/*
+ * Gives back the requests of a closed queue. Requests that were only appended did not fail: they
+ * can be cancelled.
+ */
 int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 {
 	const uint16_t end = sq->ring ? bsn_sq_first_unrung(sq) : 0;
@@ -297,7 +303,7 @@ int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 	return got;
 }
 
-/* The flush of a failed queue goes on after the request that failed, whose slot is ours. */
+/* The flush of a failed queue goes on after @index, the failed request, which is done. */
 static void note_failed_request(struct bsn_route *route, uint16_t index)
 {
 	struct bsn_ctrl ctrl;

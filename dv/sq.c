@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue: its room, the turn to signal, appended requests that are taken back, and the end
- * of a queue that failed.
+ * The send queue: its room, the turn to signal, the cancelling of appended requests, and the end of
+ * a queue that failed.
  */
 #include "init.h"
 #include "place.h"
@@ -10,8 +10,8 @@
 /* -- room ------------------------------------------------------------------------------------- */
 
 /*
- * Takes over the last WQE that the poller saw done. It is still as it was built, since only this
- * function frees its slots. A CQE of something that is not outstanding makes no room.
+ * Retires all up to the last WQE that the poller saw done. That WQE is unchanged, since only this
+ * function frees blocks. A CQE of a request that is not outstanding makes no room.
  */
 static void refresh_retired(struct bsn_sq *sq)
 {
@@ -43,8 +43,8 @@ uint32_t bsn_sq_free_bb(struct bsn_sq *sq)
 
 /*
  * Moves the slot from the ring's end to its start, and returns the last of @free_bb blocks from it
- * on. An index that came to 2^16, at a ring's end, or went back below 0, carried into the field
- * above it.
+ * on. It also clears the field above the index: an index that passed 2^16 (at a ring's end), or
+ * went below 0, carried into it.
  */
 static uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 {
@@ -96,8 +96,9 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 }
 
 /*
- * Two threads that post through one lane without a lock tear each other's copies in silence. A look
- * at each post would cost too much; a look whenever credits are counted does not.
+ * Two threads that post through one lane without a lock destroy each other's BlueFlame copies, and
+ * nothing else tells. A check at each post would cost too much; a check at each look for room does
+ * not.
  */
 BSN_ALWAYS_INLINE void note_poster(struct bsn_sq *sq)
 {
@@ -127,8 +128,8 @@ bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes)
 /* -- the library's turn to signal ------------------------------------------------------------- */
 
 /*
- * From the first hidden completion on, the inline poll leaves this queue's to bsn_cq_reap(). The
- * poller learns of it before the CQE can come, since the WQE is not rung yet.
+ * From the first hidden completion on, the inline poll leaves this queue's CQEs to bsn_cq_reap().
+ * The poller sees that before the CQE can come, since the WQE is not published yet.
  */
 static void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden how)
 {
@@ -140,8 +141,8 @@ static void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden h
 }
 
 /*
- * Signals what was built as an unsignaled request. A caller that signals often enough needs no
- * help: the number of blocks that were outstanding before it tells.
+ * Signals a request that was built unsignaled. If few blocks were outstanding before it, the caller
+ * itself signals often enough, and the turn is skipped.
  */
 void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe)
 {
@@ -189,12 +190,15 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
 
-/* -- taking back ------------------------------------------------------------------------------ */
+/* -- cancelling ------------------------------------------------------------------------------- */
 
-/* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */
+/*
+ * Joins two fences: what a WQE with @fence carries if it also pays @owed, or what is owed after it
+ * is cancelled.
+ */
 static unsigned add_fence(unsigned owed, unsigned fence)
 {
-	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* asked for, and may have paid any fence besides */
+	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* the caller's own, beside any that was owed */
 		fence = BSN_FENCE_STRONG_ORDERING;
 	if (owed == fence || !fence)
 		return owed;
@@ -202,8 +206,8 @@ static unsigned add_fence(unsigned owed, unsigned fence)
 }
 
 /*
- * The fence that the next request owes once those from @first on are cancelled: one of them may
- * have paid what an earlier one owes. -EBUSY: a UMR is among them.
+ * The fence that the next request owes after those from @first on are cancelled: one of them may
+ * have paid for an earlier one. -EBUSY: a UMR is among them.
  */
 static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 {
@@ -220,7 +224,7 @@ static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 	return (int)fence;
 }
 
-/* Nothing of it was published: neither the device nor a poller knows of it. */
+/* Cancels appended requests: neither the device nor a poller knows of them. */
 int bsn_sq_cancel(struct bsn_sq *sq)
 {
 	uint16_t first, count;
@@ -243,7 +247,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	bsn_sq_advance(sq, -(size_t)count * BSN_BB_SIZE);
 	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, first);
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* the turn may have been one of theirs */
+	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* one of them may have been signaled */
 	sq->next_fence = (uint8_t)fence;
 	bsn_sq_refill(sq);
 	return 0;
@@ -268,7 +272,7 @@ uint32_t bsn_room(struct bsn_ep *ep)
 
 /* -- the end of a failed queue ---------------------------------------------------------------- */
 
-/* Reads the outstanding requests. Returns how many; *@last is the last one's. */
+/* Counts the outstanding requests; *@last becomes the control segment of the last. */
 static uint32_t walk_outstanding(struct bsn_sq *sq, struct bsn_ctrl *last)
 {
 	uint32_t count = 0;
@@ -298,9 +302,9 @@ uint32_t bsn_sq_count_outstanding(struct bsn_sq *sq)
 }
 
 /*
- * A queue may be full of requests that succeeded in silence, and then nothing but the marker would
- * ever make room. So it may take the one block that the ring and, of a flush, the CQ have beyond
- * what was counted on.
+ * A queue may be full of requests that succeed without a CQE, and then only the marker can make
+ * room. So the marker may take the one block that the ring has beyond its capacity, and at a flush
+ * the one CQE that the CQ has beyond it.
  */
 int bsn_sq_post_marker(struct bsn_sq *sq)
 {

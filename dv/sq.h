@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The send queue, for what posts to it out of line. Private to the library. */
+/* The send queue, for code that posts to it out of line. Private to the library. */
 #ifndef DV_SQ_H
 #define DV_SQ_H
 
@@ -25,7 +25,7 @@ BSN_ALWAYS_INLINE unsigned bsn_sq_blocks_at(const struct bsn_sq *sq, unsigned in
 	return bsn_bb_of_ds(ctrl.ds);
 }
 
-/* The doorbell record, which is our memory, says what was published last. */
+/* The first request that was not published. The doorbell record, which is our memory, tells. */
 static inline uint16_t bsn_sq_first_unrung(const struct bsn_sq *sq)
 {
 	struct bsn_dbr_wq record;
@@ -35,8 +35,8 @@ static inline uint16_t bsn_sq_first_unrung(const struct bsn_sq *sq)
 }
 
 /*
- * A number of the calling thread: its thread pointer, which the ABIs of both architectures have at
- * hand.
+ * A number that only the calling thread has: its thread pointer, a register in the ABIs of both
+ * architectures.
  */
 BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
 {
@@ -59,9 +59,9 @@ static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
 }
 
 /*
- * Whether nothing is outstanding, as far as was polled. Only looks, so that it costs less than
- * bsn_sq_outstanding_bb(), which takes over what it finds. The ring has the WQE at @done until that
- * is seen; after a reset nothing is done, and the ring has WQEs of before.
+ * Whether nothing is outstanding, as far as was polled. It only looks, so it costs less than
+ * bsn_sq_outstanding_bb(), which retires what it finds. The WQE at @done stays in the ring until it
+ * is retired. After a reset nothing is done, and the ring holds WQEs of before.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
 {
@@ -81,9 +81,9 @@ BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 }
 
 /*
- * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is
- * the block before the index. Else the ring is not asked about what it does not have any more:
- * before the first completion after a reset, the block before the first one is of an earlier life.
+ * bsn_sq_is_empty() for a queue with a ring, in fewer steps if @done is the block before the index.
+ * Then the WQE at @done is not read: before the first completion after a reset it is one of an
+ * earlier life.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 {
@@ -93,16 +93,16 @@ BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 /* Atomics without masks. */
 #define BSN_OPS_OF_ATOMICS (1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA)
 
-/* Of BSN_WHAT(), all but the count. */
+/* BSN_WHAT() without the count. */
 #define BSN_WHAT_REST ((1u << BSN_WHAT_COUNT_SHIFT) - 1)
 
-/* What a WQE consists of that is no message: UMRs, masked atomics, copies. */
+/* A WQE that is not a plain message: a UMR, a masked atomic, a copy. */
 struct bsn_sq_body {
 	uint32_t what; /* BSN_WHAT() */
 	uint32_t imm;
 	uint8_t opmod;
-	bool is_local; /* no peer takes part, so none is named */
-	unsigned ds;   /* of all, the control segment included, a peer's address not */
+	bool is_local; /* no peer takes part, so the WQE has no prefix */
+	unsigned ds;   /* with the control segment, without the prefix */
 	uint8_t *(*put)(uint8_t *at, const void *arg); /* puts the segments; returns their end */
 	const void *arg;
 };
@@ -125,19 +125,19 @@ struct bsn_request {
 	uint64_t id;
 };
 
-/* Of opcodes, a bit each. */
+/* @opcodes: one bit each */
 BSN_ALWAYS_INLINE bool is_one_of(uint64_t opcodes, unsigned opcode)
 {
 	return opcode < 64 && opcodes >> opcode & 1;
 }
 
-/* Of an operation that has one, else 0. */
+/* The immediate or key of an operation that has one, else 0. */
 BSN_ALWAYS_INLINE uint32_t imm_of(const struct bsn_wr *wr)
 {
 	return is_one_of(BSN_OPS_WITH_IMM, wr->opcode) ? wr->imm : 0;
 }
 
-/* @operand: of @wr, if it is an atomic. The opcode is below 256. */
+/* @operand: those of @wr, used if it is an atomic. The opcode is below 256. */
 BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
 						    const uint64_t operand[2])
 {
@@ -151,105 +151,107 @@ BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
 	};
 }
 
-/* A request of a map, with the map's SGEs; < 0: it cannot be one request, in words. */
+/* Makes a request of a map one of the map's SGEs; < 0, with its text: it cannot be one request. */
 int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list);
 
-/* bsn_post() of a request of a map. */
+/* bsn_post() for a request of a map. */
 int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr);
 
 /*
- * Posts any request to any endpoint, by the shortest way: the fast functions first, then
+ * Posts any request to any endpoint, by a fast function if one takes it, else by
  * bsn_sq_post_request(). Context and result: as bsn_sq_post_sgl().
  */
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r);
 
 /*
- * request.c: the one cold way: refill, wrap, owed fence, the queue's path, or a refusal with its
- * words.
+ * request.c: the cold function for any request: it refills, wraps, pays an owed fence, uses the
+ * queue's path, or refuses.
  */
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r);
 
-/* Requests of the longest kind that the ring has room for. */
+/* How many requests of the greatest length the ring has room for. */
 uint32_t bsn_sq_room(struct bsn_sq *sq);
 
 /*
- * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why
- * not, with its text. For paths whose requests are not WQEs.
+ * 0 if the queue takes such a request, with or without room for it now, or why not, with its text.
+ * For paths whose requests are not WQEs.
  */
 int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r);
 
-/* A request whose opcode no byte can hold. */
+/* Refuses a request whose opcode does not fit a byte, or with unknown flags. */
 int bsn_sq_refuse_opcode(struct bsn_ep *ep);
 
-/* No request that was appended can be taken back: some are other peers'. The bit is in @can. */
+/* A bit of @can: appended requests cannot be cancelled, since some may be other peers'. */
 #define BSN_CAN_NOT_CANCEL (1 << 6)
 
-/* Blocks that may still be taken. */
+/* Free blocks. */
 uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
 
-/* Whether the device reads the queue's ring. On plain verbs a ring, if there is one, is a copy. */
+/*
+ * Whether the device reads the queue's ring. On plain verbs the ring, if there is one, is a copy.
+ */
 static inline bool has_wqes(const struct bsn_sq *sq)
 {
 	return sq->ring_end;
 }
 
-/* False also of a QP of many peers: each of them has an endpoint of its own. */
+/* False also for the own endpoint of a QP of many peers: each peer has an endpoint. */
 static inline bool has_queue(const struct bsn_ep *ep)
 {
 	return ep && ep->sq && (ep->sq->ring || ep->sq->path);
 }
 
-/* What bsn_ring() and bsn_cancel() do. */
+/* bsn_ring() and bsn_cancel() of the queue. */
 int bsn_sq_ring(struct bsn_sq *sq);
 int bsn_sq_cancel(struct bsn_sq *sq);
 
-/* Blocks appended and not yet retired, rung or not; the poster's thread. */
+/* Blocks that were appended, published or not, and are not retired. On the poster's thread. */
 uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq);
 
-/* The same in requests. */
+/* The same as a number of requests. */
 uint32_t bsn_sq_count_outstanding(struct bsn_sq *sq);
 
-/* What bsn_qp_give_back() does. */
+/* bsn_qp_give_back() of the queue. */
 int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n);
 
 /* Blocks published by BlueFlame so far, modulo 2^32. */
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 
 /*
- * Brings the slot into the ring, and shows what room there is after it: none while a fence is owed,
- * the queue is closed, or has a path.
+ * Moves the slot into the ring, and shows the room after it. It shows none while a fence is owed,
+ * or if the queue is closed or has a path.
  */
 void bsn_sq_refill(struct bsn_sq *sq);
 
-/* Whether so many bytes are shown to be free, in one piece. */
+/* Whether so many bytes are shown as free, without a wrap. */
 BSN_ALWAYS_INLINE bool bsn_sq_has_room(const struct bsn_sq *sq, size_t bytes)
 {
 	return sq->slot + bytes - BSN_BB_SIZE <= sq->room;
 }
 
 /*
- * Looks for more room, and brings the slot into the ring. Returns whether so many bytes are free
- * then, in one piece; false also where more than room is wanted: a fence, the path, an open queue.
+ * Looks for more room, and moves the slot into the ring. Returns whether so many bytes are free
+ * without a wrap. False also if a fence is owed, the queue has a path, or it is closed.
  */
 bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes);
 
-/* The calling thread posts. */
+/* Notes that the calling thread posts. */
 void bsn_sq_note_poster(struct bsn_sq *sq);
 
-/* The library signals the unsignaled request at @wqe, in the ring, if too much is outstanding. */
+/* Signals the unsignaled request at @wqe, in the ring, if too much is outstanding. */
 void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe);
 
-/* The WQE of @ds units is in the ring, at the slot; it may wrap. */
+/* Ends the post of a WQE of @ds DS that is in the ring, at the slot; it may wrap. */
 int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
 		  uint64_t id);
 
 /*
- * Posts what is no message, by the queue's own endpoint; it may wrap. Returns as bsn_sq_post_sgl(),
- * and -EMSGSIZE where the queue can never have so many blocks outstanding.
+ * Posts a body through the queue's own endpoint; it may wrap. Returns as bsn_sq_post_sgl(), and
+ * -EMSGSIZE if the queue has fewer blocks than the body.
  */
 int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id);
 
-/* The same of an endpoint, which may be one of many of its queue. */
+/* The same through any endpoint. */
 int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
 
 /* An atomic of 8 bytes; operands: swap or add, compare. @ep is not NULL. */

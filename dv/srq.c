@@ -22,7 +22,7 @@ static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 	rq->ids[srq->next] = id;
 	rq->head++;
 	bsn_rq_publish(rq);
-	srq->next = (uint16_t)after; /* now a reader from outside takes it for posted */
+	srq->next = (uint16_t)after; /* tools that read the queue count it as posted now */
 	return 0;
 }
 
@@ -43,7 +43,9 @@ static int post_shared_many(struct bsn_rq *rq, const struct bsn_sge *sge, const 
 		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
 			break;
 		const struct bsn_be64 first = bsn_sge_word(&sge[done], 0);
-		/* A WQE that has room for one SGE has no end: the SGE replaces it. */
+		/*
+		 * If the WQE has room for one SGE only, it has no end mark: the SGE overwrites it.
+		 */
 		bsn_rq_put_end(list + end_at);
 		bsn_store_wqe(list, first);
 		bsn_store_wqe(list + 8, bsn_sge_word(&sge[done], 1));
@@ -96,7 +98,7 @@ static int post_locked(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 static const struct bsn_rq_path locked_path = { .post = post_locked,
 						.post_many = bsn_rq_post_each };
 
-/* It is the last free one first, so there is another one to post. */
+/* The WQE is appended to the free list before, so the list has another one to post. */
 bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
@@ -124,7 +126,7 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 
 /* -- creation --------------------------------------------------------------------------------- */
 
-/* Adds the rest of the list, up to the ring's last WQE. */
+/* Counts the free list, and adds the ring's other WQEs to it, which rest. */
 static void rest_others(struct bsn_srq *srq)
 {
 	for (uint32_t slot = srq->next; slot != srq->last;
@@ -141,7 +143,7 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 	if (!srq)
 		return NULL;
 	bsn_rq_init(&srq->rq, init, (uint64_t *)(srq + 1));
-	srq->rq.max_sge--; /* the link has the room of one */
+	srq->rq.max_sge--; /* the link takes the room of one */
 	srq->rq.lists += BSN_SRQ_NEXT_SIZE;
 	srq->rq.is_srq = true;
 	srq->rq.path = init->is_on_demand ? &locked_path : &srq_path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A shared receive queue of mlx5. Private to the library. */
+/* The shared receive queue of mlx5. Private to the library. */
 #ifndef DV_SRQ_H
 #define DV_SRQ_H
 
@@ -41,7 +41,7 @@ static inline uint8_t *bsn_srq_wqe(const struct bsn_srq *srq, size_t slot)
 	return srq->rq.ring + (slot << srq->rq.stride_log2);
 }
 
-/* The number of the WQE after this one. A poller may write it at the same time. */
+/* The number of the next WQE. A poller may write it at the same time. */
 static inline uint32_t bsn_srq_link(const uint8_t *wqe)
 {
 	const void *const index = wqe + BSN_SRQ_NEXT_INDEX_OFFSET;
@@ -58,7 +58,7 @@ static inline void bsn_srq_set_link(uint8_t *wqe, uint32_t slot)
 			 __ATOMIC_RELEASE); /* O6 */
 }
 
-/* The WQE is the last free one now; of several pollers, each links another one to its own. */
+/* Makes the WQE the last free one. Of several pollers each links it after another WQE. */
 static inline void bsn_srq_append_free(struct bsn_srq *srq, uint32_t slot)
 {
 	uint32_t before;
@@ -90,8 +90,8 @@ BSN_ALWAYS_INLINE uint64_t bsn_srq_give_back(struct bsn_rq *rq, uint32_t wqe_ind
 uint64_t bsn_srq_give_back_locked(struct bsn_rq *rq, uint32_t wqe_index);
 
 /*
- * Gives the WQE of a completion back, and returns its id: of a queue without a lock, and of any. On
- * the poller's thread.
+ * Gives the WQE of a completion back, and returns its id: first for queues without a lock, then for
+ * any. On the poller's thread.
  */
 BSN_ALWAYS_INLINE uint64_t bsn_rq_give_back_unlocked(struct bsn_rq *rq, uint32_t wqe_index)
 {
@@ -105,8 +105,8 @@ static inline uint64_t bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
 }
 
 /*
- * Posts a receive that met an on-demand page fault again, after the others. On the poller's thread.
- * False: the SRQ was not made for that, and the user gets the completion.
+ * Posts a receive once more, after the others, if it met an on-demand page fault. On the poller's
+ * thread. False: the SRQ was not made for that, and the user gets the completion.
  */
 bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index);
 

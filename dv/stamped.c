@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Polls that tell when the device wrote each CQE. Others pay nothing for it: such a CQ polls one
- * completion after the other, by the inline code, and looks at the CQE that it came of.
+ * Polls that tell when the device wrote each CQE. Other polls cost nothing more: this one calls the
+ * inline poll for one completion at a time, and reads the stamp from the CQE of that completion.
  */
 #include "bsn_cqe.h"
 #include "init.h"
 
-/* The CQE that a poll was done with last. */
+/* The last CQE that the poll consumed. */
 static const uint8_t *last_of(const struct bsn_cq *cq)
 {
 	return (cq->next == cq->ring ? cq->ring_end : cq->next) - cq->stride;
 }
 
 /*
- * A request that succeeds without a CQE, or fails, has no stamp: the CQE of an error has syndromes
- * in its place.
+ * 0: there is none. A request without a CQE has no stamp, nor has a failed one: the CQE of an error
+ * has syndromes in its place.
  */
 static uint64_t stamp_of(const struct bsn_cq *cq, const uint8_t *before,
 			 const struct bsn_completion *c)
@@ -27,7 +27,10 @@ static uint64_t stamp_of(const struct bsn_cq *cq, const uint8_t *before,
 	return cqe.timestamp;
 }
 
-/* What is in a CQE is kept until the next poll: so this is the last one of this poll. */
+/*
+ * Such a CQE must stay until the caller's next poll, so this completion is the last one of this
+ * poll.
+ */
 static bool points_into_cqe(const struct bsn_completion *c)
 {
 	return !c->status && c->flags & BSN_C_IN_CQE;

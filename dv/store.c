@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* 64 bytes into a BlueFlame buffer: the ways of doing it, and choosing one. */
+/* The ways to store 64 bytes into a BlueFlame buffer, and the choice among them. */
 #include "bsn_doorbell.h"
 
 #include <stdbool.h>
@@ -51,11 +51,11 @@ __attribute__((target("avx512f"))) static void store_avx512(uint8_t *reg, bsn_v2
 	v = _mm512_inserti32x4(v, (__m128i)c, 2);
 	v = _mm512_inserti32x4(v, (__m128i)d, 3);
 	BSN_ORDER_EVENT(BSN_ORDER_MMIO, reg, 64);
-	/* By hand: a compiler may not split or move a volatile asm. */
+	/* In assembly: the compiler can neither split nor move it. */
 	__asm__ volatile("vmovdqa64 %1, %0" : "=m"(*(uint8_t(*)[64])reg) : "v"(v) : "memory");
 }
 
-/* MOVDIR64B reads its 64 bytes from memory, as one load: store them as one first where we can. */
+/* MOVDIR64B reads its 64 bytes from memory. */
 __attribute__((target("movdir64b"))) static void store_movdir64b(uint8_t *reg, bsn_v2 a, bsn_v2 b,
 								 bsn_v2 c, bsn_v2 d)
 {
@@ -78,7 +78,10 @@ static int has_st64b(void)
 	return (getauxval(AT_HWCAP3) & HWCAP3_LS64) != 0;
 }
 
-/* ST64B takes eight consecutive registers, from an even one; .inst, for assemblers without LS64. */
+/*
+ * ST64B takes eight consecutive registers, the first of them even. Not every assembler has LS64:
+ * .inst.
+ */
 static void store_st64b(uint8_t *reg, bsn_v2 a, bsn_v2 b, bsn_v2 c, bsn_v2 d)
 {
 	BSN_ORDER_EVENT(BSN_ORDER_MMIO, reg, 64); /* a call: before x0 to x8 are loaded */
@@ -105,7 +108,7 @@ static int has_always(void)
 	return 1;
 }
 
-/* One row a store; a store without a function is not for this architecture. */
+/* A row for each store; one without functions is not for this architecture. */
 static const struct {
 	const char *name;
 	int (*supported)(void);
@@ -154,8 +157,9 @@ static uint64_t now_ns(void)
 enum { ROUNDS = 16, COPIES = 32 };
 
 /*
- * One round: copies of a block that is in general registers, as the inline code has it. The 8 x 8 B
- * are that code's own stores; the others pay for their call and for filling vector registers.
+ * Times one round of copies of a block in general registers, where the inline code has it. Stores
+ * of 8 x 8 B are inlined here, as there; the others include the call and the filling of vector
+ * registers.
  */
 static uint64_t time_round(enum bsn_store store, uint8_t *target)
 {
@@ -178,7 +182,7 @@ static uint64_t time_round(enum bsn_store store, uint8_t *target)
 	return now_ns() - start;
 }
 
-/* What disturbs a round only ever lengthens it. */
+/* The shortest of some rounds: a disturbance only lengthens a round. */
 static uint64_t measure(enum bsn_store store, uint8_t *target)
 {
 	uint64_t best = UINT64_MAX;
@@ -191,9 +195,9 @@ static uint64_t measure(enum bsn_store store, uint8_t *target)
 }
 
 /*
- * Stores that cannot be measured on memory are used only by choice: MOVDIR64B writes around the
- * caches (Intel SDM vol. 2), at the price of a memory access, and ST64B may fault on memory (Linux
- * elf_hwcaps.rst, HWCAP3_LS64).
+ * Two stores cannot be measured on memory, so they are used only if the user names them: MOVDIR64B
+ * bypasses the caches (Intel SDM vol. 2) and costs a memory access there, and ST64B may fault on
+ * memory (Linux elf_hwcaps.rst, HWCAP3_LS64).
  */
 static bool is_measurable(enum bsn_store store)
 {
@@ -210,7 +214,7 @@ enum bsn_store bsn_store_choose(void *target)
 		if (!is_measurable(s))
 			continue;
 		const uint64_t ns = measure(s, target);
-		/* Memory is not a register: only a clear gain counts against the inline code. */
+		/* Memory is not a register, so only a clear gain outweighs the inline code. */
 		if (ns < best_ns - best_ns / 4) {
 			best = s;
 			best_ns = ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * UMR WQEs: control segment, UMR control segment, mkey context, and the translations, inline or in
- * memory that a pointer names. wqe/bsn_umr.h has the segments and their sources.
+ * memory that a pointer names. wqe/bsn_umr.h describes the segments and cites their sources.
  */
 #include "umr.h"
 
@@ -26,7 +26,7 @@ BSN_ALWAYS_INLINE uint8_t *put_umr_ctrl(uint8_t *at, const struct bsn_umr_ctrl *
 	return at;
 }
 
-/* @first: the first word, beside what @ctx has in it. */
+/* @first: bits of the first word that @ctx does not have. */
 BSN_ALWAYS_INLINE uint8_t *put_mkey_ctx(uint8_t *at, uint64_t first, const struct bsn_mkey_ctx *ctx)
 {
 	at = put_word(at, bsn_mkey_ctx_word(ctx, 0) | first);
@@ -36,7 +36,7 @@ BSN_ALWAYS_INLINE uint8_t *put_mkey_ctx(uint8_t *at, uint64_t first, const struc
 	return at;
 }
 
-/* A pointer has the fields of a translation. */
+/* Puts a translation, or a pointer to translations, which has the same fields. */
 BSN_ALWAYS_INLINE uint8_t *put_klm(uint8_t *at, uint64_t addr, uint32_t bytes, uint32_t lkey)
 {
 	const struct bsn_klm klm = { .byte_count = bytes, .mkey = lkey, .va = addr };
@@ -60,7 +60,7 @@ BSN_ALWAYS_INLINE uint8_t *put_translations(uint8_t *at, const uint8_t *from, ui
 
 /* -- posting ----------------------------------------------------------------------------------- */
 
-/* The next request of this queue that uses the mkey waits until the UMR is done. */
+/* Posts a UMR; the next request of this queue waits by @fence until the mkey is changed. */
 static int post_and_owe(struct bsn_sq *sq, const struct bsn_sq_body *body, enum bsn_fence fence,
 			uint64_t id)
 {
@@ -152,7 +152,7 @@ int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t fla
 	return err;
 }
 
-/* A window of type 2 has to be bound to this queue; other keys do not. */
+/* A window of type 2 has to be bound to this queue, which the device checks. */
 static uint8_t *put_invalidation(uint8_t *at, const void *arg)
 {
 	const bool is_window = *(const bool *)arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UMR: the WQE that changes what an mkey spans. Private to the library. */
+/* UMRs: WQEs that change what an mkey spans. Private to the library. */
 #ifndef DV_UMR_H
 #define DV_UMR_H
 
@@ -9,13 +9,13 @@
 /* Translations that fit one WQE. */
 #define UMR_INLINE_MAX 52u
 
-/* Translations are written by fours. */
+/* Translations are written in groups of four. */
 #define UMR_ALIGN 4u
 
 /* Translations that one WQE can point to: their number has 16 bits. */
 #define UMR_POINTER_MAX 65532u
 
-/* Translations as the device counts them. */
+/* The number of translations, padded as the device needs it. */
 static inline uint32_t umr_padded(uint32_t translations)
 {
 	return (translations + UMR_ALIGN - 1) / UMR_ALIGN * UMR_ALIGN;
@@ -35,7 +35,7 @@ struct umr_kind {
 	enum bsn_fence fence;
 };
 
-/* @access: IBV_ACCESS_*; local reads are always allowed. @has_atomics: UMR may grant them */
+/* @access: IBV_ACCESS_*; local reads are always allowed. @has_atomics: a UMR may grant atomics. */
 struct umr_kind umr_kind_of(unsigned access, bool has_atomics, enum bsn_fence fence);
 
 /**
@@ -65,12 +65,15 @@ static inline unsigned umr_ds(const struct umr *umr)
 }
 
 /*
- * Each function posts its request; the next one of the queue waits for it. Result: as of
+ * Each function posts a request, which the queue's next request waits for. Returns as
  * bsn_sq_post_body().
  */
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags);
 
-/* An invalidation: the mkey, or window of type 2 that is bound to this queue, spans nothing. */
+/*
+ * An invalidation: after it the mkey, or the window of type 2 that is bound to this queue, spans
+ * nothing.
+ */
 int umr_post_invalidate(struct bsn_sq *sq, uint32_t key, bool is_window, enum bsn_fence fence,
 			uint64_t id, uint32_t flags);
 

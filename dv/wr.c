@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests of maps, and prepared ones. They end in the functions of post.c, or of request.c. */
+/* Posts requests of maps and prepared requests, through post.c or request.c. */
 #include "init.h"
 #include "place.h"
 #include "refuse.h"
@@ -7,8 +7,8 @@
 /* -- maps of layouts -------------------------------------------------------------------------- */
 
 /*
- * Where there are no mkeys (plain verbs), a map may have more SGEs than a request takes: then a
- * WRITE or READ becomes several.
+ * Plain verbs have no mkeys, so a map may have more SGEs than a request takes. A WRITE or READ of
+ * it becomes several requests.
  */
 static uint64_t bytes_of(const struct bsn_sge *sge, uint32_t count)
 {
@@ -19,7 +19,7 @@ static uint64_t bytes_of(const struct bsn_sge *sge, uint32_t count)
 	return bytes;
 }
 
-/* Only the last of several completes, and only the first waits for what was before. */
+/* Only the last request is signaled and rung, and only the first has the fence. */
 static uint32_t flags_of(uint32_t flags, bool is_first, bool is_last)
 {
 	if (!is_first)
@@ -27,7 +27,7 @@ static uint32_t flags_of(uint32_t flags, bool is_first, bool is_last)
 	return is_last ? flags : flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING);
 }
 
-/* Whether the queue takes as many requests as the map's SGEs need. */
+/* 0 if the queue can take as many requests as the map's SGEs need, or why not. */
 static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
 {
 	const uint32_t requests = (wr->map->sge_count + sq->max_sge - 1) / sq->max_sge;
@@ -86,7 +86,7 @@ int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 
 /* -- prepared requests ------------------------------------------------------------------------ */
 
-/* The request once more, with the data that were copied when it was prepared. */
+/* Posts the request as a new one, with the data that were copied when it was prepared. */
 static __attribute__((noinline, cold)) int
 post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
@@ -120,9 +120,7 @@ post_prepared_refilled(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t
 		       : post_anew(ep, p, id, flags);
 }
 
-/*
- * A queue without a ring may bring the endpoint to another one, which takes the request as it is.
- */
+/* A path may bind the endpoint to a queue with a ring, which takes the prepared WQE as it is. */
 static __attribute__((noinline, cold)) int
 post_prepared_cold(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
