@@ -15,10 +15,7 @@
 #include "refuse.h"
 #include "srq.h"
 
-/*
- * -- which queue a CQE belongs to
- * -------------------------------------------------------------------
- */
+/* -- which queue a CQE belongs to ------------------------------------------------------------- */
 
 /*
  * The QPN that is written into CQEs of a destroyed queue. No queue has it: it is the subnet

@@ -109,10 +109,7 @@ static void put(const struct view *v, uint32_t at, uint32_t key, struct bsn_rout
 	__atomic_store_n(&v->entries[at].key, key, __ATOMIC_RELEASE);
 }
 
-/*
- * -- growing; the caller holds the lock
- * ------------------------------------------------------------
- */
+/* -- growing; the caller holds the lock -------------------------------------------------------- */
 
 static void lock_table(struct bsn_cq *cq)
 {
@@ -271,10 +268,7 @@ void bsn_cq_free_entries(struct bsn_cq *cq)
 	bsn_cq_init_entries(cq);
 }
 
-/*
- * -- a route's first failure
- * ------------------------------------------------------------------------
- */
+/* -- a route's first failure ------------------------------------------------------------------- */
 
 void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
 {

@@ -12,14 +12,14 @@
 struct bsn_dct {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
-	void *made; /* by DevX, with a full handshake: there is no @verbs */
+	void *made; /* a target with a full handshake, by DevX, in place of @verbs */
 	uint32_t number;
 	struct cq_object *cq;
 	struct srq_object *srq;
 	struct bsn_pd *pd;
 	uint64_t access_key;
 	struct bsn_route route;
-	struct rc_target *rc; /* on plain verbs, where there is no @verbs */
+	struct rc_target *rc; /* a target on plain verbs, in place of @verbs */
 };
 
 /* -- states ------------------------------------------------------------------------------------ */
@@ -44,7 +44,7 @@ static int to_init(struct bsn_dct *dct)
 	return modify(dct, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
-/* The path of its acknowledgements; the initiator names their destination. */
+/* The attributes of its acknowledgements; the initiator names their destination. */
 static int path_of(const struct bsn_dct *dct, const struct bsn_connect_attr *connect,
 		   struct ibv_qp_attr *path)
 {
@@ -109,7 +109,7 @@ static int create_verbs(struct bsn_dct *dct)
 	return err ? fail(-err, "cannot create a DCT: %s", strerror(-err)) : 0;
 }
 
-/* With a full handshake: it takes requests at once. */
+/* Creates a target with a full handshake, which takes requests at once. */
 static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 {
 	struct bsn_device *device = dct->device;
@@ -133,7 +133,7 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 	return err ? fail_command(err, &answer, "make a DCT with a full handshake") : 0;
 }
 
-/* Nobody knows its number before it is told. */
+/* Nobody knows the number yet, so no CQE can come before the route is there. */
 static int add_route(struct bsn_dct *dct)
 {
 	int err;
@@ -175,7 +175,7 @@ static void count(struct bsn_dct *dct, void (*change)(struct uses *uses))
 	change(&dct->srq->uses);
 }
 
-/* Its QPs are charged for, each by itself. */
+/* Each of its QPs takes its own entries of the CQ. */
 static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 {
 	int err = rc_target_make(dct->device, attr, &dct->rc);
@@ -207,7 +207,7 @@ static int create_by_verbs(struct bsn_dct *dct, const struct bsn_connect_attr *c
 		err = to_rtr(dct, connect);
 	if (err)
 		destroy_object(dct);
-	dct->number = err ? 0 : dct->verbs->qp_num; /* which it has from RTR on */
+	dct->number = err ? 0 : dct->verbs->qp_num; /* a DCT has it from RTR on */
 	return err;
 }
 
@@ -281,7 +281,7 @@ int bsn_dct_destroy(struct bsn_dct *dct)
 	return 0;
 }
 
-/* -- what it is called ------------------------------------------------------------------------- */
+/* -- its address ------------------------------------------------------------------------------- */
 
 int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
 {

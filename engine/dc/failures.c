@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Initiators and streams that fail. What is known of streams (mlx5dv_create_qp(3)):
+ * Initiators and streams that fail. mlx5dv_create_qp(3) says of streams:
  *
- *	a request fails      its stream is in error: what the stream has after it comes back
- *	                     flushed, in order. The other streams go on
- *	too many streams do  the whole initiator is in error, and all that is in its queue comes
- *	                     back flushed
+ * a request fails      its stream is in error: what the stream has after it comes back flushed, in
+ * order. The other streams go on too many streams do  the whole initiator is in error, and all that
+ * is in its queue comes back flushed
  *
- * What was flushed with a whole initiator, of a stream that had not failed, is posted again by
- * another initiator, where it may be executed twice.
+ * If a whole initiator failed, requests of streams that had not failed are posted once more on
+ * another initiator. They may be executed twice.
  *
- * Requests of all streams are reported in the order of the queue, as UCX's DCIs of several streams
- * count on (dc_mlx5.c, uct_dc_mlx5_poll_tx()). Whether the initiator is in error is seen without a
- * system call: then a stream that has not failed has a request flushed.
+ * Requests of all streams are reported in the order of the queue; UCX relies on that, too
+ * (dc_mlx5.c, uct_dc_mlx5_poll_tx()). No system call is needed to see that the whole initiator is
+ * in error: a request of a stream that had not failed is flushed.
  */
 #include "pool.h"
 
 #include "posted.h"
 #include "sq.h"
 
-/* -- out of use -------------------------------------------------------------------------------- */
+/* -- failing ----------------------------------------------------------------------------------- */
 
 uint32_t count_working(const struct bsn_dc_pool *pool)
 {
@@ -38,7 +37,7 @@ static struct initiator *find_spare(struct bsn_dc_pool *pool)
 	return NULL;
 }
 
-/* Posts to it are refused from here on, so that it does not go on after a gap that it ignores. */
+/* Refuses the peer's posts from here on: it must learn of the gap before it goes on. */
 static void fail_peer(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	stop_waiting(pool, peer);
@@ -47,8 +46,8 @@ static void fail_peer(struct bsn_dc_pool *pool, struct peer *peer)
 }
 
 /*
- * Requests in the queue come back flushed, appended ones too. Peers that have streams which did not
- * fail leave them as soon as nothing of theirs is outstanding.
+ * Requests in the queue come back flushed, appended ones too. A peer whose own stream did not fail
+ * leaves it when nothing of the peer is outstanding.
  */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 {
@@ -76,12 +75,11 @@ static void withdraw_stream(struct bsn_dc_pool *pool, struct slot *s)
 	bsn_sq_ring(s->sq);
 }
 
-/* -- posting again ----------------------------------------------------------------------------- */
+/* -- posting flushed requests once more -------------------------------------------------------- */
 
 /*
- * The target may have executed a request that was flushed, in part or whole. A WRITE or READ may be
- * executed twice; what the target counts may not. With a limit of READs there may be no room for
- * them.
+ * The target may have executed a flushed request, in part or whole. A WRITE or READ may be executed
+ * twice; a SEND or an atomic may not. With a limit of READs there may be no room for READs.
  */
 static bool is_repeatable(const struct bsn_dc_pool *pool, uint8_t opcode)
 {
@@ -89,7 +87,7 @@ static bool is_repeatable(const struct bsn_dc_pool *pool, uint8_t opcode)
 	       (opcode == BSN_OPCODE_RDMA_READ && !pool->attr.max_reads);
 }
 
-/* Goes from @at to the stream's next request, that at @at included. False: there is none. */
+/* Finds the stream's next request from @at on. False: there is none. */
 static bool next_of(const struct slot *s, uint16_t *at, struct bsn_posted *posted)
 {
 	for (; *at != s->sq->pi; *at = (uint16_t)(*at + posted->count_bb)) {
@@ -100,7 +98,10 @@ static bool next_of(const struct slot *s, uint16_t *at, struct bsn_posted *poste
 	return false;
 }
 
-/* Nothing is added any more to what the stream has from there on. */
+/*
+ * Whether all requests of the stream from @from on may be posted once more. It gets no further
+ * ones.
+ */
 static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot *s, uint16_t from)
 {
 	struct bsn_posted posted;
@@ -112,8 +113,8 @@ static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot 
 }
 
 /*
- * Where none works any more, nothing is held on the one that failed last: it can be repaired, and
- * then takes what is held on others.
+ * Keeps the request to post it once more. False: the initiator that failed last holds nothing, so
+ * it can be repaired and take what others hold.
  */
 static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 {
@@ -134,7 +135,7 @@ static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 	return true;
 }
 
-/* Posts all of them at once, in their order, and before anything that the peer posts next. */
+/* Posts all held requests in their order, before the peer posts anything else. */
 static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
 	struct failure *f = &pool->failures[s->number];
@@ -155,7 +156,7 @@ static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to
 	move_slot(pool, s, to);
 }
 
-/* Once all that it has was flushed. */
+/* Posts what the slot holds, once all its requests were flushed. */
 static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct slot *to;
@@ -176,7 +177,7 @@ void repeat_held(struct bsn_dc_pool *pool)
 
 /* -- a request failed, or was flushed ---------------------------------------------------------- */
 
-/* As the device was given it, also round the ring's end. Returns its bytes. */
+/* Copies the WQE as the device got it, even if it wraps. Returns its bytes. */
 static uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
 {
 	const unsigned blocks = bsn_sq_posted_at(sq, index).count_bb;
@@ -199,7 +200,7 @@ static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bs
 	error->wqe_bytes = pool->rc ? 0 : copy_wqe(s->sq, c->wqe_index, error->wqe);
 }
 
-/* Return: whether the program is told of it, since it is not posted again. */
+/* Returns whether the program is told of the failure: false if the request is held. */
 static bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i,
 			  const struct bsn_completion *c)
 {
@@ -229,7 +230,7 @@ static bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i,
 	return true;
 }
 
-/* Of an initiator without streams: all other peers go on. */
+/* An initiator without streams failed. Peers of other initiators go on. */
 static void initiator_failed(struct bsn_dc_pool *pool, struct initiator *i,
 			     const struct bsn_completion *c)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The limit of READs and atomics that an initiator may have outstanding. A device holds a queue up,
- * with all that was posted after them, while more READs are on their way than max_rd_atomic says.
- * Here the post of one too many is refused instead.
+ * Limits the READs and atomics that an initiator may have outstanding. If more than max_rd_atomic
+ * are on their way, a device stops the queue, with all requests after them. The gate refuses the
+ * post of one too many.
  *
- * The gate is a path before the queue's own. The queue goes on showing its room, but does not show
- * that it takes READs and atomics (@held_ops). So these come to the gate, and other requests come
- * only where they need the cold way.
+ * The gate is a path before the queue's own. The queue still shows its room, but not that it takes
+ * READs and atomics (@held_ops). So these come to the gate; other requests come only if they need a
+ * cold function.
  */
 #include "pool.h"
 
@@ -44,8 +44,8 @@ static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
 }
 
 /*
- * The ring tells which of them are done. If it does not have all of them any more, or if some were
- * taken back, it tells which are outstanding.
+ * Counts the READs that are outstanding. It takes those that are done from @reads; if some are no
+ * longer in the ring, or were cancelled, it counts the outstanding ones.
  */
 static void count_again(struct gate *g, struct bsn_sq *sq)
 {
@@ -62,8 +62,8 @@ static void count_again(struct gate *g, struct bsn_sq *sq)
 }
 
 /*
- * A peer that is refused may have signaled nothing, or rung nothing. Then no completion would ever
- * tell, so the end is marked.
+ * Counts once more, and refuses the post if the limit is still reached. A refused peer may have
+ * signaled or rung nothing, so that no completion would come: the end is marked.
  */
 static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *g)
 {
@@ -81,7 +81,7 @@ static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *
 
 /* -- the path ---------------------------------------------------------------------------------- */
 
-/* As if there were no gate, until leave(). */
+/* Removes the gate until leave(). */
 static void enter(struct bsn_sq *sq, const struct gate *g)
 {
 	sq->path = g->inner;
@@ -95,7 +95,7 @@ static int leave(struct bsn_sq *sq, struct gate *g, int err)
 	return err;
 }
 
-/* A READ that the queue refuses is counted until all are counted again. */
+/* Admits a READ. One that the queue then refuses stays in the count until all are counted anew. */
 static bool admits_read(struct bsn_ep *ep, struct gate *g)
 {
 	if (BSN_UNLIKELY(g->reads >= g->most) && look_again(ep, g))
@@ -115,7 +115,7 @@ static __attribute__((noinline)) int post_atomic(struct bsn_ep *ep, const struct
 	return leave(sq, g, bsn_sq_post_atomic(ep, r->what, r->sge, r->remote, r->operand, r->id));
 }
 
-/* What the gate lets through uncounted, and requests of other functions' WQEs. */
+/* Posts requests that the gate does not count, and bodies. */
 static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	struct bsn_sq *const sq = ep->sq;

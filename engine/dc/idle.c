@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds idle slots where few are, in as few steps however many slots there are. The pool listens to
- * completions then, since a slot becomes idle by a completion of its initiator. What it heard is
- * only a hint where to look: the send queue tells.
+ * Finds idle slots when few slots are idle, in a number of steps that does not grow with the slots.
+ * The pool then listens to completions, since a slot becomes idle when its initiator's request
+ * completes. What it heard is a hint where to look; only the send queue is sure.
  *
- * Some slots become idle unheard: by completions that the program does not see, by requests that
- * were taken back, by posts that took a slot and were refused. A program that polls without a break
- * finds those by the clock, a few at a time. A program that sleeps has polled in vain before that:
- * such a poll forgets what was heard, so that the next miss looks at all.
+ * Some slots become idle unheard: by hidden completions, by cancelled requests, by posts that took
+ * a slot and were refused. If a program polls without sleeping, the clock finds those, a few at a
+ * time. Before a program sleeps, a poll finds nothing; that poll forgets what was heard, and the
+ * next miss looks at all slots.
  */
 #include "pool.h"
 
@@ -20,7 +20,10 @@ void idle_forget(struct bsn_dc_pool *pool)
 	pool->listens = false;
 }
 
-/* Where half of the initiators may have idle slots, the clock finds one soon. */
+/*
+ * Notes an initiator that may have an idle slot. It stops listening when half of them may: the
+ * clock then finds one soon.
+ */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	if (i->is_heard || !pool->listens)
@@ -31,7 +34,9 @@ void idle_hear(struct bsn_dc_pool *pool, struct initiator *i)
 		idle_forget(pool);
 }
 
-/* A slot of it that is bound and idle, rather one that was not used. NULL: there is none. */
+/*
+ * A bound and idle slot of the initiator, if possible one that was not used. NULL: there is none.
+ */
 static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
 {
 	struct slot *any = NULL;
@@ -49,8 +54,8 @@ static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
 }
 
 /*
- * The last one heard changes places with each of them in turn, since an initiator's queue may be
- * full of what its other streams post.
+ * Each call swaps the last one heard with the next of the others, since an initiator's queue may
+ * stay full of requests of its other streams.
  */
 struct slot *idle_heard(struct bsn_dc_pool *pool)
 {
@@ -71,7 +76,7 @@ struct slot *idle_heard(struct bsn_dc_pool *pool)
 	return NULL;
 }
 
-/* Begins at the clock's hand. */
+/* Looks at all, from the clock's hand on. */
 struct slot *idle_begin(struct bsn_dc_pool *pool)
 {
 	const uint32_t first = (uint32_t)(pool->hand - pool->initiators);

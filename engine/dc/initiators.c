@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Initiators: their QPs, and the entries that these take of a CQ. */
+/* Initiators: their QPs, and the CQ entries that these take. */
 #include "rc.h"
 
 #include "lag.h"
@@ -8,7 +8,9 @@ enum { LEAST_DEPTH = 16 };
 
 /* -- its CQ ------------------------------------------------------------------------------------ */
 
-/* Each peer has as much. A short queue has its room counted at every other post. */
+/*
+ * Depth for as many requests of each stream. A short queue would look for room at every other post.
+ */
 static uint32_t depth_of(const struct bsn_dc_pool *pool)
 {
 	const uint32_t depth = pool->attr.send_depth * pool->attr.streams;
@@ -16,7 +18,7 @@ static uint32_t depth_of(const struct bsn_dc_pool *pool)
 	return pool->rc || depth > LEAST_DEPTH ? depth : LEAST_DEPTH;
 }
 
-/* Blocks of its longest request. */
+/* Blocks of an initiator's longest request. */
 static uint32_t longest_of(const struct bsn_dc_pool *pool)
 {
 	return bsn_bb_of_ds(bsn_wqe_longest_ds(BSN_TRANSPORT_DC, pool->attr.max_send_sge,
@@ -24,8 +26,9 @@ static uint32_t longest_of(const struct bsn_dc_pool *pool)
 }
 
 /*
- * An initiator has a request more, the NOP that tells its end. On plain verbs its QP counts that,
- * and a receive that it has to have. There the datagrams take entries, too.
+ * Creates the pool's CQ, or takes entries of the given one. An initiator needs one more, for the
+ * NOP of mark_end(). On plain verbs its QP counts that one, and a receive that the QP must have;
+ * there the datagrams take entries, too.
  */
 static int bring_cq(struct bsn_dc_pool *pool)
 {
@@ -56,7 +59,7 @@ static int set_lag_port(const struct initiator *i, unsigned port)
 			  : provider_lag_port_set(bsn_qp_info(i->qp)->verbs, port);
 }
 
-/* The port goes with each change of state. */
+/* Connects an initiator, and sets its port, which each change of state resets. */
 int initiator_connect(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	int err = bsn_qp_connect(i->qp, NULL, &pool->attr.connect);
@@ -70,7 +73,7 @@ int initiator_connect(struct bsn_dc_pool *pool, struct initiator *i)
 		   : 0;
 }
 
-/* As many streams may fail as the device allows; one more is fatal, or all of them. */
+/* Lets as many streams fail as the device allows. One more, or all, fail the initiator. */
 static struct provider_streams plan_streams(struct bsn_dc_pool *pool)
 {
 	const uint8_t most = pool->device->streams.log_failed;

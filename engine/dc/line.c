@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The line of waiting peers, and their turns, are a deficit round robin (Shreedhar and Varghese,
- * SIGCOMM 1995), with one difference. The pool does not know what a peer will post, so a peer may
- * end its turn in debt. Then it waits until as many turns as it owes have gone by.
+ * Waiting peers stand in line and take turns by deficit round robin (Shreedhar and Varghese,
+ * SIGCOMM 1995), with one difference: the pool does not know what a peer will post, so a peer may
+ * end its turn in debt. Such a peer is passed over for as many turns as it owes.
  */
 #include "rc.h"
 
@@ -22,7 +22,7 @@ static void put_last(struct bsn_dc_pool *pool, struct peer *peer)
 	pool->last_waiter = number;
 }
 
-/* @before: number of the one before it in line; NO_PEER: it is the first. */
+/* @before: the number of the peer before it in line; NO_PEER: it is the first. */
 static void take_out(struct bsn_dc_pool *pool, struct peer *peer, uint32_t before)
 {
 	if (before == NO_PEER)
@@ -63,7 +63,7 @@ void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 
 /* -- making room ------------------------------------------------------------------------------- */
 
-/* Whether its peer has had its turn. */
+/* Whether the turn of the slot's peer is over. */
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (s->state != SLOT_BOUND)
@@ -73,8 +73,8 @@ static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 /*
- * Of the next few slots, takes the right to post from peers that have had their turn: from as many
- * as there are waiters, or from all where a waiter cannot take any slot.
+ * Looks at the next few slots, and revokes those whose peers have had their turn: as many as there
+ * are waiters, or all if a waiter cannot take every slot.
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
@@ -135,8 +135,8 @@ static void end_turns(struct bsn_dc_pool *pool)
 }
 
 /*
- * Pays a turn's worth to a peer that waits. A peer that waits alone owes nothing. Return: the bytes
- * that it may post; 0: it owes more, so others come first.
+ * Takes one turn from the debt of a waiting peer; a peer that waits alone owes nothing. Return: the
+ * bytes that it may post; 0: it owes more, so others come first.
  */
 static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 {
@@ -154,7 +154,9 @@ static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 	return debt < DEBT_PARTS ? turn - debt * turn / DEBT_PARTS : 0;
 }
 
-/* It is the first in line that can have this slot. False: it is not told of a turn yet. */
+/*
+ * Serves the first peer in line that can have this slot. False: the peer is not told of a turn yet.
+ */
 static bool serve(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s,
 		  struct bsn_completion *c)
 {
@@ -174,9 +176,8 @@ static bool serve(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s,
 }
 
 /*
- * Gives a turn to the first in line that can have a slot: a peer whose own requests are not done
- * cannot. No peer that could is passed. @visits: peers that may still be looked at, so that a poll
- * does not take for ever.
+ * Gives a turn to the first peer in line that can have a slot; a peer whose own requests are not
+ * done cannot. @visits: how many peers may still be looked at, which bounds the time of a poll.
  */
 static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32_t *visits)
 {
@@ -189,7 +190,7 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 		*visits -= 1;
 		if (!s && peer->state != PEER_GONE) {
 			if (pool->attr.policy != BSN_DC_HASHED && !peer->slot)
-				return false; /* no other peer has one either, as far as is known */
+				return false; /* no slot is idle, as far as is known */
 			passed++;
 			before = at;
 			at = peer->next;
@@ -202,12 +203,12 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 		else if (serve(pool, peer, s, c))
 			return true;
 		else if (at == NO_PEER && pool->last_waiter == number_of(peer))
-			at = pool->last_waiter; /* it is the last one again */
+			at = pool->last_waiter; /* it went to the end of the line */
 	}
 	return false;
 }
 
-/* A poll looks at so many in line besides those that it can serve. */
+/* How many peers in line a poll looks at, besides those that it serves. */
 enum { MOST_VISITS = 64 };
 
 int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)

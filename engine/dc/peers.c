@@ -17,7 +17,7 @@ static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_att
 	return &pool->hosts[(hash ^ hash >> 16) % HOST_BUCKETS];
 }
 
-/* Padding becomes zero, so that ways can be compared by their bytes. */
+/* Copies the fields, and zeroes the padding, so that memcmp() can compare ways. */
 static void copy_way(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
 {
 	memset(to, 0, sizeof(*to));
@@ -34,7 +34,7 @@ static void copy_way(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
 	to->port_num = from->port_num;
 }
 
-/* The address handle is only needed for its bytes, which requests contain. */
+/* Reads the address vector of an address handle, which is needed for nothing else. */
 static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 {
 	struct ep_object ep = { .qp = pool->initiators[0].qp };
@@ -55,7 +55,7 @@ static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 	return 0;
 }
 
-/* Puts it first in its bucket. */
+/* Makes a host, and puts it first in its bucket. */
 static int add_host(struct bsn_dc_pool *pool, struct host **at, const struct ibv_ah_attr *way)
 {
 	struct host *host = bsn_hot_alloc(sizeof(*host));
@@ -161,7 +161,7 @@ void peers_free(struct bsn_dc_pool *pool)
 
 /* -- life -------------------------------------------------------------------------------------- */
 
-/* The first 16 bytes are a peer's own: key and number, beside what its host has. */
+/* The first 16 bytes are the peer's own: its key and number, added to the host's. */
 static void set_vector(struct peer *peer, const struct bsn_av_dc *av)
 {
 	uint8_t head[BSN_AV_DC_SIZE];
@@ -217,9 +217,9 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 	return 0;
 }
 
-/* -- what is peculiar to one ------------------------------------------------------------------- */
+/* -- a peer's UDP source port ------------------------------------------------------------------ */
 
-/* Of RoCE v2: rdma-core util/util.h IB_ROCE_UDP_ENCAP_VALID_PORT_MIN */
+/* RoCE v2, rdma-core util/util.h IB_ROCE_UDP_ENCAP_VALID_PORT_MIN */
 enum { LEAST_UDP_PORT = 0xc000 };
 
 static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
@@ -262,7 +262,7 @@ int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 
 /* -- the end ----------------------------------------------------------------------------------- */
 
-/* Nothing of it may be outstanding. */
+/* Frees the peer's slot. Nothing of the peer may be outstanding. */
 static int release_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
 	struct slot *s = peer->slot;

@@ -2,7 +2,7 @@
 /*
  * A policy chooses the slot of a peer that has none, and binds nothing.
  *
- * A hit does not tell the pool that a slot was used. A policy sees that in the send queue, whose
+ * A post to a bound peer (a hit) does not tell the pool. A policy sees it in the send queue, whose
  * index has moved since the last look.
  */
 #include "pool.h"
@@ -13,21 +13,23 @@
 
 /*
  * A miss looks at the next three initiators of the clock, and takes the idle one that was used
- * least. If none of them is idle, it looks at a few more. So a miss costs the same however many
- * there are.
+ * least. If none of them is idle, it looks at a few more. So the cost of a miss does not depend on
+ * the number of initiators.
  *
- * A look forgets how often the initiator was used. It leaves one use if there were several, so that
- * the initiator survives one more round of the hand.
+ * A look clears the initiator's count of uses; of several uses it leaves one, so the initiator
+ * survives one more round of the hand.
  */
 enum { LOOKS = 3 };
 
-/* None of the next ones is idle. If there are few, all were looked at. */
+/* Finds a slot if none of the next initiators is idle. If there are few, all were looked at. */
 static struct slot *find_later(struct bsn_dc_pool *pool)
 {
 	return pool->listens || pool->attr.initiators <= MOST_LOOKS ? NULL : idle_begin(pool);
 }
 
-/* The next one that peers are bound to. There is one: no slot is free, and not all are out. */
+/*
+ * The next initiator to which peers are bound. There is one: no slot is free, and not all are out.
+ */
 BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 {
 	struct initiator *const end = pool->initiators + pool->count, *i;
@@ -40,8 +42,8 @@ BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 }
 
 /*
- * Of initiators without streams. The queue of an idle one ends with the request that was polled
- * last, so the blocks from @seen_pi to that request are its uses.
+ * For initiators without streams. The last request in an idle queue is the one polled last, so the
+ * blocks from @seen_pi to that request are its uses.
  */
 static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 {
@@ -66,11 +68,11 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 	return best ? best->slots : find_later(pool);
 }
 
-/* -- the same of initiators with streams ------------------------------------------------------- */
+/* -- the same for initiators with streams ------------------------------------------------------ */
 
 /*
- * A look at an initiator sees that one of its streams was used: that of the request that was polled
- * last. To read all requests would make a miss dearer with each hit before it.
+ * Notes that one stream was used: that of the request polled last. Reading all requests would make
+ * a miss slower with each hit before it.
  */
 static void note_use(struct initiator *i)
 {
@@ -111,8 +113,8 @@ static struct slot *first_of(const struct initiator *i, uint64_t streams)
 }
 
 /*
- * Takes an idle stream that was not used, of the first of the next initiators that has one. A look
- * at an initiator all of whose idle streams were used forgets that they were.
+ * Takes the first idle and unused stream of the next initiators. If all idle streams of an
+ * initiator were used, it clears those marks.
  */
 static struct slot *find_stream(struct bsn_dc_pool *pool)
 {
@@ -152,7 +154,7 @@ static struct slot *choose_idle(struct bsn_dc_pool *pool)
 
 /* -- by the peer ------------------------------------------------------------------------------- */
 
-/* The stream of this number, or the next one that works; NULL: it is not idle. */
+/* The stream of this number, or if it failed the next that works; NULL: that one is not idle. */
 static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i,
 				 uint32_t number)
 {
@@ -163,12 +165,12 @@ static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiato
 	return is_idle(pool, s) ? s : NULL;
 }
 
-/* The one at this place among those that work. NULL: there are fewer. */
+/* The initiator at this place among those that work. NULL: there are fewer. */
 static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 {
 	uint32_t count = 0;
 
-	if (!pool->counters.failures) /* all work, and the spares are the last ones */
+	if (!pool->counters.failures) /* all work, spares come last */
 		return &pool->initiators[place];
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[k];
@@ -179,14 +181,14 @@ static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 	return NULL;
 }
 
-/* The numbers of peers have no gaps, so as many peers have each slot. */
+/* Peers' numbers have no gaps, so the peers are spread evenly over the slots. */
 static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct peer *peer)
 {
 	const uint32_t number = number_of(peer), count = pool->attr.initiators;
 	const struct initiator *i = working(pool, number % count);
 
 	if (!i)
-		i = working(pool, 0); /* more have failed than there are spares */
+		i = working(pool, 0); /* more failed than there are spares */
 	return i ? idle_or_none(pool, i, number / count) : NULL;
 }
 
@@ -199,7 +201,10 @@ struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 
 /* -- for a peer that may have one -------------------------------------------------------------- */
 
-/* A peer may leave a slot that is out once nothing of it is outstanding there. */
+/*
+ * Finds a slot for a peer that has one. It may leave a slot that is out when nothing of it is
+ * outstanding there.
+ */
 static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool,
 							 const struct peer *peer, struct slot *s)
 {
@@ -207,7 +212,7 @@ static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *poo
 		return s;
 	if (s->state != SLOT_OUT || holds(pool, s) || !is_done(pool, s))
 		return NULL;
-	forget_slot(s); /* another stream failed the initiator, but nothing of this peer */
+	forget_slot(s); /* another stream failed the initiator, not this peer */
 	return choose_slot(pool, peer);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A pool's life, and its part in the polls of its CQ. */
+/* A pool's life, and its part in polls of its CQ. */
 #include "rc.h"
 
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static struct bsn_dc_pool *pool_of_guest(const struct cq_guest *guest)
 					      offsetof(struct bsn_dc_pool, guest));
 }
 
-/* Completions of its initiators, among those of others, may have made slots idle. */
+/* Completions of the pool's initiators, among those of other queues, may have made slots idle. */
 static void listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
 {
 	for (int k = 0; k < n; k++) {
@@ -188,7 +188,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *given)
 	return pool;
 }
 
-/* A queue that shows no room and no operation, so that each post comes to its path. */
+/* A queue that shows no room and no operations, so each post comes to its path. */
 static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 {
 	static struct bsn_be32 nowhere;
@@ -208,14 +208,17 @@ static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->path = &unbound_path;
 }
 
-/* More READs than its ring has blocks need no counting. */
+/*
+ * Prepares an initiator that has its queue. A limit of more READs than its ring has blocks needs no
+ * gate.
+ */
 static void begin_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	if (i->qp)
 		own_queue(i);
 	if (pool->attr.max_reads && pool->attr.max_reads <= i->sq->bb_mask)
 		gate_put(i, pool->attr.max_reads);
-	if (pool->attr.streams > 1) /* peers share it: none may take back what was appended */
+	if (pool->attr.streams > 1) /* peers share it, so none may cancel */
 		i->sq->can |= BSN_CAN_NOT_CANCEL;
 }
 
@@ -308,7 +311,7 @@ int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters 
 	if (!pool || !counters)
 		return fail(EINVAL, "no pool, or no place for its counters");
 	*counters = pool->counters;
-	counters->bindings += pool->counters.evictions; /* as many were bound instead */
+	counters->bindings += pool->counters.evictions; /* each eviction bound a peer, too */
 	counters->peers = pool->peer_count;
 	counters->waiting = pool->waiters;
 	counters->broken = pool->broken;

@@ -2,27 +2,22 @@
 /*
  * A pool of initiators. Private to engine/dc/.
  *
- *	peers.c       makes peers, and what the peers of a host share
- *	slots.c       binds peers to slots, and reads in the send rings who uses them
- *	policy.c      chooses the slot of a peer that has none
- *	idle.c        finds idle slots where few are
- *	line.c        keeps the line of waiting peers, and gives them their turns
- *	unbound.c     takes the posts of peers that have no slot
- *	gate.c        keeps the limit of READs
- *	initiators.c  makes and connects the initiators' QPs
- *	failures.c    takes initiators and streams that failed out of use
- *	repair.c      makes them ready again, and says why they failed
- *	pool.c        makes a pool, and takes its part in the polls of its CQ
- *	rc_*.c        do what is different on plain verbs: see rc.h
+ * peers.c makes peers, and what the peers of a host share slots.c binds peers to slots, and reads
+ * their use in the send rings policy.c chooses the slot of a peer that has none idle.c finds idle
+ * slots when few are idle line.c keeps the line of waiting peers, and gives turns unbound.c takes
+ * posts of peers that have no slot gate.c limits outstanding READs initiators.c makes and connects
+ * the initiators' QPs failures.c withdraws initiators and streams that failed repair.c repairs
+ * them, and says why they failed pool.c makes a pool, and does its part in polls of its CQ rc_*.c
+ * are the pool on plain verbs: see rc.h
  *
  * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to one slot
- * or to none. A bound peer's endpoint has the initiator's queue, so that posts go straight to it.
- * An unbound peer's endpoint has the queue @unbound, every post to which comes to unbound.c. A slot
- * is given to another peer only when nothing of the one before is outstanding on it, so the
- * requests of one peer are executed in order.
+ * or to none. A bound peer's endpoint has the initiator's queue, so posts go straight to it. An
+ * unbound peer's endpoint has the queue @unbound, whose posts all come to unbound.c. A slot goes to
+ * another peer only when nothing of the peer before is outstanding on it, so the requests of one
+ * peer are executed in order.
  *
- * Slots, policies, the line and unbound posts see send queues alone, and no device: so bsn-perf can
- * run them on a model.
+ * Slots, policies, the line and unbound posts use send queues only, and no device, so bsn-perf runs
+ * them on a model.
  */
 #ifndef DC_POOL_H
 #define DC_POOL_H
@@ -36,13 +31,13 @@
 #include "sq.h"
 
 #define NO_PEER    UINT32_MAX
-#define MOST_SLOTS UINT16_MAX /* less than so many */
+#define MOST_SLOTS UINT16_MAX /* a pool has fewer */
 
 /* -- peers ------------------------------------------------------------------------------------- */
 
 enum peer_state {
 	PEER_FINE,
-	PEER_WAITS,    /* it stands in line */
+	PEER_WAITS,    /* it is in line */
 	PEER_CONNECTS, /* plain verbs: an initiator is being connected to it; it is not in line */
 	PEER_FAILED,
 	PEER_GONE, /* it was destroyed while it waited; it is freed when its turn comes */
@@ -53,11 +48,11 @@ enum { DEBT_PARTS = 16 };
 
 struct peer {
 	struct bsn_peer hot; /* first: what posts read */
-	struct slot *slot;   /* that has requests of it, or had the last ones; NULL: none */
-	uint32_t next;       /* number of the next one, in line or in the list of free ones */
-	uint16_t debt;       /* that it owes, while it has no slot */
+	struct slot *slot;   /* which has its requests, or had the last ones; NULL: none */
+	uint32_t next;       /* number of the next peer, in line or in the list of free ones */
+	uint16_t debt;       /* what it owes while it has no slot */
 	uint8_t state;       /* enum peer_state */
-	uint8_t refusal;     /* why it was not connected, enum rc_reason; 0: it was */
+	uint8_t refusal;     /* enum rc_reason: why it is not connected; 0: it is */
 };
 _Static_assert(sizeof(struct peer) == 64, "a peer is a cache line");
 
@@ -67,7 +62,7 @@ struct host {
 	uint8_t head[BSN_DS_SIZE]; /* without key and number */
 	uint8_t prefix_ds;
 	struct ibv_ah_attr way;
-	struct bsn_ep *ep; /* on plain verbs: to its targets, which listen */
+	struct bsn_ep *ep; /* on plain verbs: to the datagram QP of its targets */
 	uint32_t peers;
 	struct host *next;
 };
@@ -87,11 +82,11 @@ struct chunk {
 enum rc_state {
 	RC_APART,
 	RC_ASKED,
-	RC_ANSWERED, /* which its peer was not told yet */
+	RC_ANSWERED, /* the peer is not told yet */
 	RC_TOGETHER,
 };
 
-/* What is said to a peer's target until it answers. */
+/* A message that is repeated until the peer's target answers. */
 struct rc_call {
 	struct host *host;
 	uint32_t qpn;
@@ -102,7 +97,7 @@ struct rc_call {
 
 struct rc_connection {
 	enum rc_state state;
-	uint8_t reason; /* of RC_ANSWERED: why not, enum rc_reason; 0: it is connected */
+	uint8_t reason; /* enum rc_reason of RC_ANSWERED; 0: it is connected */
 	struct rc_call ask;
 	uint64_t key;
 	struct peer *peer; /* NULL: RC_APART, or it is gone */
@@ -112,36 +107,36 @@ struct rc_connection {
 /* -- slots ------------------------------------------------------------------------------------- */
 
 enum slot_state {
-	SLOT_FREE,    /* no peer has it, and any can get it */
+	SLOT_FREE,    /* no peer has it; any can get it */
 	SLOT_BOUND,   /* a peer has it */
-	SLOT_REVOKED, /* its peer may not post, since others wait; what is outstanding goes on */
+	SLOT_REVOKED, /* others wait, so its peer may not post; its requests go on */
 	SLOT_TURN,    /* a peer got it in its turn, and has not posted yet */
 	SLOT_OUT,     /* it or its initiator failed, or is a spare */
 	SLOT_STATES
 };
 
 struct slot {
-	struct peer *peer; /* that is bound to it; NULL: none */
+	struct peer *peer; /* the one bound to it; NULL: none */
 	struct bsn_sq *sq; /* of its initiator */
 	struct initiator *of;
 	int64_t credit;      /* bytes that the peer may still post while others wait */
 	uint32_t counted;    /* posts up to this index, modulo 2^32, were taken from @credit */
-	uint32_t contention; /* the time of waiting that @credit is of */
-	uint32_t ctrl_bits;  /* of the peer that has it */
+	uint32_t contention; /* the period of waiting that @credit is for */
+	uint32_t ctrl_bits;  /* of its stream */
 	uint16_t end_pi;     /* of a stream: where its last request ends */
 	uint16_t number;     /* among all slots */
 	uint8_t state;
-	bool has_failed; /* a request of it did: pool->failures has more */
+	bool has_failed; /* a request did: see pool->failures */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
-/* Whoever looks for one thing among all slots or initiators looks at so many at a time. */
+/* A search among all slots or initiators looks at so many at a time. */
 enum { MOST_LOOKS = 8 };
 
-/* Of a slot. */
+/* The failure of a slot. */
 struct failure {
 	struct bsn_dc_error error; /* without text */
-	/* Requests that were flushed with the initiator, and are to be posted again elsewhere. */
+	/* Requests that were flushed with the initiator, and are to be posted on another. */
 	uint16_t held, held_bb, held_pi; /* how many, their blocks, and where they begin */
 };
 
@@ -150,8 +145,8 @@ struct gate {
 	const struct bsn_sq_path *inner; /* the queue's own; NULL: mlx5 */
 	uint64_t held_ops; /* READs and atomics that the queue would show without a gate */
 	uint32_t most;     /* READs that may be outstanding */
-	uint32_t reads;    /* that were, as far as was looked; some may be done, or taken back */
-	uint32_t read_pi;  /* those before this index, modulo 2^32, are not in @reads any more */
+	uint32_t reads;    /* outstanding at the last count; some may be done, or cancelled */
+	uint32_t read_pi;  /* @reads has none before this index, modulo 2^32 */
 };
 
 struct initiator {
@@ -159,14 +154,14 @@ struct initiator {
 	struct bsn_dc_pool *pool;
 	struct bsn_qp *qp; /* NULL: in a model */
 	struct bsn_sq *sq;
-	struct slot *slots;   /* a stream each; one, where there are no streams */
-	uint64_t bound, used; /* a bit a stream: a peer is bound to it; of these: it was used */
-	uint32_t read_pi;     /* up to here the ring was read for the streams of requests */
-	uint32_t marked_pi;   /* its last request ended there when mark_end() saw that it tells */
+	struct slot *slots;   /* one per stream; one if it has no streams */
+	uint64_t bound, used; /* a bit per stream: a peer is bound; it was used, too */
+	uint32_t read_pi;     /* read_streams() has read the ring up to here */
+	uint32_t marked_pi;   /* here ended its last request when mark_end() saw it signaled */
 	uint32_t generation;  /* how often it was repaired */
-	uint32_t failed_streams; /* while the others go on */
+	uint32_t failed_streams; /* while others go on */
 	uint32_t held_slots;     /* that hold requests: struct failure */
-	uint16_t seen_pi; /* the last request that a policy saw done, or that took a slot since */
+	uint16_t seen_pi; /* the last request that a policy saw done, or that took a slot */
 	bool is_spare;    /* it takes no peer until another one fails */
 	bool has_failed;
 	bool is_heard; /* it is among pool->heard */
@@ -182,11 +177,11 @@ struct bsn_dc_pool {
 	struct bsn_device *device;     /* NULL: in a model */
 	struct bsn_cq *cq;
 	uint32_t charged;             /* entries of the CQ, beside those of its QPs */
-	struct bsn_dc_pool_attr attr; /* every field as it is in force */
+	struct bsn_dc_pool_attr attr; /* with all defaults filled in */
 	struct handshake_uar uar;     /* of initiators with a full handshake */
 
 	struct rc_pool *rc; /* on plain verbs; else NULL */
-	uint32_t rc_work;   /* of @rc: peers that are being connected, targets to be told */
+	uint32_t rc_work;   /* of @rc: peers to be connected, targets to be told */
 
 	struct slot *slots;
 	struct failure *failures; /* one a slot */
@@ -194,19 +189,19 @@ struct bsn_dc_pool {
 	uint16_t *free;         /* numbers of the free ones */
 	uint32_t count;         /* initiators, spares included */
 	uint32_t held_slots;    /* that hold requests: struct failure */
-	uint32_t fatal_streams; /* so many streams that failed are an initiator's failure */
-	uint32_t broken;        /* initiators that failed, and streams of others */
+	uint32_t fatal_streams; /* so many failed streams fail an initiator */
+	uint32_t broken;        /* failed initiators, and failed streams of others */
 
-	struct initiator *hand; /* that a policy looks at next */
+	struct initiator *hand; /* the next that a policy looks at */
 	bool listens;           /* few slots are idle: see idle.c */
 	uint16_t *heard;        /* while it listens: initiators that had completions */
 	uint32_t heard_count, heard_turn;
 
 	uint32_t contention; /* how often a line began */
-	uint32_t waiters;    /* peers in line that are there */
-	uint32_t in_line;    /* those and the ones that are gone */
+	uint32_t waiters;    /* peers in line without destroyed ones */
+	uint32_t in_line;    /* with destroyed ones */
 	uint32_t first_waiter, last_waiter;
-	uint16_t *given; /* slots that the last poll gave in turns; some may be gone since */
+	uint16_t *given; /* slots that the last poll gave in turns; some may have changed */
 	uint32_t given_count;
 	uint32_t judged, marked; /* slots and initiators that make_room() has looked at */
 
@@ -215,7 +210,7 @@ struct bsn_dc_pool {
 	struct host *hosts[HOST_BUCKETS];
 
 	struct bsn_dc_counters counters;
-	struct provider_dc_connects before; /* that the device had counted when the pool was made */
+	struct provider_dc_connects before; /* counted by the device before the pool was made */
 	struct initiator initiators[];
 };
 
@@ -250,12 +245,12 @@ static inline uint32_t number_of(const struct peer *peer)
 
 static inline struct host *host_of(const struct peer *peer)
 {
-	return (struct host *)(uintptr_t)peer->hot.more; /* its first member */
+	return (struct host *)(uintptr_t)peer->hot.more; /* @more is first */
 }
 
 /* Makes a peer without address; NULL: no memory. */
 struct peer *peer_new(struct bsn_dc_pool *pool);
-/* It has no slot, and is not in line. */
+/* Frees a peer that has no slot and is not in line. */
 void peer_free(struct bsn_dc_pool *pool, struct peer *peer);
 void peers_free(struct bsn_dc_pool *pool);
 
@@ -263,46 +258,48 @@ void peers_free(struct bsn_dc_pool *pool);
 
 /* Makes the slots of all initiators, which have their queues; -ENOMEM. */
 int slots_make(struct bsn_dc_pool *pool);
-/* Frees them, also if they were made in part. */
+/* Frees them, even if only some were made. */
 void slots_free(struct bsn_dc_pool *pool);
 
 void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state);
 
-/* Its bit among those of its initiator. */
+/* The slot's bit among those of its initiator. */
 static inline uint64_t stream_bit(const struct slot *s)
 {
 	return 1ull << (s - s->of->slots);
 }
 
-/* Binds it for a request that is about to be posted, which does not count as a use. */
+/* Binds the slot for a request that follows, and that does not count as a use. */
 void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s);
-/* Binds it for a turn of the peer, of so many bytes, of which @c tells. */
+/* Binds the slot for a turn of the peer, of @credit bytes; @c tells the program. */
 void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
 	       struct bsn_completion *c);
-/* Frees it: its peer, if any, has none after that. */
+/* Frees the slot: its peer, if any, has no slot after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
-/* Parts a slot that is withdrawn from its peer. */
+/* Removes the peer from a slot that is out. */
 void forget_slot(struct slot *s);
-/* Its peer goes to another one, on which the requests that it held were posted again. */
+/* Moves the peer to @to, where the requests that @s held were posted once more. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to);
-/* Peers can get it from now on, or not any more; the same of all slots of an initiator. */
+/* Lets peers get the slot, or stops that; the last two do so for all slots of an initiator. */
 void slot_offer(struct bsn_dc_pool *pool, struct slot *s);
 void slot_withdraw(struct bsn_dc_pool *pool, struct slot *s);
 void slots_offer(struct bsn_dc_pool *pool, struct initiator *i);
 void slots_withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 
-/* Of a queue with streams: reads in the ring what was posted since this was last done. */
+/* For a queue with streams: reads from the ring what was posted since the last call. */
 void read_streams(struct initiator *i);
 bool stream_is_done(const struct slot *s);
 
-/* It holds requests that were flushed with its initiator, and are to be posted again elsewhere. */
+/*
+ * Whether it holds requests that were flushed with its initiator, and are to be posted on another.
+ */
 static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 {
 	return pool->failures[s->number].held;
 }
 
-/* Nothing of its peer is outstanding. */
+/* Whether nothing of its peer is outstanding. */
 BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (BSN_UNLIKELY(pool->attr.streams > 1))
@@ -310,55 +307,55 @@ BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 	return bsn_sq_is_done(s->sq, bsn_sq_done(s->sq));
 }
 
-/* It can be given to a peer. */
+/* Whether it can be given to a peer. */
 BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	return s->state < SLOT_TURN && is_done(pool, s);
 }
 
-/* The peer that got the slot in its turn has posted. */
+/* Whether the peer that got the slot in its turn has posted. */
 bool has_posted(const struct bsn_dc_pool *pool, struct slot *s);
 
-/* Takes what its peer posted while others wait from its credit. */
+/* Takes from the credit what its peer posted while others wait. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
 /* -- policy.c ---------------------------------------------------------------------------------- */
 
 /* Chooses an idle slot for a peer that has none, and binds nothing. NULL: the peer has to wait. */
 struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer);
-/* The same for a peer that may have one, which it keeps if that is idle. */
+/* The same for a peer that may have a slot, which it keeps if the slot is idle. */
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer);
 
 /* -- idle.c ------------------------------------------------------------------------------------ */
 
-/* A slot that is bound and idle. NULL: none, as far as was heard. */
+/* A slot that is bound and idle. NULL: none was heard. */
 struct slot *idle_heard(struct bsn_dc_pool *pool);
-/* Finds one by looking at all, and listens from now on if few are idle. */
+/* Looks at all slots for such a one. If few are idle, the pool listens from now on. */
 struct slot *idle_begin(struct bsn_dc_pool *pool);
 /* Forgets what was heard. */
 void idle_forget(struct bsn_dc_pool *pool);
-/* A request of the initiator completed: it may have an idle slot. */
+/* Notes that a request of the initiator completed, so it may have an idle slot. */
 void idle_hear(struct bsn_dc_pool *pool, struct initiator *i);
 
 /* -- line.c ------------------------------------------------------------------------------------ */
 
 void start_waiting(struct bsn_dc_pool *pool, struct peer *peer);
-/* If it does. */
+/* Takes the peer out of the line, if it is there. */
 void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer);
 /*
- * Called where a peer waits. Takes the right to post from peers that had their turn, and calls
- * mark_end() for one of the next few initiators; for all, if the program @may_sleep after that.
+ * Called while a peer waits. Revokes slots of peers that had their turn, and calls mark_end() for
+ * one of the next few initiators; for all, if the program @may_sleep after that.
  */
 void make_room(struct bsn_dc_pool *pool, bool may_sleep);
 /*
- * Unsignaled requests do not tell when they are done. So an initiator whose last request is
- * unsignaled gets a signaled NOP, which the program does not see; appended requests are published.
- * False: nothing was to be done, or the NOP has no room.
+ * Nothing tells when unsignaled requests are done. So if an initiator's last request is unsignaled,
+ * a signaled NOP is posted, whose completion is hidden; appended requests are published. False:
+ * there was no need, or no room for the NOP.
  */
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i);
 /*
- * Does what a poll does besides polling: ends the turns that the last poll gave, and gives up to @n
- * new ones, a completion each. @may_sleep: nothing completed, so the program may sleep.
+ * The pool's part of a poll: ends the turns that the last poll gave, and gives up to @n new ones, a
+ * completion each. @may_sleep: nothing completed, so the program may sleep.
  */
 int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep);
 
@@ -369,42 +366,42 @@ extern const struct bsn_sq_path unbound_path;
 /* Puts a gate before an initiator's queue. */
 void gate_put(struct initiator *i, uint32_t most);
 
-/* Makes all of them, and brings their CQ. */
+/* Makes all initiators, and their CQ if none was given. */
 int initiators_make(struct bsn_dc_pool *pool);
 void initiators_free(struct bsn_dc_pool *pool);
-/* Nothing of it is outstanding: its indices begin anew. */
+/* Resets an initiator of which nothing is outstanding: its indices begin at 0. */
 static inline int initiator_reset(struct initiator *i)
 {
 	i->gate.reads = i->gate.read_pi = i->marked_pi = 0;
 	return bsn_qp_reset(i->qp);
 }
-/* Makes one ready to send; not on plain verbs. */
+/* Makes an initiator ready to send; not on plain verbs. */
 int initiator_connect(struct bsn_dc_pool *pool, struct initiator *i);
 
 /* -- failures.c -------------------------------------------------------------------------------- */
 
-/* The initiator is told of its queue's failures from now on. */
+/* Makes the initiator the owner of its queue, which is told of failures. */
 void own_queue(struct initiator *i);
-/* Of a QP's queue; NULL: it is no initiator's. */
+/* The initiator of a QP's queue; NULL: it is no initiator's. */
 static inline struct initiator *owner_of(const struct bsn_sq *sq)
 {
 	return (struct initiator *)sq->owner;
 }
-/* Peers get no slot of it any more, until it is repaired; a spare takes its place. */
+/* Gives no slot of the initiator to peers until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 /* How many initiators take peers. */
 uint32_t count_working(const struct bsn_dc_pool *pool);
-/* Posts flushed requests again, as far as there is room. */
+/* Posts held requests, as far as there is room. */
 void repeat_held(struct bsn_dc_pool *pool);
 
 /* -- pool.c ------------------------------------------------------------------------------------ */
 
-/* A pool whose initiators are the caller's to make. NULL: no memory. */
+/* Makes a pool without initiators; the caller makes them. NULL: no memory. */
 struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr);
-/* Its initiators have their queues. 0 or a negative errno, with a text. */
+/* Begins when all initiators have their queues. 0 or -errno, with its text. */
 int pool_begin(struct bsn_dc_pool *pool);
 void pool_free(struct bsn_dc_pool *pool);
-/* The next poll of its CQ looks after it; in a model each does. */
+/* Makes the next poll of its CQ do the pool's part; in a model each poll does. */
 static inline void pool_wake(const struct bsn_dc_pool *pool)
 {
 	if (pool->cq)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * To whom a pool's initiators are connected, on plain verbs. The slot of an initiator that is being
- * connected is out, as that of one that failed. Its peer waits, but not in line.
+ * Connects a pool's initiators on plain verbs. While an initiator is being connected, its slot is
+ * out, as if it had failed. Its peer waits, but is not in line.
  */
 #include "rc.h"
 
@@ -11,7 +11,7 @@
 #include "../verbs/verbs.h"
 #include "bsn_decode.h"
 
-#define DEFAULT_TIMEOUT 14 /* as of a QP */
+#define DEFAULT_TIMEOUT 14 /* as for a QP */
 #define DEFAULT_RETRIES 7
 #define LEAST_WAIT_NS   1000000u
 #define MOST_WAIT_NS    1000000000u
@@ -23,10 +23,10 @@ struct rc_pool {
 	unsigned most_times;
 	uint32_t serial;
 	uint32_t parting_count;
-	struct rc_call partings[]; /* as many as initiators at most, the oldest one first */
+	struct rc_call partings[]; /* at most one per initiator, oldest first */
 };
 
-/* -- what is said ------------------------------------------------------------------------------ */
+/* -- sending ----------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -36,7 +36,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Each time it waits twice as long for an answer. */
+/* Sends the message of the call. Each repetition waits twice as long for an answer. */
 static void say_to(struct bsn_dc_pool *pool, struct rc_call *call, const struct rc_message *m)
 {
 	const uint64_t wait = call->times < 10 ? pool->rc->wait_ns << call->times : MOST_WAIT_NS;
@@ -73,7 +73,10 @@ static void forget_parting(struct bsn_dc_pool *pool, uint32_t at)
 		(rc->parting_count - at) * sizeof(rc->partings[0]));
 }
 
-/* If there is no room for one more, the oldest one is not repeated any more. */
+/*
+ * Tells the initiator's target to give up its QP. If the list is full, the oldest message is no
+ * longer repeated.
+ */
 static void part(struct initiator *i)
 {
 	struct bsn_dc_pool *pool = i->pool;
@@ -96,7 +99,7 @@ static void part(struct initiator *i)
 	leave(pool, parting);
 }
 
-/* -- what is heard ----------------------------------------------------------------------------- */
+/* -- receiving --------------------------------------------------------------------------------- */
 
 static void settle(struct initiator *i, enum rc_reason reason)
 {
@@ -176,7 +179,7 @@ bool rc_is_connected(const struct initiator *i, const struct peer *peer)
 	return i->rc.state == RC_TOGETHER && i->rc.peer == peer;
 }
 
-/* Nothing of it is outstanding. */
+/* Resets an initiator, of which nothing is outstanding, to connect it anew. */
 static int start_again(struct initiator *i)
 {
 	const int err = initiator_reset(i);
@@ -192,7 +195,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 
 	if (s->peer) {
 		pool->counters.evictions++;
-		pool->counters.bindings--; /* it is counted once it is there */
+		pool->counters.bindings--; /* it is counted when it is connected */
 	}
 	unbind_slot(pool, s);
 	slots_withdraw(pool, i);
@@ -214,7 +217,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 		ask(i);
 }
 
-/* Its initiator is there for others again. */
+/* Gives the initiator back to all peers. */
 static void let_go(struct initiator *i)
 {
 	part(i);
@@ -261,7 +264,7 @@ static void tell(struct bsn_dc_pool *pool, struct initiator *i, struct bsn_compl
 	give_slot(pool, peer, i->slots, i->rc.credit, c);
 }
 
-/* Says again what was not answered in time, or gives up. */
+/* Repeats messages that were not answered in time, or gives up. */
 static void repeat(struct bsn_dc_pool *pool, uint64_t now)
 {
 	struct rc_pool *rc = pool->rc;
@@ -344,11 +347,11 @@ int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_addre
 	address = address_from(&ud);
 	err = bsn_ep_create(pool->rc->talk.qp, &address, attr, NULL, &host->ep);
 	if (!err)
-		host->peers++; /* the pool keeps it, since a message may be on its way */
+		host->peers++; /* the pool keeps the host: a message may be on its way */
 	return err;
 }
 
-/* Its QP takes a request more, for what marks the end. */
+/* The QP takes one more request, for rc_mark(). */
 int rc_make_initiator(struct bsn_dc_pool *pool, struct initiator *i,
 		      const struct bsn_qp_attr *attr)
 {
@@ -387,7 +390,7 @@ int rc_open(struct bsn_dc_pool *pool)
 	return talk_open(&pool->rc->talk, pool->device, pool->attr.pd, pool->cq);
 }
 
-/* Targets are told, once. */
+/* Tells the targets, once, that the pool is destroyed. */
 static void say_farewell(struct bsn_dc_pool *pool)
 {
 	const uint64_t end = now_ns() + FAREWELL_NS;
@@ -417,7 +420,7 @@ void rc_close(struct bsn_dc_pool *pool)
 		return;
 	if (rc->talk.qp) {
 		say_farewell(pool);
-		bsn_qp_reset(rc->talk.qp); /* what is still on its way needs no endpoint any more */
+		bsn_qp_reset(rc->talk.qp); /* messages on their way need no endpoint after that */
 		free_hosts(pool);
 		talk_close(&rc->talk);
 	}

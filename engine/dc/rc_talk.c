@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The datagrams by which pools and targets make connections. */
+/* Sends and receives the datagrams by which pools and targets make connections. */
 #include "rc.h"
 
 #define MAGIC   0x42524300u
 #define VERSION 2u
 
-/* Slots to receive into, then those to send from. */
+/* Memory: slots to receive into, then as many to send from. */
 enum { SLOTS = RC_TALK_SLOTS, SLOT_BYTES = 256, GRH_BYTES = 40 };
 
 _Static_assert(SLOTS == 32, "a slot to send from is a bit of @idle");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target on plain verbs. It has an RC QP for each initiator that is connected. It keeps QPs that
- * were given up for the next initiators, and the ways to the pools that ever asked.
+ * A target on plain verbs. It has an RC QP for each connected initiator. It keeps QPs of initiators
+ * that left for later ones, and an endpoint to each pool that asked.
  */
 #include "rc.h"
 
@@ -11,13 +11,13 @@ enum { BATCH = 16 };
 
 struct link {
 	struct bsn_qp *qp;
-	struct asker *of; /* NULL: nobody's */
+	struct asker *of; /* NULL: unused */
 	struct wire_address initiator;
 	uint32_t serial;
 	struct link *next;
 };
 
-/* A pool. */
+/* A pool that asked. */
 struct asker {
 	struct wire_address address;
 	struct bsn_ep *ep;
@@ -27,7 +27,7 @@ struct asker {
 struct rc_target {
 	struct bsn_device *device;
 	struct bsn_dct_attr attr;
-	struct bsn_cq *cq; /* of what it says and hears */
+	struct bsn_cq *cq; /* of its datagrams */
 	struct rc_talk talk;
 	struct link *links;
 	struct asker *askers;
@@ -35,7 +35,7 @@ struct rc_target {
 
 /* -- its QPs ----------------------------------------------------------------------------------- */
 
-/* It sends nothing: the CQ needs no room for that. */
+/* Gives back the CQ entries of the QP's sends: a target sends nothing. */
 static void discharge_sends(struct bsn_qp *qp)
 {
 	pthread_mutex_lock(&qp->device->cq_lock);
@@ -44,7 +44,7 @@ static void discharge_sends(struct bsn_qp *qp)
 	pthread_mutex_unlock(&qp->device->cq_lock);
 }
 
-/* The new one is the first in the list. */
+/* Makes a QP, and puts it first in the list. */
 static int add_link(struct rc_target *t)
 {
 	const struct bsn_qp_attr attr = { .type = BSN_QP_RC,
@@ -78,7 +78,10 @@ static struct link *get_link(struct rc_target *t)
 	return add_link(t) ? NULL : t->links;
 }
 
-/* What its messages brought stays in the CQ, under the target's number. */
+/*
+ * Resets the QP for later initiators. CQEs of its messages stay in the CQ, under the target's
+ * number.
+ */
 static int give_up(struct rc_target *t, struct link *link)
 {
 	int err = t->device->path->recvs_move(link->qp, rc_target_number(t));
@@ -126,7 +129,7 @@ static void answer(struct rc_target *t, const struct asker *asker, const struct 
 	talk_send(&t->talk, asker->ep, bsn_from_be32(asker->address.qpn), m);
 }
 
-/* The one that this initiator has, or had when it last asked. */
+/* The QP that this initiator has, or had when it asked last. */
 static struct link *find_link(const struct rc_target *t, const struct asker *asker,
 			      struct bsn_be32 qpn)
 {
@@ -139,7 +142,7 @@ static struct link *find_link(const struct rc_target *t, const struct asker *ask
 
 /* -- ASK --------------------------------------------------------------------------------------- */
 
-/* The MTU is the smaller one of both ends'. */
+/* Connects the QP to the initiator, with the smaller MTU of the two ends. */
 static int join(struct rc_target *t, struct link *link, const struct rc_message *m)
 {
 	const uint8_t most = rc_address(link->qp, t->attr.connect.mtu).mtu;
@@ -183,17 +186,17 @@ static bool has_key(const struct rc_target *t, const struct rc_message *m)
 	       bsn_from_be32(m->key_low) == (uint32_t)t->attr.access_key;
 }
 
-/* Return: how many came or went. */
+/* Answers an ASK. Return: how many initiators came or left. */
 static int welcome(struct rc_target *t, struct asker *asker, const struct rc_message *m)
 {
 	struct link *link = find_link(t, asker, m->qp.qpn);
 	int changes = 0;
 
 	if (link && link->serial == bsn_from_be32(m->serial)) {
-		say_yes(t, link); /* the first one was lost, or slow */
+		say_yes(t, link); /* the first answer was lost, or is slow */
 		return 0;
 	}
-	if (link) { /* that it left was lost */
+	if (link) { /* its LEAVE was lost */
 		give_up(t, link);
 		changes++;
 	}
@@ -212,9 +215,9 @@ static int welcome(struct rc_target *t, struct asker *asker, const struct rc_mes
 	return changes + 1;
 }
 
-/* -- what comes -------------------------------------------------------------------------------- */
+/* -- receiving -------------------------------------------------------------------------------- */
 
-/* Who has another key is not answered, as on a device. */
+/* An initiator with another key gets no answer, as on a device. */
 static int hear_ask(struct rc_target *t, const struct rc_message *m)
 {
 	struct asker *asker = has_key(t, m) ? get_asker(t, &m->from) : NULL;
@@ -287,7 +290,7 @@ void rc_target_free(struct rc_target *t)
 {
 	if (t->talk.qp) {
 		t->device->path->recvs_drop(cq_of(t->attr.cq), rc_target_number(t));
-		bsn_qp_reset(t->talk.qp); /* nothing that it said needs a way any more */
+		bsn_qp_reset(t->talk.qp); /* messages on their way need no endpoint after that */
 	}
 	free_links(t);
 	talk_close(&t->talk);
@@ -295,7 +298,9 @@ void rc_target_free(struct rc_target *t)
 	free(t);
 }
 
-/* Its first QP is there at once: with it the CQ is charged for what the SRQ may receive. */
+/*
+ * Makes the first QP when the target is created: it takes CQ entries for all receives of the SRQ.
+ */
 static int fill(struct rc_target *t)
 {
 	const struct bsn_cq_attr cq = { .entries = 2 * RC_TALK_SLOTS };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Initiators and streams that failed: why, and how they become ready again. A stream can be reset
- * once nothing of it is outstanding; before that the device refuses it
- * (mlx5dv_dci_stream_id_reset(3)).
+ * Tells why initiators and streams failed, and repairs them. A stream can be reset when nothing of
+ * it is outstanding; before that the device refuses it (mlx5dv_dci_stream_id_reset(3)).
  */
 #include "rc.h"
 
@@ -39,7 +38,10 @@ static int reset_stream(const struct initiator *i, uint16_t stream)
 			  : provider_stream_reset(bsn_qp_info(i->qp)->verbs, stream);
 }
 
-/* Where streams cannot be reset (no DevX) their initiator is given up, although it works. */
+/*
+ * Resets a stream. Without DevX it cannot be reset, so its initiator is withdrawn although it
+ * works.
+ */
 static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct initiator *i = s->of;
@@ -56,7 +58,10 @@ static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)
 	pool->counters.repairs++;
 }
 
-/* Of an initiator that was given up although it works a NOP tells when all of it is done. */
+/*
+ * Posts a NOP to an initiator that was withdrawn although it works; it tells when all requests are
+ * done.
+ */
 static void await_end(struct initiator *i)
 {
 	if (!bsn_sq_ends_quietly(i->sq))
@@ -83,7 +88,7 @@ static int connect_again(struct bsn_dc_pool *pool, struct initiator *i)
 	return err ? err : initiator_connect(pool, i);
 }
 
-/* It becomes a spare, unless fewer work than were asked for. */
+/* Repairs an initiator. It becomes a spare if as many as were asked for work. */
 static int repair(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	const uint32_t working = count_working(pool);

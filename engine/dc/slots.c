@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Binds peers to slots, and finds out which slots are idle, and which were used.
+ * Binds peers to slots, and tells which slots are idle and which were used.
  *
- * A post to a peer that has a slot calls nothing of the pool, and neither does its completion. The
- * pool sees both in the send queue. Without streams the queue's indices tell all. With streams the
- * ring tells the stream of each request. It is read when a peer needs a slot while requests are
+ * A post to a peer that has a slot calls no function of the pool, nor does its completion. The pool
+ * sees both in the send queue. Without streams the queue's indices tell all. With streams the ring
+ * tells the stream of each request; it is read when a peer needs a slot while requests are
  * outstanding, each request once.
  */
 #include "pool.h"
@@ -23,14 +23,14 @@ void set_slot(struct bsn_dc_pool *pool, struct slot *s, enum slot_state state)
 	s->state = (uint8_t)state;
 }
 
-/* The last free slot is the first that a peer gets. */
+/* The list is a stack: a peer gets the slot that was freed last. */
 static void put_free(struct bsn_dc_pool *pool, struct slot *s)
 {
 	pool->free[pool->in_state[SLOT_FREE]] = s->number;
 	set_slot(pool, s, SLOT_FREE);
 }
 
-/* It gets another state right after that. */
+/* The caller then sets another state. */
 static void remove_free(struct bsn_dc_pool *pool, const struct slot *s)
 {
 	const uint32_t last = pool->in_state[SLOT_FREE] - 1;
@@ -41,11 +41,11 @@ static void remove_free(struct bsn_dc_pool *pool, const struct slot *s)
 	memmove(&pool->free[at], &pool->free[at + 1], (last - at) * sizeof(*pool->free));
 }
 
-/* -- what the ring says ------------------------------------------------------------------------ */
+/* -- reading the ring -------------------------------------------------------------------------- */
 
 /*
- * A walk over the requests since @from begins there. Requests that are not in the ring any more are
- * done, and left out.
+ * Where a walk over the requests since @from begins: requests that were overwritten are done, and
+ * left out.
  */
 static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 {
@@ -80,7 +80,7 @@ bool stream_is_done(const struct slot *s)
 	return (uint16_t)(sq->pi - s->end_pi) >= bsn_sq_outstanding_bb(sq);
 }
 
-/* Counts the bytes that its peer posted since @counted, as far as the ring still has them. */
+/* Counts the bytes that its peer posted since @counted, of requests that are still in the ring. */
 static uint64_t count_bytes(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct bsn_sq *const sq = s->sq;
@@ -121,7 +121,7 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 
 /* -- binding ----------------------------------------------------------------------------------- */
 
-/* What a peer that has the stream ors into control segments. */
+/* The bits of the stream, which its peer's posts set in control segments. */
 static uint32_t bits_of_stream(uint32_t stream)
 {
 	const struct bsn_ctrl ctrl = { .dci_stream = stream };
@@ -129,7 +129,9 @@ static uint32_t bits_of_stream(uint32_t stream)
 	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
 }
 
-/* What the peer posted beyond the slot's credit is its debt: UINT16_MAX parts of a turn at most. */
+/*
+ * Makes what the peer posted beyond the slot's credit its debt: UINT16_MAX parts of a turn at most.
+ */
 static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	int64_t debt;
@@ -140,7 +142,7 @@ static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 		s->peer->debt = (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
 }
 
-/* The peer of a bound slot posts without one from now on. */
+/* Takes the slot from its peer, which posts as an unbound one from now on. */
 BSN_ALWAYS_INLINE void detach_peer(struct bsn_dc_pool *pool, struct slot *s)
 {
 	s->peer->slot = NULL;
@@ -168,7 +170,7 @@ void forget_slot(struct slot *s)
 	s->peer = NULL;
 }
 
-/* Binds the slot to this peer, and takes it from the one that had it. */
+/* Takes the slot from the peer that had it, and binds it to this one. */
 BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
 	if (s->peer) {
@@ -187,7 +189,7 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, st
 
 void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
-	if (s->peer == peer) /* it lost the right to post, else it would not have asked */
+	if (s->peer == peer) /* it asks, so its slot was revoked */
 		set_slot(pool, s, SLOT_BOUND);
 	else
 		hand_over(pool, peer, s);
@@ -220,7 +222,7 @@ void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int6
 	tell_turn(c, peer);
 }
 
-/* A peer that waits gets no right to post by this. */
+/* If the peer waits in line, its new slot is revoked, too. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
 	struct peer *peer = s->peer;
@@ -253,7 +255,7 @@ void slot_offer(struct bsn_dc_pool *pool, struct slot *s)
 	put_free(pool, s);
 }
 
-/* Its peer keeps it. */
+/* The slot goes out of use; its peer keeps it. */
 void slot_withdraw(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (s->state == SLOT_OUT)
@@ -278,7 +280,10 @@ void slots_withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 		slot_withdraw(pool, &i->slots[k]);
 }
 
-/* The first peers get the first streams, so that each has an initiator of its own. */
+/*
+ * Offers the first stream of each initiator before the second, so that the first peers have an
+ * initiator each.
+ */
 static void enter_all(struct bsn_dc_pool *pool)
 {
 	for (uint32_t stream = pool->attr.streams; stream--;)
@@ -312,7 +317,7 @@ int slots_make(struct bsn_dc_pool *pool)
 	if (!pool->slots || !pool->free || !pool->heard || !pool->given || !pool->failures)
 		return -ENOMEM;
 	pool->hand = pool->initiators;
-	pool->contention = 1; /* that of none yet is 0 */
+	pool->contention = 1; /* 0: no line yet */
 	pool->in_state[SLOT_OUT] = pool->slot_count;
 	for (uint32_t k = 0; k < pool->slot_count; k++)
 		make_slot(pool, k);

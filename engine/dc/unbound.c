@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts of peers that have no slot, or have had their turn.
+ * Posts of peers that have no slot, or whose slot was revoked.
  *
- *	bound      posts go straight into the initiator's ring; nothing here is called
- *	unbound    a post takes a slot, as the policy says; if there is none the post is refused,
- *	           and the peer waits in line
- *	revoked    others wait, and the peer has had its turn: its next post is refused, too, and
- *	           the slot goes to the first in line when all that is outstanding on it is done
+ * bound      posts go straight into the initiator's ring; nothing here is called unbound    a post
+ * takes a slot, as the policy says; if there is none the post is refused, and the peer waits in
+ * line revoked    others wait, and the peer has had its turn: its next post is refused, too, and
+ * the slot goes to the first in line when all that is outstanding on it is done
  */
 #include "rc.h"
 
 #include "refuse.h"
 #include "sq.h"
 
-/* -EAGAIN, with a text. */
+/* Puts the peer in line, and refuses its post: -EAGAIN. */
 static int wait_for_turn(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	const bool is_first = !pool->waiters;
 
 	start_waiting(pool, peer);
 	if (is_first)
-		make_room(pool, false); /* from now on polls do */
+		make_room(pool, false); /* later calls are the polls' */
 	return refuse(EAGAIN,
 		      pool->rc
 			      ? "this peer waits for its turn, or until it is connected, of which "
@@ -30,8 +29,9 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct peer *peer)
 }
 
 /*
- * A peer that comes while others wait goes to the end of the line, even if a slot is idle. On plain
- * verbs a post connects nobody: there it finds only the slot that the peer has.
+ * Binds a peer to a slot for its post. If others wait, it goes to the end of the line, even if a
+ * slot is idle. On plain verbs a post makes no connection: it only takes a slot that is connected
+ * to the peer.
  */
 static int bind(struct bsn_ep *ep)
 {
@@ -56,7 +56,10 @@ static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
 	return err ? err : bsn_ep_post(ep, r);
 }
 
-/* What a peer has appended is in its initiator's queue, which rings by itself. */
+/*
+ * An unbound peer has appended nothing here: its appended requests are in the initiator's queue,
+ * which publishes them.
+ */
 static int ring_nothing(struct bsn_sq *sq)
 {
 	(void)sq;

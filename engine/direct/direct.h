@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The direct path: hot structures over the queues that libmlx5 allocated. Private to
- * engine/direct/.
- */
+/* The direct path: hot structures over queues that libmlx5 allocated. Private to engine/direct/. */
 #ifndef DIRECT_H
 #define DIRECT_H
 

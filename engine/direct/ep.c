@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The direct path's endpoints of a QP with many peers: what its requests have of them. */
+/* The direct path's endpoints of a QP with many peers: the prefix of their requests. */
 #include "direct.h"
 
 static void address_ud(uint8_t *bytes, uint32_t qpn, uint64_t key)
@@ -13,7 +13,7 @@ static void address_ud(uint8_t *bytes, uint32_t qpn, uint64_t key)
 	bsn_av_ud_grh_encode(bytes, &av);
 }
 
-/* A compact vector is the beginning of an extended one. */
+/* Writes the address vector; a compact one is the beginning of an extended one. */
 static void address_dc(uint8_t *bytes, uint32_t dctn, uint64_t key, bool is_compact)
 {
 	struct bsn_av_dc_grh av;
@@ -25,7 +25,7 @@ static void address_dc(uint8_t *bytes, uint32_t dctn, uint64_t key, bool is_comp
 	bsn_av_dc_grh_encode(bytes, &av);
 }
 
-/* A path that needs a GRH has a GID in its address vector. */
+/* Whether address vectors may be compact: one that needs a GRH has a GID, and may not. */
 static bool can_be_compact(const struct bsn_device *device)
 {
 	return device->caps.has_compact_av && device->port.link_layer == IBV_LINK_LAYER_INFINIBAND;
@@ -67,7 +67,7 @@ int direct_ep_make(struct ep_object *ep, uint32_t number, uint64_t key)
 	return 0;
 }
 
-/* Requests in the ring have copies of all that they need of it. */
+/* Needs to do nothing: requests in the ring have copies of all that they need. */
 void direct_ep_leave(const struct ep_object *ep)
 {
 	(void)ep;

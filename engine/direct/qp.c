@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The direct path's QPs, and what it offers. */
+/* The direct path's QPs, and its operations. */
 #include "direct.h"
 
 #include "handshake.h"
 
 /* -- send queue -------------------------------------------------------------------------------- */
 
-/* Units of the longest WQE that the queue was asked to take. */
+/* DS of the longest WQE that the attributes ask for. */
 static uint32_t max_ds(const struct bsn_qp *qp)
 {
 	return bsn_wqe_longest_ds(qp->transport->wqe, qp->info.max_send_sge,
@@ -52,7 +52,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 		.transport = qp->transport->wqe,
 		.store = qp->device->info.store,
 		.ce_quiet = ce_of(attr),
-		/* What the library signals by itself is hidden, and here nothing may be. */
+		/* Requests that the library signals are hidden; with signal_all none may be. */
 		.signal_every = attr->signal_all ? -1 : attr->signal_every,
 		.has_peers = qp->transport->has_peers,
 		.has_atomics = has_atomics(qp->device),
@@ -87,8 +87,8 @@ static enum provider_inline in_cqe_of(const struct bsn_qp_info *limits)
 }
 
 /*
- * libmlx5 sizes the send ring for its own longest requests, which are not ours. So it is asked for
- * as many requests of the shortest kind as we need blocks.
+ * Creates a QP. libmlx5 sizes the send ring for its own longest requests, which are not ours, so it
+ * is asked for one shortest request per block that we need.
  */
 static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 {
@@ -111,8 +111,9 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 }
 
 /*
- * The CQ was sized for what the application asked for: so many blocks may be outstanding, or the
- * blocks of one longest request; unless the caller says that there is more room.
+ * Adopts the application's QP, whose CQ was sized for its own send depth. So many blocks may be
+ * outstanding, at least those of one longest request, unless the caller says that there is more
+ * room.
  */
 static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 {
@@ -159,7 +160,7 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 
 	if (err)
 		return err;
-	/* A DCI's own register that does not write-combine is one of all in the process. */
+	/* All DCIs of the process share the register that does not write-combine. */
 	got = (struct lane_register){ map.reg, map.blueflame_bytes,
 				      qp->dci && !map.blueflame_bytes };
 	err = lane_enter(qp->device, qp->lane, &got, &qp->lane);
@@ -184,9 +185,9 @@ static void qp_clear(struct bsn_qp *qp)
 }
 
 /*
- * Unsignaled requests that succeeded before the QP was failed will never be reported. A marker
- * after them is flushed, and tells that they are done (as the kernel's ib_drain_sq() does). Where
- * there is no room for it yet, something else will be flushed first.
+ * Posts a marker to a QP in error. Unsignaled requests that succeeded before get no CQE; the marker
+ * is flushed after them, and tells that they are done (the kernel's ib_drain_sq() does the same).
+ * If there is no room for it, another request is flushed first.
  */
 static void post_marker(struct bsn_qp *qp)
 {
@@ -216,7 +217,7 @@ static int qp_failed(struct bsn_qp *qp)
 	return err;
 }
 
-/* -- what it offers ---------------------------------------------------------------------------- */
+/* -- the path's operations --------------------------------------------------------------------- */
 
 /* Requests of the default length take one block. */
 static uint32_t most_sends(const struct bsn_device *device)
@@ -225,9 +226,9 @@ static uint32_t most_sends(const struct bsn_device *device)
 }
 
 /*
- * libmlx5 rings a register that it shares among QPs under a lock of its own, and by BlueFlame; a
- * doorbell of other code would tear its copies. So such a register is safe only where all of its
- * QPs are ours.
+ * Opens the lane's register. If libmlx5 shares a register among QPs, it rings it by BlueFlame under
+ * its own lock, and a doorbell of other code would destroy its copies. So a shared register is safe
+ * only if all QPs on it are ours.
  */
 static int lane_open(struct lane_object *lane)
 {

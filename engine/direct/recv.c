@@ -11,7 +11,9 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 		.capacity = qp->info.recv_depth,
 		.stride_bytes = map->rq_stride_bytes,
 	};
-	/* An application's QP may have no receive queue: then posts find it full. */
+	/*
+	 * An application's QP may have no receive queue; posts to it are refused as to a full one.
+	 */
 	const struct bsn_rq_init none = { .count = 1, .stride_bytes = BSN_DATA_SIZE };
 
 	if (qp->srq) {
@@ -26,8 +28,8 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 }
 
 /*
- * Cuts the list of free WQEs to those that may be outstanding, and the one that is never used: the
- * CQ was charged for no more.
+ * Cuts the list of free WQEs to those that may be outstanding, and the one that is never used: only
+ * for those the CQ has entries.
  */
 static uint16_t last_free(const struct provider_srq *map, uint32_t depth)
 {
@@ -62,7 +64,10 @@ int direct_srq_make(struct srq_object *srq)
 	return 0;
 }
 
-/* Completions that it left in the CQ are made anonymous later: only Bunsen reads them. */
+/*
+ * Needs to do nothing: its completions in the CQ are made anonymous later, since only Bunsen reads
+ * them.
+ */
 int direct_srq_leave(struct srq_object *srq)
 {
 	(void)srq;

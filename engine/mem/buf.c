@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Buffers: memory of a source, registered. */
+/* Buffers: registered memory of a source. */
 #include "../engine.h"
 #include "bsn_mem.h"
 #include "pages.h"
@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* hugetlb of each size, transparent huge pages, plain ones, and what was asked for. */
+/* Choices: hugetlb pages of each size, transparent huge pages, plain pages, and the wish. */
 enum { SIZES_MAX = 8, CHOICES_MAX = SIZES_MAX + 3 };
 
-/* Where a buffer may come from, and with which pages; 0: the source's choice. */
+/* A source that a buffer may come from, and its page size; 0: the source chooses. */
 struct choice {
 	const struct bsn_mem_source *source;
 	size_t page_bytes;
 };
 
-/* All that a buffer has beside its registration. */
+/* What a buffer has besides its registration. */
 struct buf {
 	const struct bsn_mem_source *source;
 	struct bsn_mem_block block;
@@ -83,7 +83,7 @@ static void release(struct mr_object *mr)
 	free(buf);
 }
 
-/* A driver that guards its memory from children cannot do so for huge pages, and says EINVAL. */
+/* After ibv_fork_init() libibverbs cannot protect huge pages from children, and says EINVAL. */
 static int explain(int err, const struct bsn_mem_block *block)
 {
 	if (err == -EINVAL && block->page_bytes > page_size() &&
@@ -94,7 +94,7 @@ static int explain(int err, const struct bsn_mem_block *block)
 	return err;
 }
 
-/* One choice. What it gave is registered, or given back. */
+/* Tries one choice: its memory is registered, or given back. */
 static int make(struct bsn_device *device, struct buf *buf, const struct choice *choice,
 		const struct bsn_mem_request *request, const struct bsn_mr_attr *attr,
 		struct bsn_mr **mr)
@@ -124,7 +124,7 @@ static int make(struct bsn_device *device, struct buf *buf, const struct choice 
 	return err;
 }
 
-/* Keeps the first reason, which says why the best choice failed. */
+/* Keeps the first reason: it says why the best choice failed. */
 static void remember_why(struct buf *buf, const struct choice *choice)
 {
 	if (!buf->why[0])

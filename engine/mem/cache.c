@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cache of registrations: regions are found in a table of places (places.h), which readers
- * search without a lock; a writer holds the lock.
+ * The cache of registrations. Readers find regions in a table of places (places.h) without a lock;
+ * a writer holds the lock.
  *
- * Under the lock nothing is allocated and libibverbs is not called: a hook of munmap() may run in
- * each such call, in the same thread, and takes the lock.
+ * Code under the lock neither allocates nor calls libibverbs: both may call munmap(), whose hook
+ * would take the lock in the same thread.
  */
 #include "../engine.h"
 #include "bsn_mr_cache.h"
@@ -15,12 +15,12 @@
 
 enum { TRIES = 16, DEFAULT_REGIONS = 1 << 16 };
 
-/* A registration: known by places, or on its way there, or resting. */
+/* A registration: in the table, pending, or resting until it is deregistered. */
 struct region {
 	struct bsn_mr *mr;
 	uint64_t start, end;
-	uint64_t parts; /* places that name it */
-	bool is_void;   /* pending, and some of its memory went */
+	uint64_t parts; /* entries of the table that name it */
+	bool is_void;   /* pending, and some of its memory was unmapped */
 	bool is_stuck;
 	struct region *next;
 };
@@ -37,7 +37,7 @@ struct bsn_mr_cache {
 	struct places found;    /* searched by readers */
 	struct place *eclipsed; /* within a larger one that is found; they go with their memory */
 	uint64_t eclipsed_count;
-	struct region_list stuck; /* with parts for which there was no room */
+	struct region_list stuck; /* regions with parts for which the table had no room */
 	struct region *pending;   /* being registered */
 	struct region_list resting;
 	uint64_t regions; /* with parts */
@@ -77,7 +77,7 @@ static void unlink_pending(struct bsn_mr_cache *cache, const struct region *regi
 
 /* -- regions ----------------------------------------------------------------------------------- */
 
-/* One place becomes @parts of them. */
+/* One place of the region becomes @parts places. */
 static void divide(struct bsn_mr_cache *cache, struct region *region, uint64_t parts)
 {
 	region->parts += parts - 1;
@@ -87,7 +87,7 @@ static void divide(struct bsn_mr_cache *cache, struct region *region, uint64_t p
 	append(&cache->resting, region);
 }
 
-/* A part that is not found or cut any more: its region stays until all are flushed. */
+/* Notes a region of which the table has no room for all parts: it stays until all are flushed. */
 static void stick(struct bsn_mr_cache *cache, struct region *region)
 {
 	if (region->is_stuck)
@@ -114,10 +114,7 @@ static int register_region(struct bsn_mr_cache *cache, struct region *region)
 			       region->end - region->start, &attr, &region->mr);
 }
 
-/*
- * Deregisters all resting regions beyond @keep. A region that cannot be deregistered goes on
- * resting.
- */
+/* Deregisters all resting regions beyond @keep. A region that cannot be deregistered stays. */
 static int reap(struct bsn_mr_cache *cache, uint64_t keep)
 {
 	int err = 0;
@@ -152,7 +149,7 @@ int bsn_mr_cache_reap(struct bsn_mr_cache *cache)
 
 /* -- insertion --------------------------------------------------------------------------------- */
 
-/* Widens the range: to what the watch knows, or to the pages that the bytes touch. */
+/* Widens the range to the extent that the watch knows, or to whole pages. */
 static struct place extent_of(const struct bsn_mr_cache *cache, const struct place *touched)
 {
 	const struct bsn_mr_watch *watch = cache->attr.watch;
@@ -164,9 +161,8 @@ static struct place extent_of(const struct bsn_mr_cache *cache, const struct pla
 }
 
 /*
- * Memory around the bytes that has a region is not registered again. A region stays until the last
- * of its memory goes; so with each new neighbour there would be one more region of the memory that
- * stays.
+ * Cuts memory that has a region off the range around the bytes. A region stays until all its memory
+ * is unmapped, so registering neighbours once more would pile up regions of the same memory.
  */
 static void leave_out_found(const struct places *found, const struct place *touched,
 			    struct place *around)
@@ -186,7 +182,7 @@ static void leave_out_found(const struct places *found, const struct place *touc
 	}
 }
 
-/* Regions within the new one are not found any more, but stay for posted requests. */
+/* Inserts a region. Regions within it are no longer found, but stay for posted requests. */
 static void insert(struct bsn_mr_cache *cache, struct region *region)
 {
 	struct places *found = &cache->found;
@@ -202,7 +198,7 @@ static void insert(struct bsn_mr_cache *cache, struct region *region)
 	cache->regions++;
 }
 
-/* Whether a place has the whole range by now, since another thread was faster. */
+/* Whether the whole range is found now, since another thread registered it. */
 static bool is_known(const struct bsn_mr_cache *cache, const struct region *region)
 {
 	struct place place;
@@ -212,7 +208,10 @@ static bool is_known(const struct bsn_mr_cache *cache, const struct region *regi
 			   &removals);
 }
 
-/* After its registration, or the refusal of it. True: some of its memory went meanwhile. */
+/*
+ * Ends a registration that succeeded or was refused. True: some of its memory was unmapped
+ * meanwhile.
+ */
 static bool settle(struct bsn_mr_cache *cache, struct region *region, int err)
 {
 	bool is_void;
@@ -251,8 +250,8 @@ static int make_pending(struct bsn_mr_cache *cache, struct region *region)
 }
 
 /*
- * One try; 0: look again. Until its extent is known, a pending region is the whole address space,
- * so that nothing goes unseen.
+ * Tries once to register the bytes; 0: the caller searches again. Until its extent is known, a
+ * pending region counts as the whole address space, so that no unmapping is missed.
  */
 static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 {
@@ -315,7 +314,7 @@ static int find_or_register(struct bsn_mr_view *view, uint64_t addr, uint64_t le
 		if (!err)
 			err = add(cache, addr, length);
 		if (err == -ENOMEM && !has_reaped) {
-			has_reaped = true; /* what rests is locked memory, too */
+			has_reaped = true; /* resting regions are locked memory, too */
 			err = reap(cache, 0);
 		}
 		if (err)
@@ -344,8 +343,8 @@ int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cache)
 /* -- removal ----------------------------------------------------------------------------------- */
 
 /*
- * What is left of a place, at most two parts. Those of the first and last place may be found on;
- * all others lie within these.
+ * Cuts the hole out of a place, which leaves at most two parts. The left part of the first place
+ * and the right part of the last may stay in the table; all other parts lie within these.
  */
 static uint64_t leave(struct bsn_mr_cache *cache, uint64_t i, const struct place *hole,
 		      bool is_first, bool is_last, struct place *kept)
@@ -453,7 +452,7 @@ static void unmake(struct bsn_mr_cache *cache)
 	free(cache);
 }
 
-/* Half of the room is for parts. */
+/* Makes a cache. Half of the table's room is for parts. */
 static struct bsn_mr_cache *make(struct bsn_device *device, const struct bsn_mr_cache_attr *attr)
 {
 	struct bsn_mr_cache *cache = calloc(1, sizeof(*cache));

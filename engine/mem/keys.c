@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tree of the keys, by lkey. */
+/* The keys of a device's memory: a tree, by lkey. */
 #include "keys.h"
 
 #include <search.h>

@@ -6,15 +6,15 @@
 #include "../engine.h"
 
 /*
- * Adds a key, whose fields stay as they are until it is removed. Any thread. A removal counts in
- * device->keys_removed.
+ * Adds a key, whose fields must not change until it is removed. Any thread may call it. A removal
+ * counts in device->keys_removed.
  */
 int keys_add(struct bsn_device *device, struct known_key *key);
 void keys_remove(struct bsn_device *device, struct known_key *key);
 
 /*
- * Mkeys of a pool are added by this, since the low byte of their key changes; the rest is theirs
- * alone.
+ * The number under which an mkey of a pool is added: the low byte of its key changes, the rest is
+ * unique.
  */
 static inline uint32_t keys_base_of(uint32_t lkey)
 {
@@ -22,12 +22,12 @@ static inline uint32_t keys_base_of(uint32_t lkey)
 }
 
 /*
- * Copies what is known of an lkey; false: nothing is. Of an mkey the low byte is not looked at: its
- * owner knows which one it has.
+ * Copies what is known of an lkey; false: nothing is. The low byte of an mkey's key is ignored: its
+ * owner knows the right one.
  */
 bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key);
 
-/* Whether it is one of the last keys that were removed. One that was added again is found, too. */
+/* Whether the lkey is one of the last that were removed, even if it was added once more. */
 bool keys_was_removed(struct bsn_device *device, uint32_t lkey);
 
 #endif

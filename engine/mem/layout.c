@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes layouts: they are checked, and become what requests take, translations and SGEs. */
+/* Makes layouts: checks the parts, and converts them to translations and SGEs. */
 #include "mkey.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int gone(uint32_t lkey)
 		    lkey);
 }
 
-/* @sq: NULL: any queue */
+/* @sq: the queue that will use it; NULL: any */
 static int check_nested(struct mkey_object *inner, uint32_t lkey, const struct bsn_sq *sq)
 {
 	const enum bsn_mkey_state state = mkey_state_of(inner);
@@ -33,10 +33,12 @@ static int check_nested(struct mkey_object *inner, uint32_t lkey, const struct b
 			    "the UMR of mkey 0x%x, which the layout nests, has not completed on "
 			    "another queue: poll that one",
 			    lkey);
-	return layout_look(inner->layout, sq); /* what it spans may have gone */
+	return layout_look(inner->layout, sq); /* the memory that it spans may be gone */
 }
 
-/* Whether an mkey of the pool may reach all of it. */
+/*
+ * Refuses memory of another protection domain, or that does not contain all that the layout uses.
+ */
 static int check_reach(const struct bsn_mkey_pool *pool, const struct layout_memory *memory,
 		       const struct known_key *key)
 {
@@ -51,7 +53,7 @@ static int check_reach(const struct bsn_mkey_pool *pool, const struct layout_mem
 	return 0;
 }
 
-/* What has an lkey, from the pool's own memory if it can be; NULL: nothing. */
+/* What is known of an lkey, from the pool's own table if it is there; NULL: nothing. */
 static const struct known_key *find_key(struct bsn_mkey_pool *pool, uint32_t lkey)
 {
 	struct known_key *const key = &pool->known[lkey / 256 % POOL_KEYS];
@@ -82,7 +84,7 @@ static int find_memory(struct bsn_mkey_pool *pool, struct layout_memory *memory)
 	return err ? err : check_reach(pool, memory, key);
 }
 
-/* The same of memory that was found before. */
+/* Checks memory once more that was found before. */
 static int find_again(struct bsn_mkey_pool *pool, const struct layout_memory *memory)
 {
 	const struct known_key *const key = find_key(pool, memory->lkey);
@@ -111,7 +113,10 @@ int layout_look_again(struct bsn_layout *layout, const struct bsn_sq *sq)
 
 /* -- the form ---------------------------------------------------------------------------------- */
 
-/* How the translations are given: one a part, a repeat block of all parts, or one a block. */
+/*
+ * The form of the translations: a page each, one per part, a repeat block of all parts, or one per
+ * block.
+ */
 enum form { PAGES, LIST, REPEAT, BLOCKS };
 
 static bool are_pages(const struct making *m)
@@ -153,7 +158,7 @@ static int choose_form(const struct making *m, enum form *form, uint64_t *count)
 		    BSN_REPEAT_MAX_STRIDE, (unsigned long long)*count, (unsigned long long)most);
 }
 
-/* On plain verbs, where a SEND is one request: a greater pool may be no help. */
+/* On plain verbs a SEND is one request, so a larger pool may not help. */
 static int too_many_sges(const struct bsn_mkey_pool *pool, uint64_t count)
 {
 	const uint32_t most = pool->attr.max_translations, in_one = pool->device->info.max_sge;
@@ -166,7 +171,10 @@ static int too_many_sges(const struct bsn_mkey_pool *pool, uint64_t count)
 			    : "");
 }
 
-/* SGEs of all blocks, if a request may have as many; on plain verbs there is nothing else. */
+/*
+ * Counts the SGEs of all blocks. 0: too many for a request; that is an error on plain verbs, which
+ * have no mkeys.
+ */
 static int count_sges(const struct making *m, uint64_t *count)
 {
 	const bool has_mkeys = m->pool->device->path->mkey_create;
@@ -185,14 +193,14 @@ static int count_sges(const struct making *m, uint64_t *count)
 /* -- what requests take ------------------------------------------------------------------------ */
 
 /*
- * All blocks in their order: one that goes on where the last one ends is one with it, and what has
- * more than @most bytes comes in pieces. Returns how many there are.
+ * Lists all blocks in order. A block that begins where the last one ends is joined to it, and one
+ * of more than @most bytes is split. Returns the number of SGEs.
  */
 static uint32_t list_blocks(struct bsn_sge *to, const struct making *m, uint64_t most)
 {
 	const struct bsn_part *const last = m->parts + m->part_count;
 	struct bsn_sge *at = to;
-	uint64_t end = 0; /* of the last one */
+	uint64_t end = 0; /* of the last SGE */
 
 	for (uint32_t round = 0; round < m->rounds; round++) {
 		for (const struct bsn_part *part = m->parts; part != last; part++) {
@@ -219,7 +227,7 @@ BSN_ALWAYS_INLINE void put_klm(uint8_t *at, uint64_t addr, uint32_t bytes, uint3
 	bsn_klm_encode(at, &klm);
 }
 
-/* Pages have no lengths of their own. */
+/* Puts a translation per part; a page's has no length. */
 static void put_list(uint8_t *at, const struct making *m, enum form form)
 {
 	const struct bsn_part *const last = m->parts + m->part_count;
@@ -247,7 +255,9 @@ static void put_repeat(uint8_t *at, const struct making *m)
 	}
 }
 
-/* Each block is an SGE first, which takes as many bytes. */
+/*
+ * Puts a translation per block. They are SGEs first, in the same memory, since both have 16 bytes.
+ */
 static uint32_t put_blocks(uint8_t *at, const struct making *m)
 {
 	_Static_assert(sizeof(struct bsn_sge) == BSN_XLT_SIZE, "one takes the place of the other");
@@ -260,7 +270,7 @@ static uint32_t put_blocks(uint8_t *at, const struct making *m)
 	return count;
 }
 
-/* @count: as chosen; returns how many there are. */
+/* @count: as chosen. Returns the number of translations. */
 static uint32_t put_translations(uint8_t *at, const struct making *m, enum form form,
 				 uint32_t count)
 {
@@ -275,7 +285,7 @@ static uint32_t put_translations(uint8_t *at, const struct making *m, enum form 
 
 /* -- creation ---------------------------------------------------------------------------------- */
 
-/* Which form it takes, and how many SGEs, if it takes no more than there may be. */
+/* Chooses the form, and counts translations and SGEs, or says why there are too many. */
 static int choose(const struct making *m, enum form *form, uint64_t *translations, uint64_t *sges)
 {
 	const int err = m->pool->device->path->mkey_create ? choose_form(m, form, translations) : 0;
@@ -292,7 +302,7 @@ static int check_memory(struct making *m)
 	return err;
 }
 
-/* Nothing else fails any more. @translations, @sges: room for them */
+/* Makes the checked layout; NULL: no memory. @translations, @sges: room for them */
 static struct bsn_layout *make(const struct making *m, enum form form, uint32_t translations,
 			       uint32_t sges)
 {
@@ -326,7 +336,7 @@ static struct bsn_layout *make(const struct making *m, enum form form, uint32_t 
 	return layout;
 }
 
-/* The mkeys that it nests stay as they are. */
+/* Counts a use of each mkey that the layout nests, so that they stay as they are. */
 static void hold_nested(struct bsn_layout *layout)
 {
 	for (uint32_t i = 0; i < layout->memory_count; i++) {
@@ -380,7 +390,7 @@ int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layout_attr *
 	if (!err)
 		err = choose(&m, &form, &translations, &sges);
 	if (!err && !(m.ascends && m.rounds == 1))
-		err = layout_check_overlap(&m); /* of no more blocks than there may be */
+		err = layout_check_overlap(&m); /* choose() has limited the blocks */
 	if (err)
 		return err;
 	layout = make(&m, form, (uint32_t)translations, (uint32_t)sges);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Layouts that were checked. layout.c makes them of what measure.c and overlap.c found out; order.c
- * sorts parts; mkey.c and map.c use them. Private to engine/mem/.
+ * Checked layouts. layout.c makes them, after measure.c and overlap.c have checked the parts;
+ * order.c sorts parts; mkey.c and map.c use layouts. Private to engine/mem/.
  */
 #ifndef MEM_LAYOUT_H
 #define MEM_LAYOUT_H
@@ -66,7 +66,7 @@ struct making {
 	void *room;
 };
 
-/* The memory of an lkey; NULL: none so far. */
+/* The memory of an lkey in the layout; NULL: no part before has that lkey. */
 BSN_ALWAYS_INLINE struct layout_memory *layout_memory_of(const struct making *m, uint32_t lkey)
 {
 	for (struct layout_memory *at = m->memory + m->memory_count; at-- != m->memory;)
@@ -75,16 +75,19 @@ BSN_ALWAYS_INLINE struct layout_memory *layout_memory_of(const struct making *m,
 	return NULL;
 }
 
-/* Finds out all that the numbers tell: 0; -ENODATA, -EINVAL, -ENOTUNIQ, -EOVERFLOW with a text. */
+/*
+ * Checks and adds up all lengths and addresses: 0; -ENODATA, -EINVAL, -ENOTUNIQ, -EOVERFLOW with a
+ * text.
+ */
 int layout_measure(struct making *m);
 
-/* Blocks of all rounds, in pieces of @most bytes. */
+/* Counts the blocks of all rounds, after each is split into pieces of @most bytes. */
 uint64_t layout_blocks(const struct making *m, uint64_t most);
 
 /* Whether no two blocks of one key share a byte: 0, or -ENOTUNIQ with a text. */
 int layout_check_overlap(const struct making *m);
 
-/* The parts by their addresses, which are @first to @end - 1. @room: layout_order_bytes() */
+/* Sorts the parts by their addresses, which are @first to @end - 1. @room: layout_order_bytes() */
 const struct bsn_part **layout_order(const struct bsn_part *parts, uint32_t count, uint64_t first,
 				     uint64_t end, void *room);
 
@@ -93,7 +96,10 @@ static inline size_t layout_order_bytes(uint32_t part_count)
 	return part_count * (sizeof(struct bsn_part *) + 2 * sizeof(uint32_t));
 }
 
-/* No memory of the device has gone since the layout was looked at, and it nests no mkeys. */
+/*
+ * Whether no memory of the device was deregistered since the layout was checked last, and it nests
+ * no mkeys.
+ */
 BSN_ALWAYS_INLINE bool layout_is_as_made(const struct bsn_layout *layout)
 {
 	return layout->depth == 1 &&
@@ -101,8 +107,8 @@ BSN_ALWAYS_INLINE bool layout_is_as_made(const struct bsn_layout *layout)
 }
 
 /*
- * What can have changed since the layout was made, or looked at last: memory that went, and mkeys
- * that it nests, as @sq may use them. 0, or why it cannot be used.
+ * Checks what can have changed since the layout was made or checked last: memory that was
+ * deregistered, and mkeys that it nests, if @sq may use them. 0, or why it cannot be used.
  */
 int layout_look_again(struct bsn_layout *layout, const struct bsn_sq *sq);
 
@@ -111,7 +117,7 @@ BSN_ALWAYS_INLINE int layout_look(struct bsn_layout *layout, const struct bsn_sq
 	return BSN_LIKELY(layout_is_as_made(layout)) ? 0 : layout_look_again(layout, sq);
 }
 
-/* uses.c: one use less; without any the layout goes. */
+/* uses.c: ends a use; the last one frees the layout. */
 void layout_unuse(struct bsn_layout *layout);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Layouts as requests take them: SGEs of their own blocks, or of an mkey that the pool lends. */
+/* Maps layouts for requests: SGEs of the layout's blocks, or of an mkey that the pool lends. */
 #include "mkey.h"
 
 #include "sq.h"
 
 /* -- mapping ----------------------------------------------------------------------------------- */
 
-/* An mkey of the pool becomes this layout's. */
+/* Takes an mkey of the pool for the layout, and configures it. */
 static int lend(struct bsn_layout *layout, struct bsn_ep *ep)
 {
 	struct mkey_object *const mkey = pool_take(layout->pool, ep->sq);
@@ -19,7 +19,7 @@ static int lend(struct bsn_layout *layout, struct bsn_ep *ep)
 	return err;
 }
 
-/* The mkey that it has: its UMR may be another queue's, or of a queue that failed. */
+/* Uses the mkey that the layout has, unless its UMR is on another queue or on one that failed. */
 static int use_again(struct bsn_layout *layout, struct bsn_ep *ep)
 {
 	struct mkey_object *const mkey = layout->slot;
@@ -38,7 +38,10 @@ static int use_again(struct bsn_layout *layout, struct bsn_ep *ep)
 	return 0;
 }
 
-/* Whether it takes an mkey, having more blocks than a request has SGEs, or as asked for. */
+/*
+ * Whether the layout needs an mkey: it has more blocks than a request has SGEs, or the flags ask
+ * for one.
+ */
 BSN_ALWAYS_INLINE bool takes_key(const struct bsn_layout *layout, const struct bsn_sq *sq,
 				 unsigned flags)
 {

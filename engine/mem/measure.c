@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The numbers of a layout: lengths, ends, and what is wrong with them. */
+/* Checks and adds up the lengths and addresses of a layout. */
 #include "layout.h"
 
 static int too_far(const struct bsn_part *part, uint32_t rounds)
@@ -17,7 +17,7 @@ static struct layout_memory *add_memory(struct making *m, const struct bsn_part 
 	return memory;
 }
 
-/* The memory of a part: mostly that of the part before it, or before that. */
+/* Finds the memory of a part: usually that of the part before, or of the one before that. */
 BSN_ALWAYS_INLINE void find_part(struct making *m, const struct bsn_part *part,
 				 struct layout_memory **memory, struct layout_memory **other)
 {
@@ -43,7 +43,7 @@ static int too_long(void)
 	return fail(EOVERFLOW, "the layout has more than 2^64 bytes");
 }
 
-/* Where a block ends: not after 64 bits, and not where it begins. */
+/* Refuses a part that is empty, or whose last block ends beyond 64 bits. */
 static int bad_end(const struct bsn_part *part, uint32_t rounds)
 {
 	if (!part->bytes)
@@ -51,7 +51,7 @@ static int bad_end(const struct bsn_part *part, uint32_t rounds)
 	return too_far(part, rounds);
 }
 
-/* @has_rounds: whether there are several */
+/* @has_rounds: there are several rounds */
 BSN_ALWAYS_INLINE int measure_parts(struct making *m, bool has_rounds)
 {
 	const struct bsn_part *const last = m->parts + m->part_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an mkey spans: its UMRs, and what became of them. */
+/* Configures mkeys by UMRs, and tells the state of those UMRs. */
 #include "mkey.h"
 
 #include "init.h"
@@ -41,9 +41,9 @@ static void span(struct mkey_object *mkey, struct bsn_layout *layout)
 /* -- the UMR ----------------------------------------------------------------------------------- */
 
 /*
- * A table that is longer than one WQE can point to: several of them, all or none. The first changes
- * the mkey, the others the rest of its table; @id and @flags are the last one's, so that a
- * completion is that of all.
+ * Posts several UMRs, all or none, for a table that is longer than one WQE can point to. The first
+ * changes the mkey, the others the rest of its table. @id and @flags are the last one's, whose
+ * completion says that all are done.
  */
 static int post_chunks(struct bsn_sq *sq, const struct umr *whole, uint64_t id, uint32_t flags)
 {
@@ -71,8 +71,9 @@ static int post_chunks(struct bsn_sq *sq, const struct umr *whole, uint64_t id, 
 }
 
 /*
- * No WQE of the queue has as many translations: they go into the mkey's table, once the queue has
- * taken the UMR. The table is one, so the UMR before has to be over.
+ * Posts a UMR that points to the mkey's table, for more translations than a WQE of the queue has.
+ * They are written when the queue has taken the UMR. There is one table, so the UMR before must
+ * have completed.
  */
 static __attribute__((noinline)) int post_table(struct mkey_object *mkey, struct bsn_sq *sq,
 						uint64_t id, uint32_t flags)
@@ -118,7 +119,7 @@ static bool takes_umr(const struct bsn_sq *sq)
 	return has_wqes(sq) && sq->transport == BSN_TRANSPORT_RC;
 }
 
-/* Of a layout that was looked at, to an mkey that may change. */
+/* Configures an mkey that may change, by a layout that was checked. */
 BSN_ALWAYS_INLINE int configure(struct mkey_object *mkey, struct bsn_sq *sq,
 				struct bsn_layout *layout, uint64_t id, unsigned flags)
 {
@@ -134,7 +135,7 @@ BSN_ALWAYS_INLINE int configure(struct mkey_object *mkey, struct bsn_sq *sq,
 			    levels);
 	if (BSN_UNLIKELY(!mkey_is_ordered(mkey, sq)) && mkey_state_of(mkey) == BSN_MKEY_UNKNOWN) {
 		err = pool_renew_key(mkey);
-		mkey_forget(mkey); /* the new key spans nothing, whether the UMR is taken or not */
+		mkey_forget(mkey); /* the new key spans nothing, even if the UMR is refused */
 	}
 	if (!err)
 		err = post_umr(mkey, sq, layout, id, flags);
@@ -151,9 +152,9 @@ int mkey_configure(struct mkey_object *mkey, struct bsn_ep *ep, struct bsn_layou
 	return configure(mkey, ep->sq, layout, BSN_OWN_ID, 0);
 }
 
-/* -- by hand ----------------------------------------------------------------------------------- */
+/* -- mkeys that the program configures --------------------------------------------------------- */
 
-/* Whether @mkey may change now, by a request to @ep. */
+/* 0 if a request to @ep may change @mkey now, or why not. */
 BSN_ALWAYS_INLINE int check_change(const struct bsn_ep *ep, struct mkey_object *mkey)
 {
 	if (!ep || !ep->sq || !mkey)
@@ -218,7 +219,7 @@ int mkey_invalidated(struct mkey_object *mkey, uint32_t rkey)
 	if (!mkey->pool->attr.peers_may_invalidate)
 		return fail(EINVAL, "peers may not invalidate mkeys of that pool");
 	if (mkey_state_of(mkey) == BSN_MKEY_UNKNOWN)
-		return 0; /* it is made anew in any case */
+		return 0; /* it gets a new key before its next use */
 	mkey_forget(mkey);
 	mkey->sq = NULL; /* its UMR was over before the peer could use it */
 	mkey->state = BSN_MKEY_FREE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pools of mkeys, and what they span: pool.c makes and keeps the mkeys, mkey.c configures them,
- * map.c lends one to a layout, uses.c counts who uses them. Private to engine/mem/.
+ * Pools of mkeys: pool.c makes and keeps the mkeys, mkey.c configures them, map.c lends one to a
+ * layout, uses.c counts their uses. Private to engine/mem/.
  */
 #ifndef MEM_MKEY_H
 #define MEM_MKEY_H
@@ -44,7 +44,7 @@ struct mkey_object {
 	TAILQ_ENTRY(mkey_object) idle;
 };
 
-/* Keys of memory that a pool keeps at hand. */
+/* How many keys of memory a pool remembers. */
 enum { POOL_KEYS = 16 };
 
 /**
@@ -74,10 +74,10 @@ struct bsn_mkey_pool {
 	struct bsn_mkey_pool *next; /* of the device */
 };
 
-/* pool.c: an mkey that spans nothing, for UMRs of @sq; NULL, with a text: all are in use. */
+/* pool.c: takes an mkey that spans nothing, for a UMR of @sq; NULL, with a text: all are in use. */
 struct mkey_object *pool_take(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
 
-/* One use more, and one less (uses.c). */
+/* Begins a use of the mkey, and ends one (uses.c). */
 static inline void mkey_use(struct mkey_object *mkey)
 {
 	if (!mkey->uses++)
@@ -86,18 +86,18 @@ static inline void mkey_use(struct mkey_object *mkey)
 
 void mkey_unuse(struct mkey_object *mkey);
 
-/* pool.c: an idle mkey spans nothing, and is taken before others. */
+/* pool.c: makes an idle mkey span nothing; it is taken before others. */
 void pool_forget(struct mkey_object *mkey);
 
-/* pool.c: another mkey of the device in its place, since nobody knows the state of this one. */
+/* pool.c: replaces the device's mkey by a new one, since the state of the old one is unknown. */
 int pool_renew_key(struct mkey_object *mkey);
 
 /* uses.c: the state, as far as was polled. */
 enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey);
 
 /*
- * Whether requests of @sq that come later find what it spans: no UMR of it is under way, or one of
- * this very queue, which works.
+ * Whether later requests of @sq find the mkey as configured: it has no outstanding UMR, or that is
+ * on @sq, which has not failed.
  */
 static inline bool mkey_is_ordered(const struct mkey_object *mkey, const struct bsn_sq *sq)
 {
@@ -106,16 +106,19 @@ static inline bool mkey_is_ordered(const struct mkey_object *mkey, const struct 
 	return mkey->state != BSN_MKEY_UNKNOWN;
 }
 
-/* mkey.c: configures an mkey that may change by a layout that was looked at; nobody is shown. */
+/*
+ * mkey.c: configures an mkey that may change, by a layout that was checked; its completion is
+ * hidden.
+ */
 int mkey_configure(struct mkey_object *mkey, struct bsn_ep *ep, struct bsn_layout *layout);
 
-/* uses.c: it spans nothing. */
+/* uses.c: notes that the mkey spans nothing. */
 void mkey_forget(struct mkey_object *mkey);
 
-/* A peer has invalidated it, by this key. */
+/* Notes that a peer has invalidated the mkey, by this key. */
 int mkey_invalidated(struct mkey_object *mkey, uint32_t rkey);
 
-/* The key that its next UMR gives it. */
+/* Sets the key that the mkey's next UMR gives it. */
 static inline void mkey_set_key(struct mkey_object *mkey, uint32_t key)
 {
 	mkey->pub.lkey = mkey->pub.rkey = mkey->sge.lkey = mkey->umr.new_key = key;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parts in the order of their addresses: each goes to the chain of its address, of as many chains
- * as there are parts. Where they crowd in few chains, all are sorted instead.
+ * Sorts parts by address. Each goes to one of as many chains as there are parts, by its address. If
+ * they crowd in few chains, qsort() sorts them all.
  */
 #include "layout.h"
 
@@ -24,7 +24,7 @@ static void sort(const struct bsn_part **to, const struct bsn_part *parts, uint3
 	qsort(to, count, sizeof(*to), compare);
 }
 
-/* By so many bits an address is shifted, so that there are no more chains than parts. */
+/* How many bits an address is shifted to get its chain: there are no more chains than parts. */
 static unsigned shift_of(uint64_t bytes, uint32_t count)
 {
 	const int bits = 64 - __builtin_clzll(bytes | 1), most = 31 - __builtin_clz(count);

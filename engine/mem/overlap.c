@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether blocks of a layout overlap. */
+/* Checks whether blocks of a layout overlap. */
 #include "layout.h"
 
 static int overlap_at(uint64_t addr)
@@ -26,7 +26,7 @@ static const struct bsn_part **order(const struct making *m)
 	return layout_order(m->parts, m->part_count, first, end, m->room);
 }
 
-/* The first round, in the order of addresses. */
+/* Checks the first round, in the order of addresses. */
 static int check_neighbours(const struct making *m)
 {
 	const struct bsn_part *const *parts = order(m);
@@ -47,7 +47,7 @@ static int check_neighbours(const struct making *m)
 
 /* -- several rounds ---------------------------------------------------------------------------- */
 
-/* All have one stride, and each round ends before the next begins. */
+/* Whether all parts have one stride, and each round ends before the next begins. */
 static bool are_rounds_apart(const struct making *m)
 {
 	for (uint32_t i = 0; i < m->memory_count; i++)
@@ -67,9 +67,9 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 }
 
 /*
- * Parts of different strides, @b after @a: where the blocks of both have room in what divides both
- * strides, they never meet; else each block is looked at, from where @a comes to @b until the two
- * lie as they did there.
+ * For two parts of different strides, @b after @a. If the blocks of both fit into a common divisor
+ * of the strides, they never meet. Else each block is checked, from where @a reaches @b until the
+ * positions repeat.
  */
 static bool do_blocks_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
 {
@@ -94,7 +94,10 @@ static bool do_blocks_meet(const struct bsn_part *a, const struct bsn_part *b, u
 	return false;
 }
 
-/* @b begins between the ends of @a. Of one stride they are apart if b's blocks fit between a's. */
+/*
+ * Whether two parts meet; @b begins before the end of @a. With one stride they do not if b's blocks
+ * fit between a's.
+ */
 static bool do_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
 {
 	uint64_t round, offset;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pages, by sysfs and /proc/self/smaps; NUMA nodes, by the system calls that libnuma is made of. */
+/* Pages, from sysfs and /proc/self/smaps; NUMA nodes, by the system calls that libnuma makes. */
 #include "pages.h"
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ unsigned hugetlb_sizes(size_t *sizes, unsigned max)
 	return n;
 }
 
-/* The number in the first line of a file of which a format takes it. */
+/* The number in the first line of a file that matches the format. */
 static size_t number_in(const char *path, const char *format)
 {
 	FILE *file = fopen(path, "re");
@@ -118,18 +118,21 @@ int pages_populate(void *addr, size_t length)
 
 	if (madvise(addr, length, MADV_POPULATE_WRITE))
 		err = -errno;
-	return err == -EINVAL ? 0 : err; /* of an older kernel: at the first touch */
+	return err == -EINVAL ? 0 : err; /* an older kernel: the first touch will do */
 }
 
 /* -- smaps ------------------------------------------------------------------------------------- */
 
-/* A mapping of /proc/self/smaps, as far as it is read. */
+/* The fields of a mapping of /proc/self/smaps that are read. */
 struct mapping {
 	uint64_t start, end;
 	uint64_t page_kb, huge_kb;
 };
 
-/* Of the bytes that a range shares with it. Huge pages of a longer mapping count by their share. */
+/*
+ * Counts the pages of the bytes that a range shares with the mapping; huge pages count by the
+ * range's share.
+ */
 static uint64_t pages_shared(const struct mapping *m, uint64_t start, uint64_t end)
 {
 	const uint64_t from = start > m->start ? start : m->start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pages and NUMA nodes, as the kernel tells of them. Private to engine/. */
+/* Pages and NUMA nodes, as the kernel reports them. Private to engine/. */
 #ifndef MEM_PAGES_H
 #define MEM_PAGES_H
 
@@ -16,8 +16,8 @@ static inline size_t whole_pages(size_t length, size_t page_bytes)
 }
 
 /*
- * The sizes of which the kernel has pools (largest first, at most @max), the default one, and
- * THP's; 0: none.
+ * The page sizes of the kernel's pools (largest first, at most @max), the default size, and that of
+ * transparent huge pages; 0: none.
  */
 unsigned hugetlb_sizes(size_t *sizes, unsigned max);
 size_t hugetlb_default_size(void);
@@ -25,21 +25,21 @@ size_t thp_size(void);
 bool thp_is_off(void);
 
 /*
- * Call before pages are touched: sets the node where they should be. A node that cannot be had is
- * no error.
+ * Sets the preferred node of pages, before they are touched. It is no error if the node has no
+ * memory.
  */
 void node_prefer(void *addr, size_t length, int node);
 
-/* Where the page at @addr is; -1: not known. */
+/* The node of the page at @addr; -1: not known. */
 int node_of(void *addr);
 
 /*
- * An estimate of the entries that a device needs to translate these addresses: their pages, by
+ * Estimates how many entries a device needs to translate these addresses: their pages, from
  * /proc/self/smaps; 0: not known, or not mapped.
  */
 uint64_t mem_translations(const void *addr, size_t length);
 
-/* Makes all pages of a writable mapping be there; -errno where there are too few. */
+/* Allocates all pages of a writable mapping; -errno if there are too few. */
 int pages_populate(void *addr, size_t length);
 
 #endif

@@ -48,7 +48,7 @@ struct place places_at(const struct places *p, uint64_t at)
 
 /* -- searching --------------------------------------------------------------------------------- */
 
-/* How many of @count sorted numbers are at most @value; no branch depends on them. */
+/* Counts how many of @count sorted numbers are at most @value, without a branch on them. */
 static uint64_t count_up_to(const uint64_t *numbers, uint64_t count, uint64_t value)
 {
 	const uint64_t *base = numbers;

@@ -2,10 +2,10 @@
 /*
  * A table of places: ranges of addresses with the keys that reach them. Private to engine/.
  *
- * It is sorted by start, and no place lies within another, so that it is sorted by end, too: of all
+ * It is sorted by start, and no place lies within another, so it is sorted by end, too: of all
  * places that begin at or before an address, the last one reaches furthest. One thread at a time
- * changes it; any number search it meanwhile, without a lock, and search again if it changed (a
- * sequence lock).
+ * changes it. Any number of threads search it without a lock, and repeat the search if it changed
+ * (a sequence lock).
  */
 #ifndef MEM_PLACES_H
 #define MEM_PLACES_H
@@ -20,7 +20,7 @@ struct place {
 };
 
 struct places {
-	uint64_t removals; /* changes by which something is found no more */
+	uint64_t removals; /* how many changes removed something */
 	uint64_t sequence; /* odd: it is being changed */
 	uint64_t count, room;
 	uint64_t *start, *end, *keys,
@@ -31,13 +31,11 @@ struct places {
 int places_init(struct places *p, uint64_t room);
 void places_free(struct places *p);
 
-/*
- * The place that has these bytes; and the removals that it knows of. Any thread.
- */
+/* Finds the place that contains these bytes, and the count of removals at that time. Any thread. */
 bool places_find(const struct places *p, uint64_t addr, uint64_t length, struct place *place,
 		 uint64_t *removals);
 
-/* -- for writers ---------------------------------------------------------------------- */
+/* -- for writers ------------------------------------------------------------------------------ */
 
 struct place places_at(const struct places *p, uint64_t at);
 
@@ -46,7 +44,7 @@ uint64_t places_starting_at(const struct places *p, uint64_t addr);
 uint64_t places_ending_after(const struct places *p, uint64_t addr);
 
 /*
- * Puts @count places where @gone were; the caller knows that there is room, and that they are in
+ * Replaces @gone places by @count others. The caller knows that there is room, and that they are in
  * order.
  */
 void places_replace(struct places *p, uint64_t at, uint64_t gone, const struct place *with,

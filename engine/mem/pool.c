@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pools of mkeys: made, lent, and given back. */
+/* Makes pools of mkeys, lends mkeys and takes them back. */
 #include "mkey.h"
 
 #include <stdlib.h>
@@ -16,9 +16,9 @@ void pool_forget(struct mkey_object *mkey)
 }
 
 /*
- * The key becomes another one of its 256 variants: a late request that has the old one is refused
- * once the next UMR has run. Until then it finds what it knew. An mkey whose UMR is under way on
- * another queue is left alone, since two queues keep no order.
+ * Takes an idle mkey and chooses another of the 256 variants of its key, so that requests with the
+ * old key are refused after the next UMR; until then they reach the old memory. An mkey whose UMR
+ * is outstanding on another queue is not taken, since two queues keep no order.
  */
 struct mkey_object *pool_take(struct bsn_mkey_pool *pool, const struct bsn_sq *sq)
 {
@@ -120,7 +120,7 @@ int pool_renew_key(struct mkey_object *mkey)
 	return make_key(mkey);
 }
 
-/* Where the path has mkeys: them, and memory for their translations. */
+/* Makes the mkeys, and the memory of their translations, if the path has mkeys. */
 static int make_mkeys(struct bsn_mkey_pool *pool)
 {
 	const size_t table = (size_t)pool->attr.max_translations * BSN_XLT_SIZE;
@@ -154,7 +154,7 @@ static void free_pool(struct bsn_mkey_pool *pool)
 	free(pool);
 }
 
-/* A pool without mkeys, of checked attributes. NULL: no memory. */
+/* Makes a pool without mkeys, by checked attributes. NULL: no memory. */
 static struct bsn_mkey_pool *make_pool(struct bsn_device *device,
 				       const struct bsn_mkey_pool_attr *attr)
 {
@@ -219,7 +219,10 @@ static uint32_t count_mkeys(const struct bsn_mkey_pool *pool)
 	return pool->mkeys ? pool->attr.count : 0;
 }
 
-/* A UMR of the pool that still runs would find neither its mkey nor its table. */
+/*
+ * Refuses to destroy a pool whose mkeys are used, or whose mkeys and tables an outstanding UMR
+ * needs.
+ */
 static int check_idle(const struct bsn_mkey_pool *pool)
 {
 	uint32_t uses = 0;
@@ -262,7 +265,7 @@ int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
 	return 0;
 }
 
-/* A queue is reset, or goes: mkeys that wait for its UMRs will not learn of them. */
+/* For a queue that is reset or destroyed: the result of its outstanding UMRs will not be known. */
 void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
 {
 	pthread_mutex_lock(&device->lock);
@@ -279,7 +282,7 @@ void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* -- mkeys of one's own ------------------------------------------------------------------------ */
+/* -- mkeys that a program takes ---------------------------------------------------------------- */
 
 int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **out)
 {

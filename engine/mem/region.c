@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Regions of other kinds than pinned memory of the program; dm.c has those of the device's own
- * memory.
- */
+/* Null regions, dma-bufs, and memory on demand. dm.c has regions of the device's own memory. */
 #include "register.h"
 
 #include <stdlib.h>

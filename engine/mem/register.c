@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registered memory. */
+/* Registers memory of the program. */
 #include "register.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint
 	return 0;
 }
 
-/* mlx5 and others translate by pages, so an IOVA can only rename whole pages. */
+/* Devices translate by pages, so an IOVA must have the memory's offset in a page. */
 static int check_iova(uint64_t addr, const struct bsn_mr_attr *attr)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -104,7 +104,7 @@ int register_check(const struct bsn_device *device, const struct bsn_mr_attr *at
 	return 0;
 }
 
-/* All addresses of the process, as ibv_reg_mr() has them. */
+/* Whether this means all addresses of the process, as for ibv_reg_mr(). */
 static bool is_implicit(const void *addr, size_t length)
 {
 	return !addr && length == SIZE_MAX;
@@ -212,8 +212,8 @@ static int check_change(const struct mr_object *mr, unsigned changes, const void
 }
 
 /*
- * ibv_rereg_mr() has codes of its own: its input was wrong, it failed, or what it undid failed,
- * too.
+ * Calls ibv_rereg_mr(), whose codes say whether the input was wrong, the call failed, or even the
+ * undoing failed.
  */
 static int rereg(struct mr_object *mr, unsigned changes, void *addr, size_t length, int access,
 		 struct bsn_pd *pd)

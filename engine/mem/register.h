@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all registrations have in common. Private to engine/mem/. */
+/* The parts that all registrations share. Private to engine/mem/. */
 #ifndef MEM_REGISTER_H
 #define MEM_REGISTER_H
 
 #include "keys.h"
 
-/* The domain to use: @pd, or the device's own. NULL, with a text: it is another device's. */
+/* The domain to use: @pd, or the device's own. NULL, with a text: @pd is another device's. */
 struct bsn_pd *register_pd(struct bsn_device *device, struct bsn_pd *pd);
 
-/* The access flags that the attributes mean. */
+/* The access flags of the attributes. */
 int register_access(const struct bsn_device *device, const struct bsn_mr_attr *attr);
 
-/* Refuses what no region has, and what this device does not have: 0; -EOPNOTSUPP, and why. */
+/*
+ * Refuses attributes that no region, or no region of this device, can have: 0, or -EOPNOTSUPP with
+ * the reason.
+ */
 int register_check(const struct bsn_device *device, const struct bsn_mr_attr *attr, int access);
 
-/* errno of a registration that failed, in words: -errno. */
+/* Says why a registration failed with @error, and returns -errno. */
 int register_explain(int error, uint64_t length);
 
 /*
- * Makes a bsn_mr of what libibverbs registered with @access, @verbs (NULL: it did not, and errno
- * says why), which is deregistered where that fails.
+ * Makes a bsn_mr of the region @verbs (NULL: libibverbs refused it, and errno says why). If that
+ * fails, the region is deregistered.
  */
 int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint64_t length,
 		    int access, struct mr_object **mr);

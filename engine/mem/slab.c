@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slabs: buffers in one registration. A store has those that are not in use. */
+/* Slabs: buffers in one registration. A store keeps the unused ones. */
 #include "../engine.h"
 #include "bsn_slab.h"
 
@@ -19,7 +19,7 @@ static struct slab_object *slab_of(struct bsn_slab *slab)
 	return (struct slab_object *)(void *)slab;
 }
 
-/* -- the store that is built in ---------------------------------------------------------------- */
+/* -- the built-in store ------------------------------------------------------------------------ */
 
 struct stack {
 	pthread_spinlock_t lock;
@@ -125,7 +125,10 @@ int bsn_slab_view_init(struct bsn_slab_view *view, struct bsn_slab *slab)
 	return 0;
 }
 
-/* Asks for half as many each time until it gets some, so that the last buffers are found, too. */
+/*
+ * Asks the store for buffers, each time for half as many, until it gives some, so that the last
+ * ones are found, too.
+ */
 bool bsn_slab_refill(struct bsn_slab_view *view)
 {
 	const struct slab_object *slab = slab_of(view->slab);
@@ -138,7 +141,10 @@ bool bsn_slab_refill(struct bsn_slab_view *view)
 	return false;
 }
 
-/* The longest unused ones go; what was just given back is warm. */
+/*
+ * Gives the buffers back to the store that were unused longest; the last ones are warm in the
+ * caches.
+ */
 void bsn_slab_spill(struct bsn_slab_view *view)
 {
 	const struct slab_object *slab = slab_of(view->slab);
@@ -161,7 +167,7 @@ void bsn_slab_view_empty(struct bsn_slab_view *view)
 
 /* -- slabs ------------------------------------------------------------------------------------- */
 
-/* The first buffer comes first. */
+/* Fills the store; the first buffer will be taken first. */
 static void fill(struct slab_object *slab)
 {
 	for (uint32_t i = slab->pub.count; i--;) {

@@ -26,7 +26,7 @@ static void unmap(void *arg, const struct bsn_mem_block *block)
 	munmap(block->addr, block->length);
 }
 
-/* The pages are there from here on, and are where they are. */
+/* Allocates the pages, and tells the node that they are on. */
 static int settle(struct bsn_mem_block *block, const struct bsn_mem_request *request,
 		  void (*undo)(void *arg, const struct bsn_mem_block *block))
 {
@@ -63,7 +63,7 @@ static int plain_alloc(void *arg, const struct bsn_mem_request *request,
 
 /* -- transparent huge pages -------------------------------------------------------------------- */
 
-/* The mapping is a page longer than the block, which is the aligned part of it. */
+/* Unmaps a block: the aligned part of a mapping that is one page longer. */
 static void thp_free(void *arg, const struct bsn_mem_block *block)
 {
 	(void)arg;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * How long mkeys and layouts are used: an mkey uses the layout that it spans, and a layout uses the
- * mkeys that it nests.
- */
+/* Counts uses: an mkey uses the layout that it spans, and a layout uses the mkeys that it nests. */
 #include "mkey.h"
 
 #include <stdlib.h>
@@ -11,7 +8,7 @@
 
 /* -- the UMR that an mkey waits for ------------------------------------------------------------ */
 
-/* Whether everything before that block has completed; right for 2^32 blocks. */
+/* Whether all requests before @block have completed; right within 2^32 blocks. */
 static bool is_done(struct bsn_sq *sq, uint32_t block)
 {
 	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
@@ -19,7 +16,10 @@ static bool is_done(struct bsn_sq *sq, uint32_t block)
 	return bsn_sq_wide_pi(sq) - block >= outstanding;
 }
 
-/* A poller that flushes a failed queue says first that it failed, so that is asked last. */
+/*
+ * The poller of a failed queue marks it as failed before it flushes requests, so the mark is read
+ * last.
+ */
 enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey)
 {
 	bool is_over;
@@ -40,7 +40,7 @@ enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey)
 
 /* -- uses -------------------------------------------------------------------------------------- */
 
-/* The pool lends an mkey on which a layout still counts after all others. */
+/* Ends a use. The pool takes those idle mkeys last that still span a layout for maps. */
 void mkey_unuse(struct mkey_object *mkey)
 {
 	if (--mkey->uses)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory windows: keys for a peer that a send queue binds and takes back. */
+/* Memory windows: keys for peers, which a send queue binds and invalidates. */
 #include "../path.h"
 #include "bsn_mkey.h"
 
@@ -16,9 +16,9 @@ struct window_object {
 	struct bsn_pd *pd;
 	struct ibv_mw *verbs;
 	bool is_type_2;
-	struct known_key memory; /* that it was bound to last; @pd NULL: nothing is known of it */
-	uint32_t keys_removed;   /* of the device, when that was looked up */
-	struct uses *bound;      /* of the memory that it is bound to, which stays; NULL: of none */
+	struct known_key memory; /* bound last; @pd NULL: unknown memory */
+	uint32_t keys_removed;   /* the device's count at that look-up */
+	struct uses *bound;      /* uses of the memory that it is bound to; NULL: of none */
 };
 
 static struct window_object *window_of(struct bsn_window *window)
@@ -26,7 +26,7 @@ static struct window_object *window_of(struct bsn_window *window)
 	return (struct window_object *)window;
 }
 
-/* -- the windows of a device, by their keys, whose low byte changes ---------------------------- */
+/* -- a device's windows, by their keys without the low byte, which changes --------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -53,7 +53,7 @@ static void remove_window(struct window_object *window)
 	pthread_mutex_unlock(&window->device->lock);
 }
 
-/* The window that has this very key; NULL: none. */
+/* The window whose key this is now; NULL: none. */
 static struct window_object *find_window(struct bsn_device *device, uint32_t rkey)
 {
 	const struct window_object wanted = { .pub.rkey = rkey };
@@ -150,7 +150,7 @@ static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
 }
 
 /*
- * What is known of memory; most windows are bound to the same again, which is looked up without a
+ * What is known of the memory. Most windows are bound to the same memory each time, which needs no
  * lock.
  */
 static const struct known_key *find_memory(struct window_object *window, uint32_t lkey)
@@ -167,8 +167,7 @@ static const struct known_key *find_memory(struct window_object *window, uint32_
 }
 
 /*
- * Whether memory that Bunsen registered may be bound like this. The device would refuse it, too,
- * and stop the queue.
+ * Refuses a bind that memory registered by Bunsen does not allow: the device would fail the queue.
  */
 static int check_memory(struct window_object *window, const struct bsn_sge *memory, int access)
 {

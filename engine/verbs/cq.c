@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The verbs path's completion queue: its poll, and what outlives a QP that goes. */
+/* The verbs path's completion queue: its poll, and completions that outlive a destroyed QP. */
 #include "verbs.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 
 enum { POLL_BATCH = 16 };
 
-/* @c has its id and user. */
+/* @c: id and user are filled in */
 static bool take_failure(struct bsn_route *route, const struct ibv_wc *wc, uint8_t opcode,
 			 struct bsn_completion *c)
 {
@@ -35,7 +35,7 @@ static void put_success(struct bsn_completion *c, const struct ibv_wc *wc, uint8
 
 /* -- sends ----------------------------------------------------------------------------------- */
 
-/* ibv_wc.byte_len is undefined for requests that bring no bytes. All others have lower opcodes. */
+/* Bytes that the request read. ibv_wc.byte_len is undefined for requests that read none. */
 static uint32_t bytes_read(uint8_t opcode, const struct ibv_wc *wc)
 {
 	if (BSN_LIKELY(opcode < BSN_OPCODE_RDMA_READ))
@@ -43,7 +43,7 @@ static uint32_t bytes_read(uint8_t opcode, const struct ibv_wc *wc)
 	return opcode == BSN_OPCODE_RDMA_READ ? wc->byte_len : 8;
 }
 
-/* A send request and all before it are done. Returns whether the user is told. */
+/* Retires a request and all before it. Returns whether the user is told. */
 BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *wc,
 				 struct bsn_completion *c)
 {
@@ -66,7 +66,7 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *w
 
 /* -- receives -------------------------------------------------------------------------------- */
 
-/* Gives the slot back. Several CQs may do so with an SRQ's at the same time. */
+/* Gives the slot back. Pollers of several CQs may do so at the same time for an SRQ. */
 static uint64_t retire(struct recv_queue *rq, uint32_t slot)
 {
 	const uint64_t id = rq->ids[slot];
@@ -84,9 +84,9 @@ static uint64_t retire(struct recv_queue *rq, uint32_t slot)
 }
 
 /*
- * Flags that say that the peer's SEND invalidated a key. rxe sets the kernel's flag, whose bit is
- * IBV_WC_IP_CSUM_OK in libibverbs (Linux 6.1, drivers/infiniband/sw/rxe/rxe_resp.c; its provider
- * copies), and no checksum of that kind is known to it.
+ * Flags that say that the peer's SEND invalidated a key. rxe sets the kernel's flag (Linux 6.1,
+ * drivers/infiniband/sw/rxe/rxe_resp.c), and its provider copies it: in libibverbs that bit is
+ * IBV_WC_IP_CSUM_OK, which rxe never means.
  */
 static unsigned invalidated(const struct bsn_device *device)
 {
@@ -96,7 +96,7 @@ static unsigned invalidated(const struct bsn_device *device)
 							 : IBV_WC_WITH_INV;
 }
 
-/* Takes what came beside the data; a WRITE that is received has an immediate. */
+/* Takes the immediate, the invalidated key and the source; a received WRITE has an immediate. */
 static void take_beside(const struct bsn_device *device, const struct ibv_wc *wc,
 			struct bsn_completion *c)
 {
@@ -156,7 +156,7 @@ BSN_ALWAYS_INLINE struct bsn_route *route_of(const struct cq_object *cq, const s
 }
 
 /*
- * Whether the user is told of the completion. It is dropped if its queue is gone, or was reset
+ * Returns whether the user is told. The completion is dropped if its queue is gone, or was reset
  * after the request was posted.
  */
 BSN_ALWAYS_INLINE bool reap(struct cq_object *cq, struct bsn_route *route, const struct ibv_wc *wc,
@@ -174,8 +174,8 @@ BSN_ALWAYS_INLINE bool reap(struct cq_object *cq, struct bsn_route *route, const
 }
 
 /*
- * The stash: completions that were taken out of the CQ early. When a QP goes, the provider drops
- * its completions, and nothing would tell which receives it took from an SRQ.
+ * The stash: completions that were taken out of the CQ before a QP was destroyed. The provider
+ * drops a destroyed QP's completions, and nothing else tells which receives it took from an SRQ.
  */
 struct stash {
 	uint32_t first, count, room;
@@ -200,13 +200,16 @@ static int take_stashed(struct cq_object *cq, int n, struct ibv_wc *wc)
 	return got && more < 0 ? got : got + more;
 }
 
-/* How many; < 0: the CQ cannot be read. */
+/* Takes up to @n completions. Returns how many; < 0: the CQ cannot be read. */
 BSN_ALWAYS_INLINE int take(struct cq_object *cq, int n, struct ibv_wc *wc)
 {
 	return has_stash(cq) ? take_stashed(cq, n, wc) : ibv_poll_cq(cq->verbs, n, wc);
 }
 
-/* What a poll returns that gave @got. @count: of the last look at the CQ */
+/*
+ * What a poll returns. @got: completions for the user; @count: what the last read of the CQ
+ * returned
+ */
 static int end_poll(struct bsn_cq *cq, int got, int count)
 {
 	if (BSN_UNLIKELY(count < 0))
@@ -247,7 +250,7 @@ static int poll_many(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	return end_poll(hot, got, count);
 }
 
-/* Most polls ask for one, and find nothing: they do not make room for many. */
+/* Most polls ask for one completion and find none, so that case needs no array. */
 static int poll(struct bsn_cq *hot, struct bsn_completion *c, int n)
 {
 	return n == 1 ? poll_one(hot, c) : poll_many(hot, c, n);
@@ -260,7 +263,7 @@ static struct ibv_cq_ex *extended_of(const struct cq_object *cq)
 	return (struct ibv_cq_ex *)(void *)cq->verbs;
 }
 
-/* libmlx5 hands a stamp of the real-time clock on as the CQE has it. */
+/* The stamp in nanoseconds: libmlx5 returns one of the real-time clock as the CQE has it. */
 static uint64_t stamp_of(const struct cq_object *cq)
 {
 	switch (cq->timestamps) {
@@ -293,7 +296,7 @@ static void read_beside(struct ibv_cq_ex *cq, struct ibv_wc *wc)
 	}
 }
 
-/* Each read is a call: so only what take_send() or take_recv() will look at is read. */
+/* Each field costs a call, so only fields are read that take_send() or take_recv() use. */
 static void read_success(struct ibv_cq_ex *cq, const struct bsn_route *route, struct ibv_wc *wc)
 {
 	wc->byte_len = ibv_wc_read_byte_len(cq);
@@ -304,7 +307,10 @@ static void read_success(struct ibv_cq_ex *cq, const struct bsn_route *route, st
 		read_source(cq, wc);
 }
 
-/* A failed request has no stamp; nor has what is in the stash, since ibv_poll_cq() brings none. */
+/*
+ * Takes a completion with its stamp. A failed request has none, nor has one from the stash, since
+ * ibv_poll_cq() gives none.
+ */
 static int take_stamped(struct cq_object *cq, struct ibv_wc *wc, struct bsn_route **route,
 			uint64_t *stamp)
 {
@@ -359,9 +365,9 @@ static int poll_stamped(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	return end_poll(hot, got, count);
 }
 
-/* -- what outlives a QP ---------------------------------------------------------------------- */
+/* -- completions that outlive a QP ------------------------------------------------------------ */
 
-/* With room for a whole CQ more. NULL: no memory, and the stash is as it was. */
+/* Grows the stash by the size of the CQ. NULL: no memory, and the stash is as it was. */
 static struct stash *grow_stash(struct cq_object *cq)
 {
 	struct stash *old = cq->path_state;
@@ -380,9 +386,9 @@ static struct stash *grow_stash(struct cq_object *cq)
 }
 
 /*
- * Moves all completions from the CQ into the stash. A QP that goes is set to error first, so that
- * it takes no more from its SRQ; where its state does not allow that, it takes nothing either.
- * NULL: no memory, and nothing was done.
+ * Moves all completions from the CQ into the stash. The QP @leaving is set to error before, so that
+ * it takes no more from its SRQ; in a state that does not allow that, it takes nothing. NULL: no
+ * memory, and nothing was done.
  */
 static struct stash *stash_all(struct cq_object *cq, struct ibv_qp *leaving)
 {
@@ -399,7 +405,7 @@ static struct stash *stash_all(struct cq_object *cq, struct ibv_qp *leaving)
 	return stash;
 }
 
-/* Gives back what a QP left there, unseen. */
+/* Drops the QP's completions from the stash, and gives their receives back. */
 static void drop_stashed(struct cq_object *cq, struct stash *stash, uint32_t qpn)
 {
 	struct ibv_wc *const wc = stash->wc + stash->first;
@@ -415,7 +421,9 @@ static void drop_stashed(struct cq_object *cq, struct stash *stash, uint32_t qpn
 	stash->count = kept;
 }
 
-/* What the QP took from its SRQ is given back; other QPs' completions wait in the stash. */
+/*
+ * Gives back the receives that the QP took from its SRQ; other QPs' completions stay in the stash.
+ */
 int verbs_qp_leave(struct bsn_qp *qp)
 {
 	struct stash *stash;
@@ -453,7 +461,7 @@ void verbs_recvs_drop(struct cq_object *cq, uint32_t number)
 	cq_unlock(cq);
 }
 
-/* libmlx5 cannot read CQEs of an SRQ that is gone, nor what comes after them. */
+/* Stashes all completions: libmlx5 cannot read CQEs of a destroyed SRQ, nor those after them. */
 int verbs_srq_leave(struct srq_object *srq)
 {
 	struct stash *stash;
@@ -468,7 +476,7 @@ int verbs_srq_leave(struct srq_object *srq)
 
 /*
  * With both flags libmlx5 converts ticks of the free-running clock to nanoseconds. With the second
- * alone it may read another clock.
+ * alone it may use another clock.
  */
 static uint64_t flags_of(enum bsn_timestamps timestamps)
 {
@@ -483,8 +491,8 @@ static uint64_t flags_of(enum bsn_timestamps timestamps)
 }
 
 /*
- * A CQ with timestamps, or of libmlx5 without its lock: one thread polls it, and makes and destroys
- * its QPs. NULL: the provider has no such CQ.
+ * Creates a CQ with timestamps, or one of libmlx5 without its lock: one thread polls it, and makes
+ * and destroys its QPs. NULL: the provider has no such CQ.
  */
 static struct ibv_cq *create_extended(struct cq_object *cq, struct ibv_comp_channel *channel)
 {
@@ -505,7 +513,7 @@ int verbs_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
 {
 	struct ibv_comp_channel *channel = cq->channel ? cq->channel->verbs : NULL;
 
-	(void)attr; /* the size of a CQE is the provider's business */
+	(void)attr; /* the provider chooses the size of a CQE */
 	if (provider_is_mlx5(cq->device->context->device) || cq->timestamps)
 		cq->verbs = create_extended(cq, channel);
 	if (!cq->verbs && cq->timestamps)
@@ -516,7 +524,7 @@ int verbs_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
 	return provider_error_of_pointer(cq->verbs);
 }
 
-/* Only the provider knows what was polled, so nothing of an idle CQ is of use. */
+/* Only the provider knows what was polled, so an idle CQ tells nothing. */
 bool verbs_cq_is_known(const struct cq_object *cq)
 {
 	(void)cq;

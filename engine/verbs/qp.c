@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The verbs path's QPs, endpoints, and what it offers. */
+/* The verbs path's QPs and endpoints, and its operations. */
 #include "verbs.h"
 
-/* Where one thread posts, libmlx5 needs no lock. Without the domain it has one, and works. */
+/*
+ * The domain for a QP that one thread posts to: libmlx5 then takes no lock. Without it libmlx5
+ * takes one, and works.
+ */
 static struct ibv_pd *domain_of(struct bsn_qp *qp)
 {
 	if (qp->lane->hot.lock || lane_make_domain(qp))
@@ -18,8 +21,8 @@ static void drop_domain(struct bsn_qp *qp)
 }
 
 /*
- * libmlx5's QPs get ibv_wr_*, which costs less. Others get ibv_post_send(), which works with every
- * provider: rxe's ibv_wr_* sums a list up wrongly and wants IBV_SEND_INLINE besides
+ * Creates a QP. libmlx5's post by ibv_wr_*, which costs less. Others post by ibv_post_send(), which
+ * every provider does right: rxe's ibv_wr_* adds up a list wrongly and needs IBV_SEND_INLINE, too
  * (rdma-core 44, providers/rxe/rxe.c).
  */
 static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
@@ -41,7 +44,7 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 
 	if (provider_is_mlx5(qp->device->context->device))
 		created = ibv_create_qp_ex(qp->device->context, &extended);
-	/* Tries without it. If something else was refused, that fails again. */
+	/* Tries without the domain. If that was not the reason, it fails once more. */
 	if (!created) {
 		drop_domain(qp);
 		errno = 0;
@@ -87,8 +90,8 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 }
 
 /*
- * Not every provider takes a queue's old completions out of the CQ. They name an earlier life of
- * the queue.
+ * Begins a new life of the queues. Not every provider removes old completions from the CQ; those
+ * name an earlier life.
  */
 static void qp_clear(struct bsn_qp *qp)
 {
@@ -97,7 +100,7 @@ static void qp_clear(struct bsn_qp *qp)
 		verbs_rq_clear(recv_queue_of(qp->rq));
 }
 
-/* As on the direct path. */
+/* Posts a marker to a QP in error, as on the direct path. */
 static void post_marker(struct bsn_qp *qp)
 {
 	qp->wants_marker = verbs_sq_post_marker(send_queue_of(qp->sq)) == -EAGAIN;
@@ -138,7 +141,9 @@ static void ep_leave(const struct ep_object *ep)
 		sq->last_ep = NULL;
 }
 
-/* libmlx5 counts blocks, and reserves two a request, as an atomic with inline data would need. */
+/*
+ * libmlx5 counts blocks, and reserves two for a request, as an atomic with inline data would need.
+ */
 static uint32_t most_sends(const struct bsn_device *device)
 {
 	const uint32_t most = (uint32_t)device->limits.max_qp_wr;
@@ -146,7 +151,7 @@ static uint32_t most_sends(const struct bsn_device *device)
 	return provider_is_mlx5(device->context->device) ? most / 2 : most;
 }
 
-/* Its doorbells are the provider's, but a thread's own need no lock. */
+/* The provider rings, without a lock if the lane is one thread's. */
 static int lane_open(struct lane_object *lane)
 {
 	struct ibv_td_init_attr attr = { 0 };

@@ -10,7 +10,7 @@
 
 /* -- posting --------------------------------------------------------------------------------- */
 
-/* The first that the provider refused is @bad. */
+/* Hands receives to the provider. @bad: the first that it refused. */
 BSN_ALWAYS_INLINE int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr,
 			      struct ibv_recv_wr **bad)
 {
@@ -18,7 +18,10 @@ BSN_ALWAYS_INLINE int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr,
 	return rq->srq ? ibv_post_srq_recv(rq->srq, wr, bad) : ibv_post_recv(rq->qp, wr, bad);
 }
 
-/* A poller may fill the place as soon as the receive is handed in, so it is empty before. */
+/*
+ * Takes a free slot. Its place is emptied at once: a poller may fill it as soon as the receive is
+ * handed in.
+ */
 BSN_ALWAYS_INLINE bool take_slot(struct recv_queue *rq, uint64_t id, struct ibv_recv_wr *wr)
 {
 	uint32_t *const place = &rq->free[rq->head & rq->mask];
@@ -33,7 +36,7 @@ BSN_ALWAYS_INLINE bool take_slot(struct recv_queue *rq, uint64_t id, struct ibv_
 	return true;
 }
 
-/* Of the last receive that took one, and was refused. */
+/* Gives back the slot of the last receive, which was refused. */
 static void put_slot_back(struct recv_queue *rq, const struct ibv_recv_wr *wr)
 {
 	rq->head--;
@@ -58,9 +61,9 @@ static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned 
 }
 
 /*
- * As on the direct path, empty pieces are left out: libmlx5 passes those of an SRQ on (rdma-core
- * 44, providers/mlx5/srq.c), and the device takes a byte count of 0 for 2^31. Too many or too long
- * ones are refused.
+ * As on the direct path, empty SGEs are left out, and too many or too long ones are refused.
+ * libmlx5 would pass an SRQ's empty SGEs on (rdma-core 44, providers/mlx5/srq.c), and to the device
+ * a byte count of 0 means 2^31.
  */
 static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count,
 			      uint64_t id)
@@ -90,7 +93,10 @@ static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, u
 
 #define CHAIN_MAX 16 /* receives that are handed in at once */
 
-/* Those that the provider refuses are posted again one by one, and then it says why. */
+/*
+ * Posts a chain of receives. Those that the provider refuses are posted one by one, which tells
+ * why.
+ */
 static unsigned post_some(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids,
 			  unsigned count)
 {

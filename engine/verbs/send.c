@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs path's send queue. post() judges a request, looks for room, appends the request by
+ * The verbs path's send queue. post() checks a request, looks for room, appends the request by
  * ibv_wr_*() or to a ring of ibv_send_wr, and rings if the flags say so.
  */
 #include "verbs.h"
@@ -31,13 +31,13 @@ static unsigned count_of(const struct bsn_request *r)
 	return r->what >> BSN_WHAT_COUNT_SHIFT;
 }
 
-/* An endpoint of a queue of many peers. */
+/* The peer of an endpoint, whose queue has many peers. */
 static const struct ep_object *to_peer(const struct bsn_ep *ep)
 {
 	return (const struct ep_object *)(const void *)ep;
 }
 
-/* -- what is wrong with a request ------------------------------------------------------------ */
+/* -- checking a request ----------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const struct bsn_request *r)
 {
@@ -50,7 +50,7 @@ static uint64_t bytes_of(const struct bsn_request *r)
 	return bytes;
 }
 
-/* Whether the request is a usual one, and in order. judge() takes longer, and knows all. */
+/* Whether the request is a usual and correct one. judge() is slower, and checks any request. */
 static bool is_plain(const struct send_queue *sq, const struct bsn_request *r)
 {
 	const unsigned opcode = opcode_of(r);
@@ -78,7 +78,7 @@ static int judge(struct send_queue *sq, const struct bsn_request *r)
 
 /* -- appending by ibv_wr_*() ----------------------------------------------------------------- */
 
-/* What libibverbs calls the flags, but for IBV_SEND_INLINE. */
+/* libibverbs' flags, without IBV_SEND_INLINE. */
 static unsigned send_flags_of(uint32_t what)
 {
 	return (what & BSN_F_SIGNALED ? IBV_SEND_SIGNALED : 0) |
@@ -86,7 +86,7 @@ static unsigned send_flags_of(uint32_t what)
 	       (what & BSN_F_FENCE ? IBV_SEND_FENCE : 0);
 }
 
-/* Copies the pieces of inline data one after the other. Return: how many bytes. */
+/* Copies all SGEs of inline data into one buffer. Returns the bytes. */
 static uint32_t gather(const struct bsn_request *r, uint8_t *to)
 {
 	uint32_t total = 0;
@@ -131,7 +131,10 @@ static void wr_operation(struct ibv_qp_ex *qp, const struct bsn_request *r)
 	}
 }
 
-/* The provider copies inline data at once. The length of an atomic's result is not the user's. */
+/*
+ * Sets the request's data. The provider copies inline data at once; an atomic's result has 8 bytes,
+ * whatever the SGE says.
+ */
 static void wr_data(struct ibv_qp_ex *qp, const struct bsn_request *r, uint8_t *gathered)
 {
 	const struct bsn_sge *first = r->sge;
@@ -173,7 +176,7 @@ static void append_wr(struct send_queue *sq, const struct bsn_ep *ep, const stru
 
 /* -- appending for ibv_post_send() ----------------------------------------------------------- */
 
-/* As on the direct path, an atomic's result has 8 bytes, and empty pieces are left out. */
+/* As on the direct path, an atomic's result has 8 bytes, and empty SGEs are left out. */
 static void list_operands(struct ibv_send_wr *wr, const struct bsn_request *r)
 {
 	const bool adds = opcode_of(r) == BSN_OPCODE_ATOMIC_FA;
@@ -198,7 +201,7 @@ static void list_sges(struct ibv_send_wr *wr, const struct bsn_request *r)
 	wr->num_sge = n;
 }
 
-/* The data are taken now, since the caller may reuse its buffer at once. */
+/* Copies inline data now, since the caller may reuse its buffer at once. */
 static void list_inline(struct ibv_send_wr *wr, const struct bsn_request *r, uint8_t *to)
 {
 	const uint32_t total = gather(r, to);
@@ -237,7 +240,7 @@ static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const st
 	if (opcode == BSN_OPCODE_SEND_INVAL)
 		wr->invalidate_rkey = r->imm;
 	else
-		wr->imm_data = htonl(r->imm); /* 0 where there is none */
+		wr->imm_data = htonl(r->imm); /* 0 if there is none */
 	if (sq->hot.has_peers)
 		list_peer(wr, to_peer(ep));
 	if (r->operand) {
@@ -263,7 +266,7 @@ static void show_head(struct send_queue *sq, uint32_t head)
 	sq->hot.pi = (uint16_t)head;
 }
 
-/* Each request is a block. The next one is. */
+/* Shows the next request in the ring, where each request is one block. */
 static __attribute__((noinline)) void show(struct send_queue *sq, const struct bsn_request *r,
 					   uint32_t what)
 {
@@ -298,7 +301,7 @@ int verbs_sq_show(struct send_queue *sq)
 
 /* -- handing in ------------------------------------------------------------------------------ */
 
-/* What was not handed in is forgotten. */
+/* Forgets the requests that were not handed in. */
 static void go_back(struct send_queue *sq)
 {
 	sq->head = sq->rung;
@@ -306,7 +309,7 @@ static void go_back(struct send_queue *sq)
 		show_head(sq, sq->head);
 }
 
-/* The provider takes all or nothing. */
+/* Hands in by ibv_wr_complete(): the provider takes all or nothing. */
 static int hand_in_wr(struct send_queue *sq)
 {
 	const int err = ibv_wr_complete(sq->extended);
@@ -316,7 +319,7 @@ static int hand_in_wr(struct send_queue *sq)
 	return err;
 }
 
-/* The provider takes those before the first that it refuses. */
+/* Hands in by ibv_post_send(): the provider takes all before the first that it refuses. */
 static int hand_in_list(struct send_queue *sq)
 {
 	struct ibv_send_wr *const first = &sq->wrs[sq->rung & sq->mask], *bad = first;
@@ -353,7 +356,7 @@ static int cancel(struct bsn_sq *hot)
 	struct send_queue *sq = send_queue_of(hot);
 
 	verbs_sq_cancel(sq);
-	sq->quiet = sq->hot.signal_every; /* the turn may have been one of theirs */
+	sq->quiet = sq->hot.signal_every; /* one of them may have been signaled */
 	return 0;
 }
 
@@ -364,11 +367,14 @@ static uint32_t room(struct bsn_sq *hot)
 	const struct send_queue *sq = send_queue_of(hot);
 	const uint32_t outstanding = verbs_sq_outstanding(sq);
 
-	/* A marker may be one more. */
+	/* A marker may be outstanding beyond the capacity. */
 	return outstanding < sq->capacity ? sq->capacity - outstanding : 0;
 }
 
-/* A full queue has its appended requests handed in, else nothing would ever make room. */
+/*
+ * Refuses a post to a full queue. Appended requests are handed in: only their completions make
+ * room.
+ */
 static int refuse_full(struct send_queue *sq, uint32_t what)
 {
 	const int err = what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
@@ -380,8 +386,8 @@ static int refuse_full(struct send_queue *sq, uint32_t what)
 }
 
 /*
- * Whether the library signals an unsignaled request, so that a caller that never signals gets its
- * credits back. A caller that signals often enough needs no help: then little is outstanding.
+ * Whether the library signals this unsignaled request, so that the queue of a caller that never
+ * signals gets room. If little is outstanding, the caller signals often enough.
  */
 static bool is_turn(struct send_queue *sq)
 {
@@ -391,7 +397,7 @@ static bool is_turn(struct send_queue *sq)
 	return sq->quiet && verbs_sq_outstanding(sq) + 1 >= sq->quiet;
 }
 
-/* The request is in order, and there is room. */
+/* Appends a correct request, for which there is room. */
 static __attribute__((noinline)) int append(struct send_queue *sq, struct bsn_ep *ep,
 					    const struct bsn_request *r)
 {
@@ -436,7 +442,7 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 }
 
 /*
- * libibverbs has no NOP, so the marker is a WRITE of nothing, or an empty message to the last peer.
+ * libibverbs has no NOP, so the marker is a WRITE of 0 bytes, or an empty message to the last peer.
  * If that peer is gone, nothing is outstanding.
  */
 int verbs_sq_post_marker(struct send_queue *sq)
@@ -480,7 +486,10 @@ void verbs_sq_free(struct send_queue *sq)
 	free(sq);
 }
 
-/* Each slot of the ring has its own SGEs: at least one, which inline data need. */
+/*
+ * Allocates the ring of ibv_send_wr. Each has SGEs of its own, at least one, which inline data
+ * need.
+ */
 static bool alloc_list(struct send_queue *sq, uint32_t size, uint32_t max_sge)
 {
 	const uint32_t sges = max_sge + !max_sge;
@@ -502,7 +511,7 @@ static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 	if (!sq)
 		return NULL;
 	sq->mask = size - 1;
-	/* An application's QP may have been made for some of the operations only. */
+	/* An application's QP may have been made for only some of the operations. */
 	sq->extended = qp->owns_verbs ? ibv_qp_to_qp_ex(qp->verbs) : NULL;
 	sq->kept = calloc(size, sizeof(*sq->kept));
 	sq->inline_data = calloc(sq->extended ? 1 : size, qp->info.max_inline + 1);
@@ -513,7 +522,7 @@ static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 	return NULL;
 }
 
-/* Those that libibverbs has a word for. */
+/* The opcodes that libibverbs has. */
 static uint64_t ops_of(const struct bsn_qp *qp)
 {
 	uint64_t ops = bsn_sq_ops_of(qp->transport->wqe, has_atomics(qp->device));
@@ -554,14 +563,14 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->hot.max_sge =
 		(uint8_t)(qp->info.max_send_sge < UINT8_MAX ? qp->info.max_send_sge : UINT8_MAX);
 	sq->hot.max_ds =
-		UINT8_MAX; /* the provider's own limits are those of SGEs and inline data */
+		UINT8_MAX; /* only SGEs and inline data are limited */
 	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
 	sq->hot.transport = (uint8_t)qp->transport->wqe;
 	sq->hot.held_ops = ops_of(qp);
 	sq->list_ops = sq->hot.held_ops & BSN_OPS_WITH_LIST;
 	sq->inline_ops = sq->hot.held_ops & BSN_OPS_WITH_GATHER;
 	sq->hot.slot =
-		(uint8_t *)sq->kept; /* after the limit of none: the inline code finds no room */
+		(uint8_t *)sq->kept; /* beyond the limit, NULL: the inline code finds no room */
 	init_route(qp, sq);
 	sq->hot.path = &path;
 	verbs_sq_clear(sq);

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs path: the same queues on plain ibv_*, for any device and for QPs whose register is not
- * ours. Its hot structures never have credits, so that every inline call comes here.
+ * The verbs path: the same queues on plain ibv_*, for any device, and for QPs whose register is not
+ * ours. Its hot structures show no room, so every inline call comes here.
  *
- * An ibv_wc has neither opcode nor length of a failed request, and providers differ in the errno of
- * a full queue. So a send queue here counts by itself, and keeps what a completion must say:
+ * An ibv_wc has neither the opcode nor the length of a failed request, and providers differ in the
+ * errno of a full queue. So a send queue here counts requests itself, and keeps what a completion
+ * must say:
  *
- *	done ........ rung ........ head        counters of requests, modulo 2^32
- *	   handed in      appended
+ * done ........ rung ........ head        counters of requests, modulo 2^32 handed in      appended
  *
  * libmlx5's QPs take requests by ibv_wr_*, which writes them into the provider's ring at once. The
- * first request after a ring calls ibv_wr_start(), and the ring is ibv_wr_complete(). In between,
- * the provider may hold the QP's lock: nothing but posts may touch its send side, so a reset or
- * destroy cancels first. Other QPs take requests by ibv_post_send(): until then they wait in a ring
- * of ibv_send_wr.
+ * first request after a ring calls ibv_wr_start(), and the next ring calls ibv_wr_complete().
+ * Between the two the provider may hold the QP's lock, and only posts may touch its send side, so a
+ * reset or destroy cancels before. Other QPs take requests by ibv_post_send(); until the ring they
+ * wait in a ring of ibv_send_wr.
  *
- * Requests that a provider refuses when they are handed in are cancelled, so that they do not block
- * the queue: the ring or post returns the provider's error, and only what it took completes. By
- * ibv_wr_* it takes all or nothing. What this library can see to be wrong, post() refuses before.
+ * If a provider refuses requests that are handed in, they are cancelled, so that they do not block
+ * the queue: the ring or post returns the provider's error, and only requests that it took
+ * complete. By ibv_wr_* it takes all or nothing. post() refuses before what this library knows to
+ * be wrong.
  *
- * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
+ * wr_id names the queue's life (a reset begins a new one), the side (send or receive), and the
+ * request.
  *
- * A pool of DC initiators reads in the send ring of each what its peers posted. So the queue of an
- * initiator shows its requests: it has a ring in which a block says what each is, and how many bytes
- * it moves, and its hot structure has the indices that a queue of the direct path would have.
- * Private to engine/verbs/, and to engine/dc/ on plain verbs.
+ * A pool of DC initiators reads from each send ring what its peers posted. So the queue of an
+ * initiator shows its requests: it has a ring with a block per request, which says its opcode and
+ * bytes, and its hot structure has the indices that a queue of the direct path would have. Private
+ * to engine/verbs/, and to engine/dc/ on plain verbs.
  */
 #ifndef VERBS_H
 #define VERBS_H
@@ -34,16 +36,15 @@
 /* -- wr_id ----------------------------------------------------------------------------------- */
 
 /*
- *	63 receive   62:32 life   31:0 number of the request, or slot of the receive
+ * 63 receive   62:32 life   31:0 number of the request, or slot of the receive
  *
- * A life is all but the number. Each life is used once, so a QPN that is used again brings no old
- * completions.
+ * WR_LIFE is all but the number. Each life is used once, so a reused QPN gets no old completions.
  */
 #define WR_RECV      (1ull << 63)
 #define WR_LIFE      (UINT64_MAX << 32)
 #define WR_NEXT_LIFE (1ull << 32)
 
-/* send.c; of a send queue, to which a receive queue adds WR_RECV. */
+/* send.c: a life for a send queue; a receive queue adds WR_RECV. */
 uint64_t verbs_next_life(void);
 
 static inline bool is_of_life(uint64_t wr_id, uint64_t life)
@@ -54,8 +55,8 @@ static inline bool is_of_life(uint64_t wr_id, uint64_t life)
 /* -- the queues ------------------------------------------------------------------------------ */
 
 /*
- * What the completion of a send request will say. @what is BSN_WHAT(); a success without
- * BSN_F_SIGNALED is hidden from the user, and a failure with KEPT_MARKER, too.
+ * What the completion of a request will say. @what is BSN_WHAT(). A success without BSN_F_SIGNALED
+ * is hidden from the user, and with KEPT_MARKER also a failure.
  */
 struct kept {
 	uint64_t id;
@@ -70,10 +71,10 @@ struct send_queue {
 	struct ibv_qp *verbs;
 	struct ibv_qp_ex *extended; /* NULL: requests go by ibv_post_send() */
 	struct kept *kept;
-	struct bsn_ep *last_ep;  /* of many peers, the last one posted to; NULL: it is gone */
+	struct bsn_ep *last_ep;  /* the last one posted to, of many; NULL: it is gone */
 	struct ibv_send_wr *wrs; /* for ibv_post_send() */
 	struct ibv_sge *sges;    /* for ibv_post_send(): max_sge a request, at least one */
-	uint8_t *inline_data;    /* max_inline a request; for ibv_wr_*, of one request */
+	uint8_t *inline_data;    /* max_inline a request; one request for ibv_wr_* */
 	uint64_t life;
 	uint64_t list_ops;   /* opcodes that it takes with SGEs, a bit each */
 	uint64_t inline_ops; /* opcodes that it takes with inline data */
@@ -81,7 +82,7 @@ struct send_queue {
 	uint32_t capacity;   /* requests that posts may have outstanding */
 	uint32_t head;   /* the next request */
 	uint32_t rung;   /* the first request that was not handed in */
-	uint32_t quiet;  /* unsignaled posts until the library looks whether to signal one */
+	uint32_t quiet;  /* unsignaled posts until is_turn() looks */
 	uint32_t always; /* BSN_F_SIGNALED of a queue that signals all, else 0 */
 	uint32_t done __attribute__((aligned(64))); /* requests; release-stored by the poller */
 };
@@ -101,7 +102,7 @@ struct recv_queue {
 	uint32_t mask; /* of @free */
 	uint32_t capacity;
 	uint32_t head;                              /* receives that were posted */
-	uint32_t tail __attribute__((aligned(64))); /* receives that came back */
+	uint32_t tail __attribute__((aligned(64))); /* receives that were given back */
 };
 
 static inline struct send_queue *send_queue_of(struct bsn_sq *sq)
@@ -133,16 +134,16 @@ static inline uint32_t verbs_rq_outstanding(const struct recv_queue *rq)
 	return rq->head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 }
 
-/* send.c; attr is that of the QP. */
+/* send.c; @attr: of the QP. */
 int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr);
 void verbs_sq_clear(struct send_queue *sq);
 void verbs_sq_free(struct send_queue *sq);
 int verbs_sq_ring(struct bsn_sq *sq);
-/* From now on the queue shows its requests, and keeps room for a marker; -ENOMEM. */
+/* Makes the queue show its requests, and keep room for a marker; -ENOMEM. */
 int verbs_sq_show(struct send_queue *sq);
-/* Of a queue that has something outstanding; what bsn_sq_post_marker() does. */
+/* Does what bsn_sq_post_marker() does; the queue has requests outstanding. */
 int verbs_sq_post_marker(struct send_queue *sq);
-/* Forgets what was appended and not rung: it will never complete. */
+/* Cancels requests that were appended and not rung. */
 void verbs_sq_cancel(struct send_queue *sq);
 
 /* recv.c */
