@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of QPs, and the path that they and a connection's attributes describe. */
+/*
+ * Addresses of QPs, and the route through the network that an address and the connection's
+ * attributes describe.
+ */
 #include "address.h"
 #include "path.h"
 
@@ -70,8 +73,8 @@ static const char *end_of(const struct wire_address *wire)
 }
 
 /*
- * Requests on InfiniBand have no GRH here, and without one no router takes a packet to another
- * subnet (IBA volume 1, chapter 8): the LID would be that of somebody in this one.
+ * Refuses a peer in another InfiniBand subnet. Requests have no GRH here, and no router forwards a
+ * packet without one (IBA volume 1, chapter 8): the LID would name a port of this subnet.
  */
 static int check_fabric(const struct bsn_device *device, const struct wire_address *wire)
 {
@@ -165,7 +168,7 @@ struct ibv_ah_attr way_to(const struct bsn_device *device, uint16_t lid, const u
 	return ah;
 }
 
-/* The fields have so many bits (InfiniBand specification, "Modify QP"). */
+/* Checks the fields against their widths (InfiniBand specification, "Modify QP"). */
 int check_connect(const struct bsn_device *device, const struct bsn_connect_attr *attr)
 {
 	enum ibv_mtu mtu;

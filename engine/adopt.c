@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-/* -- those whose QPs are all gone -------------------------------------------------------------- */
+/* -- CQs whose QPs were all destroyed ---------------------------------------------------------- */
 
 /*
- * libmlx5 does not know what was consumed of a CQ that is polled directly, so the CQ is kept for
- * QPs that are attached to it later.
+ * Keeps a CQ without QPs for QPs that are attached later: libmlx5 does not know which CQEs Bunsen
+ * has consumed.
  */
 void cq_drop_attached(struct cq_object *cq)
 {
@@ -33,7 +33,10 @@ void cq_forget_idle(struct bsn_device *device)
 
 /* -- adoption ---------------------------------------------------------------------------------- */
 
-/* The CQ of that address. The application may have destroyed it and made another one there. */
+/*
+ * The adopted CQ of that address. The application may have destroyed it, and created another one
+ * there.
+ */
 static struct cq_object *find_adopted(struct bsn_device *device, struct ibv_cq *verbs)
 {
 	struct cq_object *cq;
@@ -55,8 +58,8 @@ static void put_to_use(struct cq_object *cq)
 }
 
 /*
- * The application sized the CQ for what its queues need. libmlx5 rounds that up to a power of two,
- * and this library cannot tell what was asked for: so it counts on no spare entry.
+ * Adopts a CQ. libmlx5 rounded its size up to a power of two, and Bunsen cannot see which size the
+ * application asked for, so it assumes no spare entries.
  */
 static int adopt_new(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
 		     struct cq_object **out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * QPs that the application made. The caller promises what cannot be seen from outside
- * (bsn_attach_attr). What can be seen is checked: that nothing was posted or polled yet.
+ * Attaches QPs that the application created. The caller promises what Bunsen cannot see
+ * (bsn_attach_attr). Bunsen checks what it can see: that nothing was posted or polled yet.
  */
 #include "path.h"
 
@@ -14,8 +14,8 @@ static void clamp(uint32_t *limit, uint32_t most)
 }
 
 /*
- * libmlx5 grants inline data and SGEs for WQEs of up to 64 units, of which the device counts 63 and
- * its peers take fewer.
+ * Lowers the limits to those of Bunsen's WQEs. libmlx5 grants inline data and SGEs for WQEs of up
+ * to 64 DS; the device counts at most 63, and addresses of peers take some.
  */
 static void clamp_limits(struct bsn_qp *qp)
 {
@@ -94,7 +94,7 @@ static int attach_queues(struct bsn_qp *qp, const struct bsn_attach_attr *attr)
 
 	if (err)
 		return err;
-	/* An XRC initiator may have none for receives. */
+	/* An XRC initiator may have no receive CQ. */
 	err = cq_adopt(qp->device, qp->verbs->recv_cq ? qp->verbs->recv_cq : qp->verbs->send_cq,
 		       qp->path, &qp->recv_cq);
 	if (err)

@@ -49,7 +49,10 @@ int bsn_channel_fd(const struct bsn_channel *channel)
 	return channel ? channel->verbs->fd : -EINVAL;
 }
 
-/* Acknowledging takes a lock in libibverbs: by the batch, the rest when the CQ is destroyed. */
+/*
+ * Acknowledges events in batches, since libibverbs takes a lock each time; the rest when the CQ is
+ * destroyed.
+ */
 void acknowledge_events(struct cq_object *cq, uint32_t at_least)
 {
 	if (cq->unacked < at_least || !cq->unacked)
@@ -58,7 +61,7 @@ void acknowledge_events(struct cq_object *cq, uint32_t at_least)
 	cq->unacked = 0;
 }
 
-/* The device counts the events it raised, and voids older arms. */
+/* Counts an event: the device ignores an arm whose count of events is older. */
 static void count_event(struct cq_object *cq)
 {
 	cq_lock(cq);

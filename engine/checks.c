@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * BSN_CHECK=1: each request is looked at before it is posted. A checked queue shows the inline code
- * no room, so each request goes the cold way, through a path that is put in front of the queue's
- * own: in any program, whatever it was compiled with. A queue that is not checked pays nothing.
+ * BSN_CHECK=1: each request is checked before it is posted. A checked queue shows the inline code
+ * no room, so each request comes to a path that is put before the queue's own, in any program. A
+ * queue that is not checked costs nothing more.
  */
 #include "path.h"
 
@@ -15,7 +15,7 @@
 #include "refuse.h"
 #include "sq.h"
 
-/* After so many empty polls in a row, look for requests that were never published. */
+/* How many empty polls in a row lead to a search for requests that were never published. */
 enum { SILENT_POLLS = 1 << 16 };
 
 struct checked_sq {
@@ -25,7 +25,7 @@ struct checked_sq {
 	struct bsn_qp *qp;
 	uintptr_t poster;
 	uint32_t appended; /* requests since the last that was published */
-	bool was_told;     /* that they are not */
+	bool was_told;     /* the program was told of these requests */
 };
 
 struct checked_rq {
@@ -35,7 +35,7 @@ struct checked_rq {
 	struct bsn_pd *pd;
 	uint32_t number; /* of the QP or SRQ */
 	uintptr_t poster;
-	uint32_t *lkeys; /* of a QP's own: those of its last @depth receives, @rq->max_sge each */
+	uint32_t *lkeys; /* of a QP's own: of its last @depth receives, @rq->max_sge each */
 	uint32_t depth, posted;
 };
 
@@ -48,9 +48,9 @@ int checks_open(struct bsn_device *device)
 	return err;
 }
 
-/* -- what is looked at ----------------------------------------------------------------------- */
+/* -- the checks ------------------------------------------------------------------------------ */
 
-/* The first caller has the role until it is handed over. */
+/* The first thread that calls has the role until it is handed over. */
 static int check_thread(uintptr_t *owner, const char *what, uint32_t number, const char *hand_over)
 {
 	const uintptr_t self = bsn_this_thread();
@@ -71,12 +71,12 @@ static int check_key(const struct bsn_pd *pd, const struct bsn_sge *sge, bool is
 	if (!keys_find(pd->device, sge->lkey, &key))
 		return keys_was_removed(pd->device, sge->lkey)
 			       ? fail(EINVAL, "lkey 0x%x was deregistered", sge->lkey)
-			       : 0; /* registered by others */
+			       : 0; /* not Bunsen's memory */
 	if (key.pd && key.pd != pd)
 		return fail(EINVAL, "lkey 0x%x is of another protection domain than the queue",
 			    sge->lkey);
 	if (key.mkey)
-		return 0; /* what it spans changes by requests */
+		return 0; /* requests change what it spans */
 	if (sge->addr < key.addr || sge->length > key.length ||
 	    sge->addr - key.addr > key.length - sge->length)
 		return fail(EINVAL,
@@ -151,7 +151,7 @@ static struct checked_sq *checked_of(const struct bsn_sq *sq)
 	return (struct checked_sq *)(uintptr_t)sq->path;
 }
 
-/* As if it were not checked, until leave(). */
+/* Removes the checks until leave(). */
 static struct checked_sq *enter(struct bsn_sq *sq)
 {
 	struct checked_sq *c = checked_of(sq);
@@ -176,7 +176,7 @@ static int count_appended(struct checked_sq *c, uint32_t what, int result)
 	return result;
 }
 
-/* What is no message comes from the library, which has looked at it. */
+/* Checks and posts a request. A body comes from the library, which has checked it. */
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	const int err = r->body ? 0 : check_request(checked_of(ep->sq), r);
@@ -232,14 +232,14 @@ static int check_recvs(struct checked_rq *c, const struct bsn_sge *sge, unsigned
 	return check_memory(c->pd, sge, count, true);
 }
 
-/* The inline code never shows room, so that each post is looked at. */
+/* Hides the room from inline code, so that each post is checked. */
 static int leave_recvs(struct checked_rq *c, int result)
 {
 	c->rq->limit = NULL;
 	return result;
 }
 
-/* Which memory the @back-th last receive has. */
+/* The lkeys of the @back-th last receive. */
 static uint32_t *lkeys_of(const struct checked_rq *c, uint32_t back)
 {
 	return c->lkeys + (size_t)((c->posted - back) % c->depth) * c->rq->max_sge;
@@ -268,7 +268,7 @@ static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned coun
 	return leave_recvs(c, err);
 }
 
-/* How many receives of that QP may still write to that memory. */
+/* Counts the QP's receives that may still write to that memory. */
 static uint32_t count_recvs(struct bsn_qp *qp, uint32_t lkey)
 {
 	struct checked_rq *c = qp->checked_recvs;
@@ -397,7 +397,7 @@ int checks_poller(struct cq_object *cq)
 			     : check_thread(&cq->poller, "CQ", cq->ring->cqn, "bsn_cq_hand_over");
 }
 
-/* Once of each such queue. */
+/* Tells once of each queue with requests that were not published. */
 static void tell_of_appended(struct cq_object *cq)
 {
 	struct bsn_device *device = cq->device;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connecting. */
+/* Connects QPs. */
 #include "address.h"
 #include "init.h"
 #include "path.h"
@@ -9,7 +9,7 @@
 #define DEFAULT_TIMEOUT 14 /* 4.096 us << 14: 67 ms */
 #define DEFAULT_RETRIES 7
 #define DEFAULT_QKEY    0x11111111u
-#define MAX_RD_ATOMIC   16 /* of what the device can, by default */
+#define MAX_RD_ATOMIC   16 /* the default, if the device can */
 
 int choose_mtu(const struct bsn_device *device, const struct wire_address *peer, uint32_t wanted,
 	       enum ibv_mtu *mtu)
@@ -31,7 +31,7 @@ uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
 	return (uint8_t)(most < MAX_RD_ATOMIC ? most : MAX_RD_ATOMIC);
 }
 
-/* A DCI receives nothing; it only needs the size of its packets. */
+/* A DCI receives nothing, so its RTR needs only the size of packets. */
 static int dci_to_rtr(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 {
 	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR,
@@ -89,8 +89,8 @@ static int to_rts(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 }
 
 /*
- * A port without a link, or without a subnet manager, reaches no other port, and the first sign of
- * that would be a failed request. Queues of one port need neither.
+ * Refuses a port that has no link or no subnet manager: it reaches no other port, and without this
+ * check a failed request would be the first sign. Queues of the same port need neither.
  */
 int check_port(const struct bsn_device *device, const struct wire_address *peer)
 {
@@ -161,7 +161,7 @@ int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
 	return err ? err : bsn_qp_ready_to_send(qp, attr);
 }
 
-/* Random, so that a late packet does not fit. */
+/* A random number, so that a delayed packet of an earlier connection does not fit. */
 uint32_t new_psn(const void *object)
 {
 	uint32_t psn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues, and what queues take of them. */
+/* Completion queues, and the entries that queues take of them. */
 #include "path.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static int check(const struct bsn_device *device, const struct bsn_cq_attr *attr
 	return 0;
 }
 
-/* libibverbs' polls cannot read sessions, and its other providers have none. */
+/* Sessions need the direct path: ibv_poll_cq() cannot read them, and other providers have none. */
 static int check_sessions(const struct bsn_device *device, const struct bsn_cq_attr *attr)
 {
 	struct provider_cqe_caps caps;
@@ -100,8 +100,8 @@ static int check_timestamps(const struct bsn_device *device, const struct bsn_cq
 }
 
 /*
- * It is harmless only if entries are never overrun, and the direct path counts that; a provider
- * stores its record at each poll all the same.
+ * Ignoring overruns is safe only if the CQ never overruns, which the direct path ensures by
+ * counting. A provider would store the record at each poll in any case.
  */
 static int check_overrun(const struct bsn_device *device, const struct bsn_cq_attr *attr)
 {
@@ -238,7 +238,7 @@ static int check_resize(const struct cq_object *cq, uint32_t entries)
 		return fail(EOPNOTSUPP, "the application made the CQ, so only the application can "
 					"resize it");
 	if (!cq->path->cq_resize)
-		/* It copies from an index of its own, and reports success. */
+		/* It copies from its own consumer index, and reports success. */
 		return fail(EOPNOTSUPP,
 			    "libmlx5 would lose completions of a CQ that Bunsen polls: create "
 			    "another one for new QPs");
@@ -288,7 +288,7 @@ void *bsn_cq_user(const struct bsn_cq *cq)
 	return cq ? ((const struct cq_object *)cq)->user : NULL;
 }
 
-/* -- what queues take of a CQ ------------------------------------------------------------------ */
+/* -- the entries that queues take ------------------------------------------------------------- */
 
 int cq_is_clean(const struct cq_object *cq, uint32_t entries)
 {
@@ -315,8 +315,8 @@ int cq_has_room(const struct cq_object *cq, uint32_t entries)
 }
 
 /*
- * Of a CQ that the application made: all of its QPs are ours, so entries that they were not charged
- * for are spare. Their number only falls, since CQEs of QPs that are gone may still be there.
+ * For a CQ that the application created. All of its QPs are ours, so the entries that these do not
+ * need are spare. The number only falls, since CQEs of destroyed QPs may still be in the ring.
  */
 static void count_spare(struct cq_object *cq)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Devices: which one, by which path and why. */
+/* Devices: opens one, and chooses its path. */
 #include "path.h"
 
 #include <fcntl.h>
@@ -86,8 +86,8 @@ static struct ibv_device *pick(struct ibv_device **list, const char *name)
 }
 
 /*
- * libibverbs looks for the device's file under a second name where the first cannot be opened (its
- * util/open_cdev.c), so its last errno need not be the cause.
+ * Whether the process may not open the device's file. If libibverbs cannot open it, it tries a
+ * second name (its util/open_cdev.c), so errno may not be the cause.
  */
 static bool is_forbidden(const struct ibv_device *found, int error)
 {
@@ -137,10 +137,10 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 	return err;
 }
 
-/* The rest, once there is a context. */
+/* Sets the device up when its context is open. */
 static int set_up(struct bsn_device *device, bool is_mlx5)
 {
-	bool is_logged; /* which is asked for wherever something is told */
+	bool is_logged; /* unused: say() asks, too */
 	int err = switch_on("BSN_LOG", &is_logged);
 
 	log_refusals();
@@ -264,7 +264,7 @@ static int read_clock(struct bsn_device *device, uint64_t *ticks)
 	if (err)
 		return fail(-err, "cannot read the clock of %s: %s", device->info.name,
 			    strerror(-err));
-	*ticks = (uint64_t)values.raw_clock.tv_nsec; /* which libmlx5 puts there, as they are */
+	*ticks = (uint64_t)values.raw_clock.tv_nsec; /* libmlx5 puts the ticks there */
 	return 0;
 }
 

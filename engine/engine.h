@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine's objects, whose names alone bsn.h shows. Private to engine/. */
+/* The engine's objects; bsn.h shows only their names. Private to engine/. */
 #ifndef ENGINE_H
 #define ENGINE_H
 
@@ -11,9 +11,7 @@
 #include "provider.h"
 #include "transport.h"
 
-/*
- * Defaults. A QP takes so many entries of its CQ each way, and a CQ has room for two QPs.
- */
+/* Defaults. A QP takes so many entries of its CQ each way; a CQ has room for two QPs. */
 enum {
 	DEFAULT_SENDS_BB = 128,
 	DEFAULT_RECVS = 128,
@@ -21,8 +19,8 @@ enum {
 };
 
 /*
- * Every object counts its users, and can be destroyed only when it has none. A device counts all
- * objects that were made of it.
+ * Every object counts its users, and can be destroyed only if it has none. A device counts all
+ * objects that were created on it.
  */
 struct uses {
 	atomic_uint count;
@@ -40,10 +38,10 @@ static inline void unuse(struct uses *u)
 
 enum { KEYS_REMEMBERED = 256 };
 
-/* Of an initiator of a DC pool, which has a bit for each. */
+/* Streams of an initiator of a DC pool, which has a bit for each. */
 enum { MOST_DC_STREAMS_LOG2 = 6, MOST_DC_STREAMS = 1 << MOST_DC_STREAMS_LOG2 };
 
-/* Kinds of objects of a device. */
+/* The types of objects that a device counts. */
 enum device_use {
 	OF_LANES,
 	OF_PDS,
@@ -58,24 +56,22 @@ enum device_use {
 	DEVICE_USES
 };
 
-/* Writes each refusal from now on to stderr, where BSN_LOG=1 asks for it. */
+/* Makes each refusal go to stderr from now on, if BSN_LOG=1 asks for it. */
 void log_refusals(void);
 
 /* Remembers the text for bsn_error_text() and returns -error. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same of a command to the firmware, which was to @what: -errno, and what it answered. */
+/* The same for a command to the firmware, which was to @what: -errno, and the firmware's answer. */
 struct bsn_cmd_out;
 int fail_command(int err, const struct bsn_cmd_out *answer, const char *what);
 
-/*
- * error.c: the environment says 1, else @is_on stays as it is; -EINVAL for what is neither 1 nor 0.
- */
+/* error.c: sets @is_on if the environment variable is 1; -EINVAL if it is neither 1 nor 0. */
 int switch_on(const char *variable, bool *is_on);
 
 /*
- * Adds to a text where @error is ENOMEM: the device locks the memory that it reaches, and locked
- * memory has a limit of its own. "" where there is no limit.
+ * The end of a text if @error is ENOMEM: a device locks the memory that it reaches, and locked
+ * memory has a limit of its own. "" if there is no limit.
  */
 const char *memlock_hint(int error);
 
@@ -90,7 +86,7 @@ struct bsn_pd {
 struct bsn_device {
 	struct ibv_context *context;
 	bool owns_context;
-	const struct path_ops *path; /* of what is created on it */
+	const struct path_ops *path; /* of objects created on it */
 	bool lists_queues; /* in the registry */
 	bool is_checked;   /* BSN_CHECK=1 */
 	atomic_bool is_gone;
@@ -100,44 +96,44 @@ struct bsn_device {
 	struct ibv_port_attr port;
 	struct bsn_pd default_pd;
 	struct uses uses[DEVICE_USES];
-	pthread_mutex_t cq_lock; /* of what queues take of CQs: entries, a lane */
-	pthread_mutex_t lock; /* of the lists below, and of endpoints' numbers */
+	pthread_mutex_t cq_lock; /* guards what queues take of CQs: entries, a lane */
+	pthread_mutex_t lock; /* guards the lists below, and endpoints' numbers */
 	void *keys;           /* of memory: mem/keys.h */
 	void *windows;        /* by rkey: mem/window.c */
 	atomic_uint keys_removed;
-	uint32_t removed[KEYS_REMEMBERED]; /* the last ones */
+	uint32_t removed[KEYS_REMEMBERED]; /* the last lkeys */
 	struct bsn_mkey_pool *mkey_pools;
 	struct provider_caps caps;
 	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
 	const char *no_inline_recv; /* why no data come inside CQEs */
-	/* The same of regions. */
+	/* The same for regions. */
 	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null, *no_physical;
 	uint64_t max_dm_bytes;
-	struct provider_streams streams; /* of a DCI at most */
+	struct provider_streams streams; /* the most of a DCI */
 	const char *no_streams; /* why it has none; NULL: it has */
-	const char *no_xrc; /* the same of XRC */
-	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
-	const char *no_commands; /* why programs give the firmware none (DevX); NULL: they may */
+	const char *no_xrc; /* the same for XRC */
+	const char *no_dc; /* why it has no DC; NULL: it has */
+	const char *no_commands; /* why programs may not give it commands (DevX); NULL: they may */
 	atomic_int counter_set;   /* of the port, 0: not asked yet; -1: none is known */
 	const char *no_handshake; /* why DC has no full handshake; NULL: it has */
 	struct bsn_qp *qps;
 	struct cq_object *cqs;
 	struct srq_object *srqs;
-	struct lane_object *lanes; /* those whose register is known */
-	const char *no_blueflame; /* why it is not to be used; NULL: it may */
+	struct lane_object *lanes; /* those with a known register */
+	const char *no_blueflame; /* why BlueFlame is not used; NULL: it may be */
 	const char *no_direct; /* why plain verbs are used; NULL: they are not */
 	char path_why[160];
 	char why_not[BSN_FEATURES_MAX][96];
 };
 
-/* libmlx5 creates no QP for operations that the device lacks, and posts none. */
+/* libmlx5 neither creates a QP for operations that the device lacks, nor posts them. */
 static inline bool has_atomics(const struct bsn_device *device)
 {
 	return device->limits.atomic_cap != IBV_ATOMIC_NONE;
 }
 
 /*
- * Whether a peer can have the right to atomics: devices where libmlx5 has none may still have
+ * Whether a peer can have the right to atomics: a device for which libmlx5 has no atomics may have
  * masked ones.
  */
 static inline bool grants_atomics(const struct bsn_device *device)
@@ -145,12 +141,12 @@ static inline bool grants_atomics(const struct bsn_device *device)
 	return has_atomics(device) || device->caps.masked_sizes;
 }
 
-/* mem/register.c: IBV_ACCESS_* that are asked for; 0: all that the device has */
+/* mem/register.c: the IBV_ACCESS_* that are asked for; 0: all that the device has */
 int mem_access_of(const struct bsn_device *device, int access);
 
 /*
- * mem/pool.c: before a queue is reset or destroyed: UMRs of it that are not known to be done never
- * will be.
+ * mem/pool.c: called before a queue is reset or destroyed: after that nothing tells whether its
+ * outstanding UMRs were done.
  */
 void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq);
 
@@ -160,22 +156,22 @@ void say(const struct bsn_device *device, const char *format, ...)
 struct lane_object {
 	struct bsn_lane hot; /* first: a bsn_lane is its lane_object */
 	struct bsn_device *device;
-	struct ibv_td *td; /* NULL: the device gave none; registers are the provider's choice */
-	uint8_t *reg; /* its register, whichever half is next; NULL: no queue has brought one yet */
-	bool is_of_register; /* made for a queue's register: goes with the last of its queues */
+	struct ibv_td *td; /* NULL: none; the provider chooses registers */
+	uint8_t *reg; /* its register, without the toggle; NULL: no queue has brought one yet */
+	bool is_of_register; /* made for a queue's register; freed with its last queue */
 	pthread_spinlock_t lock;
 	struct uses uses;
 	struct lane_object *next;
 };
 
-/* The memory that an lkey names: the bytes from @addr on. */
+/* The memory of an lkey: the bytes from @addr on. */
 struct known_key {
 	uint32_t lkey;
 	uint64_t addr, length;
 	const struct bsn_pd *pd;
 	struct mkey_object *mkey; /* NULL: memory */
 	int access;               /* to memory: IBV_ACCESS_* */
-	struct uses *windows;     /* that are bound to memory; NULL: they are not counted */
+	struct uses *windows;     /* bound to the memory; NULL: they are not counted */
 };
 
 struct mr_object {
@@ -187,15 +183,15 @@ struct mr_object {
 	struct ibv_mr *verbs;
 	struct buf *buf; /* of bsn_buf_alloc(), else NULL: mem/buf.c */
 	struct bsn_dm *dm; /* of bsn_mr_register_dm(), else NULL */
-	bool is_special;   /* none of the program's memory: bsn_mem.h */
-	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: the caller does */
+	bool is_special;   /* not the program's memory: bsn_mem.h */
+	void (*release)(struct mr_object *mr); /* frees its memory; NULL: the caller does */
 };
 
 struct bsn_channel {
 	struct bsn_device *device;
 	struct ibv_comp_channel *verbs;
 	struct uses uses;
-	pthread_mutex_t taking; /* an event, by threads that wait */
+	pthread_mutex_t taking; /* one thread that waits takes the event */
 };
 
 /**
@@ -215,12 +211,12 @@ struct cq_guest {
 
 struct cq_object {
 	struct bsn_cq hot; /* first */
-	struct bsn_cq *ring; /* what is polled: @hot, or of a direct one with a lock another */
-	const struct bsn_cq_path *behind; /* of one with a front or guests: @ring's path */
-	const struct bsn_cq_path *alone;  /* of one with guests: @hot's, while none takes part */
+	struct bsn_cq *ring; /* what is polled: @hot, or another one if it has a front */
+	const struct bsn_cq_path *behind; /* with a front or guests: @ring's path */
+	const struct bsn_cq_path *alone;  /* with guests: @hot's path while none takes part */
 	struct cq_guest *guests;
-	bool is_asking;  /* guests, in this poll */
-	bool asks_first; /* the last poll had no room for what guests add */
+	bool is_asking;  /* this poll asks its guests */
+	bool asks_first; /* the last poll had no room for guests' completions */
 	pthread_spinlock_t lock;
 	bool is_shared;
 	bool has_front;
@@ -232,20 +228,20 @@ struct cq_object {
 	enum bsn_cqe_compression compression;
 	enum bsn_timestamps timestamps;
 	bool ignores_overrun;
-	bool is_idle; /* adopted, and no QP is left: kept for those that are attached later */
+	bool is_idle; /* adopted, without QPs: kept for QPs that are attached later */
 	struct bsn_channel *channel;
 	struct lane_object *lane;
 	bool owns_lane;
-	uint32_t entries;  /* what queues may charge */
+	uint32_t entries;  /* what queues may take */
 	uint32_t spare;    /* entries of the ring beyond that */
-	uint32_t charged;  /* what they did */
+	uint32_t charged;  /* what they took */
 	uint32_t unacked;  /* events taken and not yet acknowledged */
 	void *user;
 	struct uses uses;
-	uintptr_t poller;      /* checked: the thread */
-	uint32_t silent_polls; /* checked: in a row */
+	uintptr_t poller;      /* checked: its thread */
+	uint32_t silent_polls; /* checked: empty ones in a row */
 	atomic_uint sleepers;  /* in bsn_wait() */
-	atomic_int wake_file;  /* readable: one of them is to look; plus 1, 0: none yet */
+	atomic_int wake_file;  /* readable: one of them has to look; plus 1, 0: none yet */
 	struct cq_object *next;
 	struct bsn_registry_queue listed;
 	void *path_state; /* of the verbs path */
@@ -263,26 +259,26 @@ struct srq_object {
 	const struct path_ops *path;
 	struct bsn_rq *rq;
 	struct bsn_pd *pd;
-	uint32_t number;  /* SRQN; on the verbs path only of XRC, else 0 */
+	uint32_t number;  /* SRQN; on plain verbs only of XRC, else 0 */
 	uint32_t slots;   /* WQEs in the ring */
-	uint32_t depth;   /* of those, what may be outstanding: what was asked for */
+	uint32_t depth;   /* WQEs that may be outstanding, as asked for */
 	uint32_t max_sge; /* as asked for */
 	bool is_on_demand;
-	struct bsn_xrcd *xrcd; /* of one that XRC requests name; else NULL, and so are these: */
+	struct bsn_xrcd *xrcd; /* of an SRQ of XRC; else NULL, as are these: */
 	struct cq_object *cq;
 	struct bsn_route route;
-	const struct cq_object *recv_cq; /* where its first QP receives; only compared */
+	const struct cq_object *recv_cq; /* of its first QP; only compared */
 	void *user;
 	struct uses uses;
 	struct srq_object *next;
 	struct bsn_registry_queue listed;
-	struct checked_rq *checked; /* NULL: it is not */
+	struct checked_rq *checked; /* NULL: not checked */
 };
 
 struct bsn_qp {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
-	struct handshake_dci *dci; /* with a full handshake: there is no @verbs */
+	struct handshake_dci *dci; /* with a full handshake, in place of @verbs */
 	bool owns_verbs;
 	const struct path_ops *path;
 	enum bsn_qp_type type;
@@ -295,27 +291,27 @@ struct bsn_qp {
 	uint32_t charged_send, charged_recv;
 	struct bsn_pd *pd;
 	struct ibv_pd *parent_domain; /* NULL: none */
-	struct lane_object *lane; /* asked for; once made, on the direct path: its register's */
+	struct lane_object *lane; /* as asked for; on the direct path later its register's */
 	struct bsn_qp_info info;
-	bool wants_marker; /* failed, and what went before is not known to be done yet */
-	struct provider_streams streams; /* of a DCI; @log_count 0: it has none */
+	bool wants_marker; /* failed; nothing tells yet that earlier requests are done */
+	struct provider_streams streams; /* of a DCI; none if @log_count is 0 */
 	uint32_t psn;
 	uint32_t qkey;
-	uint8_t peer_rd_atomic; /* what the peer can, since RTR */
+	uint8_t peer_rd_atomic; /* the peer's limit, since RTR */
 	struct bsn_completion first_error;
 	struct uses uses; /* endpoints */
 	void *user;
 	struct checked_sq *checked_sends; /* NULL: they are not */
-	struct checked_rq *checked_recvs; /* NULL: they are not, or an SRQ's */
+	struct checked_rq *checked_recvs; /* NULL: not checked, or an SRQ's */
 	struct bsn_qp *next;
 	struct bsn_registry_queue listed_sends, listed_recvs;
 };
 
-/* Of a QP with many peers. */
+/* An endpoint of a QP with many peers. */
 struct ep_object {
 	struct bsn_peer hot; /* first: a bsn_ep of such a QP is its ep_object */
 	struct bsn_qp *qp;
-	struct ibv_ah *ah; /* NULL: an SRQ of the QP's peer (XRC) */
+	struct ibv_ah *ah; /* NULL: it is an SRQ of the QP's peer (XRC) */
 	union {
 		uint8_t more[BSN_AV_UD_GRH_SIZE - BSN_DS_SIZE]; /* direct: of the address vector */
 		struct {
@@ -335,15 +331,15 @@ static inline struct lane_object *lane_of(struct bsn_lane *lane)
 }
 
 /*
- * qp.c: receives of an SRQ complete on this CQ, too. A second CQ may have a second poller, and then
- * both give WQEs back.
+ * qp.c: notes a CQ on which receives of the SRQ complete. A second CQ may have a second poller, and
+ * both then give WQEs back.
  */
 void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq);
 
 /*
- * qp.c: bsn_qp_create() of a DCI that has more than @attr can say.
- * @streams: @log_count 0: none
- * @uar: with a full handshake, rung through this register: @attr names no lane; NULL: without
+ * qp.c: bsn_qp_create() for a DCI with more attributes than @attr has.
+ * @streams: none if @log_count is 0
+ * @uar: NULL: without a full handshake; else the register of one with it, and @attr names no lane
  */
 struct handshake_uar;
 struct dci_attr {
@@ -351,47 +347,48 @@ struct dci_attr {
 	const struct handshake_uar *uar;
 };
 /*
- * In which the port counts what queues of verbs do, and which what commands make is to name; 0:
- * none is known.
+ * The set in which the port counts verbs queues; objects made by commands have to name it. 0: none
+ * is known.
  */
 uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd);
 int qp_create_dci(struct bsn_device *device, const struct bsn_qp_attr *attr,
 		  const struct dci_attr *more, struct bsn_qp **out);
 
-/* qp.c: its CQs are charged for so many completions. */
+/* qp.c: takes entries of the QP's CQs for so many completions. */
 void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 
-/* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
+/*
+ * qp.c: the last step of creation: counts the QP as a user of its objects, and makes its endpoint.
+ */
 void hold_qp(struct bsn_qp *qp);
 
-/* state.c; why a way was refused, as far as the error tells, else "" */
+/* state.c: why an address was refused, if the error tells, else "" */
 const char *hint_of_way(const struct ibv_ah_attr *way, int err);
-/* a mask names attributes beside the state */
+/* @mask: attributes beside the state */
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);
 int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state);
 const char *failure_text(const struct bsn_completion *failure); /* until the thread asks again */
-int qp_make_ready(struct bsn_qp *qp); /* of our own: receives may be posted, sends have to wait */
+int qp_make_ready(struct bsn_qp *qp); /* not attached: receives may be posted, sends must wait */
 
 /* connect.c */
 void choose_psn(struct bsn_qp *qp);
 
 /*
- * error.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone
- * takes its objects along, though libibverbs refuses to destroy them (EIO, and EBUSY for what they
- * used; RDMAV_ALLOW_DISASSOC_DESTROY): what it keeps of them goes with the process.
+ * error.c: the result of a destroying call of libibverbs, as 0 or -errno. Objects of a device that
+ * is gone count as destroyed, although libibverbs refuses to destroy them (EIO, and EBUSY for what
+ * they used; RDMAV_ALLOW_DISASSOC_DESTROY): it keeps their memory until the process ends.
  */
 int destroyed(struct bsn_device *device, int result);
 
 /*
- * info.c: fills in the device's info, but for its path; and lists what it can do, once that is
- * known.
+ * info.c: fills in the device's info except its path, and lists its features when they are known.
  */
 int query_device(struct bsn_device *device);
 void list_features(struct bsn_device *device);
-void list_regions(struct bsn_device *device); /* has a default domain by then */
+void list_regions(struct bsn_device *device); /* needs the default domain */
 void list_dc(struct bsn_device *device);      /* likewise */
 
-/* lists.c; the caller of a look-up holds the device's lock. */
+/* lists.c: the caller of a look-up holds the device's lock. */
 void list_qp(struct bsn_qp *qp);
 void unlist_qp(struct bsn_qp *qp);
 void list_srq(struct srq_object *srq);
@@ -403,9 +400,8 @@ struct bsn_qp *listed_qp(struct bsn_device *device, const struct ibv_qp *verbs);
 struct srq_object *listed_srq(struct bsn_device *device, const struct ibv_srq *verbs);
 
 /*
- * registry.c: lists the queues of a device that asks for it. They are removed before their rings
- * are freed, so that no reader finds other memory in a ring's place. Unlisted queues are left
- * alone.
+ * registry.c: lists the queues of a device that asks for it. A queue is removed before its ring is
+ * freed, so that no reader finds other memory there. Removing an unlisted queue does nothing.
  */
 int registry_open(struct bsn_device *device);
 void registry_add_qp(struct bsn_qp *qp);
@@ -416,9 +412,9 @@ void registry_add_cq(struct cq_object *cq);
 void registry_remove_cq(struct cq_object *cq);
 
 /*
- * checks.c: of a device opened with BSN_CHECK=1; of others, these do nothing.
- * A queue is added after path->qp_make() or srq_make(), and removed before …_free().
- * checks_polled() is told what a poll found.
+ * checks.c: for a device opened with BSN_CHECK=1; for others these do nothing. A queue is added
+ * after path->qp_make() or srq_make(), and removed before …_free(). checks_polled() is told what a
+ * poll found.
  */
 int checks_open(struct bsn_device *device);
 int checks_add_qp(struct bsn_qp *qp);
@@ -426,26 +422,30 @@ void checks_remove_qp(struct bsn_qp *qp);
 int checks_add_srq(struct srq_object *srq);
 void checks_remove_srq(struct srq_object *srq);
 void checks_hand_over(struct bsn_qp *qp);
-int checks_free(struct bsn_device *device, uint32_t lkey); /* -EBUSY: receives wait for it */
+int checks_free(struct bsn_device *device, uint32_t lkey); /* -EBUSY: receives may write to it */
 int checks_poller(struct cq_object *cq);
 void checks_polled(struct cq_object *cq, int got);
 
 /*
- * channel.c: by the batch, since it takes a lock in libibverbs; the rest when the CQ is destroyed.
+ * channel.c: acknowledges events if at least so many are not yet, since libibverbs takes a lock
+ * each time.
  */
 void acknowledge_events(struct cq_object *cq, uint32_t at_least);
 
-/* wait.c: wakes a thread that sleeps on the CQ; and ends all waiting for it. */
+/* wait.c: wakes a thread that sleeps on the CQ; the second one frees what waiting needs. */
 void cq_wake(struct cq_object *cq);
 void cq_wake_never(struct cq_object *cq);
 
-/* cq.c: makes the lane of QPs that name none; a CQ without senders takes no register. */
+/*
+ * cq.c: makes the lane of QPs that name none, when the first such QP comes, so that a CQ without
+ * senders takes no register.
+ */
 int cq_bring_lane(struct cq_object *cq);
 
 /*
  * pollers.c: a CQ with a lock or timestamps, or one that is checked, has a front before its polls:
- * cq_front() is called before path->cq_make(), cq_guard() after it. cq_lock() goes around all that
- * a poller does; it does nothing where one thread polls.
+ * cq_front() is called before path->cq_make(), cq_guard() after it. A poller's work is between
+ * cq_lock() and cq_unlock(), which do nothing if one thread polls.
  */
 int cq_front(struct cq_object *cq, bool is_shared);
 void cq_guard(struct cq_object *cq);
@@ -453,46 +453,47 @@ void cq_unfront(struct cq_object *cq);
 void cq_lock(struct cq_object *cq);
 void cq_unlock(struct cq_object *cq);
 
-/* pollers.c: of the poller's thread. The next poll asks its guests after cq_request_guests(). */
+/*
+ * pollers.c: called by the poller's thread. After cq_request_guests() the next poll asks the
+ * guests.
+ */
 void cq_add_guest(struct cq_object *cq, struct cq_guest *guest);
 void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest);
 void cq_request_guests(struct cq_object *cq);
 
 /* cq.c: zero, on cache lines of its own; NULL: no memory. */
 struct cq_object *new_cq(struct bsn_device *device);
-/* The end of one that the application made, and that no QP uses. */
+/* Frees a CQ that the application created, and that no QP uses. */
 void cq_forget(struct cq_object *cq);
 
-/* adopt.c: the CQ of a QP that is attached, and what becomes of it when its last QP goes. */
+/*
+ * adopt.c: adopts the CQ of an attached QP; cq_drop_attached() is called when its last QP is
+ * destroyed.
+ */
 int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
 	     struct cq_object **cq);
 void cq_drop_attached(struct cq_object *cq);
-void cq_forget_idle(struct bsn_device *device); /* as the device is closed */
+void cq_forget_idle(struct bsn_device *device); /* when the device is closed */
 
 /*
- * cq.c: charges a CQ with what queues may need of it. -ENOSPC where so many more could overrun it;
- * CQs that an application sized are charged all the same.
+ * cq.c: takes and gives back the entries that queues may need. -ENOSPC: so many more could overrun
+ * the CQ; a CQ that an application sized is never refused.
  */
 int cq_has_room(const struct cq_object *cq, uint32_t entries);
 
-/*
- * cq.c: a CQ that ignores overruns must not be overrun by completions of queues that are gone:
- * -EBUSY.
- */
+/* cq.c: -EBUSY: the CQ ignores overruns, and CQEs of destroyed queues could make it overrun. */
 int cq_is_clean(const struct cq_object *cq, uint32_t entries);
 void cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
 
-/*
- * cq.c: the same under the lock: charges it with @now of the entries that are @needed, if it has as
- * many; and gives them back.
- */
+/* cq.c: the same under the lock: takes @now entries if the CQ has @needed, and gives them back. */
 int cq_take(struct cq_object *cq, uint32_t needed, uint32_t now);
 void cq_give(struct cq_object *cq, uint32_t entries);
 
 /*
- * lane.c: a queue that was created on @asked (NULL: an attached one, or one with a register of its
- * own) and got this register becomes a user of the lane that has it. lane_leave() undoes that.
+ * lane.c: makes a queue, which got this register, a user of the register's lane; lane_leave()
+ * undoes that. @asked: the lane that it was created on; NULL: it is attached, or has its own
+ * register.
  * @is_shared: queues of several threads may have got it.
  */
 struct lane_register {
@@ -505,8 +506,8 @@ int lane_enter(struct bsn_device *device, struct lane_object *asked,
 void lane_leave(struct lane_object *lane);
 
 /*
- * lane.c: makes the parent domain on which a QP is created to get the register of its lane, if that
- * has one.
+ * lane.c: makes the parent domain of a QP, by which it gets its lane's register, if the lane has a
+ * thread domain.
  */
 int lane_make_domain(struct bsn_qp *qp);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * The endpoint of QPs that have none of their own. Its queue has no ring, so every request
- * comes to the function that looks whether the queue is open. Nothing is ever written there.
+ * The endpoint of QPs that have none of their own. Its queue is closed and has no ring, so every
+ * request is refused, and nothing is ever written there.
  */
 static struct bsn_be32 nowhere;
 static struct bsn_sq of_nobody = {
@@ -133,7 +133,7 @@ int bsn_xrc_ep_create(struct bsn_qp *qp, uint32_t srqn, void *user, struct bsn_e
 #define FIRST_MLID    0xc000
 #define LID_OF_ALL    0xffff
 
-/* RFC 4291, and of RoCE v2 over IPv4 the kernel's rdma_is_multicast_addr(). */
+/* RFC 4291; for RoCE v2 over IPv4 as in the kernel's rdma_is_multicast_addr(). */
 static bool is_group(const uint8_t gid[16])
 {
 	static const uint8_t of_ipv4[12] = { [10] = 0xff, [11] = 0xff };
@@ -184,7 +184,7 @@ int bsn_mcast_detach(struct bsn_qp *qp, const struct bsn_mcast_group *group)
 	return err ? fail(-err, "cannot detach the QP from the group: %s", strerror(-err)) : 0;
 }
 
-/* A message to a group has a GRH, on InfiniBand too (IBTA "Multicast"). */
+/* A message to a group has a GRH, even on InfiniBand (IBTA "Multicast"). */
 int bsn_ep_create_mcast(struct bsn_qp *qp, const struct bsn_mcast_group *group,
 			const struct bsn_connect_attr *given, void *user, struct bsn_ep **out)
 {

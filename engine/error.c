@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What went wrong, in words: of the last failure of each thread, and for the log. */
+/* The texts of failures: the last one of each thread, and the log. */
 #include "engine.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static bool is_asked_for(const char *variable)
 	return strcmp(setting_of(variable), "0");
 }
 
-/* Checks are of no use to a program that does not look, so they are told of, too. */
+/* BSN_CHECK=1 logs, too: a program that ignores errors would not notice the checks. */
 static bool is_logging(void)
 {
 	static _Atomic int answer; /* 0: not asked yet */
@@ -47,7 +47,9 @@ static void log_line(const char *line)
 	fprintf(stderr, "bunsen: %s\n", line);
 }
 
-/* A full queue refuses in a loop: the refusal is written once. */
+/*
+ * Writes a refusal. A program may repeat a refused call in a loop: equal refusals are written once.
+ */
 static void log_refusal(const char *why)
 {
 	static _Thread_local char last[TEXT_BYTES];
@@ -66,7 +68,7 @@ void log_refusals(void)
 
 int fail(int error, const char *format, ...)
 {
-	char line[TEXT_BYTES]; /* since an argument may be the present text */
+	char line[TEXT_BYTES]; /* an argument may be @text itself */
 	va_list args;
 
 	va_start(args, format);

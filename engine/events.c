@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asynchronous events, and what they mean for the queues. */
+/* Asynchronous events, and their effect on queues. */
 #include "engine.h"
 
 #include <poll.h>
@@ -71,7 +71,7 @@ static void kill_cqs(struct bsn_device *device)
 		kill_cq(cq, EIO);
 }
 
-/* Marks the queues that an event says are dead, so that polls say so. */
+/* Marks the queues that died by this event, so that polls say so. */
 static void spread(struct bsn_device *device, const struct bsn_event *event)
 {
 	if (event->type == IBV_EVENT_CQ_ERR && event->cq)
@@ -81,8 +81,8 @@ static void spread(struct bsn_device *device, const struct bsn_event *event)
 }
 
 /*
- * Asks whether the file has an event, and does not make it non-blocking: an application's context
- * has files whose mode is the application's.
+ * Asks by poll() whether the file has an event. The file may be of the application's context, so
+ * its mode is not changed.
  */
 static bool has_event(const struct bsn_device *device)
 {

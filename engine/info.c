@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device can do, and its port. */
+/* Queries a device and its port. */
 #include "lag.h"
 #include "path.h"
 
@@ -12,7 +12,7 @@ static bool is_ipv4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* How well an entry of the GID table serves RoCE: v2 over IPv4 is what most networks route. */
+/* Ranks an entry of the GID table for RoCE: most networks route v2 over IPv4. */
 static int rank_gid(const struct ibv_gid_entry *entry)
 {
 	union ibv_gid gid = entry->gid;
@@ -44,7 +44,7 @@ static void choose_gid(struct bsn_device *device)
 	}
 }
 
-/* The one that was asked for, else the best. */
+/* Finds the GID that was asked for, or the best one. */
 static int find_gid(struct bsn_device *device)
 {
 	const int wanted = device->attr.gid_index;
@@ -90,7 +90,7 @@ static void add_feature(struct bsn_device *device, const char *name, const char 
 		(struct bsn_feature){ .name = name, .why_not = why_not };
 }
 
-/* Finds out what only the firmware tells, by DevX. Returns why it cannot, else NULL. */
+/* Asks the firmware, by DevX, for what nothing else tells. Returns why it cannot, or NULL. */
 static const char *ask_firmware(struct bsn_device *device, const char *no_direct)
 {
 	if (no_direct)
@@ -107,7 +107,7 @@ static const char *why_not(const char *unknown, bool exists)
 	return unknown ? unknown : exists ? NULL : "the device has none";
 }
 
-/* The kernel offers none whose results are big-endian (Linux mlx5 main.c mlx5_query_device_ex). */
+/* The kernel offers no atomics with big-endian results (Linux mlx5 main.c mlx5_query_device_ex). */
 static const char *why_no_atomics(const struct bsn_device *device)
 {
 	if (has_atomics(device))
@@ -151,7 +151,7 @@ static bool is_unknown(int error)
 	       error == ENOSYS || error == ENOTTY;
 }
 
-/* Only a try tells, with an invalid descriptor: a kernel that can says EBADF. */
+/* Tries an invalid descriptor: a kernel that has dma-bufs says EBADF. */
 static const char *try_dmabuf(struct bsn_device *device)
 {
 	errno = 0;
@@ -170,7 +170,10 @@ static const char *try_null(struct bsn_device *device)
 	return NULL;
 }
 
-/* A driver that knows DC may meet a firmware that does not, and either may have run out of them. */
+/*
+ * Why no DCI could be created. The firmware may lack DC although the driver knows it, and either
+ * may have none left.
+ */
 static const char *why_no_dci(int error)
 {
 	if (is_unknown(error))
@@ -207,7 +210,7 @@ static const char *try_dci(struct bsn_device *device)
 	return err ? why_no_dci(-err) : NULL;
 }
 
-/* What the device says that it has is tried, too. */
+/* Tries a DCI with the streams that the device claims to have. */
 static const char *try_streams(struct bsn_device *device)
 {
 	int err;
@@ -220,7 +223,7 @@ static const char *try_streams(struct bsn_device *device)
 	return err ? why_no_dci(-err) : NULL;
 }
 
-/* Of the GID that connections use by default; a peer's may be another one. */
+/* For the GID that connections use by default; a peer may be reached by another. */
 static const char *why_no_udp_port(const struct bsn_device *device)
 {
 	struct ibv_gid_entry entry;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lanes. A lane with a thread domain has the register that its first queue brings along. Queues
- * without one have whatever register libmlx5 gave them: all queues of a register are of one lane,
- * since its toggle and its lock are the register's.
+ * Lanes. A lane with a thread domain has the register of its first queue. A queue without one has
+ * the register that libmlx5 chose. All queues of a register are on one lane, which has the
+ * register's toggle and lock.
  */
 #include "path.h"
 
@@ -51,7 +51,10 @@ int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 		free_lane(lane);
 		return err;
 	}
-	/* Without a register of its own it is not known which of our queues post through it. */
+	/*
+	 * Without a thread domain any of our queues may post through the register, so it needs a
+	 * lock.
+	 */
 	if ((attr && attr->is_shared) || !lane->td)
 		lock_doorbells(lane);
 	*out = &lane->hot;
@@ -69,7 +72,7 @@ int lane_make_domain(struct bsn_qp *qp)
 	return provider_error_of_pointer(qp->parent_domain);
 }
 
-/* -- registers; with the device's lock held ---------------------------------------------------- */
+/* -- registers; the caller holds the device's lock -------------------------------------------- */
 
 static struct lane_object *find_lane(const struct bsn_device *device, const uint8_t *reg)
 {
@@ -106,9 +109,9 @@ static void unlink_lane(struct lane_object *lane)
 }
 
 /*
- * The lane of a queue that got this register: the queue joins the lane that has it already.
+ * Finds the lane of a queue that got this register: the one that has the register, or a new one.
  * @asked: the lane that the queue was created on; NULL: an attached queue, by the caller's word the
- *	only one of its register, or one of several that brought it along
+ * only one of its register, or one of several that brought it along
  */
 static int choose_lane(struct bsn_device *device, struct lane_object *asked,
 		       const struct lane_register *got, struct lane_object **out)

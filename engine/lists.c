@@ -2,7 +2,7 @@
 /* The objects of a device, found by their libibverbs objects. */
 #include "engine.h"
 
-/* The three lists differ in the type of their elements only. */
+/* The three lists differ only in the type of their elements. */
 #define DEFINE_LIST(object, type, list)                                                            \
 	void list_##object(struct type *o)                                                         \
 	{                                                                                          \

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two paths of a lane, a CQ, an SRQ and a QP, each a table of what it does by itself;
- * everything else of the control path is common to both. Private to engine/.
+ * The two paths, direct and plain verbs: a table of functions for lanes, CQs, SRQs and QPs. The
+ * rest of the control path is common to both. Private to engine/.
  *
  * @name: as BSN_PATH says it
  * @shows_rings: the hot structures name the rings; else they are the provider's
  * @most_sends: the greatest depth of a send queue, for requests of the default length
  * @lane_open: takes a thread domain for the lane, where the path has use for one and the device has
- *	one
+ * one
  * @cq_create, @qp_create: make the object of libibverbs; qp_create also makes its parent domain
  * @qp_make: also makes the QP a user of its lane, until lane_leave() @…_make: the hot structures
- *	(their path pointers included) of an object whose libibverbs object is there @…_free: undoes
- *	…_make
+ * (their path pointers included) of an object whose libibverbs object is there @…_free: undoes
+ * …_make
  * @srq_leave: before an SRQ of XRC is destroyed
  * @cq_is_known: whether the state of an idle adopted CQ is still that of its libibverbs CQ
  * @cq_request: asks for an event
  * @qp_sends: completions that a full send queue of qp->info can give: blocks, or requests
  * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, the
- *	send_depth that this allows (@wanted, where it is not 0)
+ * send_depth that this allows (@wanted, where it is not 0)
  * @qp_clear: after a reset: the hot structures are as after creation
  * @qp_leave: before the QP is reset or destroyed
  * @qp_failed: after the QP went to error: what was appended and never rung is handed in, to be
- *	flushed
+ * flushed
  * @mkey_create: an mkey that spans nothing yet; NULL: the path has none
  * @ep_make: prepares what precedes the messages to an endpoint of a datagram QP
  * @ep_leave: before it is destroyed
  * @recvs_move: of plain verbs: a QP with an SRQ goes to error, and what it received and nobody
- *	polled is that of another number, of which the CQ has a route
+ * polled is that of another number, of which the CQ has a route
  * @recvs_drop: and that goes, before its route does; its receives are the SRQ's again
  */
 #ifndef PATH_H
@@ -44,7 +44,7 @@ struct path_ops {
 	int (*cq_make)(struct cq_object *cq);
 	void (*cq_free)(struct cq_object *cq);
 	bool (*cq_is_known)(const struct cq_object *cq);
-	/* So many entries of its ring are never needed. NULL: the path has no use for that. */
+	/* Tells how many entries of the ring are spare; NULL: the path has no use for that. */
 	void (*cq_set_spare)(struct cq_object *cq, uint32_t spare);
 	int (*cq_resize)(struct cq_object *cq, uint32_t entries); /* NULL: it cannot */
 	int (*cq_request)(struct cq_object *cq, bool solicited_only);
@@ -63,7 +63,7 @@ struct path_ops {
 	int (*mkey_create)(struct bsn_pd *pd, const struct provider_mkey_attr *attr, void **handle,
 			   uint32_t *key);
 	void (*mkey_destroy)(void *handle);
-	/* QPN, and Q_Key or access key; or SRQN. */
+	/* @number: QPN or SRQN; @key: Q_Key or access key */
 	int (*ep_make)(struct ep_object *ep, uint32_t number, uint64_t key);
 	void (*ep_leave)(const struct ep_object *ep);
 	int (*recvs_move)(struct bsn_qp *qp, uint32_t number);
@@ -74,13 +74,13 @@ extern const struct path_ops direct_path; /* direct/ */
 extern const struct path_ops verbs_path;  /* verbs/ */
 
 /*
- * route.c: from here on both CQs know the QP's queues. This is the last step that may fail, since
- * pollers see it.
+ * route.c: adds the QP's queues to both CQs. Pollers see that, so it is the last step that may
+ * fail.
  */
 int route_qp(struct bsn_qp *qp);
 void unroute_qp(struct bsn_qp *qp);
 
-/* route.c: the QP's completions in its CQs are dropped. */
+/* route.c: drops the QP's completions from its CQs. */
 void drop_cqes(struct bsn_qp *qp);
 
 #endif

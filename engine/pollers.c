@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CQs that several threads poll, whose polls are checked, or that have timestamps. The inline poll
- * of the CQ that the user has never finds anything. It goes the cold way, which polls the real CQ;
- * so other CQs pay nothing for this.
+ * Polls CQs that several threads share, that are checked, or that have timestamps. The inline poll
+ * of the user's CQ never finds a CQE. It calls the CQ's path, which polls the real CQ; so other CQs
+ * pay nothing for this.
  *
- * And CQs with guests. While one of them wants to take part, the CQ has a path by which polls come
- * here; while none does, polls go as without guests. (Checked ones come here anyway.)
+ * Polls CQs with guests, too. While a guest wants to take part, the CQ has a path by which polls
+ * come here; while none does, polls go straight to the ring. (Polls of checked CQs always come
+ * here.)
  */
 #include "path.h"
 
@@ -40,7 +41,7 @@ static int poll_queue(struct cq_object *cq, struct bsn_completion *c, int n)
 
 /* -- guests ----------------------------------------------------------------------------------- */
 
-/* All that came may be the guests' own: then there may be more. */
+/* Polls, and removes the guests' own completions. If these were all, there may be more. */
 static int poll_and_hear(struct cq_object *cq, struct bsn_completion *c, int n)
 {
 	int got, left;
@@ -63,8 +64,8 @@ static int ask_guests(struct cq_object *cq, struct bsn_completion *c, int n, boo
 }
 
 /*
- * A poll that found no room for what guests add is followed by one that asks them first. Before a
- * poll returns nothing, they are asked last.
+ * If a poll had no room for the guests' completions, the next one asks the guests first. Otherwise
+ * guests are asked last, and before a poll returns nothing.
  */
 static int poll_with_guests(struct cq_object *cq, struct bsn_completion *c, int n)
 {

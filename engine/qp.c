@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-/* -- creation ---------------------------------------------------------------------------------- */
+/* -- creation --------------------------------------------------------------------------------- */
 
-/* An attached CQ has no lane, and may be polled through verbs. */
+/* Checks the CQ. An attached one has no lane, and may be polled through verbs. */
 static int check_cq(const struct bsn_device *device, const struct bsn_qp_attr *attr,
 		    const struct cq_object *cq)
 {
@@ -46,7 +46,7 @@ static int check_objects(const struct bsn_device *device, const struct bsn_qp_at
 	return 0;
 }
 
-/* Half of each CQE; the CQE size of a CQ on plain verbs is not known. */
+/* Half of each CQE has room for data; the size of a CQE is unknown on plain verbs. */
 static uint32_t inline_room(const struct bsn_cq *cq)
 {
 	return (uint32_t)cq_of((struct bsn_cq *)(uintptr_t)cq)->ring->stride / 2;
@@ -87,7 +87,7 @@ static int check_inline_recv(const struct bsn_device *device, const struct bsn_q
 	return 0;
 }
 
-/* Names the one that is too many. */
+/* Refuses a size, and names the one that is too large. */
 static int too_many(const char *what, uint32_t send, uint32_t recv, uint32_t most)
 {
 	const bool is_send = send > most;
@@ -142,7 +142,7 @@ static uint32_t or_default(uint32_t value, uint32_t if_zero)
 	return value ? value : if_zero;
 }
 
-/* Of its own. */
+/* Whether the QP has no receive queue of its own. */
 static bool has_no_recvs(const struct bsn_qp *qp)
 {
 	return qp->srq || qp->transport->is_initiator;
@@ -171,7 +171,7 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->info.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->info.max_send_sge = or_default(attr->max_send_sge, 1);
 	qp->info.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
-	/* A block has room for so many after a control segment and an address. */
+	/* A block has so many bytes after control segment and remote address. */
 	qp->info.max_inline = or_default(attr->max_inline, 28);
 	if (attr->max_inline_recv)
 		qp->info.max_inline_recv = inline_room(&qp->recv_cq->hot);
@@ -182,7 +182,7 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	return qp;
 }
 
-/* Long requests take several blocks of what the device has at most. */
+/* Refuses more blocks than the device has: long requests take several. */
 static int check_blocks(const struct bsn_qp *qp)
 {
 	if (qp->sends_bb <= (uint32_t)qp->device->limits.max_qp_wr)
@@ -195,7 +195,7 @@ static int check_blocks(const struct bsn_qp *qp)
 		    qp->device->limits.max_qp_wr);
 }
 
-/* Another QP that receives from the same SRQ into the same CQ. */
+/* Finds another QP that receives from the same SRQ into the same CQ. */
 static struct bsn_qp *find_sharer(const struct bsn_qp *qp)
 {
 	struct bsn_qp *other;
@@ -217,8 +217,8 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs)
 }
 
 /*
- * Charges for every CQE that full queues can give, successes or flushes. The CQEs of an SRQ count
- * once for each CQ.
+ * Takes entries for all CQEs that full queues can give, successes or flushes. The CQEs of an SRQ
+ * count once for each CQ.
  */
 static int charge_locked(struct bsn_qp *qp)
 {
@@ -293,7 +293,7 @@ static uint32_t ring_of(uint32_t count_bb)
 	return count_bb <= 1 ? 1 : 1u << (32 - __builtin_clz(count_bb - 1));
 }
 
-/* It stays the same while the device is open, so it does not matter who asks first. */
+/* The counter set stays the same while the device is open, so threads may race here. */
 uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd)
 {
 	int set = atomic_load(&device->counter_set);
@@ -305,7 +305,7 @@ uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd)
 	return set > 0 ? (uint8_t)set : 0;
 }
 
-/* With a full handshake, which verbs have no way to ask for. */
+/* Creates a DCI with a full handshake, for which verbs cannot ask. */
 static int create_by_command(struct bsn_qp *qp, const struct handshake_uar *uar)
 {
 	const struct handshake_dci_attr attr = {
@@ -328,14 +328,14 @@ static int create_by_command(struct bsn_qp *qp, const struct handshake_uar *uar)
 	return 0;
 }
 
-/* 0 or -errno. */
+/* Destroys the object: 0 or -errno. */
 static int destroy_object(struct bsn_qp *qp)
 {
 	return qp->dci ? handshake_dci_destroy(qp->dci)
 		       : provider_error_of_int(ibv_destroy_qp(qp->verbs));
 }
 
-/* What is left when the object is gone, or its device. */
+/* Frees the memory that stays after the object was destroyed, or its device is gone. */
 static void free_object(struct bsn_qp *qp)
 {
 	if (qp->dci)
@@ -451,7 +451,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	if (err)
 		return err;
 	registry_remove_qp(qp);
-	pools_forget_queue(qp->device, qp->sq); /* which reads the ring */
+	pools_forget_queue(qp->device, qp->sq); /* this reads the ring */
 	if (qp->owns_verbs)
 		err = destroyed(qp->device, -destroy_object(qp));
 	if (err) {
@@ -474,7 +474,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	return 0;
 }
 
-/* -- what it consists of ----------------------------------------------------------------------- */
+/* -- its parts -------------------------------------------------------------------------------- */
 
 struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp)
 {

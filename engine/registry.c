@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of queues for readers from outside. bsn_registry.h is their description. */
+/* The list of queues for tools that read them from outside. bsn_registry.h describes it. */
 #include "path.h"
 
 #include <stdio.h>
@@ -20,7 +20,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define DECIMAL(x) STRING(x)
 #define NOTE_TYPE  DECIMAL(BSN_REGISTRY_NOTE_TYPE)
 
-/* The sizes of name and description, the type, the two. C has no constant for a distance. */
+/*
+ * An ELF note: the sizes of name and description, the type, then both. It is in assembly since C
+ * has no constant for a distance.
+ */
 __asm__(".pushsection .note.bunsen, \"a\", %note\n"
 	".balign 4\n"
 	".long 2f - 1f, 4f - 3f, " NOTE_TYPE "\n"
@@ -29,10 +32,10 @@ __asm__(".pushsection .note.bunsen, \"a\", %note\n"
 	"3: .quad registry_head - 3b\n"
 	"4: .popsection\n");
 
-/* A child has copies of the list and of the rings, but no queues. */
+/* Empties the list in a child of fork(): it has copies of the list and the rings, but no queues. */
 static void forget_in_child(void)
 {
-	pthread_mutex_init(&lock, NULL); /* another thread of the parent's may have had it */
+	pthread_mutex_init(&lock, NULL); /* another thread of the parent may have held it */
 	registry_head.self = registry_head.first = registry_head.queue_count = 0;
 	registry_head.generation += registry_head.generation % 2;
 }
@@ -66,15 +69,13 @@ int registry_open(struct bsn_device *device)
 
 /* -- the list ---------------------------------------------------------------------------------- */
 
-/*
- * Each store of a change is a release, so a reader sees them in the order in which they are made.
- */
+/* Each store of a change is a release, so a reader sees the stores in their order. */
 static void publish(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Around a change, so that a reader sees an odd generation, or two different ones. */
+/* Called before and after a change: a reader then sees an odd generation, or two different ones. */
 static void turn_generation(void)
 {
 	publish(&registry_head.generation, registry_head.generation + 1);
@@ -86,7 +87,7 @@ static void add(const struct bsn_device *device, struct bsn_registry_queue *queu
 		return;
 	snprintf(queue->device, sizeof(queue->device), "%s", device->info.name);
 	pthread_mutex_lock(&lock);
-	queue->next = registry_head.first; /* nobody sees this one yet */
+	queue->next = registry_head.first; /* no reader sees it yet */
 	turn_generation();
 	publish(&registry_head.first, (uintptr_t)queue);
 	publish(&registry_head.queue_count, registry_head.queue_count + 1);
@@ -192,7 +193,7 @@ void registry_add_srq(struct srq_object *srq)
 						   .number = srq->number };
 	describe_rq(&srq->listed, srq->rq);
 	if (srq->listed.ring)
-		srq->listed.used = srq->depth + 1; /* one stays behind: see post_srq() */
+		srq->listed.used = srq->depth + 1; /* one stays free: see struct bsn_srq */
 	add(srq->device, &srq->listed);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which queues a completion is for. */
+/* Adds a QP's queues to its CQs, and removes them. */
 #include "path.h"
 
 static int add(struct cq_object *cq, struct bsn_qp *qp)
@@ -24,7 +24,7 @@ int route_qp(struct bsn_qp *qp)
 	return err ? fail(-err, "no memory") : 0;
 }
 
-/* With the CQ's lock held, no poller is looking at the QP's route or CQEs. */
+/* Calls @act for both CQs under their locks, so that no poller reads the QP's route or CQEs. */
 static void on_cqs(struct bsn_qp *qp, void (*act)(struct bsn_cq *cq, uint32_t qpn))
 {
 	cq_lock(qp->cq);

@@ -15,7 +15,7 @@ static struct ibv_srq *create_basic(struct srq_object *srq, struct ibv_srq_attr 
 	struct ibv_srq_init_attr init;
 	struct ibv_srq *created;
 
-	/* libibverbs 44 copies the padding, too, and takes it for a mask (cmd_srq.c). */
+	/* libibverbs 44 copies even the padding, and reads it as a mask (cmd_srq.c). */
 	memset(&init, 0, sizeof(init));
 	init.srq_context = srq;
 	init.attr = *attr;
@@ -57,16 +57,16 @@ static int create_verbs(struct srq_object *srq, uint32_t depth, uint32_t max_sge
 		return fail(error, "cannot create an SRQ of %u receives with %u SGEs: %s%s", depth,
 			    max_sge, strerror(error), memlock_hint(error));
 	}
-	/* One more than fits, since the list keeps a successor; always a power of two. */
+	/* The list always keeps one WQE, so the ring has one more than fits: a power of two. */
 	srq->slots = granted.max_wr + 1;
 	srq->depth = depth;
 	srq->max_sge = max_sge;
 	return 0;
 }
 
-/* -- of XRC ------------------------------------------------------------------------------------ */
+/* -- SRQs of XRC ------------------------------------------------------------------------------ */
 
-/* Its receives complete on its own CQ, and are charged to that. */
+/* Checks an SRQ of XRC. Its receives complete on a CQ of its own, and take entries of that. */
 static int check_xrc(const struct bsn_device *device, const struct bsn_srq_attr *attr)
 {
 	const struct cq_object *cq = attr->cq ? cq_of(attr->cq) : NULL;
@@ -133,7 +133,7 @@ static void leave_cq(struct srq_object *srq)
 	unuse(&srq->xrcd->uses);
 }
 
-/* -- any --------------------------------------------------------------------------------------- */
+/* -- all SRQs --------------------------------------------------------------------------------- */
 
 static int check(const struct bsn_device *device, const struct bsn_srq_attr *attr)
 {

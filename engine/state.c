@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The states of a QP: ready for receives, failed, reset. connect.c takes it to a peer. */
+/* The states of a QP: ready for receives, failed, reset. connect.c connects it. */
 #include "handshake.h"
 #include "init.h"
 #include "path.h"
@@ -18,7 +18,7 @@ static int modify_by_command(struct bsn_qp *qp, const struct ibv_qp_attr *attr, 
 	return err ? fail_command(err, &answer, what) : 0;
 }
 
-/* What the kernel means by it where it looks for a RoCE address: core/verbs.c, core/addr.c. */
+/* What the error means when the kernel resolves a RoCE address: core/verbs.c, core/addr.c. */
 const char *hint_of_way(const struct ibv_ah_attr *way, int err)
 {
 	if (!way->is_global)
@@ -151,7 +151,7 @@ int bsn_qp_give_back(struct bsn_qp *qp, struct bsn_completion *c, int n)
 	return qp ? bsn_sq_give_back(qp->sq, c, n) : fail(EINVAL, "no QP");
 }
 
-/* Finds the topic, as wqe-dump does by the same numbers. */
+/* Finds the topic by the same numbers as wqe-dump. */
 static enum topic topic_of(const struct bsn_completion *failure)
 {
 	const bool is_receive = failure->opcode == BSN_RECV;
@@ -168,7 +168,9 @@ static enum topic topic_of(const struct bsn_completion *failure)
 	return bsn_cause_at(code.topic, is_receive ? SIDE_OF_RESPONDER : SIDE_OF_REQUESTER);
 }
 
-/* The operation rules causes out, but of a bad key: there it names one of several. */
+/*
+ * The likeliest cause. The operation excludes causes, except for a bad key, where it selects one.
+ */
 static const char *likeliest_of(enum topic topic, int opcode)
 {
 	const char *note =
@@ -178,8 +180,8 @@ static const char *likeliest_of(enum topic topic, int opcode)
 }
 
 /*
- * Says it as wqe-dump does, in one line: what was found (or the status), what that means, and the
- * likeliest cause.
+ * One line, in the words of wqe-dump: the syndrome (or the status), its meaning, and the likeliest
+ * cause.
  */
 const char *failure_text(const struct bsn_completion *failure)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transports, and the operations as libibverbs knows them. */
+/* The transports, and libibverbs' names of operations. */
 #include "transport.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -44,7 +44,7 @@ const struct transport *transport_of(enum bsn_qp_type type)
 const struct transport *transport_of_verbs(enum ibv_qp_type of_verbs, enum bsn_qp_type *type)
 {
 	for (size_t i = 0; i < COUNT(transports); i++) {
-		/* A driver's own type may be anything. */
+		/* IBV_QPT_DRIVER tells nothing: it may be any type of the driver's own. */
 		if (transports[i].verbs == of_verbs && of_verbs != IBV_QPT_DRIVER) {
 			*type = (enum bsn_qp_type)i;
 			return &transports[i];

@@ -29,11 +29,11 @@ struct transport {
 	int access;
 };
 
-/* NULL: no such type, or none that Bunsen drives. */
+/* NULL: no such type, or Bunsen does not drive it. */
 const struct transport *transport_of(enum bsn_qp_type type);
 const struct transport *transport_of_verbs(enum ibv_qp_type verbs, enum bsn_qp_type *type);
 
-/* Of the longest request that a send queue takes: bytes of inline data, or SGEs. */
+/* The most that a request of a send queue can have: bytes of inline data, SGEs. */
 uint32_t transport_most_inline(const struct transport *transport);
 uint32_t transport_most_sge(const struct transport *transport);
 

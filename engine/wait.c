@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bsn_wait(): awake for a while, then asleep. What is not lost, and why:
+ * bsn_wait() polls for a while, then sleeps. No wake-up is lost:
  *
- *	before a thread sleeps   it counts itself as a sleeper, asks for an event, and polls once more
- *	a CQE after that poll    raises the event: it came after the request
- *	a CQE before it          was found
- *	an event                 stays in the channel until somebody takes it
- *	several sleepers         a thread that wakes, for whatever reason, wakes another as it leaves; that
- *	                         one asks anew, so none sleeps on a request that another's event has used up
- *	a CQ that dies           is marked dead, then its sleepers are woken; they poll before they sleep
+ * before a thread sleeps   it counts itself as a sleeper, asks for an event, and polls once more a
+ * CQE after that poll    raises the event: it came after the request a CQE before it          was
+ * found an event                 stays in the channel until somebody takes it several sleepers
+ * a thread that wakes, for whatever reason, wakes another as it leaves; that one asks anew, so none
+ * sleeps on a request that another's event has used up a CQ that dies           is marked dead,
+ * then its sleepers are woken; they poll before they sleep
  */
 #include "path.h"
 
@@ -50,7 +49,7 @@ static int look(const struct wait *w)
 
 static enum bsn_idle how_to_idle(void)
 {
-	static _Atomic int chosen; /* plus 1; every thread makes the same choice */
+	static _Atomic int chosen; /* plus 1; all threads choose the same */
 	int how = atomic_load_explicit(&chosen, memory_order_relaxed);
 
 	if (!how) {
@@ -60,7 +59,7 @@ static enum bsn_idle how_to_idle(void)
 	return (enum bsn_idle)(how - 1);
 }
 
-/* How long a wait, or its first part, may take; UINT64_MAX: for ever. */
+/* How long the wait, or its part without sleep, may take; UINT64_MAX: for ever. */
 static uint64_t limit_ns(const struct wait *w)
 {
 	return w->attr.timeout_ns ? w->attr.timeout_ns : UINT64_MAX;
@@ -75,7 +74,7 @@ static uint64_t busy_ns(const struct wait *w)
 	return wanted;
 }
 
-/* 0: the time to be awake is over. */
+/* Polls without sleeping. 0: the time for that is over. */
 static int wait_awake(const struct wait *w)
 {
 	const enum bsn_idle how = how_to_idle();
@@ -95,7 +94,7 @@ static int wait_awake(const struct wait *w)
 
 /* -- asleep ------------------------------------------------------------------------------------ */
 
-/* The file that wakes the threads that sleep on the CQ. The first of them makes it. */
+/* Makes the file that wakes threads which sleep on the CQ. The first of them makes it. */
 static int make_wake_file(struct cq_object *cq)
 {
 	int none = 0, fd;
@@ -116,15 +115,15 @@ static int wake_fd(const struct cq_object *cq)
 }
 
 /*
- * Both sides change the count of sleepers. So either the waker sees the file of a thread that goes
- * to sleep, or that thread sees the reason to wake.
+ * Wakes a sleeper. Both sides change the count of sleepers atomically, so either the waker sees a
+ * thread that is about to sleep, or that thread sees the reason to wake.
  */
 void cq_wake(struct cq_object *cq)
 {
 	const uint64_t one = 1;
 
 	if (atomic_fetch_add(&cq->sleepers, 0) && write(wake_fd(cq), &one, sizeof(one)) < 0)
-		return; /* it is full, and thus readable */
+		return; /* it is full, so it is readable */
 }
 
 void cq_wake_never(struct cq_object *cq)
@@ -140,7 +139,7 @@ static bool is_readable(int fd)
 	return poll(&file, 1, 0) == 1;
 }
 
-/* One thread at a time, since a read of the file may block if it is empty. */
+/* Takes an event, by one thread at a time: a read of the file would block if it were empty. */
 static void take_event(struct cq_object *cq)
 {
 	struct bsn_channel *channel = cq->channel;
@@ -166,7 +165,7 @@ static int time_left(const struct wait *w, struct timespec *left)
 	return 0;
 }
 
-/* 0: something has woken us. */
+/* Sleeps. 0: something woke the thread. */
 static int block(const struct wait *w)
 {
 	struct cq_object *cq = w->cq;
@@ -188,7 +187,7 @@ static int block(const struct wait *w)
 	if (files[0].revents)
 		take_event(cq);
 	if (files[1].revents && read(files[1].fd, &times, sizeof(times)) < 0)
-		return 0; /* another thread was faster */
+		return 0; /* another thread has read it */
 	if (files[2].revents)
 		return -ECANCELED;
 	return count ? 0 : -ETIMEDOUT;

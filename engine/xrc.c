@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* XRC: domains, and targets in them. An initiator is a QP as others are. */
+/* XRC: domains, and targets in them. An initiator is a QP of type BSN_QP_XRC. */
 #include "bsn_xrc.h"
 
 #include <fcntl.h>

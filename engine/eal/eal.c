@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All that Bunsen knows of DPDK. Facts of DPDK 22.11: rte_eal_init() works once a process, after
- * rte_eal_cleanup() too (lib/eal/linux/eal.c); callbacks of memory events hold the lock of the
- * memory hotplug for writing (eal_common_memory.c), so that nothing there may take it.
+ * All that Bunsen knows of DPDK. Facts of DPDK 22.11: rte_eal_init() works once per process, even
+ * after rte_eal_cleanup() (lib/eal/linux/eal.c); callbacks of memory events run under the write
+ * lock of memory hotplug (eal_common_memory.c), so they must not take it.
  */
 #include "bsn_eal.h"
 
@@ -26,7 +26,7 @@
 #include <rte_memory.h>
 #include <rte_mempool.h>
 
-/* The one of the process. */
+/* The only one of the process. */
 struct bsn_eal {
 	pthread_mutex_t lock;
 	unsigned opens;
@@ -56,7 +56,7 @@ static int eal_alloc(void *arg, const struct bsn_mem_request *request, struct bs
 					request->node < 0 ? SOCKET_ID_ANY : request->node);
 
 	(void)arg;
-	if (!addr && request->node >= 0) /* a preference */
+	if (!addr && request->node >= 0) /* the node is a preference */
 		addr = rte_zmalloc("bunsen", request->length, (unsigned)page);
 	if (!addr)
 		return fail(ENOMEM,
@@ -84,7 +84,7 @@ static void eal_release(void *arg, const struct bsn_mem_block *block)
 
 /* -- the watch --------------------------------------------------------------------------------- */
 
-/* Runs under EAL's lock, so it calls nothing of EAL. */
+/* Runs under EAL's lock, so it calls no function of EAL. */
 static void memory_changes(enum rte_mem_event event, const void *addr, size_t length, void *cache)
 {
 	if (event == RTE_MEM_EVENT_FREE)
@@ -104,7 +104,7 @@ static int watch_attach(void *arg, struct bsn_mr_cache *cache)
 
 	(void)arg;
 	if (!rte_mem_event_callback_register(name_of(cache, name), memory_changes, cache) ||
-	    rte_errno == ENOTSUP) /* --legacy-mem: what EAL has it keeps */
+	    rte_errno == ENOTSUP) /* --legacy-mem: EAL's memory never changes */
 		return 0;
 	return fail(rte_errno ? rte_errno : EIO, "EAL tells nothing of its memory: %s",
 		    rte_strerror(rte_errno));
@@ -119,8 +119,8 @@ static void watch_detach(void *arg, struct bsn_mr_cache *cache)
 }
 
 /*
- * The rest of a memseg list's addresses is reserved, without memory, and cannot be registered: so
- * the segments that are allocated before and after the first one.
+ * The contiguous allocated segments around the first one. The other addresses of a memseg list are
+ * reserved, have no memory, and cannot be registered.
  */
 static bool run_of(const struct rte_memseg_list *list, uint64_t *start, uint64_t *end)
 {
@@ -158,8 +158,8 @@ static bool watch_extent(void *arg, uint64_t *start, uint64_t *end)
 /* -- the store --------------------------------------------------------------------------------- */
 
 /*
- * Of the pool only the ring is used, for the slab's buffers: the objects that a pool cannot be made
- * without are taken out for good.
+ * Makes a store of a mempool, of which only the ring is used, for the slab's buffers. A mempool
+ * cannot be made without objects; these are taken out for good.
  */
 static int store_make(uint32_t count, void **store)
 {
@@ -220,7 +220,7 @@ static struct bsn_eal the_eal = {
 	.watch = { .attach = watch_attach, .detach = watch_detach, .extent = watch_extent },
 };
 
-/* Of all sizes. */
+/* The bytes of free hugepages of all sizes. */
 static size_t free_hugepage_bytes(void)
 {
 	glob_t pools = { 0 };
@@ -243,7 +243,7 @@ static size_t free_hugepage_bytes(void)
 	return bytes;
 }
 
-/* Checked here, since EAL leaves a process in which it cannot be started again. */
+/* Checks before EAL starts: after a failed start EAL cannot be started again in the process. */
 static int check_hugepages(const struct bsn_eal_attr *attr)
 {
 	const size_t bytes = free_hugepage_bytes();
@@ -256,7 +256,7 @@ static int check_hugepages(const struct bsn_eal_attr *attr)
 		    bytes, attr->bytes ? attr->bytes : 1);
 }
 
-/* EAL splits the arguments in place. */
+/* Calls rte_eal_init() with copies of the arguments, which it changes. */
 static int init(const struct bsn_eal_attr *attr)
 {
 	char lcores[32], memory[512] = "--socket-mem=";
@@ -287,7 +287,7 @@ static int init(const struct bsn_eal_attr *attr)
 	return rte_eal_init(count, args);
 }
 
-/* It pins the thread that calls it. */
+/* Starts EAL. rte_eal_init() pins its thread, so the thread's CPUs are restored after it. */
 static int start(struct bsn_eal *eal, const struct bsn_eal_attr *attr)
 {
 	cpu_set_t cpus;
@@ -309,7 +309,10 @@ static int start(struct bsn_eal *eal, const struct bsn_eal_attr *attr)
 	return fail(EIO, "rte_eal_init() failed: %s", rte_strerror(rte_errno));
 }
 
-/* As the kernel has it: the library's call may be another's, and keep what is the parent's. */
+/*
+ * The kernel's struct sigaction: sigaction() may be another library's, and keep state that is the
+ * parent's, too.
+ */
 struct kernel_action {
 	void (*handler)(int);
 	unsigned long flags;
@@ -324,7 +327,7 @@ static void leave(int signal)
 	_exit(signal);
 }
 
-/* Runs in a child on the parent's memory: one load of memory that rte_eal_cleanup() takes away. */
+/* Runs in a child on the parent's memory: loads a word that rte_eal_cleanup() unmaps. */
 static int look_at_memory(void *unused)
 {
 	const struct kernel_action action = { leave, RESTORER, leave, 0 };
@@ -338,9 +341,9 @@ static int look_at_memory(void *unused)
 }
 
 /*
- * After rte_eal_cleanup() EAL says that nothing has changed, and a thread that looks at its memory
- * dies (but not with --in-memory, where the memory stays). So a child looks, and dies instead of
- * its parent, which waits for it (vfork(2)).
+ * Whether EAL's memory is still mapped. After rte_eal_cleanup() EAL does not say so, and a thread
+ * that reads its memory dies (except with --in-memory, which keeps the memory). So a child reads,
+ * and dies instead of its parent, which waits for it (vfork(2)).
  */
 static bool has_memory(void)
 {

@@ -17,9 +17,9 @@ enum {
 
 #define MAX_BYTES (1u << 31)
 
-/* -- inboxes ---------------------------------------------------------------------------------- */
+/* -- inboxes ----------------------------------------------------------------------------------- */
 
-/* Of each place there are the records, then the bytes of longer messages, then the credit. */
+/* Each sender's place has the records, the bytes of longer messages, and the credit. */
 
 static bool is_power_of_2(uint32_t n)
 {
@@ -126,7 +126,7 @@ static uint64_t new_key(const void *object)
 
 	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
 		key = (uint64_t)(uintptr_t)object * 0x9e3779b97f4a7c15;
-	return key | 1; /* of a credit, too: one of zeros is none */
+	return key | 1; /* not 0, so a credit of zeros is none */
 }
 
 static uint8_t *at_place(const struct bsn_msg_inbox *inbox, uint32_t place)
@@ -134,7 +134,7 @@ static uint8_t *at_place(const struct bsn_msg_inbox *inbox, uint32_t place)
 	return (uint8_t *)(uintptr_t)inbox->mem->addr + place * bytes_of_place(&inbox->attr);
 }
 
-/* The ring is empty, and nothing was taken of what we send. */
+/* Begins a line: its ring is empty, and the peer has taken nothing. */
 static void begin(struct bsn_msg_line *line)
 {
 	const struct bsn_msg_inbox_attr *attr = &line->inbox->attr;
@@ -202,7 +202,7 @@ int bsn_msg_line_destroy(struct bsn_msg_line *line)
 
 /* -- addresses --------------------------------------------------------------------------------- */
 
-/* In the sender's byte order, in which rings are written, too: the first word tells. */
+/* A line's address, in the sender's byte order, as are its rings; the first word tells. */
 struct wire_line {
 	uint32_t magic;
 	uint32_t rkey;
@@ -211,7 +211,7 @@ struct wire_line {
 	uint32_t depth, bytes;
 };
 
-#define WIRE_MAGIC 0x42736e32u /* of this form of rings: "Bsn2" */
+#define WIRE_MAGIC 0x42736e32u /* of this layout of rings: "Bsn2" */
 
 _Static_assert(sizeof(struct wire_line) <= sizeof(struct bsn_msg_address),
 	       "an address has room for all");

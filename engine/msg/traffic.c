@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The message channel: sending, reading, credits. Each thread has its lines for itself. */
+/* The message channel: sending, reading, credits. A line is used by one thread at a time. */
 #include "msg.h"
 
 #include <time.h>
@@ -16,8 +16,8 @@ static uint64_t load(const uint64_t *word)
 __extension__ typedef unsigned __int128 wide;
 
 /*
- * Each bit of either side reaches all bits of the sum; with a side of 0, which a key of 64 random
- * bits is not, none.
+ * Mixes two words, so that each bit of either changes all bits of the result. A word of 0 would
+ * erase the other; a key of 64 random bits is not 0.
  */
 BSN_ALWAYS_INLINE uint64_t fold(uint64_t a, uint64_t b)
 {
@@ -26,19 +26,19 @@ BSN_ALWAYS_INLINE uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Of message @number, without its words. */
+/* Begins the sum of message @number. */
 BSN_ALWAYS_INLINE uint64_t first_sum(uint64_t length, uint64_t key, uint32_t number)
 {
 	return fold((key + number) ^ (length << 32 | length >> 32), 0x9e3779b97f4a7c15);
 }
 
-/* With two more of its words. */
+/* Adds two of the message's words. */
 BSN_ALWAYS_INLINE uint64_t next_sum(uint64_t sum, uint64_t key, uint64_t word, uint64_t next)
 {
 	return fold(sum ^ word, key ^ next);
 }
 
-/* None is 0. */
+/* Ends the sum, which is never 0. */
 BSN_ALWAYS_INLINE uint64_t last_sum(uint64_t sum)
 {
 	return sum | 1;
@@ -49,7 +49,10 @@ BSN_ALWAYS_INLINE uint64_t add_words(uint64_t sum, uint64_t key, const uint64_t 
 	return next_sum(sum, key, load(&words[0]), load(&words[1]));
 }
 
-/* A record has as many pairs of words as its message needs; of a longer one none. */
+/*
+ * The sum of a record. It covers as many pairs of words as the message has; for a longer message
+ * none.
+ */
 BSN_ALWAYS_INLINE uint64_t sum_of(const struct msg_record *record, uint64_t length, uint64_t key,
 				  uint32_t number)
 {
@@ -65,7 +68,7 @@ BSN_ALWAYS_INLINE uint64_t sum_of(const struct msg_record *record, uint64_t leng
 	return last_sum(sum);
 }
 
-/* -- what is wrong ----------------------------------------------------------------------------- */
+/* -- failures ---------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -81,7 +84,7 @@ static int line_fail(struct bsn_msg_line *line, const char *why)
 	return refuse(EPROTO, why);
 }
 
-/* Something is wrong, but may still be on its way. */
+/* Waits for a while before something wrong fails the line: its bytes may still be on their way. */
 static __attribute__((noinline, cold)) int doubt(struct bsn_msg_line *line, struct msg_doubt *doubt,
 						 const char *why)
 {
@@ -92,7 +95,7 @@ static __attribute__((noinline, cold)) int doubt(struct bsn_msg_line *line, stru
 	return now - doubt->since_ns < line->inbox->attr.patience_ns ? 0 : line_fail(line, why);
 }
 
-/* -- credits, of the sender's side ------------------------------------------------------------- */
+/* -- credits, on the sender's side ------------------------------------------------------------- */
 
 /* Reads how many messages the peer says it took. Return: 0; -EPROTO. */
 static int look_at_credit(struct bsn_msg_line *line)
@@ -115,7 +118,7 @@ static int look_at_credit(struct bsn_msg_line *line)
 	return 0;
 }
 
-/* @filled: of its ring of bytes, with what is to be sent. */
+/* @filled: of its ring of bytes, with the message to be sent */
 static bool has_credit(const struct msg_out *out, uint64_t filled)
 {
 	return out->sent - out->taken < out->depth && filled - out->freed <= out->bytes.size;
@@ -169,7 +172,10 @@ static struct bsn_remote remote(const struct bsn_msg_line *line, uint64_t addr)
 	return (struct bsn_remote){ .addr = addr, .rkey = line->out.rkey };
 }
 
-/* The record goes last: it tells the peer that the message is there. @bytes: best a constant. */
+/*
+ * Sends the record, which comes after the bytes and tells the peer that the message is there.
+ * @bytes: fastest if constant
+ */
 BSN_ALWAYS_INLINE int send_record(struct bsn_msg_line *line, const struct msg_record *record,
 				  uint32_t bytes, uint64_t filled, unsigned flags)
 {
@@ -186,7 +192,7 @@ BSN_ALWAYS_INLINE int send_record(struct bsn_msg_line *line, const struct msg_re
 	return 0;
 }
 
-/* Up to 16 bytes, with zeros after them, copied and summed up in one go. */
+/* Copies and sums up to 16 bytes, padded with zeros. */
 BSN_ALWAYS_INLINE uint64_t put_words(uint64_t sum, uint64_t key, const uint8_t *data,
 				     uint32_t length, uint64_t *words)
 {
@@ -240,7 +246,7 @@ static int send_short(struct bsn_msg_line *line, const void *data, uint32_t leng
 				   : send_short_now(line, data, length, 0);
 }
 
-/* Of a message whose bytes are in memory before it. */
+/* Sends the record of a message whose bytes were written before it. */
 static int send_longer_record(struct bsn_msg_line *line, uint32_t length, uint64_t filled,
 			      unsigned flags)
 {
@@ -252,7 +258,7 @@ static int send_longer_record(struct bsn_msg_line *line, uint32_t length, uint64
 }
 
 /*
- * Whether the send queue takes two requests of any length, so that no WRITE goes without its
+ * Refuses a message if the send queue has no room for two requests: no WRITE may go without its
  * record.
  */
 static int wait_for_queue(const struct bsn_msg_line *line)
@@ -260,7 +266,7 @@ static int wait_for_queue(const struct bsn_msg_line *line)
 	return bsn_room(line->ep) >= 2 ? 0 : refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
-/* Room for a longer message, and where it begins at the peer. */
+/* Finds room for a longer message, and where it begins at the peer. */
 static int place_longer(struct bsn_msg_line *line, uint32_t length, uint64_t *filled,
 			struct bsn_remote *to)
 {
@@ -330,7 +336,7 @@ int bsn_msg_ring(struct bsn_msg_line *line)
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
-/* Sent later where the send queue is full. */
+/* Sends the credit. If the send queue is full, the next poll does. */
 static void tell(struct bsn_msg_line *line)
 {
 	const uint64_t word = msg_credit(line->out.key, line->in.taken);
@@ -345,7 +351,8 @@ static void tell(struct bsn_msg_line *line)
 }
 
 /*
- * A quarter is due. Of bytes, too: with the rest the longest message finds its room (msg_place()).
+ * Whether a credit is due: for a quarter of the records or of the bytes. With the other three
+ * quarters the longest message finds room (msg_place()).
  */
 static bool is_due(const struct bsn_msg_line *line)
 {
@@ -360,7 +367,7 @@ static struct msg_record *next_record(const struct bsn_msg_line *line)
 	return &line->in.records[line->in.taken & line->in.mask];
 }
 
-/* The caller has done with its message. */
+/* Takes back the message that the caller has, at its next call. */
 static void give_back(struct bsn_msg_inbox *inbox)
 {
 	struct bsn_msg_line *line = inbox->given;
@@ -372,7 +379,7 @@ static void give_back(struct bsn_msg_inbox *inbox)
 		tell(line);
 }
 
-/* The record is whole. */
+/* Takes the message of a complete record. */
 static int take(struct bsn_msg_line *line, const struct msg_record *record, uint64_t length,
 		struct bsn_msg *msg)
 {
@@ -382,7 +389,7 @@ static int take(struct bsn_msg_line *line, const struct msg_record *record, uint
 		return line_fail(
 			line,
 			"the peer says that a message is longer than any that this inbox takes");
-	bsn_from_device(); /* what was written before the record is there */
+	bsn_from_device(); /* bytes written before the record are there */
 	in->doubt.since_ns = 0;
 	msg->data = length > BSN_MSG_SHORT ? in->data + msg_place(&in->bytes, (uint32_t)length)
 					   : (const uint8_t *)record->words;
@@ -409,7 +416,7 @@ static int look(struct bsn_msg_line *line, struct bsn_msg *msg)
 	return take(line, record, length, msg);
 }
 
-/* Also reports a line that failed since. */
+/* Reads the line's next record, or reports that the line failed. */
 static int look_at(struct bsn_msg_line *line, struct bsn_msg *msg)
 {
 	int got = -EPROTO;

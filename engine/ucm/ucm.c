@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * All that Bunsen knows of UCX. Facts of UCX 1.13 (ucm/api/ucm.h, src/ucm/event/event.c): handlers
- * of UCM_EVENT_VM_UNMAPPED are called before the memory goes, in the thread that gives it back,
- * under a lock that is held for reading; setting and unsetting a handler holds it for writing. A
- * handler may not allocate.
+ * of UCM_EVENT_VM_UNMAPPED are called before the memory is unmapped, in the thread that unmaps it,
+ * under a read lock; setting or unsetting a handler takes the write lock. A handler may not
+ * allocate.
  */
 #include "bsn_ucm.h"
 
@@ -14,7 +14,7 @@
 
 #include <ucm/api/ucm.h>
 
-/* The order among handlers does not matter to us; this is what UCX's own caches have. */
+/* The order among handlers does not matter here; UCX's own caches have this priority. */
 enum { PRIORITY = 1000 };
 
 static void memory_goes(ucm_event_type_t type, ucm_event_t *event, void *cache)
@@ -29,7 +29,7 @@ static void watch_detach(void *arg, struct bsn_mr_cache *cache)
 	ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, memory_goes, cache);
 }
 
-/* Installed hooks need not be called. */
+/* Attaches the watch, and tests it: hooks that were installed may never be called. */
 static int watch_attach(void *arg, struct bsn_mr_cache *cache)
 {
 	ucs_status_t status =
