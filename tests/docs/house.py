@@ -32,11 +32,11 @@ FACTS = {
 # How many lines of a folder are too long.
 LONG_LINES = {
     '.ci/': 2,
-    'README.md': 28,
+    'README.md': 3,
     'dv/': 9,
-    'engine/': 42,
-    'engine/doc/': 85,
-    'engine/man/': 395,
+    'engine/': 35,
+    'engine/doc/': 12,
+    'engine/man/': 391,
     'meson.build': 7,
     'tests/': 62,
     'tests/arm64/': 5,
