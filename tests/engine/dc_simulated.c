@@ -94,11 +94,11 @@ static void streams_are_worth_initiators(void **state)
 
 static void nowhere_is_it_worse(void **state)
 {
-	static const uint32_t pools[][2] = { { 8, 1 }, { 32, 1 }, { 8, 8 } };
+	static const uint32_t pools[][2] = { { 8, 1 }, { 32, 1 }, { 8, 8 }, { 32, 8 } };
 
 	(void)state;
 	for (unsigned pattern = 0; pattern < DC_PATTERN_COUNT; pattern++)
-		for (unsigned p = 0; p < 3; p++)
+		for (unsigned p = 0; p < 4; p++)
 			for (uint32_t window = 1; window <= 64; window *= 4) {
 				const struct dc_plan plan = plan_of((enum dc_pattern)pattern, pools[p][0],
 								 pools[p][1], window);

@@ -122,14 +122,16 @@ void json_add_number(struct json_object *to, const char *name, uint64_t number);
 void json_add_figure(struct json_object *to, const char *name, double value);
 void json_print(FILE *report, struct json_object *object);
 
+/* One more object at the end of a list, which is made when it is not there yet. */
+struct json_object *json_add_to_list(struct json_object *to, const char *list);
+
 /* Adds the device, path, CPU and store of a report. */
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
 const char *path_name(const struct bsn_device_info *info);
 
-/* "softcx" if the device is one, as the name of its board says; else NULL. And for reports. */
+/* "softcx" if the device is one, as the name of its board says; else NULL. */
 const char *model_name(const struct bsn_device_info *info);
-struct json_object *model_json(const struct bsn_device_info *info);
 
 /* "none" on plain verbs. */
 const char *store_name(const struct bsn_device_info *info);

@@ -119,15 +119,24 @@ void json_print(FILE *report, struct json_object *object)
 	json_object_put(object);
 }
 
-struct json_object *model_json(const struct bsn_device_info *info)
+struct json_object *json_add_to_list(struct json_object *to, const char *list)
 {
-	return model_name(info) ? json_object_new_string(model_name(info)) : NULL;
+	struct json_object *items, *item = json_object_new_object();
+
+	if (!json_object_object_get_ex(to, list, &items)) {
+		items = json_object_new_array();
+		json_object_object_add(to, list, items);
+	}
+	json_object_array_add(items, item);
+	return item;
 }
 
 void json_add_device(struct json_object *report, const struct bsn_device_info *info)
 {
+	const char *model = model_name(info);
+
 	json_add_text(report, "device", info->name);
-	json_object_object_add(report, "model", model_json(info));
+	json_object_object_add(report, "model", model ? json_object_new_string(model) : NULL);
 	json_add_text(report, "path", path_name(info));
 	json_add_text(report, "cpu", cpu_name());
 	json_add_text(report, "store", store_name(info));

@@ -27,8 +27,8 @@ static struct perf_number numbers[NUMBERS] = {
 
 static struct {
 	struct perf_options common;
-	char *op, *columns, *qps, *under_callgrind;
-	int instructions, lines, cold, bus;
+	char *op, *columns, *qps;
+	int instructions, lines, cold, bus, under_callgrind;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -47,7 +47,7 @@ static const struct poptOption option_table[] = {
 	  "also count lines of code that an operation executes, likewise", NULL },
 	{ "cold", 0, POPT_ARG_NONE, &options.cold, 0,
 	  "also time single operations whose code is in no cache", NULL },
-	{ "under-callgrind", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
+	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
 	  0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
@@ -183,9 +183,9 @@ static int measure_rows(struct cost *cost)
 	if (!err)
 		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost, options.cold);
 	close_queues(cost); /* the child has its own, and QP numbers are few */
-	if (!err && options.instructions)
-		err = cost_count(cost, false);
-	return err || !options.lines ? err : cost_count(cost, true);
+	if (err || !(options.instructions || options.lines))
+		return err;
+	return cost_count(cost, options.instructions, options.lines);
 }
 
 /* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
@@ -198,7 +198,7 @@ static void spread(struct cost_rig *rig, unsigned qps)
 /* @qps 0: not asked for; @report: JSON, or NULL: as text */
 static void tell(struct cost_results *results, unsigned qps, FILE *to, struct json_object *report)
 {
-	struct json_object *into = report, *sizes;
+	struct json_object *into = report;
 
 	if (!report) {
 		if (qps)
@@ -207,13 +207,8 @@ static void tell(struct cost_results *results, unsigned qps, FILE *to, struct js
 		return;
 	}
 	if (qps) {
-		if (!json_object_object_get_ex(report, "sizes", &sizes)) {
-			sizes = json_object_new_array();
-			json_object_object_add(report, "sizes", sizes);
-		}
-		into = json_object_new_object();
+		into = json_add_to_list(report, "sizes");
 		json_add_number(into, "qps", qps);
-		json_object_array_add(sizes, into);
 	}
 	json_object_object_add(into, "rows", cost_json_rows(results));
 }
@@ -262,7 +257,7 @@ static int run_in_child(struct cost *cost, const unsigned *qps, unsigned sizes)
 		spread(&cost->rig, qps[0]);
 	if (!err)
 		err = open_all_queues(cost);
-	return err ? err : cost_count_in_child(cost, !strcmp(options.under_callgrind, "lines"));
+	return err ? err : cost_count_in_child(cost, options.instructions, options.lines);
 }
 
 /* -- options ----------------------------------------------------------------------------------- */

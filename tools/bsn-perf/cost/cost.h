@@ -387,10 +387,10 @@ int cost_count_bus(struct cost *cost);
 int cost_time_all(struct cost *cost, bool wants_cold);
 
 /*
- * Runs this program under callgrind, and counts instructions, or lines of code (count.c).
+ * Runs this program under callgrind, and counts instructions, or lines of code (count.c), or both.
  * Likewise. In the child: counts all rows.
  */
-int cost_count(struct cost *cost, bool of_lines);
-int cost_count_in_child(struct cost *cost, bool of_lines);
+int cost_count(struct cost *cost, bool instructions, bool lines);
+int cost_count_in_child(const struct cost *cost, bool instructions, bool lines);
 
 #endif

@@ -7,7 +7,7 @@
  * The child asks for dumps (callgrind's client requests); all are in one file, in which these lines
  * matter:
  *
- *	desc: Trigger: Client Request: bunsen write_sge 768
+ *	desc: Trigger: Client Request: all bunsen write_sge 768
  *	ob=(7) /usr/lib/libbunsen.so.1
  *	0x12340 768
  *	totals: 12345
@@ -67,12 +67,15 @@ static void collect(void *unused)
 static const struct cost_meter off = { ignore, ignore, NULL };
 static const struct cost_meter on = { collect, collect, NULL };
 
-/* What was collected since the last dump, as that of so many operations of a row by a column. */
-static void dump(const char *column, const char *row, unsigned count)
+/*
+ * What was collected since the last dump, as that of so many operations of a row by a column. @what:
+ * "all" instructions, or those of "lines"
+ */
+static void dump(const char *what, const char *column, const char *row, unsigned count)
 {
 	char name[80];
 
-	snprintf(name, sizeof(name), "%s %s %u", column, row, count);
+	snprintf(name, sizeof(name), "%s %s %s %u", what, column, row, count);
 	CALLGRIND_DUMP_STATS_AT(name);
 }
 
@@ -89,10 +92,10 @@ static int count_row(const struct cost_column *column, void *queue, const struct
 
 	for (unsigned i = 0; i < of.laps && !bad; i++)
 		bad = cost_region(column, queue, row, 0, count, &on);
-	dump(column->name, row->name, of.laps * count);
+	dump("all", column->name, row->name, of.laps * count);
 	if (!bad)
 		bad = cost_region(column, queue, row, 0, 0, &on);
-	dump(column->name, row->name, 0);
+	dump("all", column->name, row->name, 0);
 	return bad ? cost_complain(column, row, bad) : 0;
 }
 
@@ -107,39 +110,48 @@ static int count_lines_of(const struct cost_column *column, void *queue, const s
 
 	for (unsigned i = 0; i < TIMES && !bad; i++) {
 		bad = cost_region(column, queue, row, warm, one, &on);
-		dump(column->name, row->name, one);
+		dump("lines", column->name, row->name, one);
 	}
 	return bad ? cost_complain(column, row, bad) : 0;
 }
 
-int cost_count_in_child(struct cost *cost, bool of_lines)
+static int count_all(const struct cost *cost,
+		     int (*count)(const struct cost_column *column, void *queue,
+				  const struct cost_row *row, const struct cost_rig *rig))
 {
 	const struct cost_results *results = &cost->results;
 	int err = 0;
+
+	for (unsigned i = 0; i < results->row_count * COST_ALL_COLUMNS && !err; i++) {
+		const unsigned r = i / COST_ALL_COLUMNS, c = i % COST_ALL_COLUMNS;
+		const enum cost_queues kind = results->rows[r].shape.queues;
+
+		if (cost_has(cost, c, r))
+			err = count(cost_column_of(c, kind), cost->queues[c][kind],
+				    &results->rows[r], &cost->rig);
+	}
+	return err;
+}
+
+int cost_count_in_child(const struct cost *cost, bool instructions, bool lines)
+{
+	int err;
 
 	if (!is_under_callgrind())
 		return complain("--under-callgrind: this is not callgrind");
 	CALLGRIND_START_INSTRUMENTATION;
 	CALLGRIND_TOGGLE_COLLECT;
-	dump("store", store_name(results->device), 0);
-	for (unsigned i = 0; i < results->row_count * COST_ALL_COLUMNS && !err; i++) {
-		const unsigned r = i / COST_ALL_COLUMNS, c = i % COST_ALL_COLUMNS;
-		const struct cost_row *row = &results->rows[r];
-		const enum cost_queues kind = row->shape.queues;
-
-		if (cost_has(cost, c, r))
-			err = (of_lines ? count_lines_of : count_row)(
-				cost_column_of(c, kind), cost->queues[c][kind], row, &cost->rig);
-	}
-	return err;
+	dump("store", store_name(cost->results.device), "-", 0);
+	err = instructions ? count_all(cost, count_row) : 0;
+	return err || !lines ? err : count_all(cost, count_lines_of);
 }
 
 /* -- reading the dumps ------------------------------------------------------------------------- */
 
-/* The dumps of one row and column: its operations, and none. */
+/* The dumps of one row and column: its operations, and none; 0: not there. */
 struct pair {
-	double total, empty; /* 0: not there */
-	double count, lines;
+	double total, empty, count;
+	unsigned lines; /* the fewest */
 };
 
 struct dumps {
@@ -178,33 +190,50 @@ static struct pair *pair_of(struct dumps *d, const char *column, const char *row
 	return r == results->row_count || c == COST_ALL_COLUMNS ? NULL : &d->pairs[c][r];
 }
 
-static void take_dump(struct pair *pair, unsigned count, double total, unsigned lines)
+/* A dump begins with what it is, and ends with its total. */
+struct dump {
+	char what[16], column[16], row[COST_NAME_BYTES];
+	unsigned count;
+};
+
+static bool begins_dump(const char *line, struct dump *dump)
 {
-	*(count ? &pair->total : &pair->empty) = total;
-	if (!count)
+	return sscanf(line, "desc: Trigger: Client Request: %15s %15s %47s %u", dump->what,
+		      dump->column, dump->row, &dump->count) == 4;
+}
+
+static void end_dump(struct dumps *d, const struct dump *dump, double total)
+{
+	struct pair *pair = pair_of(d, dump->column, dump->row);
+
+	if (!strcmp(dump->what, "store"))
+		snprintf(d->results->counted_store, sizeof(d->results->counted_store), "%s",
+			 dump->column);
+	if (!pair)
 		return;
-	pair->lines = pair->count && pair->lines < lines ? pair->lines : lines;
-	pair->count = count;
+	if (!strcmp(dump->what, "lines")) {
+		if (!pair->lines || d->line_count < pair->lines)
+			pair->lines = d->line_count;
+	} else if (dump->count) {
+		pair->total = total;
+		pair->count = dump->count;
+	} else {
+		pair->empty = total;
+	}
 }
 
 static void read_dumps(struct dumps *d, FILE *file)
 {
-	char line[512], column[16], row[COST_NAME_BYTES];
-	struct pair *pair = NULL;
-	unsigned count;
+	struct dump dump = { .what = "" };
+	char line[512];
 	double total;
 
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "desc: Trigger: Client Request: %15s %31s %u", column, row,
-			   &count) == 3) {
-			pair = pair_of(d, column, row);
+		if (begins_dump(line, &dump)) {
 			d->line_count = 0;
-			if (!strcmp(column, "store"))
-				snprintf(d->results->counted_store,
-					 sizeof(d->results->counted_store), "%.15s", row);
-		} else if (pair && sscanf(line, "totals: %lf", &total) == 1) {
-			take_dump(pair, count, total, d->line_count);
-			pair = NULL;
+		} else if (sscanf(line, "totals: %lf", &total) == 1) {
+			end_dump(d, &dump, total);
+			dump = (struct dump){ .what = "" }; /* the program's end is nobody's */
 		} else {
 			look_at(d, line);
 		}
@@ -212,13 +241,13 @@ static void read_dumps(struct dumps *d, FILE *file)
 }
 
 /* < 0: not measured. */
-static double figure_of(const struct pair *pair, unsigned regions, bool of_lines)
+static double figure_of(const struct pair *pair, unsigned laps, bool of_lines)
 {
 	if (of_lines)
-		return pair->count ? pair->lines : -1;
+		return pair->lines ? (double)pair->lines : -1;
 	if (!pair->count || !pair->empty)
 		return -1;
-	return (pair->total - regions * pair->empty) / pair->count;
+	return (pair->total - laps * pair->empty) / pair->count;
 }
 
 static int sum_up(const struct cost_rig *rig, const struct dumps *d, bool of_lines)
@@ -227,10 +256,10 @@ static int sum_up(const struct cost_rig *rig, const struct dumps *d, bool of_lin
 
 	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
 		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
-		const unsigned regions = cost_counts_of(rig, &results->rows[row]).laps;
-		const double all = figure_of(&d->pairs[c][row], regions, of_lines);
+		const unsigned laps = cost_counts_of(rig, &results->rows[row]).laps;
+		const double all = figure_of(&d->pairs[c][row], laps, of_lines);
 		const double loop =
-			figure_of(&d->pairs[COST_COLUMN_NOTHING][row], regions, of_lines);
+			figure_of(&d->pairs[COST_COLUMN_NOTHING][row], laps, of_lines);
 
 		if (loop < 0)
 			return complain("callgrind's output has no counts to be read");
@@ -284,13 +313,12 @@ static int run_valgrind(const struct cost *cost, const char *const *more, const 
 	return run_child(argv);
 }
 
-int cost_count(struct cost *cost, bool of_lines)
+int cost_count(struct cost *cost, bool instructions, bool lines)
 {
 	static struct dumps dumps;
 	const struct bsn_device_info *device = cost->results.device;
 	char qps[16], directory[] = "/tmp/bsn-perf.XXXXXX", out[sizeof(directory) + 16];
-	const char *const more[] = { "--under-callgrind", of_lines ? "lines" : "instructions",
-				     "--device", device->name, "--store",
+	const char *const more[] = { "--under-callgrind", "--device", device->name, "--store",
 				     device->path == BSN_PATH_DIRECT ? device->store_name : "auto",
 				     cost->rig.is_spread ? "--qps" : NULL, qps, NULL };
 	FILE *file;
@@ -304,8 +332,7 @@ int cost_count(struct cost *cost, bool of_lines)
 	if (!mkdtemp(directory))
 		return complain("%s: %s", directory, strerror(errno));
 	snprintf(out, sizeof(out), "%s/callgrind", directory);
-	show_progress("counting %s under callgrind: about a minute for all rows",
-		      of_lines ? "lines of code" : "instructions");
+	show_progress("counting under callgrind: about a minute for all rows");
 	err = run_valgrind(cost, more, out);
 	end_progress();
 	file = err ? NULL : fopen(out, "r");
@@ -317,5 +344,7 @@ int cost_count(struct cost *cost, bool of_lines)
 	}
 	unlink(out);
 	rmdir(directory);
-	return err ? err : sum_up(&cost->rig, &dumps, of_lines);
+	if (!err && instructions)
+		err = sum_up(&cost->rig, &dumps, false);
+	return err || !lines ? err : sum_up(&cost->rig, &dumps, true);
 }

@@ -88,37 +88,33 @@ static void print_text(FILE *to, struct dc_report *report)
 			"this device does not count connections: those are what the pool bound\n");
 }
 
-static struct json_object *to_json(const char *name, struct dc_figures *f)
+static void add_policy(struct json_object *to, const char *name, struct dc_figures *f)
 {
-	struct json_object *o = json_object_new_object();
-
-	json_add_text(o, "policy", name);
+	json_add_text(to, "policy", name);
 	if (!f->is_there) {
-		json_add_text(o, "why_not", f->why_not);
-		return o;
+		json_add_text(to, "why_not", f->why_not);
+		return;
 	}
 	for (unsigned i = 0; i < dc_figure_count; i++) {
 		const double value = *dc_figure_at(f, i);
 
 		if (dc_figure_table[i].decimals == 3)
-			json_object_object_add(o, dc_figure_table[i].name,
+			json_object_object_add(to, dc_figure_table[i].name,
 					       json_object_new_double(value));
 		else
-			json_add_figure(o, dc_figure_table[i].name, value);
+			json_add_figure(to, dc_figure_table[i].name, value);
 	}
-	json_object_object_add(o, "connects_are_the_devices",
+	json_object_object_add(to, "connects_are_the_devices",
 			       json_object_new_boolean(f->device_counts));
-	json_add_number(o, "evictions", f->counters.evictions);
-	json_add_number(o, "revocations", f->counters.revocations);
-	json_add_number(o, "markers", f->counters.markers);
-	return o;
+	json_add_number(to, "evictions", f->counters.evictions);
+	json_add_number(to, "revocations", f->counters.revocations);
+	json_add_number(to, "markers", f->counters.markers);
 }
 
 static void add_result(struct json_object *to, const struct dc_report *report,
 		       struct dc_result *result)
 {
 	const struct dc_plan *plan = &result->plan;
-	struct json_object *policies = json_object_new_array();
 
 	json_add_text(to, "pattern", report->pattern);
 	if (report->processes)
@@ -135,38 +131,33 @@ static void add_result(struct json_object *to, const struct dc_report *report,
 			       json_object_new_double(result->optimum));
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (result->figures[p].is_wanted)
-			json_object_array_add(policies,
-					      to_json(dc_policy_names[p], &result->figures[p]));
-	json_object_object_add(to, "policies", policies);
+			add_policy(json_add_to_list(to, "policies"), dc_policy_names[p],
+				   &result->figures[p]);
+}
+
+static void add_times(struct json_object *to, const struct dc_times *times)
+{
+	json_add_number(to, "connect_ns", times->connect_ns);
+	json_add_number(to, "answer_ns", times->answer_ns);
+	json_add_number(to, "random_ns", times->random_ns);
+	json_add_number(to, "issue_ns", times->issue_ns);
 }
 
 /* One number of peers is told right in the report, several as a list. */
 static void print_json(FILE *to, struct dc_report *report)
 {
-	struct json_object *all = json_object_new_object(), *inner = json_object_new_object();
-	const struct dc_times *times = &report->times;
+	struct json_object *all = json_object_new_object(), *model;
 
-	json_add_number(inner, "connect_ns", times->connect_ns);
-	json_add_number(inner, "answer_ns", times->answer_ns);
-	json_add_number(inner, "random_ns", times->random_ns);
-	json_add_number(inner, "issue_ns", times->issue_ns);
-	if (report->device)
+	if (report->device) {
 		json_add_device(all, report->device);
-	else
-		json_object_object_add(all, "model", json_object_get(inner));
-	json_object_put(inner);
-	if (report->count == 1) {
-		add_result(all, report, &report->results[0]);
 	} else {
-		struct json_object *runs = json_object_new_array();
-
-		for (unsigned i = 0; i < report->count; i++) {
-			inner = json_object_new_object();
-			add_result(inner, report, &report->results[i]);
-			json_object_array_add(runs, inner);
-		}
-		json_object_object_add(all, "runs", runs);
+		model = json_object_new_object();
+		add_times(model, &report->times);
+		json_object_object_add(all, "model", model);
 	}
+	for (unsigned i = 0; i < report->count; i++)
+		add_result(report->count == 1 ? all : json_add_to_list(all, "runs"), report,
+			   &report->results[i]);
 	json_print(to, all);
 }
 

@@ -215,19 +215,17 @@ struct flow {
 };
 
 /* Both ends of this process; the far one, if it is here, answers in kind if the plan says so. */
-struct flows {
-	struct flow of[2];
-};
+enum { ENDS = 2 };
 
-static struct flows flows_of(const struct test *t)
+static void begin_flows(const struct test *t, struct flow flows[ENDS])
 {
 	const bool is_send = t->step.op == TRAFFIC_SEND, both = t->step.is_bidirectional;
 	const bool is_server = t->session.is_server;
 
-	return (struct flows){ { { .side = t->near,
-				   .sends = !is_server || both,
-				   .receives = is_send && (is_server || both) },
-				 { .side = t->far, .sends = both, .receives = is_send } } };
+	flows[0] = (struct flow){ .side = t->near,
+				  .sends = !is_server || both,
+				  .receives = is_send && (is_server || both) };
+	flows[1] = (struct flow){ .side = t->far, .sends = both, .receives = is_send };
 }
 
 /* How much moved, or -1. Of SENDs half of what the queue takes is out, so that receives keep up. */
@@ -249,12 +247,12 @@ static int advance(struct flow *f, uint64_t count)
 	return got + done;
 }
 
-static int advance_all(struct flows *flows, uint64_t count)
+static int advance_all(struct flow flows[ENDS], uint64_t count)
 {
 	int moved = 0;
 
-	for (unsigned i = 0; i < 2 && flows->of[i].side; i++) {
-		const int n = advance(&flows->of[i], count);
+	for (unsigned i = 0; i < ENDS && flows[i].side; i++) {
+		const int n = advance(&flows[i], count);
 		if (n < 0)
 			return -1;
 		moved += n;
@@ -262,10 +260,10 @@ static int advance_all(struct flows *flows, uint64_t count)
 	return moved;
 }
 
-static bool are_done(const struct flows *flows, uint64_t count)
+static bool are_done(const struct flow flows[ENDS], uint64_t count)
 {
-	for (unsigned i = 0; i < 2 && flows->of[i].side; i++) {
-		const struct flow *f = &flows->of[i];
+	for (unsigned i = 0; i < ENDS && flows[i].side; i++) {
+		const struct flow *f = &flows[i];
 		if (f->sends && (f->posted < count || f->done < f->posted))
 			return false;
 	}
@@ -276,7 +274,7 @@ static bool are_done(const struct flows *flows, uint64_t count)
  * Sends so many from each end that sends, or what is sent until then: the time is looked at now and
  * then, and after it nothing more is posted.
  */
-static int stream(const struct test *t, struct flows *flows, uint64_t count, uint64_t end_ns)
+static int stream(const struct test *t, struct flow flows[ENDS], uint64_t count, uint64_t end_ns)
 {
 	struct waiting waiting = { 0 };
 
@@ -286,7 +284,7 @@ static int stream(const struct test *t, struct flows *flows, uint64_t count, uin
 		if (end_ns && turn % 16 == 0 && now_ns() >= end_ns)
 			count = 0;
 		if (!end_ns)
-			tell_progress(flows->of[0].done, count);
+			tell_progress(flows[0].done, count);
 	}
 	return 0;
 }
@@ -300,7 +298,7 @@ static int stay(const struct test *t)
 }
 
 /* Waits until the peer is done, too: its messages arrive, or nothing does. */
-static int attend(const struct test *t, struct flows *flows)
+static int attend(const struct test *t, struct flow flows[ENDS])
 {
 	struct waiting waiting = { 0 };
 
@@ -308,9 +306,9 @@ static int attend(const struct test *t, struct flows *flows)
 		return 0;
 	if (session_tell(t->peer))
 		return -1;
-	if (!flows->of[0].receives)
+	if (!flows[0].receives)
 		stay(t);
-	while (flows->of[0].receives) {
+	while (flows[0].receives) {
 		if (wait_more(t, &waiting, advance_all(flows, 0)))
 			return -1;
 		if (waiting.spins % LOOK_EVERY == 1 && connect_wait(t->peer, 0))
@@ -323,20 +321,22 @@ static int measure_bw(struct test *t)
 {
 	const struct plan *plan = &t->step;
 	struct throughput *found = &t->throughput;
-	struct flows flows = flows_of(t);
+	struct flow flows[ENDS];
 	uint64_t start;
-	int err = stream(t, &flows, plan->warmup, 0);
+	int err;
 
-	flows = flows_of(t);
+	begin_flows(t, flows);
+	err = stream(t, flows, plan->warmup, 0);
+	begin_flows(t, flows);
 	start = now_ns();
 	if (!err)
-		err = plan->duration_ns ? stream(t, &flows, UINT64_MAX, start + plan->duration_ns)
-					: stream(t, &flows, plan->iters, 0);
-	*found = (struct throughput){ .operations = flows.of[0].done + flows.of[1].done,
+		err = plan->duration_ns ? stream(t, flows, UINT64_MAX, start + plan->duration_ns)
+					: stream(t, flows, plan->iters, 0);
+	*found = (struct throughput){ .operations = flows[0].done + flows[1].done,
 				      .ns = now_ns() - start };
 	found->rate = (double)found->operations / ((double)found->ns / 1e9);
 	if (!err)
-		err = attend(t, &flows);
+		err = attend(t, flows);
 	if (!err && t->peer >= 0 && plan->is_bidirectional)
 		err = session_add_rates(t->peer, &found->rate, t->session.timeout_ms);
 	return err;

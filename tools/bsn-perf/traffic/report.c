@@ -139,16 +139,9 @@ static void add_rates(struct json_object *report, const struct test *test)
 /* What was measured at one size; of a sweep, an object of the array "sizes". */
 void add_result(struct json_object *report, const struct test *test)
 {
-	struct json_object *into = report, *sizes;
+	struct json_object *const into =
+		test->plan.is_sweep ? json_add_to_list(report, "sizes") : report;
 
-	if (test->plan.is_sweep) {
-		into = json_object_new_object();
-		if (!json_object_object_get_ex(report, "sizes", &sizes)) {
-			sizes = json_object_new_array();
-			json_object_object_add(report, "sizes", sizes);
-		}
-		json_object_array_add(sizes, into);
-	}
 	json_add_number(into, "size", test->step.size);
 	json_add_number(into, "iters", test->step.iters);
 	json_object_object_add(into, "seconds",
@@ -162,16 +155,15 @@ void add_result(struct json_object *report, const struct test *test)
 struct json_object *begin_json(const struct test *test)
 {
 	struct json_object *report = json_object_new_object();
+	const struct bsn_device_info *info = bsn_device_info(test->device);
 	const struct plan *plan = &test->plan;
 
 	json_add_text(report, "test", plan->is_bw ? "bw" : "lat");
-	json_add_text(report, "device", bsn_device_info(test->device)->name);
-	json_object_object_add(report, "model", model_json(bsn_device_info(test->device)));
+	json_add_device(report, info);
 	json_add_number(report, "processes", has_peer(test) ? 2 : 1);
-	json_add_text(report, "path", path_name(bsn_device_info(test->device)));
 	json_add_text(report, "op", traffic_op_names[plan->op]);
 	json_add_text(report, "connection", traffic_connections[plan->type]);
-	json_add_number(report, "gid_index", bsn_device_info(test->device)->gid_index);
+	json_add_number(report, "gid_index", info->gid_index);
 	json_add_number(report, "depth", plan->depth);
 	json_add_number(report, "qps", plan->qps);
 	json_object_object_add(report, "bidirectional",
