@@ -5,7 +5,6 @@
 
 #include "fuzz.h"
 #include "wqe-dump/print/print.h"
-#include "wqe-dump/print/summary.h"
 
 unsigned long fuzz_lines;
 bool fuzz_prints;
@@ -18,8 +17,8 @@ static void print_record(const struct record *record)
 	if (!is_quiet)
 		MUST(freopen("/dev/null", "w", stdout));
 	is_quiet = true;
-	print_json.record(&print_json, record);
-	print_text.record(&print_text, record);
+	print_json.record(record);
+	print_text.record(record);
 }
 
 static void check_row(const struct record_row *row, void *arg)
@@ -33,11 +32,10 @@ static void check_row(const struct record_row *row, void *arg)
 	MUST(!row->bytes || row->bytes == record->bytes + row->offset);
 }
 
-static void check_record(struct sink *sink, const struct record *record)
+static void check_record(const struct record *record)
 {
 	char text[SUMMARY_BYTES];
 
-	(void)sink;
 	MUST(record->line <= fuzz_lines);
 	MUST(record->file && record->source && *record->source);
 	MUST(record_kind_name(record->kind));
@@ -54,16 +52,14 @@ static void check_record(struct sink *sink, const struct record *record)
 		print_record(record);
 }
 
-static void check_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+static void check_unread(const char *file, unsigned long line, const char *why)
 {
-	(void)sink;
 	MUST(file && why && *why);
 	MUST(line <= fuzz_lines);
 }
 
-static void ignore(struct sink *sink)
+static void ignore(void)
 {
-	(void)sink;
 }
 
 struct sink fuzz_sink = { ignore, check_record, check_unread, ignore };

@@ -227,11 +227,10 @@ static uint64_t field(const struct record *record, const char *name)
 	return 0;
 }
 
-static void judge_record(struct sink *sink, const struct record *record)
+static void judge_record(const struct record *record)
 {
 	const uint64_t number = field(record, "ring_number");
 
-	(void)sink;
 	if (field(record, "request_id") == GARBAGE)
 		snprintf(wrong, sizeof(wrong), "a failure in memory that was freed");
 	if (!record->recv)
@@ -243,14 +242,12 @@ static void judge_record(struct sink *sink, const struct record *record)
 	shown_of_new += number == NEW;
 }
 
-static void ignore(struct sink *sink)
+static void ignore(void)
 {
-	(void)sink;
 }
 
-static void ignore_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+static void ignore_unread(const char *file, unsigned long line, const char *why)
 {
-	(void)sink;
 	(void)file;
 	(void)line;
 	(void)why;

@@ -18,7 +18,8 @@ enum {
 	CX_LAG_PORTS = 2, /* of a bond, which is one device of one port to verbs: MLX5_MAX_PORTS */
 	CX_UVERBS_MAJOR = 231, /* Linux Documentation/admin-guide/devices.txt: InfiniBand verbs */
 	CX_UVERBS_MINOR = 192,
-	CX_RDMACM_MAJOR = 10, /* of miscellaneous devices; the minor is whichever was free: one of Debian's */
+	/* of miscellaneous devices; the minor is whichever was free: one of Debian's */
+	CX_RDMACM_MAJOR = 10,
 	CX_RDMACM_MINOR = 124,
 	CX_VENDOR_ID = 0x02c9,     /* the OUI, as ibv_query_device() has it */
 	CX_PCI_VENDOR_ID = 0x15b3, /* Mellanox Technologies */

@@ -40,7 +40,8 @@ static const struct poptOption option_table[] = {
 	{ "fabric", 'f', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.fabric, GIVEN,
 	  "programs of one user meet on the fabric of that name", "NAME" },
 	{ "netdev", 'n', POPT_ARG_STRING, &options.netdev, GIVEN,
-	  "the network interface behind the port (with --link roce; default: that of the default route)",
+	  "the network interface behind the port (with --link roce; default: that of the default "
+	  "route)",
 	  "NAME|lo|none" },
 	{ "fault", 0, POPT_ARG_STRING, &options.fault, GIVEN, "inject faults; @FILE reads the plan",
 	  "PLAN|@FILE" },
@@ -52,14 +53,14 @@ static const struct poptOption option_table[] = {
 	  "execute nothing until the program steps the device", NULL },
 	{ "big-endian-atomics", 0, POPT_ARG_NONE, &options.big_endian_atomics, GIVEN,
 	  "results of 8 bytes of atomics are big-endian", NULL },
-	{ "no-devx", 0, POPT_ARG_NONE, &options.no_devx, GIVEN,
-	  "programs may not send commands", NULL },
+	{ "no-devx", 0, POPT_ARG_NONE, &options.no_devx, GIVEN, "programs may not send commands",
+	  NULL },
 	{ "no-stride-index", 0, POPT_ARG_NONE, &options.no_stride_index, GIVEN,
 	  "no CQEs compressed by stride index", NULL },
 	{ "no-errored-streams", 0, POPT_ARG_NONE, &options.no_errored_streams, GIVEN,
 	  "a DC initiator fails with the first of its streams", NULL },
-	{ "lag", 0, POPT_ARG_NONE, &options.lag, GIVEN,
-	  "two ports are bonded (with --link roce)", NULL },
+	{ "lag", 0, POPT_ARG_NONE, &options.lag, GIVEN, "two ports are bonded (with --link roce)",
+	  NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
@@ -224,7 +225,8 @@ static void set_sanitizer(void)
 	const char *others = getenv("ASAN_OPTIONS");
 	char *all;
 
-	if (asprintf(&all, "verify_asan_link_order=0%s%s", others ? ":" : "", others ? others : "") < 0)
+	if (asprintf(&all, "verify_asan_link_order=0%s%s", others ? ":" : "",
+		     others ? others : "") < 0)
 		die(EXIT_FAILURE, "%s", strerror(ENOMEM));
 	set("ASAN_OPTIONS", all);
 	free(all);
@@ -293,7 +295,8 @@ static void check_fabric(enum cx_generation generation, enum cx_link link)
 		    (int)there.pids[0]);
 	if (options.netdev && strcmp(there.netdev, netdev))
 		die(EXIT_USAGE,
-		    "--fabric %s: its interface is %s for process %d; choose the same, or another fabric",
+		    "--fabric %s: its interface is %s for process %d; choose the same, or another "
+		    "fabric",
 		    options.fabric, *there.netdev ? there.netdev : "none", (int)there.pids[0]);
 }
 
@@ -310,7 +313,8 @@ static void check_netdev(enum cx_link link)
 		die(EXIT_USAGE, "--netdev: \"%s\" is no interface's name", options.netdev);
 	err = strcmp(options.netdev, "none") ? cx_netdev_read(options.netdev, &netdev) : 0;
 	if (err == -ENODEV)
-		die(EXIT_USAGE, "--netdev %s: there is no Ethernet interface of that name", options.netdev);
+		die(EXIT_USAGE, "--netdev %s: there is no Ethernet interface of that name",
+		    options.netdev);
 	if (err == -ENETDOWN)
 		die(EXIT_USAGE, "--netdev %s: it is down", options.netdev);
 	if (err)

@@ -7,19 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "places.h"
 #include "record.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static int refuse(struct build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int refuse(struct build *b, const char *format, ...)
+int build_refuse(const char *format, ...)
 {
+	char why[512];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(b->why, sizeof(b->why), format, args);
+	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
+	complain("wqe-dump build: %s", why);
 	return -EINVAL;
 }
 
@@ -31,10 +33,9 @@ static uint8_t *grow(struct build *b, size_t size)
 	const size_t whole = (size_t)bsn_ds_of_bytes((uint32_t)size) * BSN_DS_SIZE;
 
 	if (b->size + whole > BUILD_MAX_BYTES) {
-		refuse(b,
-		       "%s would be longer than %d units of 16 bytes: take fewer or shorter "
-		       "segments",
-		       b->name, BSN_WQE_MAX_DS);
+		build_refuse("%s would be longer than %d units of 16 bytes: take fewer or shorter "
+			     "segments",
+			     b->name, BSN_WQE_MAX_DS);
 		return NULL;
 	}
 	b->size += whole;
@@ -46,7 +47,7 @@ static int add_segment(struct build *b, const struct bsn_seg_desc *desc)
 	const uint16_t offset = (uint16_t)b->size;
 
 	if (b->set_count == BUILD_MAX_SEGMENTS)
-		return refuse(b, "more than %d segments with fields", BUILD_MAX_SEGMENTS);
+		return build_refuse("more than %d segments with fields", BUILD_MAX_SEGMENTS);
 	if (!grow(b, desc->size_bytes))
 		return -EINVAL;
 	b->segments[b->set_count].desc = desc;
@@ -71,16 +72,17 @@ static const struct bsn_row *find_field(const struct build *b, const char *field
 	return NULL;
 }
 
-static int refuse_field(struct build *b, const char *field)
+static int refuse_field(const struct build *b, const char *field)
 {
-	size_t at = (size_t)snprintf(
-		b->why, sizeof(b->why), "%s%s%s has no field %s: its segments are", b->name,
-		b->op ? " on " : "", b->op ? record_transport_name(b->transport) : "", field);
+	char names[256] = "";
+	size_t at = 0;
 
-	for (unsigned i = b->set_from; i < b->set_count && at < sizeof(b->why); i++)
-		at += (size_t)snprintf(b->why + at, sizeof(b->why) - at, " %s",
+	for (unsigned i = b->set_from; i < b->set_count && at < sizeof(names); i++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, " %s",
 				       b->segments[i].desc->name);
-	return -EINVAL;
+	return build_refuse("%s%s%s has no field %s: its segments are%s", b->name,
+			    b->op ? " on " : "", b->op ? record_transport_name(b->transport) : "",
+			    field, names);
 }
 
 int build_set_number(struct build *b, const char *field, uint64_t value)
@@ -91,8 +93,9 @@ int build_set_number(struct build *b, const char *field, uint64_t value)
 	if (!row)
 		return refuse_field(b, field);
 	if (row->kind != BSN_ROW_FIELD64 && value > BSN_ROW_MASK(row->width))
-		return refuse(b, "%s: 0x%llx has more than its %u bits: 0x%x at most", field,
-			      (unsigned long long)value, row->width, BSN_ROW_MASK(row->width));
+		return build_refuse("%s: 0x%llx has more than its %u bits: 0x%x at most", field,
+				    (unsigned long long)value, row->width,
+				    BSN_ROW_MASK(row->width));
 	bsn_row_put(row, b->bytes + b->segments[at].offset, value);
 	b->is_counted |=
 		b->segments[at].desc == &bsn_umr_ctrl_desc && !strcmp(row->name, "klm_octowords");
@@ -124,10 +127,9 @@ int build_set(struct build *b, const char *field, const char *value)
 	errno = 0;
 	number = strtoull(value, &end, 0);
 	if (!isdigit((unsigned char)*value) || *end || errno)
-		return refuse(b,
-			      "%s: %s is neither a number of 64 bits nor the name of one of "
-			      "its values",
-			      field, value);
+		return build_refuse("%s: %s is neither a number of 64 bits nor the name of one of "
+				    "its values",
+				    field, value);
 	return build_set_number(b, field, number);
 }
 
@@ -175,7 +177,7 @@ static int add_places(struct build *b, const struct build_attr *attr)
 	int err = 0;
 
 	if (!places)
-		return refuse(b, "%s has no modifier 0x%x", b->name, attr->opmod);
+		return build_refuse("%s has no modifier 0x%x", b->name, attr->opmod);
 	while (!err && bsn_place_next(&places, &place))
 		err = add_place(b, place);
 	return err;
@@ -199,7 +201,7 @@ static int begin_receive(struct build *b, const char *name)
 		b->head = (enum bsn_recv_head)i;
 		return heads[i].desc ? add_segment(b, heads[i].desc) : 0;
 	}
-	return refuse(b, "no operation %s: see wqe-dump build --list", name);
+	return build_refuse("no operation %s: see wqe-dump build --list", name);
 }
 
 int build_begin(struct build *build, const struct build_attr *attr)
@@ -245,10 +247,10 @@ int build_pointer(struct build *b, uint64_t addr, uint64_t length_bytes, uint64_
 	uint8_t *segment;
 
 	if (key > UINT32_MAX)
-		return refuse(b, "a key has 32 bits: 0x%llx has more", (unsigned long long)key);
+		return build_refuse("a key has 32 bits: 0x%llx has more", (unsigned long long)key);
 	if (length_bytes > (is_umr ? BSN_KLM_MAX_BYTES : BSN_DATA_MAX_BYTES))
-		return refuse(b, "a segment has less than 2^31 bytes: split %llu in several",
-			      (unsigned long long)length_bytes);
+		return build_refuse("a segment has less than 2^31 bytes: split %llu in several",
+				    (unsigned long long)length_bytes);
 	segment = grow(b, BSN_DATA_SIZE);
 	if (!segment)
 		return -EINVAL;
@@ -269,7 +271,7 @@ int build_inline(struct build *b, const uint8_t *data, size_t size)
 	uint8_t *segment;
 
 	if (!b->op || b->op->data != BSN_DATA_GATHER)
-		return refuse(b, "%s takes no inline data: give --sge", b->name);
+		return build_refuse("%s takes no inline data: give --sge", b->name);
 	segment = grow(b, BSN_INLINE_HDR_SIZE + size);
 	if (!segment)
 		return -EINVAL;
@@ -295,11 +297,11 @@ int build_header(struct build *b, const uint8_t *data, size_t size)
 	int err;
 
 	if (size < inside)
-		return refuse(b, "a header has %zu bytes at least", inside);
+		return build_refuse("a header has %zu bytes at least", inside);
 	if (!find_field(b, "eth.start", &at))
 		return refuse_field(b, "eth.start");
 	if ((size_t)b->segments[at].offset + BSN_ETH_SIZE != b->size)
-		return refuse(b, "give --header before --sge, --inline and --segment");
+		return build_refuse("give --header before --sge, --inline and --segment");
 	err = build_set_number(b, "eth.inline_size", size);
 	if (!err)
 		err = build_set_number(b, "eth.start", bsn_load_be16(data));
@@ -318,7 +320,7 @@ int build_segment(struct build *b, const char *name)
 		b->set_from = b->set_count;
 		return err ? err : add_segment(b, desc);
 	}
-	return refuse(b, "no segment %s: see wqe-dump build --list", name);
+	return build_refuse("no segment %s: see wqe-dump build --list", name);
 }
 
 /* -- the end ----------------------------------------------------------------------------------- */
@@ -339,10 +341,10 @@ static int count_umr(struct build *b)
 	return err;
 }
 
-static int refuse_bad(struct build *b, const struct bsn_bad *bad, const char *advice)
+static int refuse_bad(const struct bsn_bad *bad, const char *advice)
 {
-	return refuse(b, "%s.%s at byte %u: %s%s", bad->segment, bad->field ? bad->field : "*",
-		      bad->offset, bad->why, advice);
+	return build_refuse("%s.%s at byte %u: %s%s", bad->segment, bad->field ? bad->field : "*",
+			    bad->offset, bad->why, advice);
 }
 
 /* Checks the WQE by the decoder, so that both agree on what is wrong. */
@@ -356,14 +358,15 @@ static int judge(struct build *b, bool is_forced)
 		return 0;
 	if (!b->op)
 		return bsn_recv_decode(b->bytes, b->size, b->head, &recv, &bad)
-			       ? refuse_bad(b, &bad, "")
+			       ? refuse_bad(&bad, "")
 			       : 0;
 	if (bsn_wqe_decode(b->bytes, b->size, b->transport, &wqe, &bad) ||
 	    bsn_wqe_check(&wqe, &bad))
-		return refuse_bad(b, &bad, "; --force builds it anyway");
+		return refuse_bad(&bad, "; --force builds it anyway");
 	if (wqe.raw_offset != wqe.size_bytes && !wqe.raw_is_read)
-		return refuse(b, "%s does not use what follows byte %u: leave it out, or --force",
-			      b->name, wqe.raw_offset);
+		return build_refuse(
+			"%s does not use what follows byte %u: leave it out, or --force", b->name,
+			wqe.raw_offset);
 	return 0;
 }
 

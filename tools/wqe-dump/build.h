@@ -7,9 +7,8 @@
 
 #define BUILD_MAX_BYTES    (BSN_WQE_MAX_DS * BSN_DS_SIZE)
 #define BUILD_MAX_SEGMENTS 16 /* segments that have fields to set */
-#define BUILD_WHY_BYTES    256
 
-/** struct build - a WQE that grows; functions return 0, or -EINVAL with @why */
+/** struct build - a WQE that grows; functions return 0, or -EINVAL and have said why */
 struct build {
 	const char *name;            /* of the operation */
 	const struct bsn_wqe_op *op; /* NULL: a receive WQE */
@@ -26,7 +25,6 @@ struct build {
 		uint16_t offset;
 	} segments[BUILD_MAX_SEGMENTS];
 	uint8_t bytes[BUILD_MAX_BYTES];
-	char why[BUILD_WHY_BYTES];
 };
 
 /** struct build_attr - decides which segments there are */
@@ -36,6 +34,9 @@ struct build_attr {
 	uint32_t opmod;
 	bool is_extended; /* address vector of 48 bytes */
 };
+
+/** build_refuse() - says on standard error what is wrong; -EINVAL */
+int build_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** build_begin() - appends the operation's segments, zero except for the opcode */
 int build_begin(struct build *build, const struct build_attr *attr);

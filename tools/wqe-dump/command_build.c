@@ -106,12 +106,6 @@ struct step {
 static struct step steps[STEPS_MAX];
 static unsigned step_count;
 
-static int refuse(const char *text, const char *argument)
-{
-	complain("wqe-dump build: %s%s%s", argument ? argument : "", argument ? ": " : "", text);
-	return -EINVAL;
-}
-
 static bool is_given(enum action action)
 {
 	for (unsigned i = 0; i < step_count; i++)
@@ -134,9 +128,9 @@ static int read_hex(const char *text, uint8_t bytes[BUILD_MAX_BYTES])
 			continue;
 		}
 		if (!isxdigit((unsigned char)at[0]) || !isxdigit((unsigned char)at[1]))
-			return refuse("bytes are pairs of hexadecimal digits", text);
+			return build_refuse("%s: bytes are pairs of hexadecimal digits", text);
 		if (count == BUILD_MAX_BYTES)
-			return refuse("more bytes than a WQE has", NULL);
+			return build_refuse("more bytes than a WQE has");
 		bytes[count++] = (uint8_t)strtoul((char[]){ at[0], at[1], '\0' }, NULL, 16);
 		at += 2;
 	}
@@ -167,9 +161,9 @@ static int add_sge(struct build *b, const char *text)
 		errno = 0;
 		numbers[i] = strtoull(at, &end, 0);
 		if (!isdigit((unsigned char)*at) || errno || *end != (i < 2 ? ':' : '\0'))
-			return refuse("a data segment is ADDR:LEN:KEY, as in 0x7f0000001000:"
-				      "4096:0x1aff",
-				      text);
+			return build_refuse("%s: a data segment is ADDR:LEN:KEY, as in "
+					    "0x7f0000001000:4096:0x1aff",
+					    text);
 		at = end + 1;
 	}
 	return build_pointer(b, numbers[0], numbers[1], numbers[2]);
@@ -181,7 +175,7 @@ static int set_gid(struct build *b, const char *text)
 	int err;
 
 	if (inet_pton(AF_INET6, text, gid) != 1)
-		return refuse("a GID is written as an IPv6 address", text);
+		return build_refuse("%s: a GID is written as an IPv6 address", text);
 	err = build_set_number(b, "rgid_hi", bsn_load_be64(gid));
 	return err ? err : build_set_number(b, "rgid_lo", bsn_load_be64(gid + 8));
 }
@@ -195,7 +189,7 @@ static int set_field(struct build *b, const char *text, size_t len)
 	snprintf(field, sizeof(field), "%.*s", (int)len, text);
 	equals = strchr(field, '=');
 	if (!equals || len >= sizeof(field))
-		return refuse("is not FIELD=VALUE; --fields lists the fields", field);
+		return build_refuse("%s: is not FIELD=VALUE; --fields lists the fields", field);
 	*equals = '\0';
 	return build_set(b, field, equals + 1);
 }
@@ -236,17 +230,6 @@ static int take_step(struct build *b, const struct step *step)
 
 /* -- the WQE ----------------------------------------------------------------------------------- */
 
-static int read_transport(enum bsn_transport *transport)
-{
-	for (unsigned i = BSN_TRANSPORT_RC; i <= BSN_TRANSPORT_IPOIB; i++)
-		if (!strcasecmp(options.transport ? options.transport : "rc",
-				record_transport_name((enum bsn_transport)i))) {
-			*transport = (enum bsn_transport)i;
-			return 0;
-		}
-	return refuse("--transport is one of: rc uc ud dc xrc eth ipoib", options.transport);
-}
-
 /* The last dword of the control segment means something else for each operation. */
 static int check_imm(const struct build *b)
 {
@@ -260,37 +243,37 @@ static int check_imm(const struct build *b)
 		     { ACTION_OBJECT, BSN_IMM_OBJECT, "--object" } };
 
 	for (size_t i = 0; b->op && i < COUNT(uses); i++)
-		if (is_given(uses[i].action) && b->op->imm != uses[i].use) {
-			complain("wqe-dump build: %s has no %s: see --list%s", b->name,
-				 uses[i].option,
-				 uses[i].use == BSN_IMM_IMMEDIATE ? ", where those with an "
-								    "immediate end in _IMM"
-								  : "");
-			return -EINVAL;
-		}
+		if (is_given(uses[i].action) && b->op->imm != uses[i].use)
+			return build_refuse("%s has no %s: see --list%s", b->name, uses[i].option,
+					    uses[i].use == BSN_IMM_IMMEDIATE
+						    ? ", where those with an immediate end in _IMM"
+						    : "");
 	if (b->op && b->op->has_raddr && !(is_given(ACTION_RADDR) && is_given(ACTION_RKEY)) &&
-	    !options.force) {
-		complain("wqe-dump build: %s needs --raddr and --rkey", b->name);
-		return -EINVAL;
-	}
+	    !options.force)
+		return build_refuse("%s needs --raddr and --rkey", b->name);
 	return 0;
 }
 
 static int begin(struct build *b, const char *operation)
 {
-	struct build_attr attr = { .operation = operation, .is_extended = is_given(ACTION_GID) };
-	int err = read_transport(&attr.transport);
+	const struct number transport =
+		record_transport_find(options.transport ? options.transport : "rc");
+	struct build_attr attr = { .operation = operation,
+				   .transport = (enum bsn_transport)transport.value,
+				   .is_extended = is_given(ACTION_GID) };
+
+	if (!transport.is_known)
+		return build_refuse("%s: --transport is one of: rc uc ud dc xrc eth ipoib",
+				    options.transport);
 
 	for (unsigned i = 0; i < step_count; i++)
 		if (steps[i].action == ACTION_OPMOD)
 			attr.opmod = (uint32_t)strtoul(steps[i].argument, NULL, 0);
-	if (!err && options.size_bytes != 4 && options.size_bytes != 8)
-		err = refuse("--size is 4 or 8", NULL);
-	if (!err && strcasestr(operation, "masked"))
+	if (options.size_bytes != 4 && options.size_bytes != 8)
+		return build_refuse("--size is 4 or 8");
+	if (strcasestr(operation, "masked"))
 		attr.opmod = BSN_OPMOD_MASKED(options.size_bytes);
-	if (err)
-		return err;
-	return build_begin(b, &attr) ? refuse(b->why, NULL) : 0;
+	return build_begin(b, &attr);
 }
 
 static int build(struct build *b, const char *operation)
@@ -299,15 +282,9 @@ static int build(struct build *b, const char *operation)
 
 	if (!err)
 		err = check_imm(b);
-	for (unsigned i = 0; !err && i < step_count; i++) {
-		b->why[0] = '\0';
+	for (unsigned i = 0; !err && i < step_count; i++)
 		err = take_step(b, &steps[i]);
-		if (err && b->why[0])
-			refuse(b->why, NULL);
-	}
-	if (!err && build_end(b, options.force))
-		err = refuse(b->why, NULL);
-	return err;
+	return err ? err : build_end(b, options.force);
 }
 
 /* -- output ------------------------------------------------------------------------------------ */
@@ -364,9 +341,8 @@ static int run(const char **words)
 		return WQE_DUMP_FOUND;
 	}
 	if (!words || !words[0] || words[1]) {
-		refuse("name one operation, as in: build write --raddr 0x1000 --rkey 0x2000 "
-		       "--sge 0x3000:8:0x4000; --list has them all",
-		       NULL);
+		build_refuse("name one operation, as in: build write --raddr 0x1000 --rkey 0x2000 "
+			     "--sge 0x3000:8:0x4000; --list has them all");
 		return WQE_DUMP_FAILED;
 	}
 	if (options.fields) {
@@ -381,41 +357,19 @@ static int run(const char **words)
 	return WQE_DUMP_FOUND;
 }
 
-/*
- * Collects the options with a val, in order; returns popt's last answer, or 0: they are too many.
- */
-static int read_steps(poptContext context)
+/* Keeps the options in their order. */
+static int take_option(int option, char *argument)
 {
-	int got;
-
-	while ((got = poptGetNextOpt(context)) > 0) {
-		char *argument = poptGetOptArg(context);
-		if (step_count == STEPS_MAX) {
-			free(argument);
-			refuse("too many options", NULL);
-			return 0;
-		}
-		steps[step_count++] = (struct step){ (enum action)got, argument };
-	}
-	return got;
+	if (step_count == STEPS_MAX)
+		return build_refuse("too many options");
+	steps[step_count++] = (struct step){ (enum action)option, argument };
+	return 0;
 }
 
-int command_build(int argc, const char **argv)
-{
-	poptContext context;
-	int got, status = WQE_DUMP_FAILED;
-
-	argv[0] = "wqe-dump build"; /* for the help */
-	context = poptGetContext(NULL, argc, argv, option_table, 0);
-	poptSetOtherOptionHelp(context, "OPERATION [OPTION...]");
-	got = read_steps(context);
-	if (got == -1)
-		status = command_finish(run(poptGetArgs(context)));
-	else if (got)
-		refuse(poptStrerror(got), poptBadOption(context, POPT_BADOPTION_NOALIAS));
-	for (unsigned i = 0; i < step_count; i++)
-		free(steps[i].argument);
-	free(options.transport);
-	poptFreeContext(context);
-	return status;
-}
+const struct command command_build = {
+	.name = "wqe-dump build",
+	.usage = "OPERATION [OPTION...]",
+	.options = option_table,
+	.take = take_option,
+	.run = run,
+};

@@ -8,7 +8,6 @@
 
 #include "command.h"
 #include "print/print.h"
-#include "print/print_explain.h"
 #include "explain/question.h"
 
 static struct {
@@ -148,23 +147,9 @@ static int answer(const char **words)
 	return print_readings(&readings, side);
 }
 
-int command_explain(int argc, const char **argv)
-{
-	poptContext context;
-	int got, status;
-
-	argv[0] = "wqe-dump explain"; /* for the help */
-	context = poptGetContext(NULL, argc, argv, option_table, 0);
-	poptSetOtherOptionHelp(context, "[OPTION...] NUMBER|WORD...");
-	got = poptGetNextOpt(context);
-	if (got < -1) {
-		complain("wqe-dump explain: %s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
-			 poptStrerror(got));
-		status = WQE_DUMP_FAILED;
-	} else {
-		status = command_finish(answer(poptGetArgs(context)));
-	}
-	free(options.side);
-	poptFreeContext(context);
-	return status;
-}
+const struct command command_explain = {
+	.name = "wqe-dump explain",
+	.usage = "[OPTION...] NUMBER|WORD...",
+	.options = option_table,
+	.run = answer,
+};

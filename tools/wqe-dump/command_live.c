@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* wqe-dump -p and -c: their options. */
-#include "command_live.h"
+#include "command.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "command.h"
 #include "live/live.h"
 
 #define NO_PID LONG_MAX
@@ -82,7 +81,5 @@ int command_live(const char **paths, struct tell *tell)
 		complain("wqe-dump: %s", fault);
 	else
 		status = live_run(&attr, tell);
-	free(options.core);
-	free(options.qp);
 	return status;
 }

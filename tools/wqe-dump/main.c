@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "command_live.h"
 #include "print/print.h"
 #include "scan/scan.h"
 #include "tell/tell.h"
@@ -41,16 +40,6 @@ static const struct poptOption option_table[] = {
 	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, live_options, 0,
 	  "The queues of a program that uses Bunsen:", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
-};
-
-/* First arguments that are subcommands; anything else is a file. */
-static const struct command {
-	const char *name;
-	int (*run)(int argc, const char **argv);
-} commands[] = {
-	{ "build", command_build },
-	{ "explain", command_explain },
-	{ NULL, NULL },
 };
 
 /* -- what the options say ---------------------------------------------------------------------- */
@@ -86,11 +75,9 @@ static int read_transport(struct scan_attr *attr)
 {
 	if (!options.transport)
 		return 0;
-	for (unsigned i = 0; i <= BSN_TRANSPORT_IPOIB; i++)
-		if (!strcasecmp(options.transport, record_transport_name((enum bsn_transport)i))) {
-			attr->bytes.transport = KNOWN(i);
-			return 0;
-		}
+	attr->bytes.transport = record_transport_find(options.transport);
+	if (attr->bytes.transport.is_known)
+		return 0;
 	complain("wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib",
 		 options.transport);
 	return -EINVAL;
@@ -183,14 +170,14 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct t
 
 	if (!scan)
 		return say_no_memory();
-	tell->sink->begin(tell->sink);
+	tell->sink->begin();
 	for (const char *const *path = paths ? (const char *const *)paths : standard_input; *path;
 	     path++)
 		if (scan_file(scan, *path))
 			err = -EIO;
-	tell->sink->end(tell->sink);
+	tell->sink->end();
 	scan_destroy(scan);
-	return command_finish(tell_count(tell, err));
+	return tell_count(tell, err);
 }
 
 static struct sink *pick_printer(void)
@@ -223,30 +210,45 @@ static int run(const char **paths)
 	return status;
 }
 
-int main(int argc, char **argv)
+static const struct command command_dump = {
+	.name = "wqe-dump",
+	.usage = "[OPTION...] [FILE...]\n"
+		 "       wqe-dump explain [OPTION...] NUMBER|WORD...\n"
+		 "       wqe-dump build OPERATION [OPTION...]",
+	.options = option_table,
+	.run = run,
+};
+
+/* -- any command line -------------------------------------------------------------------------- */
+
+static int run_command(const struct command *command, int argc, const char **argv)
 {
 	poptContext context;
-	int got, status;
+	int got, status = WQE_DUMP_FAILED;
 
-	signal(SIGPIPE, SIG_IGN); /* printing then fails with EPIPE */
-	for (const struct command *command = commands; argc > 1 && command->name; command++)
-		if (!strcmp(argv[1], command->name))
-			return command->run(argc - 1, (const char **)argv + 1);
-	context = poptGetContext("wqe-dump", argc, (const char **)argv, option_table, 0);
-	poptSetOtherOptionHelp(context, "[OPTION...] [FILE...]\n"
-					"       wqe-dump explain [OPTION...] NUMBER|WORD...\n"
-					"       wqe-dump build OPERATION [OPTION...]");
-	got = poptGetNextOpt(context);
-	if (got < -1) {
-		complain("wqe-dump: %s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
-			 poptStrerror(got));
-		status = WQE_DUMP_FAILED;
-	} else {
-		status = run(poptGetArgs(context));
-	}
-	free(options.format);
-	free(options.transport);
-	free(options.compressed);
+	argv[0] = command->name; /* for the help */
+	context = poptGetContext(NULL, argc, argv, command->options, 0);
+	poptSetOtherOptionHelp(context, command->usage);
+	do
+		got = poptGetNextOpt(context);
+	while (got > 0 && !command->take(got, poptGetOptArg(context)));
+	if (got < -1)
+		complain("%s: %s: %s", command->name,
+			 poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
+	else if (got == -1)
+		status = command_finish(command->run(poptGetArgs(context)));
 	poptFreeContext(context);
 	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const char **words = (const char **)argv;
+
+	signal(SIGPIPE, SIG_IGN); /* printing then fails with EPIPE */
+	if (argc > 1 && !strcmp(argv[1], "build"))
+		return run_command(&command_build, argc - 1, words + 1);
+	if (argc > 1 && !strcmp(argv[1], "explain"))
+		return run_command(&command_explain, argc - 1, words + 1);
+	return run_command(&command_dump, argc, words);
 }

@@ -30,6 +30,14 @@ const char *record_transport_name(enum bsn_transport transport)
 	return names[transport];
 }
 
+struct number record_transport_find(const char *name)
+{
+	for (unsigned i = 0; i <= BSN_TRANSPORT_IPOIB; i++)
+		if (!strcasecmp(name, record_transport_name((enum bsn_transport)i)))
+			return KNOWN(i);
+	return (struct number){ 0 };
+}
+
 const char *record_opcode_name(const struct record *record)
 {
 	const struct bsn_wqe_op *op =
@@ -43,6 +51,19 @@ const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode)
 	const struct bsn_seg_desc *tail = &bsn_cqe_tail_desc;
 
 	return bsn_enum_find(bsn_row_enum(tail, bsn_row_find(tail, "opcode")), opcode);
+}
+
+const char *record_hex(const uint8_t *bytes, size_t size)
+{
+	static char text[2 * BSN_WQE_MAX_DS * BSN_DS_SIZE + 1];
+	char *end = text;
+
+	for (size_t i = 0; i < size && end < text + sizeof(text) - 1; i++) {
+		*end++ = "0123456789abcdef"[bytes[i] >> 4];
+		*end++ = "0123456789abcdef"[bytes[i] & 15];
+	}
+	*end = '\0';
+	return text;
 }
 
 /* -- what the forms fill in -------------------------------------------------------------------- */

@@ -48,7 +48,6 @@ struct record_field {
 /** struct ring - the queue that a WQE or CQE was found in */
 struct ring {
 	const char *name;       /* "send queue", "completion queue" … */
-	const char *transport;  /* NULL: not known */
 	struct number qpn;      /* or number of the CQ */
 	uint32_t count;         /* slots */
 	uint32_t stride_bytes;  /* of a slot */
@@ -96,11 +95,11 @@ struct record {
 
 /** struct sink - receives the records in their order */
 struct sink {
-	void (*begin)(struct sink *sink);
-	void (*record)(struct sink *sink, const struct record *record);
+	void (*begin)(void);
+	void (*record)(const struct record *record);
 	/* Something looked like a dump and could not be read. */
-	void (*unread)(struct sink *sink, const char *file, unsigned long line, const char *why);
-	void (*end)(struct sink *sink);
+	void (*unread)(const char *file, unsigned long line, const char *why);
+	void (*end)(void);
 };
 
 /** record_kind_name() - its name in the JSON: "error_cqe" … */
@@ -111,6 +110,9 @@ const char *record_side_name(enum record_side side);
 
 /** record_transport_name() - "RC" … */
 const char *record_transport_name(enum bsn_transport transport);
+
+/** record_transport_find() - enum bsn_transport by its name, in capitals or not */
+struct number record_transport_find(const char *name);
 
 /** record_opcode_name() - the name of the WQE's opcode, or NULL */
 const char *record_opcode_name(const struct record *record);
@@ -166,6 +168,9 @@ struct record_row {
 		*bytes; /* instead of a value, or NULL: inline data, and what no table describes */
 	const struct bsn_enum_value *symbol;
 };
+
+/** record_hex() - bytes of a record as digits, valid until the next call */
+const char *record_hex(const uint8_t *bytes, size_t size);
 
 /** record_walk() - calls `each` for every field of a record */
 void record_walk(const struct record *record, void (*each)(const struct record_row *row, void *arg),

@@ -19,6 +19,14 @@ bool call_has(const struct call *call, uint16_t id)
 	return call_attr(call, id) != NULL;
 }
 
+int call_check_devx(const struct call *call)
+{
+	if (call->ctx->devx)
+		return 0;
+	cx_trace(call->ctx->hca, "uverbs: a command from a context without DevX");
+	return -EINVAL;
+}
+
 unsigned call_len(const struct call *call, uint16_t id)
 {
 	const struct ib_uverbs_attr *attr = call_attr(call, id);

@@ -40,7 +40,8 @@ static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_
 	if (!(driver->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
 	    !object_of_number(call->ctx, OBJECT_UAR, driver->uar_page_index))
 		return -EINVAL;
-	if (driver->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && driver->cqe_size != BSN_CQE128_SIZE)
+	if (driver->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD &&
+	    driver->cqe_size != BSN_CQE128_SIZE)
 		return -EOPNOTSUPP;
 	err = driver->cqe_comp_en == 1 ? mini_format(call, driver->cqe_comp_res_format) : 0;
 	return err < 0 ? err : 0;

@@ -50,7 +50,8 @@ struct object {
 	enum object_kind kind;
 	uint32_t handle;
 	uint32_t users;       /* other objects that refer to this one */
-	uint32_t number;      /* pdn, key, cqn, srqn, qpn, UAR page, umem, index of an mkey; of DevX each */
+	/* pdn, key, cqn, srqn, qpn, UAR page, umem, index of an mkey; of DevX each */
+	uint32_t number;
 	uint64_t user_handle; /* what its events carry */
 	struct object *pd, *xrcd; /* NULL: none */
 	struct event_file *async; /* where its asynchronous events go */
@@ -178,6 +179,8 @@ typedef int call_handler(struct call *call);
 
 struct ib_uverbs_attr *call_attr(const struct call *call, uint16_t id); /* NULL: absent */
 bool call_has(const struct call *call, uint16_t id);
+/* -EINVAL if the context was opened without DevX. */
+int call_check_devx(const struct call *call);
 unsigned call_len(const struct call *call, uint16_t id);
 /* Copies what was passed, zero-padded to `size`; absent: zeroes alone. 0 or -EFAULT. */
 int call_in(const struct call *call, uint16_t id, void *value, size_t size);
@@ -237,8 +240,8 @@ struct write_command {
 
 /* Each ends with an entry without a handler. */
 extern const struct method device_methods[], pd_methods[], mr_methods[], ah_methods[],
-	uar_methods[], dm_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[], mw_methods[],
-	xrcd_methods[];
+	uar_methods[], dm_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[],
+	devx_event_methods[], mw_methods[], xrcd_methods[];
 extern const struct write_command device_commands[], pd_commands[], mr_commands[], ah_commands[],
 	cq_commands[], srq_commands[], qp_state_commands[], mw_commands[], mcast_commands[],
 	xrcd_commands[];

@@ -68,8 +68,8 @@ static void address_of(const uint8_t *gid, union cx_cm_address *address)
 
 /*
  * Another host's address: the routing table says whether there is a way, over our interface. A
- * gateway is taken to be there, with a MAC that nobody needs to know; a neighbour is not. Without an
- * interface there is no way but to neighbours.
+ * gateway is taken to be there, with a MAC that nobody needs to know; a neighbour is not. Without
+ * an interface there is no way but to neighbours.
  */
 static int find_way(struct call *call, const union cx_cm_address *source,
 		    const union cx_cm_address *destination, const uint8_t *dgid)

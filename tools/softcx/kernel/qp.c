@@ -73,7 +73,8 @@ static int check_dc(const struct call *call, const struct ib_uverbs_qp_cap *cap,
 		return -EINVAL;
 	/* The firmware's limits. */
 	return driver->dci_streams.log_num_concurent > CX_DC_STREAMS_LOG2 ||
-			       driver->dci_streams.log_num_errored > cx_dci_errored_log2(call->ctx->config)
+			       driver->dci_streams.log_num_errored >
+				       cx_dci_errored_log2(call->ctx->config)
 		       ? -EINVAL
 		       : 0;
 }
@@ -93,7 +94,8 @@ static int check_qp_driver(const struct call *call, const struct mlx5_ib_create_
 	}
 	if (driver->uidx & ~(uint32_t)UIDX_MASK)
 		return -EINVAL;
-	if (dc_of(driver) == CX_DC_TARGET) /* has no rings, and the key in the place of one's address */
+	/* has no rings, and the key in the place of one's address */
+	if (dc_of(driver) == CX_DC_TARGET)
 		return 0;
 	if (is_xrc_target(call)) /* create_xrc_tgt_qp(): rings are not looked at */
 		return 0;

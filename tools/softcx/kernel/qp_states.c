@@ -65,7 +65,8 @@ static const struct transition transitions[] = {
 	{ IBV_QPS_RESET, IBV_QPS_INIT, XRC, PKEY | IBV_QP_PORT | ACCESS, 0 },
 	{ IBV_QPS_INIT, IBV_QPS_INIT, XRC, 0, PKEY | IBV_QP_PORT | ACCESS },
 	{ IBV_QPS_INIT, IBV_QPS_RTR, XRC_SEND, PATH, IBV_QP_ALT_PATH | ACCESS | PKEY },
-	{ IBV_QPS_INIT, IBV_QPS_RTR, XRC_RECV, PATH | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	{ IBV_QPS_INIT, IBV_QPS_RTR, XRC_RECV,
+	  PATH | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
 	  IBV_QP_ALT_PATH | ACCESS | PKEY },
 	{ IBV_QPS_RTR, IBV_QPS_RTS, XRC_SEND,
 	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
@@ -256,7 +257,8 @@ static int mask_of(const struct object *qp, uint32_t asked)
 static void assign_lag_port(struct uverbs_context *ctx, const struct object *qp,
 			    enum ibv_qp_state from, enum ibv_qp_state to)
 {
-	if (!ctx->config->lag || from != IBV_QPS_RESET || to != IBV_QPS_INIT || qp->qp.dc == CX_DC_TARGET)
+	if (!ctx->config->lag || from != IBV_QPS_RESET || to != IBV_QPS_INIT ||
+	    qp->qp.dc == CX_DC_TARGET)
 		return;
 	cx_qp_set_lag_port(ctx->hca, qp->number, (uint8_t)(++ctx->lag_turns % CX_LAG_PORTS + 1));
 }

@@ -12,10 +12,11 @@
 
 #define IOCTL_MAX_BYTES 4096 /* uverbs_ioctl.c: one page */
 
-static const struct method *const method_tables[] = { device_methods, pd_methods,  mr_methods,
-						      ah_methods,     uar_methods, dm_methods,
-						      cq_methods,     srq_methods, qp_methods,
-						      devx_methods,   mw_methods,  xrcd_methods };
+static const struct method *const method_tables[] = {
+	device_methods,     pd_methods, mr_methods,   ah_methods, uar_methods,
+	dm_methods,         cq_methods, srq_methods,  qp_methods, devx_methods,
+	devx_event_methods, mw_methods, xrcd_methods,
+};
 static const struct write_command *const command_tables[] = {
 	device_commands, pd_commands,       mr_commands, ah_commands,    cq_commands,
 	srq_commands,    qp_state_commands, mw_commands, mcast_commands, xrcd_commands,

@@ -243,8 +243,8 @@ static void trace_cqe(struct cx_hca *hca, const struct cx_cq *cq, const struct c
 
 	cx_line_begin(hca, &text);
 	cx_text_format(&text, "cqe: cqn %#x index %#x %s qpn %#x wqe %#x", cq->head.number,
-		       (cq->producer + cq->session.count) & BSN_CQ_INDEX_MASK, names[c->opcode], qp ? qp->head.number : 0,
-		       c->wqe_counter);
+		       (cq->producer + cq->session.count) & BSN_CQ_INDEX_MASK, names[c->opcode],
+		       qp ? qp->head.number : 0, c->wqe_counter);
 	if (is_error(c))
 		cx_text_format(&text, " syndrome %#x vendor %#x", c->syndrome, c->vendor_syndrome);
 	else
@@ -320,7 +320,8 @@ static void note_session(struct cx_hca *hca, const struct cx_cq *cq)
 {
 	unsigned i = 0;
 
-	while (i < sizeof(hca->open_sessions) / sizeof(hca->open_sessions[0]) && hca->open_sessions[i])
+	while (i < sizeof(hca->open_sessions) / sizeof(hca->open_sessions[0]) &&
+	       hca->open_sessions[i])
 		i++;
 	if (i == sizeof(hca->open_sessions) / sizeof(hca->open_sessions[0])) {
 		end_sessions(hca);

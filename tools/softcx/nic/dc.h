@@ -18,7 +18,8 @@ enum {
 	CX_DC_STREAMS_LOG2 = 5,
 	CX_DC_ERRORED_LOG2 = 4,
 	CX_DC_IDLE_NS = 1000000000,
-	CX_DC_CNAK_NS = 10000, /* an initiator that was refused comes again after so long; no public source tells */
+	/* an initiator that was refused comes again after so long; no public source tells */
+	CX_DC_CNAK_NS = 10000,
 };
 
 /* What is counted: name, and of what. Key violations count for the target's process. */

@@ -325,7 +325,8 @@ static int join_file(struct cx_hca *hca)
 	}
 	flock(hca->segment_fd, LOCK_UN);
 	if (!err)
-		cx_fabric_each(remove_unused, NULL); /* a process that was killed, or left by _exit(), removes none */
+		/* a process that was killed, or left by _exit(), removes none */
+		cx_fabric_each(remove_unused, NULL);
 	return err;
 }
 

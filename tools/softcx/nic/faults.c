@@ -39,7 +39,8 @@ static bool may_miss_page(struct cx_hca *hca, const struct cx_qp *qp, const stru
 }
 
 /* Of DC: the target of a request, and its stream. */
-static bool is_of_way(const struct rule *rule, const struct cx_qp *qp, const struct attempt *attempt)
+static bool is_of_way(const struct rule *rule, const struct cx_qp *qp,
+		      const struct attempt *attempt)
 {
 	if (!rule->dctn && !rule->has_stream)
 		return true;
@@ -67,7 +68,8 @@ static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct
 		if (rule->place != place || (rule->qpn && rule->qpn != qp->head.number) ||
 		    (rule->op && rule->op != op) || !is_of_way(rule, qp, attempt) ||
 		    (rule->action == DELAY_CQE && attempt->wqe->ctrl.ce < BSN_CE_ALWAYS) ||
-		    (rule->action == CNAK && !qp->attr.dc) || (rule->action == DELAY && qp->run.delayed) ||
+		    (rule->action == CNAK && !qp->attr.dc) ||
+		    (rule->action == DELAY && qp->run.delayed) ||
 		    (rule->action == PAGE_FAULT && !may_miss_page(hca, qp, attempt)))
 			continue;
 		if (!is_its_turn(rule))

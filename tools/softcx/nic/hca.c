@@ -49,7 +49,8 @@ static int copy_config(struct cx_config *dst, const struct cx_config *src)
 	dst->fabric = dst->interface = dst->fault_plan = dst->trace_path = NULL;
 	dst->netdev = NULL;
 	dst->tables = NULL;
-	if (copy_string(&dst->fabric, src->fabric) || copy_string(&dst->interface, src->interface) ||
+	if (copy_string(&dst->fabric, src->fabric) ||
+	    copy_string(&dst->interface, src->interface) ||
 	    copy_string(&dst->fault_plan, src->fault_plan) ||
 	    copy_string(&dst->trace_path, src->trace_path))
 		return -ENOMEM;

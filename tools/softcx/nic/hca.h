@@ -35,7 +35,8 @@ struct cx_config {
 	 * none.
 	 */
 	const char *interface;
-	const struct cx_netdev *netdev; /* what the fabric has of it, NULL: none; cx_open() fills it in */
+	/* what the fabric has of it, NULL: none; cx_open() fills it in */
+	const struct cx_netdev *netdev;
 	const struct cx_port_tables *tables; /* of the fabric, NULL: none; cx_open() fills it in */
 	const char *fault_plan; /* text of the plan, NULL for none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
@@ -47,7 +48,8 @@ struct cx_config {
 	bool big_endian_atomics;
 	bool no_devx;           /* programs may not send commands */
 	bool no_stride_index;   /* CQEs are not compressed by that format, as on ConnectX-4 */
-	bool no_errored_streams; /* the first stream of a DC initiator that fails takes all of it along */
+	/* the first stream of a DC initiator that fails takes all of it along */
+	bool no_errored_streams;
 	bool lag;               /* two ports are bonded; RoCE only (mlx5_lag_is_roce()) */
 	bool passive;           /* doorbells are only recorded; cx_step() executes */
 	bool private_fabric;    /* anonymous memory, this process only (tests) */
@@ -291,7 +293,8 @@ struct cx_qp_attr {
 	bool full_handshake; /* by which it connects, or has others connect to it */
 	bool has_streams; /* of an initiator (DCI) */
 	uint8_t log_streams, log_errored_streams;
-	uint32_t pdn, send_cqn, recv_cqn; /* XRC: a target has none of them, an initiator no recv_cqn */
+	/* XRC: a target has none of them, an initiator no recv_cqn */
+	uint32_t pdn, send_cqn, recv_cqn;
 	uint32_t xrcdn;   /* of an XRC target */
 	uint32_t srqn;    /* 0: none */
 	uint64_t buf, db; /* RQ first, then SQ; record: dword 0 RQ, dword 1 SQ */
@@ -320,7 +323,8 @@ int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn);
  */
 bool cx_mcast_is_group(const uint8_t gid[16]); /* rdma_is_multicast_addr() */
 int cx_mcast_attach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]);
-int cx_mcast_detach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]); /* -EINVAL: no member */
+/* -EINVAL: no member */
+int cx_mcast_detach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]);
 
 /* -- what there is ----------------------------------------------------------------------------- */
 

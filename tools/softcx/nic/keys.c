@@ -47,7 +47,8 @@ static void trace_refusal(struct cx_hca *hca, const struct cx_mr *mr, const stru
 		cx_trace(hca, "key: qpn %#x is of PD %u, key %#x of PD %u", claim->qpn, claim->pdn,
 			 key, attr->pdn);
 	else if (mr->qpn != BSN_MKEY_QPN_ANY && mr->qpn != claim->qpn)
-		cx_trace(hca, "key: qpn %#x: key %#x is of qpn %#x alone", claim->qpn, key, mr->qpn);
+		cx_trace(hca, "key: qpn %#x: key %#x is of qpn %#x alone", claim->qpn, key,
+			 mr->qpn);
 	else if (claim->access & ~attr->access)
 		cx_trace(hca, "key: qpn %#x: key %#x has rights %#x, of ibv_access_flags, not %#x",
 			 claim->qpn, key, attr->access, claim->access);
@@ -87,8 +88,10 @@ static bool is_stale(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim
 
 	if (changed && !mr->change_told)
 		cx_lint(hca,
-			"qpn %#x: mkey %#x is stale: its memory from %#lx to %#lx was unmapped, moved or "
-			"given back since it was registered, so that a device uses pages that the program "
+			"qpn %#x: mkey %#x is stale: its memory from %#lx to %#lx was unmapped, "
+			"moved or "
+			"given back since it was registered, so that a device uses pages that the "
+			"program "
 			"no longer has",
 			claim->qpn, mr->head.number, changed->start, changed->end);
 	mr->change_told |= changed != NULL;

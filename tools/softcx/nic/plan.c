@@ -11,7 +11,7 @@
  *	        | "stream=" NUMBER   only those of this stream of an initiator
  *	        | "nth=" NUMBER      only the Nth time that the rest matches, counted from 1
  *	        | "every=" NUMBER    each Nth time
- *	action  = "drop"             the request is lost; a reliable one is tried again, or times out
+ *	action  = "drop"             the request is lost; a reliable one is tried again or times out
  *	        | "delay" US         executes so many microseconds later
  *	        | "delay-cqe" US     executes at once, and its CQE comes so many microseconds later
  *	        | "rnr"              the responder is not ready to receive
@@ -34,8 +34,9 @@
  *	rule    = "mtu" NUMBER       the port's active MTU in bytes, at the most: 256, 512, ... 4096
  *	rule    = "lanes" NUMBER     how many of its four lanes the link has: 1, 2 or 4
  *	rule    = "compress" NUMBER { NUMBER }
- *	                             what completes together comes in sessions of so many CQEs at the most,
- *	                             in turn, where the CQ allows them; 1: a CQE of its own
+ *	                             what completes together comes in sessions of so many CQEs at
+ *	                             the most, in turn, where the CQ allows them; 1: a CQE of its
+ *	                             own
  *
  * Numbers are decimal, or hexadecimal with 0x. Each attempt at a WQE of the process that has the
  * plan is compared with the rules in their order, and the first that matches decides. A retry is an
@@ -51,16 +52,16 @@
  * much later. The REQ also stands for the question for a datagram service; one that is sent again
  * since nobody answers is not delayed.
  *
- * With overtake, which is for opcode=RECV only, receives of a shared receive queue complete in another
- * order than they were posted in. The message takes the second receive, and the next message of that
- * queue takes the first: as if that one were longer, had begun earlier and ended later. Where there is
- * no second receive, nothing is overtaken.
+ * With overtake, which is for opcode=RECV only, receives of a shared receive queue complete in
+ * another order than they were posted in. The message takes the second receive, and the next
+ * message of that queue takes the first: as if that one were longer, had begun earlier and ended
+ * later. Where there is no second receive, nothing is overtaken.
  *
- * With page-fault only those attempts count whose WQE names a region on demand, also through mkeys of
- * KLM or KSM; with opcode=RECV, those whose receive does. Without a plan all pages of such regions are
- * resident. Where the page is the peer's, the responder asks a reliable requester to come again, as if
- * it had no receive, and the retry is an attempt of its own; an unreliable message is lost. The
- * requester itself waits for its own pages.
+ * With page-fault only those attempts count whose WQE names a region on demand, also through mkeys
+ * of KLM or KSM; with opcode=RECV, those whose receive does. Without a plan all pages of such
+ * regions are resident. Where the page is the peer's, the responder asks a reliable requester to
+ * come again, as if it had no receive, and the retry is an attempt of its own; an unreliable
+ * message is lost. The requester itself waits for its own pages.
  *
  * With delay-cqe only requests count that are signaled. The queue's later requests wait for the
  * CQE, too, so that its CQEs stay in order; other queues do not, so that an answer of the peer may

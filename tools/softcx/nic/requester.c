@@ -281,7 +281,8 @@ static void fill_message(struct cx_hca *hca, const struct cx_qp *qp, const struc
  * device (UCX ib_mlx5dv_md.c, ext_atomic_arg_sizes_be), one of 8 in a CQE (bsn_cqe.h) and where the
  * device's mode is that.
  */
-static void order_result(const struct cx_hca *hca, const struct bsn_wqe *wqe, bool in_cqe, uint8_t *bytes)
+static void order_result(const struct cx_hca *hca, const struct bsn_wqe *wqe, bool in_cqe,
+			 uint8_t *bytes)
 {
 	uint32_t four;
 	uint64_t eight;
@@ -338,7 +339,8 @@ static bool may_send(struct cx_hca *hca, const struct cx_qp *qp, const struct bs
 	const bool datagram = qp->attr.type == IBV_QPT_UD;
 	unsigned detail;
 
-	if (wqe->total_bytes > (datagram ? (uint64_t)PORT_MTU_BYTES : UINT64_C(1) << qp->log_msg_max)) {
+	if (wqe->total_bytes >
+	    (datagram ? (uint64_t)PORT_MTU_BYTES : UINT64_C(1) << qp->log_msg_max)) {
 		cx_outcome_fail(out, BSN_SYNDROME_LOCAL_LENGTH,
 				datagram ? BSN_VENDOR_LONGER_THAN_MTU
 					 : BSN_VENDOR_MESSAGE_TOO_LONG);

@@ -95,7 +95,9 @@ static void tell_cm_id(struct cx_hca *hca, const struct cx_cm_id *id, struct cx_
 	*resource = (struct cx_resource){
 		.number = (uint32_t)(id - cm->ids),
 		.pid = hca->shared->procs[cm->files[id->file - 1].keeper].pid,
-		.cm = { .port_space = id->port_space, .state = states[id->state], .qp_type = id->qp_type,
+		.cm = { .port_space = id->port_space,
+			.state = states[id->state],
+			.qp_type = id->qp_type,
 			.qpn = id->qpn },
 	};
 	memcpy(resource->cm.source, &id->source, sizeof(id->source));

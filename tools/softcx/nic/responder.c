@@ -23,8 +23,10 @@ struct service {
 	struct cx_qp *qp; /* the responder's */
 	const struct cx_message *message;
 	struct cx_outcome *out;
-	const struct cx_srq *xrc;     /* the shared receive queue that an XRC request names; else NULL */
-	uint32_t pdn, cqn, srqn;      /* what it may reach, where it completes, whose receives it takes */
+	/* the shared receive queue that an XRC request names; else NULL */
+	const struct cx_srq *xrc;
+	/* what it may reach, where it completes, whose receives it takes */
+	uint32_t pdn, cqn, srqn;
 	struct cx_recv *recv;         /* the receive WQE of a message that takes one */
 	struct cx_completion receive; /* and its completion */
 	uint8_t in_cqe[BSN_CQE_SIZE];

@@ -47,7 +47,8 @@ static int decode_recv(struct cx_hca *hca, unsigned proc, uint64_t va, uint32_t 
 	return err;
 }
 
-static int read_linked(struct cx_hca *hca, const struct cx_srq *srq, unsigned index, struct cx_recv *recv)
+static int read_linked(struct cx_hca *hca, const struct cx_srq *srq, unsigned index,
+		       struct cx_recv *recv)
 {
 	const struct cx_srq_attr *attr = &srq->attr;
 

@@ -73,7 +73,8 @@ bool cx_session_join(struct cx_cq *cq, const uint8_t *cqe)
 /* 1: none. */
 static unsigned next_length(struct cx_fault_plan *plan)
 {
-	return plan && plan->length_count ? plan->lengths[plan->next_length++ % plan->length_count] : 1;
+	return plan && plan->length_count ? plan->lengths[plan->next_length++ % plan->length_count]
+					  : 1;
 }
 
 bool cx_session_begin(struct cx_hca *hca, struct cx_cq *cq, const uint8_t *cqe)

@@ -150,7 +150,8 @@ struct cx_subscription {
 	enum cx_event_source source; /* of which table that object is */
 	uint16_t event;             /* enum bsn_event_number */
 	bool is_pending;            /* of a channel that omits data: told, and not yet read */
-	int eventfd;                /* in the program, which hears of it there; -1: in the channel */
+	/* in the program, which hears of it there; -1: in the channel */
+	int eventfd;
 	uint64_t cookie;
 };
 

@@ -197,7 +197,8 @@ void cx_sweep_process(struct cx_hca *hca, unsigned proc)
 	for (enum cx_kind kind = 0; kind < CX_KINDS; kind++) {
 		struct cx_head *head;
 
-		for (uint32_t i = 0; i < ever_used(hca, kind) && (head = entry_at(hca, kind, i)); i++)
+		for (uint32_t i = 0; i < ever_used(hca, kind) && (head = entry_at(hca, kind, i));
+		     i++)
 			if (head->number && head->owner == proc)
 				clear(hca, kind, head);
 	}

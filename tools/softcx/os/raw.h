@@ -106,7 +106,8 @@ static inline int raw_connect(int fd, const void *to, unsigned to_size)
  */
 static inline int raw_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *deadline)
 {
-	return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+	return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, deadline, NULL,
+			    FUTEX_BITSET_MATCH_ANY);
 }
 
 /* Wakes those threads, of any process, that sleep on the word. */

@@ -248,7 +248,8 @@ static const char *explain(int err)
 {
 	switch (err) {
 	case -EPROTO:
-		return "its programs have another version of softcx; end them (softcx list), then softcx "
+		return "its programs have another version of softcx; end them (softcx list), then "
+		       "softcx "
 		       "clean";
 	case -EBUSY:
 		return "its programs have another generation, link or interface (softcx list), or "

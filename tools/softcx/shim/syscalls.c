@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/netlink.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +41,6 @@ void *interpose_resolve(_Atomic(void *) *slot, const char *name)
 	return symbol;
 }
 
-static int set_errno(int err)
-{
-	if (err >= 0)
-		return err;
-	errno = -err;
-	return -1;
-}
-
 const char *interpose_find(const char *path, char buf[PATH_MAX])
 {
 	const struct uverbs_host *host = sysfs_is_ours(path) ? shim_host() : NULL;
@@ -62,6 +53,15 @@ const char *interpose_redirect(const char *path, char buf[PATH_MAX])
 	const char *fake = interpose_find(path, buf);
 
 	return fake ? fake : path;
+}
+
+ssize_t interpose_read(int fd, ssize_t done, int flags)
+{
+	const struct uverbs_host *host;
+
+	if (done > 0 && !(flags & MSG_PEEK) && file_is_netlink(fd) && (host = shim_host()))
+		file_was_read(host->hca, fd);
+	return done;
 }
 
 static enum node node_of(const char *path)
@@ -131,7 +131,7 @@ static mode_t mode_argument(int flags, va_list args)
 		mode = mode_argument(flags, args);                                                 \
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(path, flags));                                        \
+			return set_errno(open_node(path, flags));                                  \
 		return REAL(name)(interpose_redirect(path, buf), flags, mode);                     \
 	}
 
@@ -146,7 +146,7 @@ static mode_t mode_argument(int flags, va_list args)
 		mode = mode_argument(flags, args);                                                 \
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(path, flags));                                        \
+			return set_errno(open_node(path, flags));                                  \
 		return REAL(name)(dir, interpose_redirect(path, buf), flags, mode);                \
 	}
 
@@ -158,7 +158,7 @@ static mode_t mode_argument(int flags, va_list args)
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(path, flags));                                        \
+			return set_errno(open_node(path, flags));                                  \
 		return REAL(name)(interpose_redirect(path, buf), flags);                           \
 	}
 
@@ -169,7 +169,7 @@ static mode_t mode_argument(int flags, va_list args)
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return set_errno(open_node(path, flags));                                        \
+			return set_errno(open_node(path, flags));                                  \
 		return REAL(name)(dir, interpose_redirect(path, buf), flags);                      \
 	}
 
@@ -394,14 +394,12 @@ int ioctl(int fd, unsigned long request, ...)
 	return set_errno(err);
 }
 
-static ssize_t after_read(int fd, ssize_t done, int flags);
-
 ssize_t read(int fd, void *buf, size_t size)
 {
 	ssize_t done;
 
 	if (file_is_netlink(fd))
-		return after_read(fd, REAL(read)(fd, buf, size), 0);
+		return interpose_read(fd, REAL(read)(fd, buf, size), 0);
 	if (!file_is_ours(fd))
 		return REAL(read)(fd, buf, size);
 	done = file_read(fd, buf, size);
@@ -501,106 +499,3 @@ int dup3(int fd, int copy, int flags)
 
 DEFINE_FCNTL(fcntl)
 DEFINE_FCNTL(fcntl64)
-
-/* -- netlink ----------------------------------------------------------------------------------- */
-
-/*
- * Programs read sysfs where there is no such socket, as in a container that has none of its own.
- * The machine's own would tell of the machine's devices.
- */
-int socket(int domain, int type, int protocol)
-{
-	int fd;
-
-	if (domain != AF_NETLINK || protocol != NETLINK_RDMA || !shim_host())
-		return REAL(socket)(domain, type, protocol);
-	fd = file_open_netlink(type);
-	return set_errno(fd < 0 && fd != -EMFILE ? -EPROTONOSUPPORT : fd);
-}
-
-static ssize_t send_datagram(int fd, const void *datagram, size_t size)
-{
-	const struct uverbs_host *host = shim_host();
-	const ssize_t done = host ? file_send(host->hca, fd, datagram, size) : -ENODEV;
-
-	if (done >= 0)
-		return done;
-	errno = (int)-done;
-	return -1;
-}
-
-/* The pieces of a message, in one. */
-static ssize_t send_pieces(int fd, const struct msghdr *message)
-{
-	_Alignas(NLMSG_ALIGNTO) uint8_t whole[4096];
-	size_t size = 0;
-
-	for (size_t i = 0; i < message->msg_iovlen; i++) {
-		const struct iovec *piece = &message->msg_iov[i];
-
-		if (piece->iov_len > sizeof(whole) - size)
-			return set_errno(-EMSGSIZE);
-		memcpy(whole + size, piece->iov_base, piece->iov_len);
-		size += piece->iov_len;
-	}
-	return send_datagram(fd, whole, size);
-}
-
-ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
-{
-	return file_is_netlink(fd) ? send_pieces(fd, message) : REAL(sendmsg)(fd, message, flags);
-}
-
-ssize_t send(int fd, const void *data, size_t size, int flags)
-{
-	return file_is_netlink(fd) ? send_datagram(fd, data, size)
-				   : REAL(send)(fd, data, size, flags);
-}
-
-ssize_t sendto(int fd, const void *data, size_t size, int flags, __CONST_SOCKADDR_ARG to,
-	       socklen_t to_size)
-{
-	return file_is_netlink(fd) ? send_datagram(fd, data, size)
-				   : REAL(sendto)(fd, data, size, flags, to, to_size);
-}
-
-/* What was read makes room for the next part of a list; a look leaves it where it is. */
-static ssize_t after_read(int fd, ssize_t done, int flags)
-{
-	const struct uverbs_host *host;
-
-	if (done > 0 && !(flags & MSG_PEEK) && file_is_netlink(fd) && (host = shim_host()))
-		file_was_read(host->hca, fd);
-	return done;
-}
-
-ssize_t recvmsg(int fd, struct msghdr *message, int flags)
-{
-	return after_read(fd, REAL(recvmsg)(fd, message, flags), flags);
-}
-
-ssize_t recv(int fd, void *buf, size_t size, int flags)
-{
-	return after_read(fd, REAL(recv)(fd, buf, size, flags), flags);
-}
-
-ssize_t recvfrom(int fd, void *restrict buf, size_t size, int flags, __SOCKADDR_ARG from,
-		 socklen_t *restrict from_size)
-{
-	return after_read(fd, REAL(recvfrom)(fd, buf, size, flags, from, from_size), flags);
-}
-
-/* The checked forms that fortified programs call. */
-ssize_t __recv_chk(int fd, void *buf, size_t size, size_t room, int flags);
-ssize_t __recv_chk(int fd, void *buf, size_t size, size_t room, int flags)
-{
-	return after_read(fd, REAL(__recv_chk)(fd, buf, size, room, flags), flags);
-}
-
-ssize_t __recvfrom_chk(int fd, void *restrict buf, size_t size, size_t room, int flags,
-		       __SOCKADDR_ARG from, socklen_t *restrict from_size);
-ssize_t __recvfrom_chk(int fd, void *restrict buf, size_t size, size_t room, int flags,
-		       __SOCKADDR_ARG from, socklen_t *restrict from_size)
-{
-	return after_read(fd, REAL(__recvfrom_chk)(fd, buf, size, room, flags, from, from_size), flags);
-}

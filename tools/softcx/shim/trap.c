@@ -26,7 +26,8 @@ enum {
 /* One mapping of trapped pages in the program. */
 struct range {
 	uintptr_t start, end;
-	size_t offset; /* of `start`, from the first trapped page; the page that is read follows the last */
+	/* of `start`, from the first trapped page; the page that is read follows the last */
+	size_t offset;
 };
 
 static struct {
@@ -86,7 +87,8 @@ static int learn_file(void)
  * The part of a mapping that shows those of the file's bytes, which are called @at here; false:
  * none.
  */
-static bool part_of(const struct mapping *m, uint64_t first, size_t length, size_t at, struct range *range)
+static bool part_of(const struct mapping *m, uint64_t first, size_t length, size_t at,
+		    struct range *range)
 {
 	const uint64_t end = first + length;
 	uint64_t from = m->offset, to = m->offset + (m->end - m->start);
@@ -105,7 +107,8 @@ static bool part_of(const struct mapping *m, uint64_t first, size_t length, size
 static bool trapped_part(const struct mapping *m, struct range *range)
 {
 	return part_of(m, (uint64_t)trap.start, trap.length, 0, range) ||
-	       (trap.reads && part_of(m, (uint64_t)trap.reads, TRAP_PAGE_BYTES, trap.length, range));
+	       (trap.reads &&
+		part_of(m, (uint64_t)trap.reads, TRAP_PAGE_BYTES, trap.length, range));
 }
 
 static int collect(struct maps *maps, struct range *ranges, unsigned *count)
@@ -320,7 +323,8 @@ static bool do_store(struct frame *frame, struct access *a, struct block *block)
 	uint64_t pc = frame_pc(frame);
 	size_t offset;
 
-	if (a->kind == ACCESS_LOAD || !find_trapped(a->address, a->size, &offset) || offset >= trap.length)
+	if (a->kind == ACCESS_LOAD || !find_trapped(a->address, a->size, &offset) ||
+	    offset >= trap.length)
 		return false;
 	if (a->kind == ACCESS_COPY64 && !frame_probe(a->data, (void *)(uintptr_t)a->source, 64))
 		return false;
@@ -342,9 +346,11 @@ static bool do_answer(struct frame *frame, const struct access *a)
 	uint8_t data[ACCESS_MAX_BYTES];
 	size_t offset;
 
-	if (a->kind != ACCESS_LOAD || !find_trapped(a->address, a->size, &offset) || offset < trap.length)
+	if (a->kind != ACCESS_LOAD || !find_trapped(a->address, a->size, &offset) ||
+	    offset < trap.length)
 		return false;
-	trap.listener.answer(trap.listener.context, (uint32_t)(offset - trap.length), data, a->size);
+	trap.listener.answer(trap.listener.context, (uint32_t)(offset - trap.length), data,
+			     a->size);
 	if (frame_finish_load(frame, a, data))
 		return false;
 	frame_advance(frame, a);

@@ -3,7 +3,7 @@
 #ifndef WQE_DUMP_JUDGE_H
 #define WQE_DUMP_JUDGE_H
 
-#include "bytes.h"
+#include "raw.h"
 
 #define UNITS_MAX 512 /* CQEs or basic blocks that are judged */
 

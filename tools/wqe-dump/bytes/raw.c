@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "judge.h"
-#include "raw_cqes.h"
+#include "teller.h"
 
 static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "raw_cqes.h"
+#include "teller.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define WQE_DUMP_TELLER_H
 
 #include "../tell/tell.h"
-#include "bytes.h"
+#include "raw.h"
 
 /** struct teller - the queue that is told of */
 struct teller {
@@ -32,5 +32,8 @@ void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *b
 
 /** teller_rest() - tells of bytes after the last whole slot */
 void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size);
+
+/** raw_cqes_tell() - tells of a completion queue's CQEs, `size` bytes each */
+void raw_cqes_tell(struct teller *teller, size_t size);
 
 #endif

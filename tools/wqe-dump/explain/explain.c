@@ -209,7 +209,8 @@ bool error_fits(const struct error *error)
 	       code.syndrome == syndrome;
 }
 
-bool error_is_pair(const struct error *error)
+/* Whether the vendor syndrome is known to come with this syndrome or status. */
+static bool is_pair(const struct error *error)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
 	const struct code code = bsn_cause_of_vendor(vendor ? vendor->value : 0);
@@ -497,7 +498,7 @@ bool record_suits_vendor(const struct record *record, uint64_t vendor)
 	struct error error = error_of_record(record);
 
 	error.numbers[SPACE_VENDOR] = KNOWN(vendor);
-	return vendor <= UINT8_MAX && error_is_pair(&error);
+	return vendor <= UINT8_MAX && is_pair(&error);
 }
 
 void explain_record(struct record *record)

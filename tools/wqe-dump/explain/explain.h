@@ -109,13 +109,6 @@ int error_syndrome(const struct error *error);
  */
 bool error_fits(const struct error *error);
 
-/**
- * error_is_pair() - whether the vendor syndrome is known to come with this syndrome or status
- *
- * This says more than error_fits(): both are known, and belong together.
- */
-bool error_is_pair(const struct error *error);
-
 /** error_is_same() - whether the same is known about both errors */
 bool error_is_same(const struct error *a, const struct error *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "match.h"
+#include "question.h"
 
 #include <ctype.h>
 #include <infiniband/verbs.h>

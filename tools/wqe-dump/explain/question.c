@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "match.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -5,7 +5,23 @@
 #include <string.h>
 
 #include "../bytes/hex.h"
+#include "../bytes/judge.h"
 #include "../bytes/raw.h"
+
+/* Turns dwords of a little-endian host, printed as numbers, into bytes; and back. */
+static void swap_dwords(struct collect *collect)
+{
+	for (unsigned i = 0; i + 4 <= collect->count; i += 4)
+		bsn_store_be32(collect->bytes + i,
+			       __builtin_bswap32(bsn_load_be32(collect->bytes + i)));
+}
+
+static bool is_error_cqe(const struct collect *collect)
+{
+	const uint8_t opcode = collect->bytes[BSN_CQE_OP_OWN_OFFSET] >> 4;
+
+	return opcode == BSN_CQE_REQ_ERR || opcode == BSN_CQE_RESP_ERR;
+}
 
 static void tell_cqe(struct feed *feed, struct collect *collect)
 {
@@ -13,6 +29,11 @@ static void tell_cqe(struct feed *feed, struct collect *collect)
 	struct bsn_bad bad;
 	struct bsn_cqe cqe;
 
+	if (collect->may_be_swapped) {
+		swap_dwords(collect);
+		if (!is_error_cqe(collect))
+			swap_dwords(collect);
+	}
 	if (bsn_cqe_decode(collect->bytes, collect->count, &cqe, &bad)) {
 		tell_unread(feed->tell, collect->record.line, "%s: %s", bad.segment, bad.why);
 		return;
@@ -101,11 +122,19 @@ enum form_answer collect_wqe(struct feed *feed, const struct line *line, void *s
 	if (!add_row(collect, line))
 		return FORM_PASS;
 	if (collect->count == BSN_CTRL_SIZE && collect->wanted == BSN_CTRL_SIZE) {
+		collect->is_swapped = collect->may_be_swapped &&
+				      !judge_ctrl(collect->bytes, COLLECT_MAX_BYTES, &ctrl);
+		if (collect->is_swapped)
+			swap_dwords(collect);
 		bsn_ctrl_decode(&ctrl, collect->bytes);
+		if (collect->is_swapped)
+			swap_dwords(collect);
 		collect->wanted = ctrl.ds ? ctrl.ds * BSN_DS_SIZE : BSN_CTRL_SIZE;
 	}
 	if (collect->count < collect->wanted)
 		return FORM_MORE;
+	if (collect->is_swapped)
+		swap_dwords(collect);
 	raw_tell(feed->tell, feed->bytes,
 		 &(struct raw){ .bytes = collect->bytes,
 				.size = collect->count,

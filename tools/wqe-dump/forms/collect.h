@@ -15,6 +15,8 @@ struct collect {
 	unsigned wanted;         /* bytes */
 	bool has_offset;         /* rows begin with an offset */
 	struct number transport; /* of a WQE, enum bsn_transport */
+	bool is_swapped;         /* and are */
+	bool may_be_swapped;     /* its dwords may be printed as a little-endian host reads them */
 	uint8_t bytes[COLLECT_MAX_BYTES];
 };
 
@@ -41,14 +43,11 @@ void collect_close(struct feed *feed, void *state);
 
 /* A form whose state is a struct collect: its variable, its name, its feed(), its marks. */
 #define COLLECT_FORM(id, form_name, feed_line, ...)                                                \
-	static const char *const id##_marks[] = { __VA_ARGS__, NULL };                             \
-	const struct form form_##id = {                                                            \
-		.name = form_name,                                                                 \
-		.marks = id##_marks,                                                               \
-		.state_bytes = sizeof(struct collect),                                             \
-		.begins_anew = true,                                                               \
-		.feed = feed_line,                                                                 \
-		.close = collect_close,                                                            \
-	}
+	const struct form form_##id = { .name = form_name,                                         \
+					.marks = MARKS(__VA_ARGS__),                               \
+					.state_bytes = sizeof(struct collect),                     \
+					.begins_anew = true,                                       \
+					.feed = feed_line,                                         \
+					.close = collect_close }
 
 #endif

@@ -2,14 +2,14 @@
 /*
  * A form is how one program writes down errors, WQEs or CQEs. It names strings (its marks), and is
  * offered only lines that have one of them; so a log costs little more than a search for the marks
- * of all forms at once. To add a form, write it in forms_<family>.c and list it in forms.h.
+ * of all forms at once. To add a form, write it in forms_<family>.c and list it here.
  */
 #ifndef WQE_DUMP_FORM_H
 #define WQE_DUMP_FORM_H
 
-#include "../bytes/bytes.h"
+#include "../bytes/raw.h"
 #include "../tell/tell.h"
-#include "../text/line.h"
+#include "../text/text.h"
 
 /** enum form_answer - what a form makes of a line */
 enum form_answer {
@@ -25,6 +25,7 @@ enum form_answer {
 /** struct feed - what the scanner gives a form with each line */
 struct feed {
 	struct tell *tell;            /* told of what the form finds */
+	const struct form *form;      /* whose turn it is */
 	const struct raw_attr *bytes; /* what the user says of bytes without any text */
 	size_t width;                 /* characters of the line, with its prefix */
 	unsigned taken;               /* set by the form: how many next lines belong to this one */
@@ -39,12 +40,16 @@ struct feed {
 	char *(*rest)(struct feed *feed, unsigned nth);
 };
 
+/* The marks of a form. */
+#define MARKS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
 /** struct form - one way to write it down */
 struct form {
 	const char *name;         /* "source" of the JSON, and for --format */
 	const char *const *marks; /* up to a NULL: a line is offered if it has one */
 	size_t state_bytes;       /* kept from line to line; zero at first */
 	bool begins_anew;         /* each line with a mark closes the form if it waits */
+	const void *lines;        /* what its feed() reads: of keys.h */
 
 	/* feed() - looks at a line, which has no logger's prefix */
 	enum form_answer (*feed)(struct feed *feed, const struct line *line, void *state);
@@ -53,7 +58,25 @@ struct form {
 	void (*close)(struct feed *feed, void *state);
 };
 
-/** forms - all of them, up to a NULL, in the order in which they are asked */
+/*
+ * X(variable without form_), in the order in which they are asked. Of forms whose lines look alike,
+ * the first one gets the line; those that take lines of any program come last.
+ */
+#define FORMS(X)                                                                                   \
+	X(libmlx5) X(libmlx5_wqe) X(mlx5_ib) X(mlx5_ib_wqe) X(mlx5_core_wqe)                       \
+	X(mlx5_command) X(mlx5_health) X(mlx5_wc) X(mlx5e) X(mlx5_poll) X(mlx5_lines)              \
+	X(ucx) X(ucx_wqe) X(ucx_lines) X(ucx_flush)                                                \
+	X(dpdk) X(dpdk_dump)                                                                       \
+	X(mpi) X(nccl) X(perftest) X(examples) X(xlio) X(gpunetio) X(nvshmem) X(nvshmem_lines)     \
+	X(spdk) X(mooncake) X(uccl)                                                                \
+	X(kernel_ulp) X(apps) X(events)                                                            \
+	X(other_nic) X(verbs) X(hex) X(binary)
+
+#define DECLARE_FORM(id) extern const struct form form_##id;
+FORMS(DECLARE_FORM)
+#undef DECLARE_FORM
+
+/** forms - all of them, up to a NULL */
 extern const struct form *const forms[];
 
 /* At most this many, since each form has a bit of a word. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "forms.h"
+#include "form.h"
 
 #include <string.h>
 
 /* The form of bytes without text. It has a name, but gets no lines. */
-static const char *const no_marks[] = { NULL };
-const struct form form_binary = { .name = "binary", .marks = no_marks };
+const struct form form_binary = { .name = "binary", .marks = MARKS(NULL) };
 
 const struct form *const forms[] = {
 #define POINT_TO(id) &form_##id,

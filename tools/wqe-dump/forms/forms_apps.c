@@ -3,7 +3,7 @@
  * What programs write about failed completions. Of these, only status, vendor error and QP are
  * defined, so the opcode and length that many print are ignored.
  */
-#include "forms.h"
+#include "form.h"
 
 #include <ctype.h>
 #include <infiniband/verbs.h>
@@ -17,7 +17,9 @@
 #include "keys.h"
 #include "wrapped.h"
 
-/* -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal --- */
+/*
+ * -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal
+ */
 
 static const struct shape nccl_lines[] = {
 	/* The same line as people shorten it. */
@@ -53,64 +55,18 @@ KEYS_FORM(mpi, "mpi", mpi_lines, " CQ with status", "vendor code=0x");
  * rdma-core: libibverbs/examples, librdmacm/examples
  */
 
-static const struct shape perftest_line =
+static const struct shape perftest_first[] = {
+	LINE(WQE, REQUESTER, "Completion with error at client", NO_KEYS),
+	LINE(WQE, RESPONDER, "Completion with error at server", NO_KEYS),
+	LAST_LINE,
+};
+static const struct shape perftest_second =
 	LINE(STATUS, UNKNOWN, "Failed status", STATUS("Failed status"),
 	     FIELD_DECIMAL("wr_id ", "wr_id"), HEX("syndrom ", vendor_syndrome));
+static const struct pair perftest_pair = { perftest_first, &perftest_second,
+					   "a completion with error, and its status is not there" };
 
-struct perftest {
-	unsigned long line; /* the line that named the side; 0: there was none */
-	enum record_side side;
-};
-
-static enum form_answer begin_perftest(const struct line *line, struct perftest *perftest)
-{
-	if (strstr(line->text, "Completion with error at client"))
-		perftest->side = SIDE_REQUESTER;
-	else if (strstr(line->text, "Completion with error at server"))
-		perftest->side = SIDE_RESPONDER;
-	else
-		return FORM_PASS;
-	perftest->line = line->number;
-	return FORM_MORE;
-}
-
-static enum form_answer feed_perftest(struct feed *feed, const struct line *line, void *state)
-{
-	struct perftest *perftest = state;
-	struct record record;
-
-	if (!strstr(line->text, "syndrom") && !perftest->line)
-		return begin_perftest(line, perftest);
-	switch (keys_read(line, &perftest_line, &record)) {
-	case READ_WELL:
-		record.side = perftest->side;
-		keys_tell(feed, line, &record);
-		return FORM_TAKEN;
-	case READ_CUT:
-		tell_unread(feed->tell, line->number, "a failed status, and it is not there");
-		return FORM_TAKEN;
-	default:
-		return FORM_PASS;
-	}
-}
-
-static void close_perftest(struct feed *feed, void *state)
-{
-	const struct perftest *perftest = state;
-
-	tell_unread(feed->tell, perftest->line,
-		    "a completion with error, and its status is not there");
-}
-
-static const char *const perftest_marks[] = { "Completion with error at ", " syndrom 0x", NULL };
-
-const struct form form_perftest = {
-	.name = "perftest",
-	.marks = perftest_marks,
-	.state_bytes = sizeof(struct perftest),
-	.feed = feed_perftest,
-	.close = close_perftest,
-};
+PAIR_FORM(perftest, "perftest", perftest_pair, "Completion with error at ", " syndrom 0x");
 
 static const struct shape example_lines[] = {
 	LINE(STATUS, UNKNOWN, "Failed status ", STATUS("Failed status "),
@@ -130,10 +86,9 @@ KEYS_FORM(examples, "verbs-example", example_lines, ") for wr_id ", "cq completi
 /* One number holds the WQE's opcode and the QPN. */
 static void split_opcode_qpn(struct record *record, const char *line)
 {
-	const char *at = strstr(line, "wqe_opcode_qpn=");
 	uint64_t both;
 
-	if (!at || !text_number(at + strlen("wqe_opcode_qpn"), 16, &both))
+	if (!text_number_after(line, "wqe_opcode_qpn=", 16, &both))
 		return;
 	record->opcode = KNOWN(both >> 24 & 0xff);
 	record->qpn = KNOWN(both & BSN_QPN_MAX);
@@ -182,12 +137,9 @@ static enum form_answer feed_xlio(struct feed *feed, const struct line *line, vo
 	return answer;
 }
 
-static const char *const xlio_marks[] = { "cqe: syndrome=", "wce: wr_id=", "wce error status ",
-					  NULL };
-
 const struct form form_xlio = {
 	.name = "xlio",
-	.marks = xlio_marks,
+	.marks = MARKS("cqe: syndrome=", "wce: wr_id=", "wce error status "),
 	.feed = feed_xlio,
 };
 
@@ -199,11 +151,10 @@ const struct form form_xlio = {
 
 static void finish_gpunetio(struct record *record, const char *line)
 {
-	const char *at = strstr(line, " wqe_qpn=");
 	uint64_t printed;
 	uint32_t both;
 
-	if (!at || !text_number(at + strlen(" wqe_qpn="), 16, &printed))
+	if (!text_number_after(line, " wqe_qpn=", 16, &printed))
 		return;
 	both = __builtin_bswap32((uint32_t)printed);
 	if (!bsn_wqe_op_find(both >> 24) || (bsn_wqe_op_find((uint32_t)printed >> 24) &&
@@ -245,18 +196,14 @@ static enum form_answer feed_nvshmem(struct feed *feed, const struct line *line,
 		return keys_begin(feed, line, &nvshmem_first, record);
 	if (keys_read(line, &nvshmem_second, &second) != READ_WELL)
 		return FORM_PASS;
-	record->wqe_index = second.wqe_index;
-	record->opcode = second.opcode;
-	record->qpn = second.qpn;
+	keys_add(record, &second);
 	tell_record(feed->tell, record);
 	return FORM_TAKEN;
 }
 
-static const char *const nvshmem_marks[] = { " vendor_err_synd=", NULL };
-
 const struct form form_nvshmem = {
 	.name = "nvshmem",
-	.marks = nvshmem_marks,
+	.marks = MARKS(" vendor_err_synd="),
 	.state_bytes = sizeof(struct record),
 	.begins_anew = true,
 	.feed = feed_nvshmem,
@@ -414,12 +361,13 @@ static void read_vendor(struct record *record, const char *text)
 		guess_vendor(record, digits, decimal, hex);
 }
 
-static enum read_answer read_verbs(const struct line *line, const void *how, struct record *record)
+static enum read_answer read_verbs(const struct line *line, const struct shape *shape,
+				   struct record *record)
 {
 	const char *vendor = find_vendor(line->text);
 	const struct number status = status_anywhere(line->text);
 
-	(void)how;
+	(void)shape;
 	if (!status.is_known)
 		return READ_OTHER;
 	*record = (struct record){ .kind = RECORD_STATUS, .line = line->number };
@@ -429,9 +377,9 @@ static enum read_answer read_verbs(const struct line *line, const void *how, str
 	return status.value == IBV_WC_SUCCESS ? READ_FINE : READ_WELL;
 }
 
-static bool names_status(const struct line *line, const void *how)
+static bool names_status(const struct line *line, const struct shape *shapes)
 {
-	(void)how;
+	(void)shapes;
 	return status_in(line->text).is_known;
 }
 
@@ -451,7 +399,7 @@ static bool is_unfinished(const char *text)
 static enum form_answer feed_verbs(struct feed *feed, const struct line *line, void *state)
 {
 	/* 3: status, syndrome and vendor syndrome */
-	const struct reader reader = { read_verbs, names_status, NULL,
+	const struct reader reader = { read_verbs, NULL, names_status, NULL,
 				       is_unfinished(line->text) ? 3 : 0 };
 	struct wrapped whole;
 	struct record record;
@@ -467,37 +415,16 @@ static enum form_answer feed_verbs(struct feed *feed, const struct line *line, v
 	return FORM_TAKEN;
 }
 
-/* Among them the texts of statuses that no other program prints. */
-static const char *const verbs_marks[] = {
-	"vendor err",
-	"vendor_err",
-	"vend_err",
-	"Vendor err",
-	"vendor syndrome",
-	"vendor_syndrome",
-	"syndrom 0x", /* perftest's word */
-	"syndrom: 0x",
-	"syndrom=0x",
-	"IBV_WC_",
-	"IB_WC_",
-	"retry counter exceeded",
-	"local length error",
-	"local QP operation error",
-	"local protection error",
-	"Work Request Flushed Error",
-	"WR flushed",
-	"WR_FLUSH_ERR",
-	"memory management operation error",
-	"bad response error",
-	"local access error",
-	"remote invalid request error",
-	"remote access error",
-	"remote operation error",
-	NULL,
-};
-
+/* Among the marks are the texts of statuses that no other program prints. */
 const struct form form_verbs = {
 	.name = "verbs",
-	.marks = verbs_marks,
+	.marks = MARKS("vendor err", "vendor_err", "vend_err", "Vendor err", "vendor syndrome",
+		       "vendor_syndrome", "syndrom 0x", /* perftest's word */
+		       "syndrom: 0x", "syndrom=0x", "IBV_WC_", "IB_WC_", "retry counter exceeded",
+		       "local length error", "local QP operation error", "local protection error",
+		       "Work Request Flushed Error", "WR flushed", "WR_FLUSH_ERR",
+		       "memory management operation error", "bad response error",
+		       "local access error", "remote invalid request error", "remote access error",
+		       "remote operation error"),
 	.feed = feed_verbs,
 };

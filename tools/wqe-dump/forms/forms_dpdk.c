@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What DPDK's mlx5 drivers write. */
-#include "forms.h"
+#include "form.h"
 
 #include <string.h>
 
 #include "../bytes/hex.h"
 #include "../text/text.h"
+#include "collect.h"
 #include "keys.h"
 
 /*
@@ -30,10 +31,10 @@ static void sort_opcode(struct record *record, const char *line)
  */
 static void turn_syndrome(struct record *record, const char *line)
 {
-	const char *at = strstr(line, "CQE ERR:") + strlen("CQE ERR");
 	uint64_t value;
 
-	if (text_number(at, 16, &value) && value <= UINT32_MAX && !(value & 0xffffff))
+	if (text_number_after(line, "CQE ERR:", 16, &value) && value <= UINT32_MAX &&
+	    !(value & 0xffffff))
 		record->syndrome = KNOWN(value >> 24);
 }
 
@@ -67,70 +68,8 @@ enum dump_what { DUMP_NOTHING, DUMP_CQE, DUMP_WQE, DUMP_OPAQUE };
 
 struct dump {
 	enum dump_what what;
-	unsigned long line;
-	bool is_swapped; /* the CQE was, and so is the WQE after it */
-	unsigned count;  /* bytes */
-	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
+	struct collect collect;
 };
-
-static void swap_dwords(uint8_t *bytes, unsigned count)
-{
-	for (unsigned i = 0; i + 4 <= count; i += 4)
-		bsn_store_be32(bytes + i, __builtin_bswap32(bsn_load_be32(bytes + i)));
-}
-
-static bool is_error_cqe(const uint8_t *bytes)
-{
-	const uint8_t opcode = bytes[BSN_CQE_OP_OWN_OFFSET] >> 4;
-
-	return opcode == BSN_CQE_REQ_ERR || opcode == BSN_CQE_RESP_ERR;
-}
-
-static void tell_cqe(struct feed *feed, struct dump *dump)
-{
-	struct record record = { .line = dump->line };
-	struct bsn_cqe cqe;
-
-	swap_dwords(dump->bytes, dump->count);
-	dump->is_swapped = is_error_cqe(dump->bytes);
-	if (!dump->is_swapped)
-		swap_dwords(dump->bytes, dump->count);
-	if (dump->count != BSN_CQE_SIZE || !is_error_cqe(dump->bytes) ||
-	    bsn_cqe_decode(dump->bytes, dump->count, &cqe, NULL)) {
-		tell_unread(feed->tell, dump->line, "\"Error cqe\", but its %u bytes are no CQE",
-			    dump->count);
-		return;
-	}
-	record_set_cqe(&record, dump->bytes, dump->count, &cqe);
-	tell_record(feed->tell, &record);
-}
-
-static void tell_wqe(struct feed *feed, struct dump *dump)
-{
-	struct record record = { .line = dump->line };
-	struct bsn_bad bad;
-	struct bsn_wqe wqe;
-
-	if (dump->is_swapped)
-		swap_dwords(dump->bytes, dump->count);
-	if (bsn_wqe_decode(dump->bytes, dump->count, BSN_TRANSPORT_RC, &wqe, &bad)) {
-		tell_unread(feed->tell, dump->line,
-			    "\"Error wqe\", but its %u bytes are no WQE: %s", dump->count, bad.why);
-		return;
-	}
-	record_set_wqe(&record, &wqe);
-	tell_record(feed->tell, &record);
-}
-
-/* Tells of the dump that was begun. */
-static void end_dump(struct feed *feed, struct dump *dump)
-{
-	if (dump->what == DUMP_CQE)
-		tell_cqe(feed, dump);
-	if (dump->what == DUMP_WQE)
-		tell_wqe(feed, dump);
-	dump->what = DUMP_NOTHING;
-}
 
 static enum dump_what read_title(const char *text)
 {
@@ -141,44 +80,39 @@ static enum dump_what read_title(const char *text)
 	return strstr(text, "Error opaq:") ? DUMP_OPAQUE : DUMP_NOTHING;
 }
 
-static bool add_row(struct dump *dump, const struct line *line)
-{
-	struct hex_row row;
-	uint8_t bytes[HEX_ROW_MAX];
-
-	if (dump->what == DUMP_NOTHING || !hex_row_read(line->text, &row, bytes) ||
-	    row.count != BSN_DS_SIZE || dump->count + row.count > sizeof(dump->bytes))
-		return false;
-	memcpy(dump->bytes + dump->count, bytes, row.count);
-	dump->count += row.count;
-	return true;
-}
-
 static enum form_answer feed_dpdk_dump(struct feed *feed, const struct line *line, void *state)
 {
 	struct dump *dump = state;
-	const enum dump_what what = read_title(line->text);
+	struct hex_row row;
 
-	if (what == DUMP_NOTHING)
-		return add_row(dump, line) ? FORM_MORE : FORM_PASS;
-	end_dump(feed, dump);
-	dump->what = what;
-	dump->line = line->number;
-	dump->count = 0;
-	return FORM_MORE;
+	if (dump->what == DUMP_NOTHING) {
+		dump->what = read_title(line->text);
+		dump->collect.transport = KNOWN(BSN_TRANSPORT_RC);
+		dump->collect.may_be_swapped = true;
+		if (dump->what == DUMP_OPAQUE)
+			return FORM_MORE;
+	}
+	if (dump->what == DUMP_CQE)
+		return collect_cqe(feed, line, &dump->collect);
+	if (dump->what == DUMP_WQE)
+		return collect_wqe(feed, line, &dump->collect);
+	return hex_row_read(line->text, &row, NULL) && row.count == BSN_DS_SIZE ? FORM_MORE
+										: FORM_PASS;
 }
 
 static void close_dpdk_dump(struct feed *feed, void *state)
 {
-	end_dump(feed, state);
-}
+	struct dump *dump = state;
 
-static const char *const dpdk_dump_marks[] = { "Error cqe:", "Error wqe:", "Error opaq:", NULL };
+	if (dump->what != DUMP_OPAQUE)
+		collect_close(feed, &dump->collect);
+}
 
 const struct form form_dpdk_dump = {
 	.name = "dpdk-dump",
-	.marks = dpdk_dump_marks,
+	.marks = MARKS("Error cqe:", "Error wqe:", "Error opaq:"),
 	.state_bytes = sizeof(struct dump),
+	.begins_anew = true,
 	.feed = feed_dpdk_dump,
 	.close = close_dpdk_dump,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Dumps of CQEs and WQEs after a line that announces them. */
-#include "forms.h"
+#include "form.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Asynchronous events of verbs, in lines of any program: NCCL's net_ib, UCX's ib_device.c, the
  * kernel's nvmet, isert, srpt and rpcrdma, and whoever prints ibv_event_type_str(3).
  */
-#include "forms.h"
+#include "form.h"
 
 #include <string.h>
 
@@ -82,14 +82,10 @@ static enum form_answer feed_events(struct feed *feed, const struct line *line, 
 	return FORM_TAKEN;
 }
 
-static const char *const event_marks[] = {
-	"IBV_EVENT_",       "IB_EVENT_",      "sync event",     "sync fatal event", "IB QP event",
-	"work queue error", "atastrophic error", "QP fatal error", "QP request error",
-	"QP access error",  NULL,
-};
-
 const struct form form_events = {
 	.name = "verbs-event",
-	.marks = event_marks,
+	.marks = MARKS("IBV_EVENT_", "IB_EVENT_", "sync event", "sync fatal event", "IB QP event",
+		       "work queue error", "atastrophic error", "QP fatal error",
+		       "QP request error", "QP access error"),
 	.feed = feed_events,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines of hexadecimal digits, however they are grouped and broken. */
-#include "forms.h"
+#include "form.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -366,11 +366,9 @@ static void close_hex(struct feed *feed, void *state)
 	finish(feed, state);
 }
 
-static const char *const no_marks[] = { NULL };
-
 const struct form form_hex = {
 	.name = "hex",
-	.marks = no_marks,
+	.marks = MARKS(NULL),
 	.state_bytes = sizeof(struct block),
 	.feed = feed_hex,
 	.close = close_hex,

@@ -3,7 +3,7 @@
  * What the kernel writes, except for dumps: about the device, its commands, and the kernel's own
  * users of RDMA.
  */
-#include "forms.h"
+#include "form.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void finish_command(struct record *record, const char *line)
 	size_t len;
 
 	read_command(record, line, op_mod ? op_mod : line + strlen(line));
-	if (op_mod && text_number(op_mod + strlen(" op_mod"), 10, &number))
+	if (text_number_after(line, " op_mod(", 10, &number))
 		record_add_number(record, "op_mod", number);
 	if (!status)
 		return;
@@ -93,22 +93,14 @@ static const struct {
 	const char *word;
 	enum key_value value;
 } health_words[] = {
-	{ "assert_var[0]", KEY_HEX },
-	{ "assert_var[1]", KEY_HEX },
-	{ "assert_var[2]", KEY_HEX },
-	{ "assert_var[3]", KEY_HEX },
-	{ "assert_var[4]", KEY_HEX },
-	{ "assert_var[5]", KEY_HEX },
-	{ "assert_exit_ptr", KEY_HEX },
-	{ "assert_callra", KEY_HEX },
-	{ "fw_ver", KEY_WORD },
-	{ "time", KEY_DECIMAL },
-	{ "hw_id", KEY_HEX },
-	{ "rfr", KEY_DECIMAL },
-	{ "crr", KEY_DECIMAL },
-	{ "severity", KEY_DECIMAL },
-	{ "irisc_index", KEY_DECIMAL },
-	{ "synd", KEY_HEX },
+	{ "assert_var[0]", KEY_HEX },   { "assert_var[1]", KEY_HEX },
+	{ "assert_var[2]", KEY_HEX },   { "assert_var[3]", KEY_HEX },
+	{ "assert_var[4]", KEY_HEX },   { "assert_var[5]", KEY_HEX },
+	{ "assert_exit_ptr", KEY_HEX }, { "assert_callra", KEY_HEX },
+	{ "fw_ver", KEY_WORD },         { "time", KEY_DECIMAL },
+	{ "hw_id", KEY_HEX },           { "rfr", KEY_DECIMAL },
+	{ "crr", KEY_DECIMAL },         { "severity", KEY_DECIMAL },
+	{ "irisc_index", KEY_DECIMAL }, { "synd", KEY_HEX },
 	{ "ext_synd", KEY_HEX },
 };
 
@@ -212,7 +204,8 @@ static void tell_health(struct feed *feed, struct record *record)
 	if (*record->status || record->syndrome.is_known)
 		tell_record(feed->tell, record);
 	else
-		tell_unread(feed->tell, record->line, "a health buffer, and its syndrome is not there");
+		tell_unread(feed->tell, record->line,
+			    "a health buffer, and its syndrome is not there");
 }
 
 /*
@@ -234,13 +227,12 @@ static void read_head(struct record *record, const char *text)
 #define HEALTH_ROW(words, NAME) { words, BSN_HEALTH_##NAME },
 		HEALTH_WORDS(HEALTH_ROW)
 	};
-	const char *severity = strstr(text, "severity");
 	uint64_t number;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (text_find(text, words[i].text))
 			record->syndrome = KNOWN(words[i].syndrome);
-	if (severity && text_number(severity + strlen("severity"), 10, &number))
+	if (text_number_after(text, "severity", 10, &number))
 		record_add_number(record, "severity", number);
 }
 
@@ -300,12 +292,9 @@ static void close_health(struct feed *feed, void *state)
 	tell_health(feed, &((struct health *)state)->record);
 }
 
-static const char *const health_marks[] = { "Health issue observed", "assert_var[",
-					    "print_health_info:", NULL };
-
 const struct form form_mlx5_health = {
 	.name = "mlx5-health",
-	.marks = health_marks,
+	.marks = MARKS("Health issue observed", "assert_var[", "print_health_info:"),
 	.state_bytes = sizeof(struct health),
 	.feed = feed_health,
 	.close = close_health,
@@ -366,11 +355,9 @@ static enum form_answer feed_mlx5_wc(struct feed *feed, const struct line *line,
 	return FORM_OVER;
 }
 
-static const char *const mlx5_wc_marks[] = { "WC error: ", NULL };
-
 const struct form form_mlx5_wc = {
 	.name = "mlx5_ib-wc",
-	.marks = mlx5_wc_marks,
+	.marks = MARKS("WC error: "),
 	.state_bytes = sizeof(struct record),
 	.feed = feed_mlx5_wc,
 	.close = keys_close,
@@ -381,59 +368,18 @@ const struct form form_mlx5_wc = {
  * CQE it is, then its syndromes; people often show only the second line
  */
 
-static const struct shape poll_line =
+static const struct shape poll_first[] = {
+	LINE(WQE, REQUESTER, "Requestor error cqe on cqn ", FIELD_HEX("cqn ", "cqn")),
+	LINE(WQE, RESPONDER, "Responder error cqe on cqn ", FIELD_HEX("cqn ", "cqn")),
+	LAST_LINE,
+};
+static const struct shape poll_second =
 	LINE(ERROR_CQE, UNKNOWN, "syndrome 0x", HEX("syndrome ", syndrome),
 	     HEX("vendor syndrome ", vendor_syndrome));
+static const struct pair poll_pair = { poll_first, &poll_second,
+				       "an error CQE, and its syndrome is not there" };
 
-/* The first of the two lines. */
-static enum form_answer begin_poll(const struct line *line, struct record *record)
-{
-	const char *cqn = strstr(line->text, "r error cqe on cqn ");
-	uint64_t number;
-
-	if (!cqn)
-		return FORM_PASS;
-	*record = (struct record){ .line = line->number,
-				   .side = strstr(line->text, "Requestor") ? SIDE_REQUESTER
-									   : SIDE_RESPONDER };
-	if (text_number(cqn + strlen("r error cqe on cqn"), 16, &number))
-		record_add_number(record, "cqn", number);
-	return FORM_MORE;
-}
-
-static enum form_answer feed_mlx5_poll(struct feed *feed, const struct line *line, void *state)
-{
-	struct record *first = state;
-	struct record record;
-
-	if (!strstr(line->text, ", vendor syndrome 0x"))
-		return first->line ? FORM_PASS : begin_poll(line, first);
-	if (keys_read(line, &poll_line, &record) != READ_WELL)
-		return FORM_PASS;
-	record.side = first->side;
-	for (unsigned i = 0; i < first->field_count; i++)
-		record_add_number(&record, first->fields[i].name, first->fields[i].value);
-	keys_tell(feed, line, &record);
-	return FORM_TAKEN;
-}
-
-static void close_mlx5_poll(struct feed *feed, void *state)
-{
-	const struct record *first = state;
-
-	tell_unread(feed->tell, first->line, "an error CQE, and its syndrome is not there");
-}
-
-static const char *const mlx5_poll_marks[] = { "r error cqe on cqn 0x", ", vendor syndrome 0x",
-					       NULL };
-
-const struct form form_mlx5_poll = {
-	.name = "mlx5_ib-poll",
-	.marks = mlx5_poll_marks,
-	.state_bytes = sizeof(struct record),
-	.feed = feed_mlx5_poll,
-	.close = close_mlx5_poll,
-};
+PAIR_FORM(mlx5_poll, "mlx5_ib-poll", poll_pair, "r error cqe on cqn 0x", ", vendor syndrome 0x");
 
 /*
  * -- lines of mlx5 that say everything: mlx5/core/eq.c cq_err_event_notifier() ("syndrom" in the
@@ -447,13 +393,13 @@ const struct form form_mlx5_poll = {
  */
 static void finish_qp(struct record *record, const char *line)
 {
-	const char *qp = strstr(line, ": QP "), *error = strstr(line, " error: ");
+	const char *error = strstr(line, " error: ");
 	const char *words = error ? error + strlen(" error: ") : "";
 	size_t len = strcspn(words, "(");
 	const struct number number = status_at(words, &len);
 	uint64_t qpn;
 
-	if (qp && text_number(qp + strlen(": QP "), 10, &qpn) && qpn <= BSN_QPN_MAX)
+	if (text_number_after(line, ": QP ", 10, &qpn) && qpn <= BSN_QPN_MAX)
 		record->qpn = KNOWN(qpn);
 	if (number.is_known)
 		record_add_text(record, "printed_as", words, len);

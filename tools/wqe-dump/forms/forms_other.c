@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Errors of other NICs, so that they are not taken for those of an mlx5 device. */
-#include "forms.h"
+#include "form.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What UCX writes. Source: src/uct/ib/mlx5/ib_mlx5_log.c, src/uct/ib/base/ib_log.c and ib_iface.h,
  * src/uct/ib/rc/verbs/rc_verbs_iface.c, src/uct/ib/mlx5/dv/. */
-#include "forms.h"
+#include "form.h"
 
 #include <string.h>
 
@@ -84,24 +84,12 @@ static void read_opcode_word(struct record *record, const char *line)
 		record->side = SIDE_RESPONDER;
 }
 
-static void add_fields(struct record *to, const struct record *from)
-{
-	for (unsigned i = 0; i < from->field_count; i++) {
-		const char *text = record_field_text(from, i);
-
-		if (text)
-			record_add_text(to, from->fields[i].name, text, strlen(text));
-		else
-			record_add_number(to, from->fields[i].name, from->fields[i].value);
-	}
-}
-
 static void add_peer(struct record *record, const struct line *line)
 {
 	struct record peer;
 
 	if (keys_read(line, &ucx_peer, &peer) == READ_WELL)
-		add_fields(record, &peer);
+		keys_add(record, &peer);
 }
 
 /* "Remote access error on mlx5_0:1/IB (synd ..." */
@@ -126,13 +114,11 @@ static enum form_answer end_error(struct feed *feed, const struct line *line, st
 	if (!strstr(line->text, " wqe[") ||
 	    keys_read(line, is_recv ? &ucx_recv_line : &ucx_wqe_line, &more) != READ_WELL)
 		return FORM_PASS;
-	record->qpn = more.qpn;
-	record->wqe_index = more.wqe_index;
+	keys_add(record, &more);
 	if (is_recv || (wqe && read_opcode(record, wqe)))
 		record->side = more.side;
 	else
 		read_opcode_word(record, line->text);
-	add_fields(record, &more);
 	add_peer(record, line);
 	keys_tell(feed, line, record);
 	return FORM_TAKEN;
@@ -174,11 +160,9 @@ static enum form_answer feed_ucx(struct feed *feed, const struct line *line, voi
 	return FORM_MORE;
 }
 
-static const char *const ucx_marks[] = { "(synd ", NULL };
-
 const struct form form_ucx = {
 	.name = "ucx",
-	.marks = ucx_marks,
+	.marks = MARKS("(synd "),
 	.state_bytes = sizeof(struct record),
 	.begins_anew = true,
 	.feed = feed_ucx,
@@ -203,11 +187,9 @@ static enum form_answer feed_ucx_wqe(struct feed *feed, const struct line *line,
 	return FORM_TAKEN;
 }
 
-static const char *const ucx_wqe_marks[] = { "QP 0x", NULL };
-
 const struct form form_ucx_wqe = {
 	.name = "ucx-wqe",
-	.marks = ucx_wqe_marks,
+	.marks = MARKS("QP 0x"),
 	.feed = feed_ucx_wqe,
 };
 

@@ -197,24 +197,14 @@ static enum form_answer tell_cut(struct feed *feed, const struct line *line)
 	return FORM_TAKEN;
 }
 
-/* How to read a line: by one shape, and which other shapes its form has. */
-struct how {
-	const struct shape *shape, *all;
-};
-
-static enum read_answer read_shape(const struct line *line, const void *how, struct record *record)
-{
-	return keys_read(line, ((const struct how *)how)->shape, record);
-}
-
 static bool has_shape(const struct line *line, const struct shape *shape)
 {
 	return strstr(line->text, shape->text);
 }
 
-static bool begins_any(const struct line *line, const void *how)
+static bool begins_any(const struct line *line, const struct shape *shapes)
 {
-	for (const struct shape *shape = ((const struct how *)how)->all; shape->text; shape++)
+	for (const struct shape *shape = shapes; shape->text; shape++)
 		if (has_shape(line, shape))
 			return true;
 	return false;
@@ -245,8 +235,7 @@ static enum read_answer read_whole(struct feed *feed, const struct line *line,
 				   enum read_answer answer, struct record *record,
 				   struct wrapped *whole)
 {
-	const struct how how = { shape, all };
-	const struct reader reader = { read_shape, begins_any, &how, count_wanted(shape) };
+	const struct reader reader = { keys_read, shape, begins_any, all, count_wanted(shape) };
 
 	return wrapped_read(feed, line, &reader, answer, record, whole);
 }
@@ -266,6 +255,52 @@ enum form_answer keys_begin(struct feed *feed, const struct line *line, const st
 	default:
 		return FORM_PASS;
 	}
+}
+
+void keys_add(struct record *record, const struct record *other)
+{
+#define ADD_NUMBER(name)                                                                           \
+	if (other->name.is_known)                                                                  \
+		record->name = other->name;
+	RECORD_NUMBERS(ADD_NUMBER)
+#undef ADD_NUMBER
+	for (unsigned i = 0; i < other->field_count; i++) {
+		const char *text = record_field_text(other, i);
+
+		if (text)
+			record_add_text(record, other->fields[i].name, text, strlen(text));
+		else
+			record_add_number(record, other->fields[i].name, other->fields[i].value);
+	}
+}
+
+enum form_answer pair_feed(struct feed *feed, const struct line *line, void *state)
+{
+	const struct pair *pair = feed->form->lines;
+	struct record *first = state, record;
+
+	switch (keys_read(line, pair->second, &record)) {
+	case READ_WELL:
+		record.side = first->side;
+		keys_add(&record, first);
+		keys_tell(feed, line, &record);
+		return FORM_TAKEN;
+	case READ_CUT:
+		return tell_cut(feed, line);
+	default:
+		break;
+	}
+	for (const struct shape *shape = pair->first; shape->text && !first->line; shape++)
+		if (keys_read(line, shape, first) == READ_WELL)
+			return FORM_MORE;
+	return FORM_PASS;
+}
+
+void pair_close(struct feed *feed, void *state)
+{
+	const struct pair *pair = feed->form->lines;
+
+	tell_unread(feed->tell, ((struct record *)state)->line, "%s", pair->lacks);
 }
 
 void keys_close(struct feed *feed, void *state)
@@ -373,4 +408,10 @@ enum form_answer keys_feed(struct feed *feed, const struct line *line, const str
 	read_whole(feed, line, shape, shapes, answer, &record, &whole);
 	keys_tell(feed, &whole.line, &record);
 	return FORM_TAKEN;
+}
+
+enum form_answer form_feed(struct feed *feed, const struct line *line, void *state)
+{
+	(void)state;
+	return keys_feed(feed, line, feed->form->lines);
 }

@@ -88,20 +88,42 @@ void keys_tell(struct feed *feed, const struct line *line, struct record *record
 enum form_answer keys_begin(struct feed *feed, const struct line *line, const struct shape *shape,
 			    struct record *record);
 
+/** keys_add() - adds the numbers and fields of another line of the same message */
+void keys_add(struct record *record, const struct record *other);
+
 /** keys_close() - the close() of a form whose state is a record: tells of it as it is */
 void keys_close(struct feed *feed, void *state);
 
-/** keys_feed() - the feed() of a form that has only such lines; LAST_LINE ends its shapes */
+/** keys_feed() - looks at a line of one of these shapes; LAST_LINE ends them */
 enum form_answer keys_feed(struct feed *feed, const struct line *line, const struct shape *shapes);
+
+/** form_feed() - the feed() of a form whose lines are such shapes */
+enum form_answer form_feed(struct feed *feed, const struct line *line, void *state);
+
+/** struct pair - two lines, of which people often show only the second one */
+struct pair {
+	const struct shape *first; /* says whose completion it is */
+	const struct shape *second;
+	const char *lacks; /* what is told of if the second line does not come */
+};
+
+/** pair_feed(), pair_close() - those of a form whose lines are a pair, and whose state a record */
+enum form_answer pair_feed(struct feed *feed, const struct line *line, void *state);
+void pair_close(struct feed *feed, void *state);
+
+/* A form that has such a pair: its variable, its name, its struct pair, its marks. */
+#define PAIR_FORM(id, form_name, pair, ...)                                                        \
+	const struct form form_##id = { .name = form_name,                                         \
+					.marks = MARKS(__VA_ARGS__),                               \
+					.state_bytes = sizeof(struct record),                      \
+					.lines = &(pair),                                          \
+					.feed = pair_feed,                                         \
+					.close = pair_close }
 
 /* A form that has only such lines: its variable, its name, its shapes, its marks. */
 #define KEYS_FORM(id, form_name, shapes, ...)                                                      \
-	static const char *const id##_marks[] = { __VA_ARGS__, NULL };                             \
-	static enum form_answer feed_##id(struct feed *feed, const struct line *line, void *state) \
-	{                                                                                          \
-		(void)state;                                                                       \
-		return keys_feed(feed, line, shapes);                                              \
-	}                                                                                          \
-	const struct form form_##id = { .name = form_name, .marks = id##_marks, .feed = feed_##id }
+	const struct form form_##id = {                                                            \
+		.name = form_name, .marks = MARKS(__VA_ARGS__), .lines = shapes, .feed = form_feed \
+	}
 
 #endif

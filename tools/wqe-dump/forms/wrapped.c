@@ -58,7 +58,7 @@ static bool begins(const struct reader *reader, char *part)
 {
 	const struct line line = { .text = part, .len = strlen(part) };
 
-	return reader->begins(&line, reader->how);
+	return reader->begins(&line, reader->shapes);
 }
 
 /* Likewise, with its fields. */
@@ -80,7 +80,7 @@ static unsigned weigh_alone(struct wrapped *whole, const struct reader *reader)
 	if (len + 3 > sizeof(whole->text))
 		return UINT_MAX;
 	memcpy(whole->text + len, " .", 3);
-	weight = weigh_all(&record, reader->read(&whole->line, reader->how, &record));
+	weight = weigh_all(&record, reader->read(&whole->line, reader->shape, &record));
 	whole->text[len] = '\0';
 	return weight;
 }
@@ -100,7 +100,7 @@ static unsigned read_on(struct feed *feed, const struct reader *reader, struct r
 
 		if (!part || begins(reader, part) || !append(whole, part, is_broken, is_glued))
 			break;
-		said = *part ? reader->read(&whole->line, reader->how, &more) : READ_OTHER;
+		said = *part ? reader->read(&whole->line, reader->shape, &more) : READ_OTHER;
 		if (weigh_all(&more, said) <= best)
 			continue;
 		best = weigh_all(&more, said);

@@ -25,11 +25,15 @@ struct wrapped {
 	char text[WRAPPED_BYTES];
 };
 
+struct shape;
+
 /** struct reader - how to read a line */
 struct reader {
-	enum read_answer (*read)(const struct line *line, const void *how, struct record *record);
-	bool (*begins)(const struct line *line, const void *how); /* another message */
-	const void *how;
+	enum read_answer (*read)(const struct line *line, const struct shape *shape,
+				 struct record *record);
+	const struct shape *shape;
+	bool (*begins)(const struct line *line, const struct shape *shapes); /* another message */
+	const struct shape *shapes;
 	unsigned wanted; /* how many numbers a whole line has, with the status */
 };
 

@@ -21,7 +21,7 @@ struct watched {
 	struct look look;
 	bool was_told_of; /* the user knows that it is on the verbs path, or what was wrong */
 	bool has_failed;  /* its first failure was reported */
-	bool is_listed;
+	struct watched *next; /* in the order of the list */
 };
 
 struct live {
@@ -31,9 +31,8 @@ struct live {
 	struct published_list list;
 	const struct bsn_registry_queue *parts[PARTS_MAX]; /* of the QP that is asked for */
 	unsigned part_count;
-	struct watched *
-		*watched; /* with --follow: those of the last look, by address, then new ones */
-	size_t watched_count, known_count;
+	struct watched *watched, **last; /* those of this look, and where the next one goes */
+	struct watched *old;             /* those of the look before that are still to come */
 	size_t looked_count; /* of the last look */
 };
 
@@ -71,7 +70,7 @@ static void tell_bad(struct live *live, const struct look *look, uint32_t index,
 
 static uint32_t tell_send(struct live *live, struct look *look, uint32_t index)
 {
-	const bool is_done = (int32_t)(index - look->done_end) < 0;
+	const bool is_done = is_before(index, look->done_end);
 	struct record record = { 0 };
 	struct bsn_ctrl ctrl;
 	struct bsn_bad bad;
@@ -85,7 +84,7 @@ static uint32_t tell_send(struct live *live, struct look *look, uint32_t index)
 		record_set_wqe(&record, &wqe);
 		tell_entry(live, look, index,
 			   is_done                                 ? "done"
-			   : (int32_t)(index - look->rung_end) < 0 ? "outstanding"
+			   : is_before(index, look->rung_end) ? "outstanding"
 								   : "not rung",
 			   &record);
 	}
@@ -128,7 +127,7 @@ static void tell_cqe(struct live *live, struct look *look, uint32_t index)
 	if (qp->is_known && record.qpn.is_known && record.qpn.value != qp->value)
 		return;
 	tell_entry(live, look, index,
-		   (int32_t)(index - look->done_end) < 0 ? "polled" : "not polled", &record);
+		   is_before(index, look->done_end) ? "polled" : "not polled", &record);
 }
 
 /* -- the first failure of a QP ----------------------------------------------------------------- */
@@ -185,7 +184,7 @@ static void tell_missed(struct live *live, const struct look *look)
 static void tell_entries(struct live *live, struct look *look, bool goes_on)
 {
 	for (uint32_t at = look->first; at != look->end;) {
-		const bool is_done = (int32_t)(at - look->done_end) < 0;
+		const bool is_done = is_before(at, look->done_end);
 
 		switch (look->published.queue.kind) {
 		case BSN_REGISTRY_SEND: {
@@ -303,73 +302,59 @@ static bool is_wanted(const struct live *live, const struct bsn_registry_queue *
 	return false;
 }
 
-static int compare_watched(const void *a, const void *b)
+static void forget(struct watched *watched)
 {
-	const struct watched *const *one = a, *const *other = b;
-	const uint64_t address = (*one)->look.published.address;
-	const uint64_t others = (*other)->look.published.address;
+	while (watched) {
+		struct watched *next = watched->next;
 
-	return (address > others) - (address < others);
+		look_free(&watched->look);
+		free(watched);
+		watched = next;
+	}
 }
 
-/* Finds what is kept of a queue, or keeps @fresh. */
-static struct watched *watch(struct live *live, const struct watched *fresh)
+/*
+ * Finds what is kept of a queue, or begins to watch it. Both lists have the order of creation, so
+ * that those before it are gone. A queue that was created again at the same address is another one.
+ */
+static struct watched *watch(struct live *live, const struct published *published)
 {
-	struct watched **more, **found = NULL, *watched;
+	struct watched **gone = &live->old, *watched;
 
-	if (live->known_count)
-		found = bsearch(&fresh, live->watched, live->known_count, sizeof(*found),
-				compare_watched);
-	if (found && published_is_same(&(*found)->look.published, &fresh->look.published)) {
-		(*found)->look.published = fresh->look.published;
-		return *found;
+	while (*gone && !published_is_same(&(*gone)->look.published, published))
+		gone = &(*gone)->next;
+	watched = *gone;
+	if (watched) {
+		*gone = NULL;
+		forget(live->old);
+		live->old = watched->next;
+	} else {
+		watched = calloc(1, sizeof(*watched));
+		if (!watched)
+			return NULL;
+		watched->look.target = &live->target;
 	}
-	more = realloc(live->watched, (live->watched_count + 1) * sizeof(*more));
-	if (more)
-		live->watched = more;
-	watched = more ? malloc(sizeof(*watched)) : NULL;
-	if (!watched)
-		return NULL;
-	*watched = *fresh;
-	live->watched[live->watched_count++] = watched;
+	watched->look.published = *published;
+	watched->next = NULL;
+	*live->last = watched;
+	live->last = &watched->next;
 	return watched;
 }
 
-/* A queue that was created again at the same address is another queue. */
-static void forget_the_gone(struct live *live)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < live->watched_count; i++) {
-		struct watched *watched = live->watched[i];
-
-		if (watched->is_listed) {
-			watched->is_listed = false;
-			live->watched[kept++] = watched;
-		} else {
-			look_free(&watched->look);
-			free(watched);
-		}
-	}
-	live->watched_count = live->known_count = kept;
-	if (kept)
-		qsort(live->watched, kept, sizeof(struct watched *), compare_watched);
-}
-
-/* Without --follow nothing is kept of a queue. */
 static int look_at_queue(struct live *live, const struct published *published)
 {
-	struct watched fresh = { .look = { .target = &live->target, .published = *published } };
-	struct watched *watched = live->attr->follows ? watch(live, &fresh) : &fresh;
+	struct watched *watched = watch(live, published);
 	int err;
 
 	if (!watched)
 		return target_fail(&live->target, ENOMEM, "out of memory");
-	watched->is_listed = true;
 	err = show_queue(live, watched);
 	look_rest(&watched->look);
-	if (watched == &fresh)
-		look_free(&watched->look);
+	if (!live->attr->follows) { /* nothing is kept of a queue */
+		forget(live->watched);
+		live->watched = NULL;
+		live->last = &live->watched;
+	}
 	return err;
 }
 
@@ -380,13 +365,16 @@ static int look_around(struct live *live)
 	target_begin(&live->target);
 	err = published_read(&live->target, &live->list);
 	live->looked_count = 0;
+	live->old = live->watched;
+	live->watched = NULL;
+	live->last = &live->watched;
 	find_parts(live);
 	for (size_t i = 0; i < live->list.count && !err; i++)
 		if (is_wanted(live, &live->list.queues[i].queue)) {
 			live->looked_count++;
 			err = look_at_queue(live, &live->list.queues[i]);
 		}
-	forget_the_gone(live);
+	forget(live->old);
 	return err;
 }
 
@@ -447,8 +435,7 @@ static int tell_result(struct live *live, int err)
 
 static void clean_up(struct live *live)
 {
-	forget_the_gone(live); /* frees all, since none is marked as listed */
-	free(live->watched);
+	forget(live->watched);
 	published_free(&live->list);
 	target_close(&live->target);
 }
@@ -462,13 +449,13 @@ int live_run(const struct live_attr *attr, struct tell *tell)
 
 	tell->file = live.target.name;
 	tell->source = attr->core ? "core" : "process";
-	tell->sink->begin(tell->sink);
+	tell->sink->begin();
 	if (!err)
 		err = look_around(&live);
 	if (!err && attr->follows)
 		err = follow(&live);
-	tell->sink->end(tell->sink);
-	status = command_finish(tell_result(&live, err));
+	tell->sink->end();
+	status = tell_result(&live, err);
 	clean_up(&live);
 	return status;
 }

@@ -26,7 +26,8 @@ struct look {
 	char why[160];   /* what could not be read: a sentence without a full stop, or "" */
 
 	/* private */
-	uint8_t *again;
+	uint32_t base;  /* the entry that is first in @bytes */
+	uint8_t *again; /* a second copy: where the two differ, somebody was writing */
 	size_t room_bytes;
 	bool has_last;
 	uint32_t last_end; /* where the last look ended, if has_last */
@@ -48,5 +49,72 @@ const uint8_t *look_at(const struct look *look, uint32_t index);
 void look_rest(struct look *look);
 
 void look_free(struct look *look);
+
+/* -- for the kinds of queues ------------------------------------------------------------------- */
+
+#define LOOK_PATIENCE 64 /* attempts */
+
+/* A value in the target's memory, for look_values() */
+struct look_value {
+	uint64_t address;
+	void *to;
+	size_t bytes;
+};
+#define LOOK_VALUE(address, to) { address, &(to), sizeof(to) }
+
+/** look_values() - reads values in their order, of which one without a place to go comes last */
+int look_values(struct look *look, const struct look_value *values);
+#define LOOK_VALUES(look, ...)                                                                     \
+	look_values(look, (const struct look_value[]){ __VA_ARGS__, { 0, NULL, 0 } })
+
+/** look_slots() - copies so many slots from @first on, twice */
+int look_slots(struct look *look, uint32_t count);
+
+/** look_is_stable() - whether nobody was writing these entries */
+bool look_is_stable(const struct look *look, uint32_t index, uint32_t count);
+
+/** look_damaged() - says that the list of queues was damaged: -EPROTO */
+int look_damaged(struct look *look);
+
+/** look_torn() - discards what was read; says why if this was the last attempt */
+int look_torn(struct look *look, const char *what);
+
+static inline int look_too_fast(struct look *look)
+{
+	return look_torn(look, "it moves faster than it can be read");
+}
+
+/* Compares counters that run modulo 2^32 and are less than 2^31 apart. */
+static inline bool is_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+/* Widens a 16-bit counter to 32 bits. It is at or before @index, and less than 2^16 away. */
+static inline uint32_t widen_back(uint32_t index, uint32_t low)
+{
+	return index - (uint16_t)(index - low);
+}
+
+/* The same for a counter that is at or after @index. */
+static inline uint32_t widen_on(uint32_t index, uint32_t low)
+{
+	return index + (uint16_t)(low - index);
+}
+
+/* What a doorbell record says. */
+static inline uint32_t record_index(const uint8_t bytes[BSN_DBR_WQ_SIZE])
+{
+	struct bsn_dbr_wq record;
+
+	bsn_dbr_wq_decode(&record, bytes);
+	return record.index;
+}
+
+/* One look at a queue of each kind; -EAGAIN with @why: try again. */
+int look_at_send(struct look *look, bool goes_on);
+int look_at_recv(struct look *look, bool goes_on);
+int look_at_shared(struct look *look, bool goes_on);
+int look_at_completions(struct look *look, bool goes_on);
 
 #endif

@@ -16,7 +16,6 @@
 
 #include "../record.h"
 
-
 #define ROOM_BYTES (16u << 20)  /* the kernel's counts of memory are that far off, or further */
 #define LOOK_BYTES (256u << 20) /* what a look may read, however small the target is */
 #define LOOK_TIMES 4   /* how often it may read the whole memory: each ring is copied twice */
@@ -163,13 +162,19 @@ static void close_process(struct target *target)
 		close(target->pidfd);
 }
 
+static FILE *open_proc(const struct target *target, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%ld/%s", target->pid, name);
+	return fopen(path, "re");
+}
+
 static void read_name(struct target *target)
 {
-	char path[64], comm[32] = "";
-	FILE *file;
+	FILE *file = open_proc(target, "comm");
+	char comm[32] = "";
 
-	snprintf(path, sizeof(path), "/proc/%ld/comm", target->pid);
-	file = fopen(path, "re");
 	if (file && fgets(comm, sizeof(comm), file) && *comm)
 		comm[strlen(comm) - 1] = '\0'; /* the end of the line */
 	if (file)
@@ -181,13 +186,11 @@ static void read_name(struct target *target)
 static uint64_t count_memory(const struct target *target)
 {
 	static const char *const rows[] = { "VmRSS:", "VmSwap:", "HugetlbPages:" };
-	char path[64], *line = NULL;
+	FILE *status = open_proc(target, "status");
 	uint64_t bytes = 0;
+	char *line = NULL;
 	size_t size = 0;
-	FILE *status;
 
-	snprintf(path, sizeof(path), "/proc/%ld/status", target->pid);
-	status = fopen(path, "re");
 	while (status && getline(&line, &size, status) > 0)
 		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 			if (!strncmp(line, rows[i], strlen(rows[i])))
@@ -208,14 +211,12 @@ void target_begin(struct target *target)
 /* The first page of each file that is mapped. */
 static int read_maps(struct target *target)
 {
+	FILE *maps = open_proc(target, "maps");
 	unsigned long long start, offset, inode;
-	char path[64], *line = NULL;
+	char *line = NULL;
 	size_t size = 0;
-	FILE *maps;
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%ld/maps", target->pid);
-	maps = fopen(path, "re");
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? say_forbidden(target)
 							 : say_invisible(target);

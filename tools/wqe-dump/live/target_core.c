@@ -19,7 +19,6 @@
 
 #include "../record.h"
 
-
 #define SEGMENTS_MAX 128   /* of an image whose build-id is looked for */
 #define NOTES_MAX    65536 /* bytes of its notes */
 #define NOT_TRIED    (-2)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "html_fields.h"
+#include "print.h"
 
 #include <json-c/json.h>
 #include <stdio.h>
-#include <string.h>
 
 /* -- of a record: data-raw="00ff…" data-rows="ctrl@0 raddr@16 inline@32+5" --------------------- */
 
@@ -16,13 +15,16 @@ struct at {
 	unsigned nth;
 };
 
-static const struct bsn_seg_desc *find_segment(const char *name)
+/* Makes a list of elements, of which a NULL comes last. */
+static struct json_object *new_list(struct json_object *const *elements)
 {
-	for (size_t i = 0; i < bsn_segment_count; i++)
-		if (bsn_segments[i]->name == name)
-			return bsn_segments[i];
-	return NULL;
+	struct json_object *list = json_object_new_array();
+
+	while (*elements)
+		json_object_array_add(list, *elements++);
+	return list;
 }
+#define LIST(...) new_list((struct json_object *const[]){ __VA_ARGS__, NULL })
 
 static struct json_object *new_symbols(const struct bsn_enum *list)
 {
@@ -30,12 +32,10 @@ static struct json_object *new_symbols(const struct bsn_enum *list)
 	char key[16];
 
 	for (size_t i = 0; list && i < list->count; i++) {
-		struct json_object *symbol = json_object_new_array();
-
-		json_object_array_add(symbol, json_object_new_string(list->values[i].name));
-		json_object_array_add(symbol, json_object_new_string(list->values[i].doc));
 		snprintf(key, sizeof(key), "%u", list->values[i].value);
-		json_object_object_add(symbols, key, symbol);
+		json_object_object_add(symbols, key,
+				       LIST(json_object_new_string(list->values[i].name),
+					    json_object_new_string(list->values[i].doc)));
 	}
 	return symbols;
 }
@@ -43,30 +43,27 @@ static struct json_object *new_symbols(const struct bsn_enum *list)
 /* [name, doc, dword, lowest bit, bits, symbols] */
 static struct json_object *new_row(const struct bsn_seg_desc *desc, const struct bsn_row *row)
 {
-	struct json_object *list = json_object_new_array();
-
-	json_object_array_add(list, json_object_new_string(row->name));
-	json_object_array_add(list, json_object_new_string(row->doc));
-	json_object_array_add(list, json_object_new_int(row->dword));
-	json_object_array_add(list, json_object_new_int(row->lsb));
-	json_object_array_add(list, json_object_new_int(row->width));
-	json_object_array_add(list, new_symbols(bsn_row_enum(desc, row)));
-	return list;
+	return LIST(json_object_new_string(row->name), json_object_new_string(row->doc),
+		    json_object_new_int(row->dword), json_object_new_int(row->lsb),
+		    json_object_new_int(row->width), new_symbols(bsn_row_enum(desc, row)));
 }
 
-static void add_table(const struct bsn_seg_desc *desc)
+static void add_table(const char *name)
 {
+	const struct bsn_seg_desc *const *desc = bsn_segments;
 	struct json_object *rows;
 
 	if (!tables)
 		tables = json_object_new_object();
-	if (!desc || json_object_object_get_ex(tables, desc->name, NULL))
+	if (json_object_object_get_ex(tables, name, NULL))
 		return;
+	while ((*desc)->name != name)
+		desc++;
 	rows = json_object_new_array();
-	for (unsigned i = 0; i < desc->row_count; i++)
-		if (desc->rows[i].name)
-			json_object_array_add(rows, new_row(desc, &desc->rows[i]));
-	json_object_object_add(tables, desc->name, rows);
+	for (unsigned i = 0; i < (*desc)->row_count; i++)
+		if ((*desc)->rows[i].name)
+			json_object_array_add(rows, new_row(*desc, &(*desc)->rows[i]));
+	json_object_object_add(tables, name, rows);
 }
 
 static void put_row(const struct record_row *row, void *arg)
@@ -79,7 +76,7 @@ static void put_row(const struct record_row *row, void *arg)
 		return;
 	*at = (struct at){ row->segment, row->nth };
 	printf("%s@%u ", row->segment, row->offset - bsn_row_offset(row->row));
-	add_table(find_segment(row->segment));
+	add_table(row->segment);
 }
 
 void html_fields_put(const struct record *record)
@@ -90,14 +87,7 @@ void html_fields_put(const struct record *record)
 		return;
 	if (record_side_name(record->side))
 		printf(" data-side=\"%s\"", record_side_name(record->side));
-	fputs(" data-raw=\"", stdout);
-	for (unsigned i = 0; i < record->size_bytes; i++) {
-		static const char digits[] = "0123456789abcdef";
-
-		putchar(digits[record->bytes[i] >> 4]);
-		putchar(digits[record->bytes[i] & 15]);
-	}
-	fputs("\" data-rows=\"", stdout);
+	printf(" data-raw=\"%s\" data-rows=\"", record_hex(record->bytes, record->size_bytes));
 	record_walk(record, put_row, &at);
 	putchar('"');
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "kinds.h"
+#include "print.h"
 
 #define KINDS_MAX 256
 

@@ -3,7 +3,9 @@
 #ifndef WQE_DUMP_PRINT_H
 #define WQE_DUMP_PRINT_H
 
-#include "../record.h"
+#include <stdio.h>
+
+#include "../explain/explain.h"
 
 struct json_object;
 
@@ -26,5 +28,66 @@ extern struct sink print_html;
 extern struct print_options {
 	bool raw; /* text: the bytes beside each field */
 } print_options;
+
+/* -- what they have in common ------------------------------------------------------------------ */
+
+#define SUMMARY_BYTES 512
+
+/** summary_write() - what a record is, without its place; at most SUMMARY_BYTES - 1 characters */
+void summary_write(const struct record *record, char *text);
+
+/** summary_place() - where a record was: file and line, slot */
+void summary_place(const struct record *record, char *text);
+
+/**
+ * summary_partner() - where the WQE of an error is, or the error of a WQE
+ *
+ * Return: false if that is not known.
+ */
+bool summary_partner(const struct record *record, char *text);
+
+/**
+ * summary_finding() - the nth thing that is wrong with a WQE, the gravest first
+ *
+ * Return: false if there is no @nth.
+ */
+bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text);
+
+/** print_explanation() - a paragraph of short lines, each @indent columns from the left */
+void print_explanation(FILE *to, const struct explanation *explanation, unsigned indent);
+
+/** explanation_json() - what a record has as "explanation" */
+struct json_object *explanation_json(const struct explanation *explanation);
+
+/*
+ * Kinds of errors. Errors that differ only by their place are of one kind, which is explained once.
+ */
+
+/** struct error_kind - errors that have one explanation */
+struct error_kind {
+	struct error error;
+	unsigned long count;
+	unsigned long number;                           /* of the first record, from 1 */
+	char first[SUMMARY_BYTES], last[SUMMARY_BYTES]; /* where its first and its last error are */
+};
+
+/** kinds_begin() - forgets what was counted */
+void kinds_begin(void);
+
+/**
+ * kinds_count() - counts a record
+ *
+ * Return: its kind; NULL if nothing is known of it, or there are too many kinds.
+ */
+const struct error_kind *kinds_count(const struct record *record);
+
+/** kinds_get() - the nth kind in order of appearance, or NULL */
+const struct error_kind *kinds_get(unsigned nth);
+
+/** html_fields_put() - writes the attributes of a record's element */
+void html_fields_put(const struct record *record);
+
+/** html_fields_end() - writes the tables of the segments that were used, and the script */
+void html_fields_end(void);
 
 #endif

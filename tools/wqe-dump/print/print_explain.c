@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "print_explain.h"
+#include "print.h"
 
-#include <json-c/json.h>
 #include <string.h>
 
 #define WIDTH       96
 #define LABEL_WIDTH 13
-
-/* -- for people -------------------------------------------------------------------------------- */
 
 /** struct column - a column of text */
 struct column {
@@ -99,65 +96,4 @@ void print_explanation(FILE *to, const struct explanation *explanation, unsigned
 	put_sources(&column, explanation);
 	for (unsigned i = 0; i < explanation->note_count; i++)
 		put(&column, "note", explanation->notes[i]);
-}
-
-/* -- for programs ------------------------------------------------------------------------------ */
-
-static void add_text(struct json_object *object, const char *key, const char *text)
-{
-	if (text && *text)
-		json_object_object_add(object, key, json_object_new_string(text));
-}
-
-static struct json_object *new_meanings(const struct explanation *e)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (unsigned i = 0; i < e->meaning_count; i++) {
-		const struct meaning *meaning = &e->meanings[i];
-		struct json_object *object = json_object_new_object();
-		add_text(object, "of", space_name(meaning->space));
-		json_object_object_add(object, "value", json_object_new_int64(meaning->value));
-		add_text(object, "name", meaning->name);
-		add_text(object, "text", meaning->doc);
-		add_text(object, "detail", meaning->detail);
-		json_object_array_add(list, object);
-	}
-	return list;
-}
-
-static struct json_object *new_causes(const struct explanation *e)
-{
-	struct json_object *list = json_object_new_array();
-	struct cause cause;
-
-	for (unsigned i = 0; explanation_cause(e, i, &cause); i++) {
-		struct json_object *object = json_object_new_object();
-		add_text(object, "cause", cause.what);
-		add_text(object, "tell", cause.tell);
-		json_object_array_add(list, object);
-	}
-	return list;
-}
-
-struct json_object *explanation_json(const struct explanation *explanation)
-{
-	const struct explanation *e = explanation;
-	struct json_object *object = json_object_new_object();
-	struct json_object *notes = json_object_new_array();
-
-	add_text(object, "detected_by", party_name(e->detected_by));
-	add_text(object, "step", e->step);
-	add_text(object, "meaning", e->meaning);
-	json_object_object_add(object, "numbers", new_meanings(e));
-	json_object_object_add(object, "causes", new_causes(e));
-	add_text(object, "try", e->attempt);
-	add_text(object, "meaning_source", e->meaning_source);
-	add_text(object, "measured", e->measured);
-	add_text(object, "cause_basis", e->cause_basis);
-	add_text(object, "cause_source", e->cause_source);
-	for (unsigned i = 0; i < e->note_count; i++)
-		json_object_array_add(notes, json_object_new_string(e->notes[i]));
-	json_object_object_add(object, "notes", notes);
-	return object;
 }

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../explain/explain.h"
-#include "../record.h"
-#include "html_fields.h"
-#include "kinds.h"
-#include "print_explain.h"
-#include "summary.h"
 
 #define RINGS_MAX 64
 
@@ -44,8 +38,7 @@ enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
 /* The picture of a whole ring, or of some WQEs that follow each other. */
 struct picture {
 	bool is_part;
-	unsigned records; /* of a part, and how many slots it has room for */
-	uint32_t room;
+	unsigned records; /* of a part */
 	struct ring ring;
 	const char *file;
 	struct cell *cells; /* one a slot */
@@ -56,13 +49,14 @@ static struct {
 	unsigned kinds[KINDS];
 	unsigned pictures_count;
 	struct picture pictures[RINGS_MAX];
-	bool is_used[OPCODES];
 } html;
 
 /* -- text -------------------------------------------------------------------------------------- */
 
-static void put(const char *text)
+/* Puts a text between two pieces of the page. */
+static void put(const char *before, const char *text, const char *after)
 {
+	fputs(before, stdout);
 	while (*text) {
 		const size_t plain = strcspn(text, "<>&\"");
 
@@ -71,15 +65,16 @@ static void put(const char *text)
 		if (*text)
 			printf("&#%d;", *text++);
 	}
+	fputs(after, stdout);
 }
 
-static void put_name(const char *name)
+static void put_name(const char *before, const char *name)
 {
 	char clean[SUMMARY_BYTES];
 
 	snprintf(clean, sizeof(clean), "%s", name);
 	make_printable(clean);
-	put(clean);
+	put(before, clean, "");
 }
 
 static const char *opcode_name(unsigned opcode)
@@ -103,16 +98,13 @@ static void put_log_fields(const struct record *record)
 		return;
 	fputs("<table>", stdout);
 	for (unsigned i = 0; i < record->field_count; i++) {
-		const struct record_field *field = &record->fields[i];
 		const char *text = record_field_text(record, i);
 
-		fputs("<tr><td>", stdout);
-		put(field->name);
-		fputs("</td><td>", stdout);
+		put("<tr><td>", record->fields[i].name, "</td><td>");
 		if (text)
-			put(text);
+			put("", text, "");
 		else
-			printf("0x%" PRIx64, field->value);
+			printf("0x%" PRIx64, record->fields[i].value);
 		fputs("</td></tr>", stdout);
 	}
 	fputs("</table>\n", stdout);
@@ -130,9 +122,7 @@ static void put_explanation(const struct record *record)
 		return;
 	print_explanation(to, explanation_of(&error), 0);
 	fclose(to);
-	fputs("<pre>", stdout);
-	put(text);
-	fputs("</pre>\n", stdout);
+	put("<pre>", text, "</pre>\n");
 	free(text);
 }
 
@@ -142,48 +132,28 @@ static void put_meaning(const struct record *record)
 
 	if (kind && kind->count > 1) {
 		printf("<p>The same as <a href=\"#r%lu\">", kind->number);
-		put(kind->first);
-		fputs("</a>: ", stdout);
-		put(record->cause);
-		fputs("</p>\n", stdout);
+		put("", kind->first, "</a>: ");
+		put("", record->cause, "</p>\n");
 	} else if (record->cause) {
 		put_explanation(record);
 	}
 }
 
-static void put_wrong(const char *text)
-{
-	fputs("<p class=\"wrong\">", stdout);
-	put(text);
-	fputs("</p>\n", stdout);
-}
-
-static void put_findings(const struct bsn_wqe *wqe)
+static void put_record(const struct record *record)
 {
 	char text[SUMMARY_BYTES];
 
-	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
-		put_wrong(text);
-}
-
-static void put_record(const struct record *record)
-{
-	char place[SUMMARY_BYTES], text[SUMMARY_BYTES];
-
-	summary_place(record, place);
-	summary_write(record, text);
 	printf("<section class=\"%s%s\" id=\"r%u\"", record->ring ? "slot" : "found",
 	       record->cause ? " error" : "", html.records);
 	html_fields_put(record);
-	fputs("><h3>", stdout);
-	put(place);
-	fputs("</h3><p>", stdout);
-	put(text);
-	fputs("</p>\n", stdout);
+	summary_place(record, text);
+	put("><h3>", text, "</h3>");
+	summary_write(record, text);
+	put("<p>", text, "</p>\n");
 	if (summary_partner(record, text))
-		put_wrong(text);
-	if (record->wqe)
-		put_findings(record->wqe);
+		put("<p class=\"wrong\">", text, "</p>\n");
+	for (unsigned i = 0; record->wqe && summary_finding(record->wqe, i, text); i++)
+		put("<p class=\"wrong\">", text, "</p>\n");
 	put_meaning(record);
 	put_log_fields(record);
 	fputs("</section>\n", stdout);
@@ -199,21 +169,65 @@ static bool is_same_ring(const struct picture *picture, const struct record *rec
 	       a->qpn.value == b->qpn.value && a->count == b->count;
 }
 
-static struct picture *get_picture(const struct record *record)
+/* The picture of a whole ring; NULL: there are too many. */
+static struct picture *get_ring(const struct record *record)
 {
-	struct picture *picture;
+	struct picture *picture = html.pictures, *end = picture + html.pictures_count;
 
-	for (unsigned i = 0; i < html.pictures_count; i++)
-		if (is_same_ring(&html.pictures[i], record))
-			return &html.pictures[i];
-	if (html.pictures_count == RINGS_MAX || !record->ring->count)
+	while (picture < end && !is_same_ring(picture, record))
+		picture++;
+	if (picture == html.pictures + RINGS_MAX || !record->ring->count)
 		return NULL;
-	picture = &html.pictures[html.pictures_count];
+	if (picture == end) {
+		picture->cells = calloc(record->ring->count, sizeof(*picture->cells));
+		if (!picture->cells)
+			return NULL;
+		html.pictures_count++;
+	}
 	picture->file = record->file;
-	picture->cells = calloc(record->ring->count, sizeof(*picture->cells));
-	if (!picture->cells)
+	picture->ring = *record->ring; /* its consumer may have moved on */
+	return picture;
+}
+
+/* Whether a WQE is the next one of a part. */
+static bool follows(const struct picture *picture, const struct record *record)
+{
+	const struct cell *last = &picture->cells[picture->ring.count - 1];
+
+	return picture->file == record->file && picture->ring.qpn.value == record->qpn.value &&
+	       (uint16_t)(last->index + 1) == record->wqe_index.value;
+}
+
+/*
+ * The picture of a WQE that is in no whole ring, with room for its slots. WQEs that follow each
+ * other are drawn side by side; a new part replaces the last part if that has only one WQE.
+ */
+static struct picture *get_part(const struct record *record, uint32_t slots)
+{
+	struct picture *picture = &html.pictures[html.pictures_count];
+	const bool has_part = html.pictures_count && picture[-1].is_part;
+	struct cell *cells;
+
+	picture -= has_part;
+	if (!has_part || !follows(picture, record)) {
+		if (has_part && picture->records > 1)
+			picture++;
+		if (picture == html.pictures + RINGS_MAX)
+			return NULL;
+		free(picture->cells);
+		*picture = (struct picture){ .is_part = true,
+					     .file = record->file,
+					     .ring = { .name = "part of a send queue",
+						       .qpn = record->qpn,
+						       .stride_bytes = BSN_BB_SIZE } };
+	}
+	cells = realloc(picture->cells, (picture->ring.count + slots) * sizeof(*cells));
+	if (!cells)
 		return NULL;
-	html.pictures_count++;
+	picture->cells = cells;
+	picture->ring.count += slots;
+	picture->records++;
+	html.pictures_count = (unsigned)(picture - html.pictures) + 1;
 	return picture;
 }
 
@@ -226,92 +240,24 @@ static uint16_t cell_opcode(const struct record *record)
 	return (uint16_t)(record->opcode.value & 0xff);
 }
 
+/* Draws what is in a ring, and each WQE. */
 static void draw(const struct record *record)
 {
-	struct picture *picture = record->ring ? get_picture(record) : NULL;
-	const uint32_t stride = record->ring ? record->ring->stride_bytes : 1;
-	const uint32_t slots = stride ? (record->size_bytes + stride - 1) / stride : 1;
+	const uint32_t stride = record->ring ? record->ring->stride_bytes : BSN_BB_SIZE;
+	const uint32_t slots = (record->size_bytes + stride - 1) / stride;
+	struct picture *picture = record->ring  ? get_ring(record)
+				  : record->wqe ? get_part(record, slots)
+						: NULL;
+	const uint32_t count = picture ? picture->ring.count : 0;
+	const uint32_t first = record->ring ? record->slot : count - slots;
 
-	if (!picture)
-		return;
-	picture->ring = *record->ring; /* its consumer may have moved on */
-	for (uint32_t i = 0; i < slots && i < picture->ring.count; i++)
-		picture->cells[(record->slot + i) % picture->ring.count] =
-			(struct cell){ .record = html.records,
-				       .opcode = cell_opcode(record),
-				       .is_error = record->cause || record->partner_file,
-				       .is_rest = i > 0 };
-	html.is_used[cell_opcode(record)] = true;
-}
-
-/* Whether a WQE is the next one of a part. */
-static bool follows(const struct picture *picture, const struct record *record)
-{
-	const struct cell *last = &picture->cells[picture->ring.count - 1];
-
-	return picture->is_part && picture->file == record->file &&
-	       picture->ring.qpn.value == record->qpn.value &&
-	       (uint16_t)(last->index + 1) == record->wqe_index.value;
-}
-
-/* A new part replaces the last part if that has only one WQE. */
-static struct picture *begin_part(const struct record *record)
-{
-	struct picture *picture = &html.pictures[html.pictures_count];
-
-	if (html.pictures_count && picture[-1].is_part && picture[-1].records == 1)
-		picture--;
-	else if (html.pictures_count == RINGS_MAX)
-		return NULL;
-	else
-		html.pictures_count++;
-	free(picture->cells);
-	*picture = (struct picture){ .is_part = true,
-				     .file = record->file,
-				     .ring = { .name = "part of a send queue",
-					       .qpn = record->qpn,
-					       .stride_bytes = BSN_BB_SIZE } };
-	return picture;
-}
-
-static bool make_room(struct picture *picture, uint32_t slots)
-{
-	const uint32_t room = 2 * (picture->ring.count + slots);
-	struct cell *cells = picture->cells;
-
-	if (picture->ring.count + slots <= picture->room)
-		return true;
-	cells = realloc(cells, room * sizeof(*cells));
-	if (!cells)
-		return false;
-	picture->cells = cells;
-	picture->room = room;
-	return true;
-}
-
-/* Draws a WQE that is in no whole ring. WQEs that follow each other are drawn side by side. */
-static void draw_part(const struct record *record)
-{
-	struct picture *picture = &html.pictures[html.pictures_count];
-	const uint32_t slots = (record->size_bytes + BSN_BB_SIZE - 1) / BSN_BB_SIZE;
-
-	if (!html.pictures_count || !picture[-1].is_part || !follows(&picture[-1], record))
-		picture = begin_part(record);
-	else
-		picture--;
-	if (!picture || !make_room(picture, slots))
-		return;
-	picture->records++;
-	for (uint32_t i = 0; i < slots; i++)
-		picture->cells[picture->ring.count++] =
+	for (uint32_t i = 0; i < slots && i < count; i++)
+		picture->cells[(first + i) % count] =
 			(struct cell){ .record = html.records,
 				       .index = (uint16_t)(record->wqe_index.value + i),
 				       .opcode = cell_opcode(record),
 				       .is_error = record->cause || record->partner_file,
 				       .is_rest = i > 0 };
-	if (picture->records > 1)
-		for (uint32_t i = 0; i < picture->ring.count; i++)
-			html.is_used[picture->cells[i].opcode] = true;
 }
 
 /* Marks the WQE of an error that came later. */
@@ -320,13 +266,14 @@ static void mark_partner(const struct record *record)
 	if (!record->cqe || !record->partner_file)
 		return;
 	for (unsigned i = 0; i < html.pictures_count; i++) {
-		struct picture *picture = &html.pictures[i];
-		const uint32_t slot = record->partner_index.value % picture->ring.count;
+		const struct picture *picture = &html.pictures[i];
+		struct cell *cell;
 
-		if (!picture->is_part && picture->file == record->partner_file &&
-		    picture->ring.qpn.value == record->qpn.value &&
-		    !(picture->cells[slot].opcode & IS_CQE))
-			picture->cells[slot].is_error = true;
+		if (picture->is_part || picture->file != record->partner_file ||
+		    picture->ring.qpn.value != record->qpn.value)
+			continue;
+		cell = &picture->cells[record->partner_index.value % picture->ring.count];
+		cell->is_error |= !(cell->opcode & IS_CQE);
 	}
 }
 
@@ -395,10 +342,8 @@ static void put_picture(const struct picture *picture)
 {
 	const struct ring *ring = &picture->ring;
 
-	fputs("<section class=\"ring\"><h2>", stdout);
-	put_name(picture->file ? picture->file : "");
-	fputs(": ", stdout);
-	put(ring->name);
+	put_name("<section class=\"ring\"><h2>", picture->file);
+	put(": ", ring->name, "");
 	if (ring->qpn.is_known)
 		printf(" 0x%x", ring->qpn.value);
 	printf("</h2>\n<p>%u slots of %u bytes", ring->count, ring->stride_bytes);
@@ -437,9 +382,8 @@ static const char style[] =
 	"pre{background:var(--pale);padding:.5em;overflow:auto}"
 	".key{display:inline-block;width:14px;height:14px;margin:0 4px 0 12px;border-radius:3px}";
 
-static void begin(struct sink *sink)
+static void begin(void)
 {
-	(void)sink;
 	memset(&html, 0, sizeof(html));
 	kinds_begin();
 	printf("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -448,72 +392,62 @@ static void begin(struct sink *sink)
 	       style);
 }
 
-static void print_record(struct sink *sink, const struct record *record)
+static void print_record(const struct record *record)
 {
-	(void)sink;
 	html.records++;
 	html.kinds[record->kind]++;
 	put_record(record);
-	if (record->wqe && !record->ring)
-		draw_part(record);
-	else
-		draw(record);
+	draw(record);
 	mark_partner(record);
 }
 
-static void note_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+static void note_unread(const char *file, unsigned long line, const char *why)
 {
-	(void)sink;
-	fputs("<p class=\"wrong\">", stdout);
-	put_name(file);
+	put_name("<p class=\"wrong\">", file);
 	if (line)
 		printf(":%lu", line);
-	fputs(": not read: ", stdout);
-	put(why);
-	fputs("</p>\n", stdout);
+	put(": not read: ", why, "</p>\n");
 }
 
-static void put_key(unsigned opcode)
-{
-	printf("<span class=\"key o%x\"></span>%s%s", opcode, opcode & IS_CQE ? "CQE " : "",
-	       opcode_name(opcode));
-}
-
-static void put_colours(void)
+/* Writes the colours of the opcodes that are shown, and what they stand for. */
+static void put_legend(const bool is_used[OPCODES])
 {
 	fputs("<style>", stdout);
 	for (unsigned opcode = 0, n = 0; opcode < OPCODES; opcode++)
-		if (html.is_used[opcode])
+		if (is_used[opcode])
 			printf(".o%x{background:hsl(%u,70%%,70%%)}", opcode,
 			       COLOUR_FIRST +
 				       (COLOUR_BLUE - COLOUR_FIRST + n++ * COLOUR_STEP) % COLOURS);
-	fputs("</style>\n", stdout);
-}
-
-static void put_legend(void)
-{
-	fputs("<p>", stdout);
+	fputs("</style>\n<p>", stdout);
 	for (unsigned opcode = 0; opcode < OPCODES; opcode++)
-		if (html.is_used[opcode])
-			put_key(opcode);
+		if (is_used[opcode])
+			printf("<span class=\"key o%x\"></span>%s%s", opcode,
+			       opcode & IS_CQE ? "CQE " : "", opcode_name(opcode));
 	fputs("<span class=\"key empty\"></span>empty"
 	      "<span class=\"key bad\"></span>an error"
 	      " &nbsp; P: producer, C: consumer. Click a slot for its fields.</p>\n",
 	      stdout);
 }
 
-/* A picture of only one WQE is not shown. */
-static bool is_shown(const struct picture *picture)
+/* Pictures of only one WQE are not shown. */
+static void put_pictures(void)
 {
-	return !picture->is_part || picture->records > 1;
-}
+	const struct picture *shown[RINGS_MAX];
+	bool is_used[OPCODES] = { false };
+	unsigned count = 0;
 
-static bool has_pictures(void)
-{
 	for (unsigned i = 0; i < html.pictures_count; i++)
-		if (is_shown(&html.pictures[i]))
-			return true;
-	return false;
+		if (!html.pictures[i].is_part || html.pictures[i].records > 1)
+			shown[count++] = &html.pictures[i];
+	for (unsigned i = 0; i < count; i++)
+		for (uint32_t slot = 0; slot < shown[i]->ring.count; slot++)
+			is_used[shown[i]->cells[slot].opcode] |= shown[i]->cells[slot].record;
+	if (count)
+		put_legend(is_used);
+	for (unsigned i = 0; i < count; i++)
+		put_picture(shown[i]);
+	for (unsigned i = 0; i < html.pictures_count; i++)
+		free(html.pictures[i].cells);
 }
 
 /* Writes how many records of each kind there are. */
@@ -525,8 +459,8 @@ static void put_counts(void)
 	for (unsigned kind = 0; kind < KINDS; kind++) {
 		if (!html.kinds[kind])
 			continue;
-		printf("%s%u ", before, html.kinds[kind]);
-		put(record_kind_name((enum record_kind)kind));
+		printf("%s%u %s", before, html.kinds[kind],
+		       record_kind_name((enum record_kind)kind));
 		before = ", ";
 	}
 	fputs("</p>\n", stdout);
@@ -543,32 +477,23 @@ static void put_kinds(void)
 	      "<th>first</th></tr>\n",
 	      stdout);
 	for (unsigned i = 0; (kind = kinds_get(i)); i++) {
-		printf("<tr><td>%lu</td><td>", kind->count);
-		put(explanation_of(&kind->error)->cause);
+		printf("<tr><td>%lu", kind->count);
+		put("</td><td>", explanation_of(&kind->error)->cause, "");
 		printf("</td><td><a href=\"#r%lu\">", kind->number);
-		put(kind->first);
-		fputs("</a></td></tr>\n", stdout);
+		put("", kind->first, "</a></td></tr>\n");
 	}
 	fputs("</table>\n", stdout);
 }
 
-static void end(struct sink *sink)
+static void end(void)
 {
-	(void)sink;
 	fputs("</main>\n<header class=\"rings\"><h1>wqe-dump</h1>\n", stdout);
 	put_counts();
 	put_kinds();
 	fputs("<noscript><p class=\"wrong\">Without scripts there are no fields; "
 	      "wqe-dump has them as text.</p></noscript>\n",
 	      stdout);
-	put_colours();
-	if (has_pictures())
-		put_legend();
-	for (unsigned i = 0; i < html.pictures_count; i++) {
-		if (is_shown(&html.pictures[i]))
-			put_picture(&html.pictures[i]);
-		free(html.pictures[i].cells);
-	}
+	put_pictures();
 	fputs("</header>\n", stdout);
 	html_fields_end();
 	fputs("</body></html>\n", stdout);

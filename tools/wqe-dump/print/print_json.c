@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "summary.h"
 
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
@@ -36,25 +35,12 @@ static void add_number(struct json_object *object, const char *key, const struct
 		add(object, key, json_object_new_int64(number->value));
 }
 
-static struct json_object *new_hex(const uint8_t *bytes, size_t size)
-{
-	static const char digits[] = "0123456789abcdef";
-	char text[2 * BSN_WQE_MAX_DS * BSN_DS_SIZE + 1] = "";
-
-	for (size_t i = 0; i < size && 2 * i + 2 < sizeof(text); i++) {
-		text[2 * i] = digits[bytes[i] >> 4];
-		text[2 * i + 1] = digits[bytes[i] & 15];
-		text[2 * i + 2] = '\0';
-	}
-	return json_object_new_string(text);
-}
-
 static struct json_object *new_value(const struct record_row *row)
 {
 	if (row->text)
 		return json_object_new_string(row->text);
 	if (row->bytes)
-		return new_hex(row->bytes, row->size_bytes);
+		return json_object_new_string(record_hex(row->bytes, row->size_bytes));
 	return json_object_new_uint64(row->value);
 }
 
@@ -146,33 +132,86 @@ struct json_object *record_json(const struct record *record)
 	add_text(object, "cause", record->cause);
 	add_text(object, "confidence", record->confidence);
 	if (record->bytes)
-		add(object, "raw", new_hex(record->bytes, record->size_bytes));
+		add_text(object, "raw", record_hex(record->bytes, record->size_bytes));
 	return object;
 }
 
-static void begin(struct sink *sink)
+/* -- an explanation ---------------------------------------------------------------------------- */
+
+static struct json_object *new_meanings(const struct explanation *e)
 {
-	(void)sink;
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < e->meaning_count; i++) {
+		const struct meaning *meaning = &e->meanings[i];
+		struct json_object *object = json_object_new_object();
+		add_text(object, "of", space_name(meaning->space));
+		add(object, "value", json_object_new_int64(meaning->value));
+		add_text(object, "name", meaning->name);
+		add_text(object, "text", meaning->doc);
+		add_text(object, "detail", meaning->detail);
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
+static struct json_object *new_causes(const struct explanation *e)
+{
+	struct json_object *list = json_object_new_array();
+	struct cause cause;
+
+	for (unsigned i = 0; explanation_cause(e, i, &cause); i++) {
+		struct json_object *object = json_object_new_object();
+		add_text(object, "cause", cause.what);
+		add_text(object, "tell", cause.tell);
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
+struct json_object *explanation_json(const struct explanation *e)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *notes = json_object_new_array();
+
+	add_text(object, "detected_by", party_name(e->detected_by));
+	add_text(object, "step", e->step);
+	add_text(object, "meaning", e->meaning);
+	add(object, "numbers", new_meanings(e));
+	add(object, "causes", new_causes(e));
+	add_text(object, "try", e->attempt);
+	add_text(object, "meaning_source", e->meaning_source);
+	add_text(object, "measured", e->measured);
+	add_text(object, "cause_basis", e->cause_basis);
+	add_text(object, "cause_source", e->cause_source);
+	for (unsigned i = 0; i < e->note_count; i++)
+		json_object_array_add(notes, json_object_new_string(e->notes[i]));
+	add(object, "notes", notes);
+	return object;
+}
+
+/* -- the sink ---------------------------------------------------------------------------------- */
+
+static void begin(void)
+{
 	json.records = 0;
 	json.unread = json_object_new_array();
 	fputs("{\"records\": [", stdout);
 }
 
-static void print_record(struct sink *sink, const struct record *record)
+static void print_record(const struct record *record)
 {
 	struct json_object *object = record_json(record);
 
-	(void)sink;
 	fputs(json.records++ ? ",\n  " : "\n  ", stdout);
 	fputs(json_object_to_json_string_ext(object, STYLE), stdout);
 	json_object_put(object);
 }
 
-static void note_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+static void note_unread(const char *file, unsigned long line, const char *why)
 {
 	struct json_object *object;
 
-	(void)sink;
 	if (json_object_array_length(json.unread) == UNREAD_MAX)
 		return;
 	object = json_object_new_object();
@@ -182,9 +221,8 @@ static void note_unread(struct sink *sink, const char *file, unsigned long line,
 	json_object_array_add(json.unread, object);
 }
 
-static void end(struct sink *sink)
+static void end(void)
 {
-	(void)sink;
 	printf("%s], \"unread\": %s}\n", json.records ? "\n" : "",
 	       json_object_to_json_string_ext(json.unread, STYLE));
 	json_object_put(json.unread);

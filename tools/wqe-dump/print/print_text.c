@@ -10,9 +10,6 @@
 
 #include "../command.h"
 #include "../explain/explain.h"
-#include "kinds.h"
-#include "print_explain.h"
-#include "summary.h"
 
 #define COLUMN      20 /* of names, and of values that have one */
 #define RAW_COLUMNS 24 /* of the bytes beside a field: 8 of them */
@@ -199,9 +196,8 @@ static void print_kind(const struct error_kind *kind)
 
 static bool is_in_list; /* the last record was one line; others are set apart */
 
-static void begin(struct sink *sink)
+static void begin(void)
 {
-	(void)sink;
 	kinds_begin();
 	is_in_list = false;
 }
@@ -213,12 +209,11 @@ static void end_list(void)
 	is_in_list = false;
 }
 
-static void end_text(struct sink *sink)
+static void end_text(void)
 {
 	unsigned long errors = 0;
 	unsigned count = 0;
 
-	(void)sink;
 	for (; kinds_get(count); count++)
 		errors += kinds_get(count)->count;
 	if (errors == count)
@@ -229,9 +224,8 @@ static void end_text(struct sink *sink)
 		print_kind(kinds_get(i));
 }
 
-static void end_brief(struct sink *sink)
+static void end_brief(void)
 {
-	(void)sink;
 }
 
 static void print_head(const struct record *record)
@@ -284,21 +278,19 @@ static void print_full(const struct record *record, const struct error_kind *kin
 	putchar('\n');
 }
 
-static void print_all(struct sink *sink, const struct record *record)
+static void print_all(const struct record *record)
 {
 	const struct error_kind *kind = kinds_count(record);
 	const bool is_known = kind && kind->count > 1;
 
-	(void)sink;
 	if (is_known && !print_options.raw && record->kind != RECORD_HEALTH)
 		print_again(record, kind);
 	else
 		print_full(record, kind);
 }
 
-static void print_line(struct sink *sink, const struct record *record)
+static void print_line(const struct record *record)
 {
-	(void)sink;
 	print_head(record);
 	if (record->cause) {
 		put("  ");
@@ -307,9 +299,8 @@ static void print_line(struct sink *sink, const struct record *record)
 	putchar('\n');
 }
 
-static void print_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+static void print_unread(const char *file, unsigned long line, const char *why)
 {
-	(void)sink;
 	fflush(stdout); /* keeps the order where both outputs are shown */
 	if (line)
 		complain("wqe-dump: %s:%lu: not read: %s", file, line, why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "summary.h"
+#include "print.h"
 
 #include <stdarg.h>
 #include <stdio.h>

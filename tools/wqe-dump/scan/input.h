@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../text/line.h"
+#include "../text/text.h"
 
 /* A longer line comes in pieces that have the same number. */
 #define INPUT_MAX_BYTES (4u << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "markup.h"
+#include "prefix.h"
 
 #include <stdlib.h>
 #include <string.h>

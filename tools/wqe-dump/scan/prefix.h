@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Undoes what loggers, mailers, web pages and word processors make of a line. */
 #ifndef WQE_DUMP_PREFIX_H
 #define WQE_DUMP_PREFIX_H
 
-#include "input.h"
+#include "../text/text.h"
+
+/**
+ * markup_undo() - writes a line with the characters that the program printed
+ *
+ * HTML references such as "&gt;" become the character; no-break spaces, typographic quotes and the
+ * multiplication sign become what a keyboard has.
+ */
+void markup_undo(struct line *line);
 
 /**
  * prefix_strip() - takes off what loggers put before a line

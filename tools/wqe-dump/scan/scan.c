@@ -7,9 +7,8 @@
 
 #include "../bytes/hex.h"
 #include "../bytes/raw.h"
-#include "../forms/forms.h"
+#include "../forms/form.h"
 #include "marks.h"
-#include "markup.h"
 #include "prefix.h"
 
 /* Forms that may wait for lines at once: one for each process of a merged log. */
@@ -39,13 +38,12 @@ struct scan {
 	struct open_form open[OPEN_MAX];
 };
 
-/*
- * -- forms that wait for more lines -------------------------------------------------------------
- */
+/* -- forms that wait for more lines ------------------------------------------------------------ */
 
 /* Records from now on are this form's. */
 static void ask(struct scan *scan, const struct form *form)
 {
+	scan->feed.form = form;
 	scan->feed.tell->source = form->name;
 }
 

@@ -4,12 +4,137 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "../explain/explain.h"
 
+/* -- an error CQE and the WQE that failed, in whichever order they are found ------------------- */
+
+#define INDICES     65536 /* of WQEs: 16 bits */
+#define REMEMBERED  65536 /* WQEs, and as many errors: the most that a send queue can hold */
+#define CHAIN_LIMIT 64    /* entries with the same index that are looked at */
+
+/* A record, in the chain of those with the same number. */
+struct entry {
+	uint32_t qpn;
+	uint32_t count; /* slots of its ring, or 0 */
+	uint16_t index;
+	unsigned long line;
+	const char *file;
+	uint32_t next; /* older one, plus 1; 0: none */
+};
+
+/* The last records, found by a number of 16 bits. */
+struct table {
+	struct entry entries[REMEMBERED];
+	uint32_t heads[INDICES]; /* newest one, plus 1 */
+	uint32_t used;           /* entries ever; the oldest are overwritten */
+};
+
+struct tie {
+	struct table wqes;    /* by index */
+	struct table slots;   /* WQEs in rings, by slot */
+	struct table errors;  /* by index */
+	uint32_t ring_counts; /* bit n: there is a ring of 2^n slots */
+};
+
+static void remember(struct table *table, uint16_t key, const struct entry *entry)
+{
+	const uint32_t place = table->used++ % REMEMBERED;
+
+	table->entries[place] = *entry;
+	table->entries[place].next = table->heads[key];
+	table->heads[key] = place + 1;
+}
+
+/* The newest entry of a queue; `index`: of its WQE, or -1 for any. */
+static const struct entry *find(const struct table *table, uint16_t key, uint32_t qpn, int index)
+{
+	uint32_t at = table->heads[key];
+
+	for (unsigned i = 0; at && i < CHAIN_LIMIT; i++) {
+		const struct entry *entry = &table->entries[at - 1];
+
+		if (entry->qpn == qpn && (index < 0 || entry->index == index))
+			return entry;
+		at = entry->next;
+	}
+	return NULL;
+}
+
+static const struct entry *find_slot(const struct tie *tie, const struct record *error)
+{
+	for (unsigned log2 = 0; log2 < 16; log2++) {
+		const uint32_t count = 1u << log2;
+		const struct entry *entry;
+
+		if (!(tie->ring_counts & count))
+			continue;
+		entry = find(&tie->slots, (uint16_t)(error->wqe_index.value % count),
+			     error->qpn.value, -1);
+		if (entry && entry->count == count)
+			return entry;
+	}
+	return NULL;
+}
+
+static void set_partner(struct record *record, const struct entry *partner)
+{
+	if (!partner)
+		return;
+	record->partner_file = partner->file;
+	record->partner_line = partner->line;
+	record->partner_index = KNOWN(partner->index);
+}
+
+static void tie_error(struct tie *tie, struct record *record, const struct entry *entry)
+{
+	const struct entry *wqe =
+		find(&tie->wqes, entry->index, record->qpn.value, (int)record->wqe_index.value);
+
+	set_partner(record, wqe ? wqe : find_slot(tie, record));
+	remember(&tie->errors, entry->index, entry);
+}
+
+static void tie_wqe(struct tie *tie, struct record *record, struct entry *entry)
+{
+	const uint32_t count = record->ring ? record->ring->count : 0;
+
+	set_partner(record, find(&tie->errors, entry->index, record->qpn.value, entry->index));
+	remember(&tie->wqes, entry->index, entry);
+	if (!count || count & (count - 1) || count > INDICES / 2)
+		return;
+	entry->count = count;
+	tie->ring_counts |= count;
+	remember(&tie->slots, (uint16_t)record->slot, entry);
+}
+
+/*
+ * Fills in a record's partner if the partner was found before, and remembers the record.
+ *
+ * A CQE names the WQE by its index. If the ring was overwritten since, or dumped before, the
+ * partner is the WQE in that slot, and partner_index differs from the CQE's.
+ */
+static void tie_record(struct tie *tie, struct record *record)
+{
+	struct entry entry = { .qpn = record->qpn.value,
+			       .index = (uint16_t)record->wqe_index.value,
+			       .line = record->line,
+			       .file = record->file };
+
+	if (!record->qpn.is_known || !record->wqe_index.is_known)
+		return;
+	if (record->wqe)
+		tie_wqe(tie, record, &entry);
+	else if (record->cqe && record->kind == RECORD_ERROR_CQE && record->side == SIDE_REQUESTER)
+		tie_error(tie, record, &entry);
+}
+
+/* -- records ----------------------------------------------------------------------------------- */
+
 int tell_open(struct tell *tell, struct sink *sink)
 {
-	*tell = (struct tell){ .sink = sink, .tie = tie_create() };
+	*tell = (struct tell){ .sink = sink, .tie = calloc(1, sizeof(struct tie)) };
 	return tell->tie ? 0 : -ENOMEM;
 }
 
@@ -21,7 +146,7 @@ void tell_record(struct tell *tell, struct record *record)
 	explain_record(record);
 	tie_record(tell->tie, record);
 	tell->count++;
-	tell->sink->record(tell->sink, record);
+	tell->sink->record(record);
 }
 
 void tell_unread(struct tell *tell, unsigned long line, const char *format, ...)
@@ -33,10 +158,10 @@ void tell_unread(struct tell *tell, unsigned long line, const char *format, ...)
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
 	tell->unread++;
-	tell->sink->unread(tell->sink, tell->file, line, why);
+	tell->sink->unread(tell->file, line, why);
 }
 
 void tell_close(struct tell *tell)
 {
-	tie_destroy(tell->tie);
+	free(tell->tie);
 }

@@ -7,7 +7,8 @@
 #define WQE_DUMP_TELL_H
 
 #include "../record.h"
-#include "tie.h"
+
+struct tie;
 
 /** struct tell - the sink, and where records come from; tell_open() fills it */
 struct tell {

@@ -44,6 +44,13 @@ const char *text_number(const char *text, int base, uint64_t *number)
 	return end;
 }
 
+bool text_number_after(const char *text, const char *word, int base, uint64_t *number)
+{
+	const char *at = strstr(text, word);
+
+	return at && text_number(at + strlen(word), base, number);
+}
+
 static bool has_format(const char *text)
 {
 	for (const char *c = strchr(text, '%'); c; c = strchr(c + 1, '%'))

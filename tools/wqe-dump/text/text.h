@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Words and numbers in a line of any program. */
+/* A line of text, and the words and numbers in it. */
 #ifndef WQE_DUMP_TEXT_H
 #define WQE_DUMP_TEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/** struct line - a line, valid until the next one is asked for */
+struct line {
+	char *text;           /* without its end; a NUL follows, and there may be more in it */
+	size_t len;           /* bytes */
+	unsigned long number; /* in the input, from 1 */
+	uint32_t stream;      /* lines of one writer in a merged log have the same number */
+};
 
 /* What may be between a word and its value. */
 #define TEXT_BETWEEN " \t:=([{\"'"
@@ -36,6 +45,9 @@ const char *text_find(const char *text, const char *word);
  * Return: what follows the number, or NULL if there is none.
  */
 const char *text_number(const char *text, int base, uint64_t *number);
+
+/** text_number_after() - likewise, after a word; false: the word or the number is not there */
+bool text_number_after(const char *text, const char *word, int base, uint64_t *number);
 
 /**
  * text_is_source() - whether a line is source code rather than output

@@ -39,7 +39,8 @@ static int check_qp(struct cx_hca *hca, const struct cx_qp_attr *attr)
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UC && attr->type != IBV_QPT_UD &&
 	    attr->type != IBV_QPT_XRC_SEND && attr->type != IBV_QPT_XRC_RECV && !attr->dc)
 		return -EOPNOTSUPP;
-	if (attr->log_streams > CX_DC_STREAMS_LOG2 || attr->log_errored_streams > CX_DC_ERRORED_LOG2)
+	if (attr->log_streams > CX_DC_STREAMS_LOG2 ||
+	    attr->log_errored_streams > CX_DC_ERRORED_LOG2)
 		return -EINVAL;
 	if (check_parts(hca, attr) || !cx_has_channel(hca, attr->async_channel, CX_EVENT_ASYNC))
 		return -EINVAL;

@@ -23,13 +23,14 @@ static const struct transition transitions[] = {
 	{ BSN_CMD_RST2INIT_QP, IBV_QPS_RESET, IBV_QPS_INIT,
 	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
 	{ BSN_CMD_INIT2RTR_QP, IBV_QPS_INIT, IBV_QPS_RTR,
-	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-	  IBV_QP_MIN_RNR_TIMER, RIGHTS | BSN_QP_OPTION_PKEY_INDEX },
+	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+	  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, RIGHTS | BSN_QP_OPTION_PKEY_INDEX },
 	{ BSN_CMD_RTR2RTS_QP, IBV_QPS_RTR, IBV_QPS_RTS,
 	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 	  IBV_QP_MAX_QP_RD_ATOMIC, RIGHTS | BSN_QP_OPTION_RNR_TIMEOUT | BSN_QP_OPTION_PM_STATE },
 	{ BSN_CMD_RTS2RTS_QP, IBV_QPS_RTS, IBV_QPS_RTS, 0,
-	  RIGHTS | BSN_QP_OPTION_RNR_TIMEOUT | BSN_QP_OPTION_PM_STATE | BSN_QP_OPTION_LAG_TX_AFFINITY },
+	  RIGHTS | BSN_QP_OPTION_RNR_TIMEOUT | BSN_QP_OPTION_PM_STATE |
+	  BSN_QP_OPTION_LAG_TX_AFFINITY },
 	{ BSN_CMD_2ERR_QP, IBV_QPS_UNKNOWN, IBV_QPS_ERR, 0, 0 },
 	{ BSN_CMD_2RST_QP, IBV_QPS_UNKNOWN, IBV_QPS_RESET, 0, 0 },
 };
@@ -261,10 +262,12 @@ static enum bsn_command_status extend(struct cx_mailbox *box, struct cx_qp *qp,
 		return BSN_COMMAND_OK;
 	if (ext.opt_param_mask_95_32 != BSN_QP_EXT_OPTION_DCI_STREAM_CHANNEL_ID ||
 	    t->opcode != BSN_CMD_RTS2RTS_QP || !qp->attr.has_streams)
-		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
-					 "opt_param_mask_95_32 has what this transition does not change");
+		return cx_refuse_command(
+			box, BSN_COMMAND_BAD_PARAMETER,
+			"opt_param_mask_95_32 has what this transition does not change");
 	if (!cx_dc_reset_stream(qp, (uint16_t)ext.dci_stream_channel_id))
-		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER, "the stream is not in error");
+		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
+					 "the stream is not in error");
 	return BSN_COMMAND_OK;
 }
 
