@@ -237,7 +237,8 @@ static int try_attach(struct attempt *a)
 	assert_non_null(qp);
 	err = TRY(a, bsn_qp_attach(a->b->device, qp, &attr, OUT(a, bsn_qp)));
 	if (!err) {
-		struct bsn_cq *send_cq = bsn_qp_info(a->result)->cq, *recv_cq = bsn_qp_info(a->result)->recv_cq;
+		struct bsn_cq *send_cq = bsn_qp_info(a->result)->cq,
+			      *recv_cq = bsn_qp_info(a->result)->recv_cq;
 		ok(bsn_qp_destroy(a->result));
 		ok(bsn_cq_destroy(send_cq)); /* what is kept for QPs that come later */
 		ok(bsn_cq_destroy(recv_cq));

@@ -59,7 +59,8 @@ void turns_unmade(const void *object);
 #undef ibv_reg_mr
 #define ibv_reg_mr(p, a, l, r)   TURNS_POINTER((ibv_reg_mr)(p, a, l, r))
 #undef ibv_reg_mr_iova
-#define ibv_reg_mr_iova(p, a, l, i, r) TURNS_POINTER(__ibv_reg_mr_iova(p, a, l, i, (unsigned)(r), 0))
+#define ibv_reg_mr_iova(p, a, l, i, r)                                                             \
+	TURNS_POINTER(__ibv_reg_mr_iova(p, a, l, i, (unsigned)(r), 0))
 #define ibv_reg_dm_mr(p, d, o, l, r) TURNS_POINTER((ibv_reg_dm_mr)(p, d, o, l, r))
 #define ibv_alloc_null_mr(p)     TURNS_POINTER((ibv_alloc_null_mr)(p))
 #define ibv_alloc_dm(c, a)       TURNS_POINTER((ibv_alloc_dm)(c, a))

@@ -134,7 +134,8 @@ static void memory_that_may_not_be_written_to(struct bench *b)
 	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), &attr, &mr));
 	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
 	says(bsn_read(b->ep[0], &sge, &from, 1, BSN_F_RING), -EINVAL, "IBV_ACCESS_LOCAL_WRITE");
-	says(bsn_fetch_add(b->ep[0], &sge, &from, 1, 1, BSN_F_RING), -EINVAL, "IBV_ACCESS_LOCAL_WRITE");
+	says(bsn_fetch_add(b->ep[0], &sge, &from, 1, 1, BSN_F_RING), -EINVAL,
+	     "IBV_ACCESS_LOCAL_WRITE");
 	says(bsn_recv(b->rq[0], &sge, 1), -EINVAL, "IBV_ACCESS_LOCAL_WRITE");
 	ok(write_one(b, &sge));
 	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
@@ -149,11 +150,16 @@ static void atomics_that_are_not_aligned(struct bench *b)
 
 	for (unsigned at = 0; at <= 8; at++) {
 		const struct bsn_remote to = bench_remote(b, 1, at);
-		const struct bsn_wr wr = { .opcode = BSN_OPCODE_ATOMIC_CS, .sge = &sge, .sge_count = 1,
-					   .remote = to, .flags = BSN_F_SIGNALED | BSN_F_RING, .id = 7 };
+		const struct bsn_wr wr = { .opcode = BSN_OPCODE_ATOMIC_CS,
+					   .sge = &sge,
+					   .sge_count = 1,
+					   .remote = to,
+					   .flags = BSN_F_SIGNALED | BSN_F_RING,
+					   .id = 7 };
 
 		if (at % 8) {
-			says(bsn_fetch_add(b->ep[0], &sge, &to, 1, 7, BSN_F_RING), -EINVAL, "multiple of 8");
+			says(bsn_fetch_add(b->ep[0], &sge, &to, 1, 7, BSN_F_RING), -EINVAL,
+			     "multiple of 8");
 			says(bsn_post(b->ep[0], &wr), -EINVAL, "multiple of 8");
 			continue;
 		}
@@ -172,10 +178,12 @@ static void pointers_to_nothing(struct bench *b)
 	const struct bsn_wr copied = { .opcode = BSN_OPCODE_SEND, .sge_count = 1,
 				       .flags = BSN_F_INLINE | BSN_F_RING };
 
-	says(bsn_write_inline(b->ep[0], no_data, 16, &to, 1, BSN_F_RING), -EINVAL, "inline data at NULL");
+	says(bsn_write_inline(b->ep[0], no_data, 16, &to, 1, BSN_F_RING), -EINVAL,
+	     "inline data at NULL");
 	says(bsn_post(b->ep[0], &wr), -EINVAL, "SGEs at NULL");
 	says(bsn_post(b->ep[0], &copied), -EINVAL, "SGEs at NULL");
-	says(bsn_write_imm(b->ep[0], &good, no_remote, 1, 1, BSN_F_RING), -EINVAL, "no remote address");
+	says(bsn_write_imm(b->ep[0], &good, no_remote, 1, 1, BSN_F_RING), -EINVAL,
+	     "no remote address");
 	assert_all_is_well(b);
 }
 
@@ -188,7 +196,8 @@ static void receives_before_the_bad_one(struct bench *b)
 	struct bsn_outstanding left;
 
 	assert_int_equal(bsn_recv_many(b->rq[0], sge, ids, 3), 2);
-	says(bsn_recv_many(b->rq[0], sge + 2, ids + 2, 1), -EINVAL, "are not in the memory of lkey");
+	says(bsn_recv_many(b->rq[0], sge + 2, ids + 2, 1), -EINVAL,
+	     "are not in the memory of lkey");
 	ok(bsn_qp_outstanding(b->qp[0], &left));
 	assert_int_equal(left.recvs, 2);
 }
@@ -278,7 +287,8 @@ static void keep_line(void *arg, const char *line)
 
 static void what_is_not_published_is_told_of(struct bench *b)
 {
-	const struct bsn_device_attr attr = { .path = bsn_device_info(b->device)->path, .log = keep_line };
+	const struct bsn_device_attr attr = { .path = bsn_device_info(b->device)->path,
+					      .log = keep_line };
 	struct bsn_qp_attr qp_attr = { .type = BSN_QP_RC };
 	struct bsn_device *device;
 	struct bsn_completion c;
@@ -324,7 +334,8 @@ static const struct bench_case cases[] = {
 	{ CASE("receives before the bad one", receives_before_the_bad_one), OWN },
 	{ CASE("memory of a shared queue", memory_of_a_shared_queue), .has_srq = true, OWN },
 	{ CASE("another thread has to be told of", another_thread_has_to_be_told_of), OWN },
-	{ CASE("what is not published is told of", what_is_not_published_is_told_of), .is_bare = true },
+	{ CASE("what is not published is told of", what_is_not_published_is_told_of),
+	  .is_bare = true },
 	{ CASE("nonsense is refused", nonsense_is_refused), .is_bare = true },
 };
 

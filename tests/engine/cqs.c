@@ -24,7 +24,9 @@ static bool is_direct(const struct bench *b)
 /* Makes a QP that is connected to itself, on this CQ. */
 static struct bsn_qp *make_loop(struct bench *b, struct bsn_cq *cq)
 {
-	const struct bsn_qp_attr attr = { .cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH, .signal_every = -1 };
+	const struct bsn_qp_attr attr = {
+		.cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH, .signal_every = -1
+	};
 	struct bsn_address address;
 	struct bsn_qp *qp;
 
@@ -40,7 +42,8 @@ static void write_some(struct bench *b, struct bsn_qp *qp, uint64_t first, unsig
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 
 	for (unsigned i = 0; i < count; i++)
-		ok(bsn_write(bsn_qp_ep(qp), &local, &remote, first + i, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write(bsn_qp_ep(qp), &local, &remote, first + i,
+			     BSN_F_SIGNALED | BSN_F_RING));
 	bench_settle(b);
 }
 
@@ -54,7 +57,9 @@ static void expect_some(struct bench *b, struct bsn_cq *cq, uint64_t first, unsi
 
 static struct bsn_cq *make_ignoring(struct bench *b, struct bsn_channel *channel)
 {
-	const struct bsn_cq_attr attr = { .entries = ENTRIES, .ignores_overrun = true, .channel = channel };
+	const struct bsn_cq_attr attr = { .entries = ENTRIES,
+					  .ignores_overrun = true,
+					  .channel = channel };
 	struct bsn_cq *cq;
 
 	ok(bsn_cq_create(b->device, &attr, &cq));
@@ -120,7 +125,8 @@ static void what_is_left_behind_keeps_its_entries(struct bench *b)
 	qp = make_loop(b, cq);
 	write_some(b, qp, 0, 2);
 	ok(bsn_qp_destroy(qp));
-	assert_refused(bsn_qp_create(b->device, &attr, &other), EBUSY, "2 completions of queues that are gone");
+	assert_refused(bsn_qp_create(b->device, &attr, &other), EBUSY,
+		       "2 completions of queues that are gone");
 	assert_int_equal(bsn_poll(cq, &c, 1), 0);
 	qp = make_loop(b, cq);
 	write_some(b, qp, 0, 2);
@@ -225,7 +231,8 @@ static const struct bench_case cases[] = {
 	{ CASE("what cannot ignore them is refused", what_cannot_ignore_them_is_refused), OWN },
 	{ CASE("completions survive another size", completions_survive_another_size), OWN,
 	  .is_verbs_only = true },
-	{ CASE("a larger one takes more queues", a_larger_one_takes_more_queues), OWN, .is_verbs_only = true },
+	{ CASE("a larger one takes more queues", a_larger_one_takes_more_queues), OWN,
+	  .is_verbs_only = true },
 	{ CASE("sizes that cannot be are refused", sizes_that_cannot_be_are_refused), OWN },
 	{ CASE("an attached one is the application's", an_attached_one_is_the_applications) },
 };

@@ -69,7 +69,8 @@ static void post_recv(struct bench *b, struct dc *d, uint64_t id)
 	ok(bsn_recv(d->srq, &into, id));
 }
 
-static void expect_at_target(struct bench *b, struct dc *d, int target, uint64_t id, uint32_t length)
+static void expect_at_target(struct bench *b, struct dc *d, int target, uint64_t id,
+			     uint32_t length)
 {
 	const struct bsn_completion c = expect_done(b, d->into, id, BSN_RECV);
 
@@ -106,7 +107,8 @@ static void messages_go_to_the_peer_they_are_posted_to(struct bench *b)
 
 static void every_operation_of_rc(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), back = bench_sge(b, 0, INTO, LENGTH);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
+			     back = bench_sge(b, 0, INTO, LENGTH);
 	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
@@ -144,10 +146,14 @@ static void every_operation_of_rc(struct bench *b)
 /* A ring of them goes round, whose WQEs have one block and two. */
 static void masked_atomics_and_copies(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
-	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8), status = bench_sge(b, 0, INTO + 2048, 64);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
+			     into = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8),
+			     status = bench_sge(b, 0, INTO + 2048, 64);
 	const struct bsn_masked_fa fa = { .add = 9, .field_boundary = 8 };
-	const struct bsn_masked_cs cs = { .swap = 0x70, .swap_mask = 0xf0, .compare = 1, .compare_mask = 0xf };
+	const struct bsn_masked_cs cs = {
+		.swap = 0x70, .swap_mask = 0xf0, .compare = 1, .compare_mask = 0xf
+	};
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
 	struct dc d;
@@ -160,7 +166,8 @@ static void masked_atomics_and_copies(struct bench *b)
 		ok(bsn_masked_fetch_add(d.ep[target], &word, &to, &fa, 8, id, NOW));
 		expect_sent(b, &d, target, id, BSN_OPCODE_ATOMIC_MASKED_FA);
 		assert_int_equal(*counter, 1);
-		ok(bsn_masked_cmp_swap(d.ep[!target], &word, &to, &cs, id % 4 ? 8 : 4, id + 1, NOW));
+		ok(bsn_masked_cmp_swap(d.ep[!target], &word, &to, &cs, id % 4 ? 8 : 4, id + 1,
+				       NOW));
 		expect_sent(b, &d, !target, id + 1, BSN_OPCODE_ATOMIC_MASKED_CS);
 		assert_int_equal(*counter, 0x71);
 		ok(bsn_memcpy(d.ep[target], &into, &local, &status, id + 2, NOW));

@@ -55,9 +55,10 @@ static void the_port_counts_them_as_others(struct bench *b)
 	assert_int_equal(port_count("rx_dct_connect") - connects, 6);
 	assert_int_equal(port_count("rx_write_requests") - writes, 6);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(cx_qp_find(softcx_hca(), bsn_qp_info(r.pool->initiators[i].qp)->number)
-					 ->run.counter_set,
-				 CX_PORT_COUNTERS);
+		assert_int_equal(
+			cx_qp_find(softcx_hca(), bsn_qp_info(r.pool->initiators[i].qp)->number)
+				->run.counter_set,
+			CX_PORT_COUNTERS);
 	unmake(&r);
 }
 
@@ -421,7 +422,8 @@ int main(void)
 		{ CASE("who connects to a target does so in full, on RoCE",
 		       who_connects_to_a_target_does_so_in_full),
 		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("the port counts them as others", the_port_counts_them_as_others), ON_DIRECT },
+		{ CASE("the port counts them as others", the_port_counts_them_as_others),
+		  ON_DIRECT },
 		{ CASE("without it nobody does", without_it_nobody_does), ON_DIRECT },
 		{ CASE("a target has all rights", a_target_has_all_rights), ON_DIRECT },
 		{ CASE("a target has all rights, on RoCE", a_target_has_all_rights), ON_DIRECT,

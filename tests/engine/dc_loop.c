@@ -263,7 +263,8 @@ static void the_cq_has_room_for_all(struct bench *b)
 	for (cq.entries = entries - 1; cq.entries <= entries; cq.entries++) {
 		ok(bsn_cq_create(b->device, &cq, &attr.cq));
 		if (cq.entries < entries) {
-			is_refused(bsn_dc_pool_create(b->device, &attr, &pool), ENOSPC, "create it with");
+			is_refused(bsn_dc_pool_create(b->device, &attr, &pool), ENOSPC,
+				   "create it with");
 			ok(bsn_cq_destroy(attr.cq));
 			continue;
 		}
@@ -324,7 +325,8 @@ static void expect_all(const struct expected *all, const struct rc_expected *rc)
 {
 	for (int p = 0; p < PEERS; p++)
 		if (all[p].due_id != all[p].next_id)
-			fail_msg("%d: %llu of %llu have come back", p, (unsigned long long)all[p].due_id,
+			fail_msg("%d: %llu of %llu have come back", p,
+				 (unsigned long long)all[p].due_id,
 				 (unsigned long long)all[p].next_id);
 	assert_int_equal(rc->due, rc->next);
 }
@@ -358,7 +360,10 @@ static void at_random_in_one_loop(struct bench *b, const struct bsn_dc_pool_attr
 
 static void at_random(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 5, .spares = 2, .send_depth = 16, .max_inline = MAX_INLINE,
+	const struct bsn_dc_pool_attr attr = { .initiators = 5,
+					       .spares = 2,
+					       .send_depth = 16,
+					       .max_inline = MAX_INLINE,
 					       .turn_bytes = 24 * LENGTH };
 
 	at_random_in_one_loop(b, &attr);
@@ -366,8 +371,12 @@ static void at_random(struct bench *b)
 
 static void at_random_with_streams(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2, .spares = 2, .streams = 3, .send_depth = 16,
-					       .max_inline = MAX_INLINE, .turn_bytes = 24 * LENGTH };
+	const struct bsn_dc_pool_attr attr = { .initiators = 2,
+					       .spares = 2,
+					       .streams = 3,
+					       .send_depth = 16,
+					       .max_inline = MAX_INLINE,
+					       .turn_bytes = 24 * LENGTH };
 
 	at_random_in_one_loop(b, &attr);
 }
@@ -379,13 +388,19 @@ int main(void)
 {
 	static const struct bench_case cases[] = {
 		{ CASE("completions come in order", completions_come_in_order), SHARED },
-		{ CASE("polls go straight while nobody waits", polls_go_straight_while_nobody_waits), ON_DIRECT },
-		{ CASE("failures are told where they come", failures_are_told_where_they_come), SHARED },
-		{ CASE("turns are told though others complete", turns_are_told_though_others_complete), ON_DIRECT },
+		{ CASE("polls go straight while nobody waits",
+		       polls_go_straight_while_nobody_waits),
+		  ON_DIRECT },
+		{ CASE("failures are told where they come", failures_are_told_where_they_come),
+		  SHARED },
+		{ CASE("turns are told though others complete",
+		       turns_are_told_though_others_complete),
+		  ON_DIRECT },
 		{ CASE("pools share a loop", pools_share_a_loop), SHARED },
-		{ CASE("who sleeps has its turn", who_sleeps_has_its_turn), ON_DIRECT, .is_active = true,
-		  .has_channel = true },
-		{ CASE("a pool that goes leaves others' completions", a_pool_that_goes_leaves_others_completions),
+		{ CASE("who sleeps has its turn", who_sleeps_has_its_turn), ON_DIRECT,
+		  .is_active = true, .has_channel = true },
+		{ CASE("a pool that goes leaves others' completions",
+		       a_pool_that_goes_leaves_others_completions),
 		  SHARED },
 		{ CASE("the CQ has room for all", the_cq_has_room_for_all), SHARED },
 		{ CASE("at random", at_random), SHARED },

@@ -30,8 +30,8 @@ struct rig {
 	struct bsn_ep *ep[PEERS];
 	int user[PEERS];
 	bool has_full_targets; /* with a full handshake */
-	uint32_t initiators; /* spares included */
-	uint64_t connects; /* that the model counted before */
+	uint32_t initiators;   /* spares included */
+	uint64_t connects;     /* that the model counted before */
 	struct bsn_completion done[MAX_DONE];
 	int count;
 };
@@ -72,9 +72,10 @@ static inline void is_refused(int result, int error, const char *word)
 
 static inline void add_target(struct rig *r, int t)
 {
-	const struct bsn_dct_attr attr = {
-		.cq = r->into, .srq = r->srq, .access_key = KEY, .full_handshake = r->has_full_targets
-	};
+	const struct bsn_dct_attr attr = { .cq = r->into,
+					   .srq = r->srq,
+					   .access_key = KEY,
+					   .full_handshake = r->has_full_targets };
 
 	ok(bsn_dct_create(r->b->device, &attr, &r->dct[t]));
 }
@@ -166,7 +167,7 @@ static inline int work(struct rig *r)
 }
 
 static inline void expect(struct rig *r, int at, int p, uint64_t id, unsigned opcode,
-		   enum ibv_wc_status status)
+			  enum ibv_wc_status status)
 {
 	assert_true(at < r->count);
 	assert_int_equal(r->done[at].status, status);
@@ -213,7 +214,8 @@ static inline void skip_unsignaled(struct expected *e, uint64_t id)
 	}
 }
 
-static inline void take_completion(struct rig *r, struct expected *all, const struct bsn_completion *c)
+static inline void take_completion(struct rig *r, struct expected *all,
+				   const struct bsn_completion *c)
 {
 	const int p = (int)((int *)c->user - r->user);
 	struct expected *e = &all[p];
@@ -252,8 +254,8 @@ static inline int write_at_random(struct rig *r, int p, uint64_t id, unsigned fl
 {
 	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
 	const bool is_bad = random_u64() % bench_rounds(r->b, 200) == 0;
-	const struct bsn_remote to = is_bad ? (struct bsn_remote){ 0, 0 } :
-					      bench_remote(r->b, 1, INTO);
+	const struct bsn_remote to =
+		is_bad ? (struct bsn_remote){ 0, 0 } : bench_remote(r->b, 1, INTO);
 	uint8_t data[MAX_INLINE];
 
 	if (random_u64() % 2)
@@ -265,7 +267,8 @@ static inline int write_at_random(struct rig *r, int p, uint64_t id, unsigned fl
 static inline void post_at_random(struct rig *r, struct expected *e, int p)
 {
 	const bool signals = random_u64() % 3 == 0;
-	const unsigned flags = (signals ? BSN_F_SIGNALED : 0u) | (random_u64() % 2 ? BSN_F_RING : 0u);
+	const unsigned flags =
+		(signals ? BSN_F_SIGNALED : 0u) | (random_u64() % 2 ? BSN_F_RING : 0u);
 	int err;
 
 	if (e->next_id - e->due_id >= 200)
@@ -341,7 +344,8 @@ static inline void signal_end(struct rig *r, struct expected *e, int p)
  * Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits
  * for ever. Returns what the pool has counted.
  */
-static inline struct bsn_dc_counters at_random_by(struct bench *b, const struct bsn_dc_pool_attr *attr, unsigned steps)
+static inline struct bsn_dc_counters
+at_random_by(struct bench *b, const struct bsn_dc_pool_attr *attr, unsigned steps)
 {
 	static struct expected all[PEERS];
 	struct bsn_dc_counters counters;
@@ -362,7 +366,8 @@ static inline struct bsn_dc_counters at_random_by(struct bench *b, const struct 
 	for (int p = 0; p < PEERS; p++)
 		if (all[p].due_id != all[p].next_id)
 			fail_msg("policy %d: %d: %llu of %llu have come back", (int)attr->policy, p,
-				 (unsigned long long)all[p].due_id, (unsigned long long)all[p].next_id);
+				 (unsigned long long)all[p].due_id,
+				 (unsigned long long)all[p].next_id);
 	counters = counters_of(&r);
 	assert_int_equal(counters.waiting, 0);
 	unmake(&r);
@@ -370,12 +375,17 @@ static inline struct bsn_dc_counters at_random_by(struct bench *b, const struct 
 }
 
 /* Of so many initiators and streams, with few blocks each and short turns. */
-static inline struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned initiators,
-						  unsigned streams, unsigned steps)
+static inline struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy,
+						  unsigned initiators, unsigned streams,
+						  unsigned steps)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = initiators, .spares = 2, .streams = streams,
-					       .send_depth = 16, .max_inline = MAX_INLINE,
-					       .turn_bytes = 24 * LENGTH, .policy = policy };
+	const struct bsn_dc_pool_attr attr = { .initiators = initiators,
+					       .spares = 2,
+					       .streams = streams,
+					       .send_depth = 16,
+					       .max_inline = MAX_INLINE,
+					       .turn_bytes = 24 * LENGTH,
+					       .policy = policy };
 
 	return at_random_by(b, &attr, rounds() * bench_rounds(b, steps));
 }

@@ -48,7 +48,8 @@ static void expect_at_most(const struct dc_plan *plan, enum dc_policy policy, do
 	const double is = ratio(plan, policy);
 
 	if (is > most)
-		fail_msg("%s, %u x %u, window %u, %s: %.3f of dcs_quota's connections, %.2f is wanted",
+		fail_msg("%s, %u x %u, window %u, %s: %.3f of dcs_quota's connections, %.2f is "
+			 "wanted",
 			 dc_pattern_names[plan->crowd.pattern], plan->initiators, plan->streams,
 			 plan->window, dc_policy_names[policy], is, most);
 }
@@ -56,9 +57,14 @@ static void expect_at_most(const struct dc_plan *plan, enum dc_policy policy, do
 static struct dc_plan plan_of(enum dc_pattern pattern, uint32_t initiators, uint32_t streams,
 			      uint32_t window)
 {
-	return (struct dc_plan){ .crowd = { .pattern = pattern, .peers = PEERS, .set = 8, .seed = 1 },
-				 .initiators = initiators, .streams = streams, .window = window,
-				 .operations = OPERATIONS, .bytes = 64 };
+	return (struct dc_plan){
+		.crowd = { .pattern = pattern, .peers = PEERS, .set = 8, .seed = 1 },
+		.initiators = initiators,
+		.streams = streams,
+		.window = window,
+		.operations = OPERATIONS,
+		.bytes = 64
+	};
 }
 
 static void a_moving_set_that_fits_stays_connected(void **state)
@@ -85,7 +91,8 @@ static void zipf_and_bursts_take_half(void **state)
 
 static void streams_are_worth_initiators(void **state)
 {
-	const struct dc_plan zipf = plan_of(DC_PATTERN_zipf, 8, 8, 16), bursts = plan_of(DC_PATTERN_bursts, 8, 8, 16);
+	const struct dc_plan zipf = plan_of(DC_PATTERN_zipf, 8, 8, 16),
+			     bursts = plan_of(DC_PATTERN_bursts, 8, 8, 16);
 
 	(void)state;
 	expect_at_most(&zipf, DC_POLICY_lru, 0.45);
@@ -100,8 +107,8 @@ static void nowhere_is_it_worse(void **state)
 	for (unsigned pattern = 0; pattern < DC_PATTERN_COUNT; pattern++)
 		for (unsigned p = 0; p < 4; p++)
 			for (uint32_t window = 1; window <= 64; window *= 4) {
-				const struct dc_plan plan = plan_of((enum dc_pattern)pattern, pools[p][0],
-								 pools[p][1], window);
+				const struct dc_plan plan = plan_of(
+					(enum dc_pattern)pattern, pools[p][0], pools[p][1], window);
 				expect_at_most(&plan, DC_POLICY_lru, 1.02);
 			}
 }
@@ -145,7 +152,9 @@ static void the_optimum_is_the_least_of_all(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed < 200; seed++) {
-		const struct dc_crowd crowd = { .pattern = DC_PATTERN_uniform, .peers = 4, .seed = seed };
+		const struct dc_crowd crowd = { .pattern = DC_PATTERN_uniform,
+						.peers = 4,
+						.seed = seed };
 		const uint32_t nobody[2] = { UINT32_MAX, UINT32_MAX };
 		struct dc_draws *draws = dc_draws_begin(&crowd);
 		uint32_t list[14];
@@ -162,7 +171,8 @@ static void the_optimum_is_the_least_of_all(void **state)
 static void a_run_can_be_had_again(void **state)
 {
 	struct dc_plan plan = plan_of(DC_PATTERN_zipf, 8, 2, 16);
-	const struct dc_figures first = figures_of(&plan, DC_POLICY_lru), again = figures_of(&plan, DC_POLICY_lru);
+	const struct dc_figures first = figures_of(&plan, DC_POLICY_lru),
+				again = figures_of(&plan, DC_POLICY_lru);
 
 	(void)state;
 	assert_memory_equal(&first, &again, sizeof(first));
@@ -206,7 +216,8 @@ static void nothing_is_idle_where_one_waits(void **state)
 	(void)state;
 	for (unsigned k = 0; k < 5; k++) {
 		const uint32_t *pool = pools[k];
-		struct dc_plan plan = plan_of(DC_PATTERN_uniform, pool[0], pool[1], 2 * pool[0] * pool[1]);
+		struct dc_plan plan =
+			plan_of(DC_PATTERN_uniform, pool[0], pool[1], 2 * pool[0] * pool[1]);
 		double most, is;
 
 		plan.crowd.peers = 100000;

@@ -444,7 +444,7 @@ static void reset_both(struct bench *b)
  * Silent requests succeeded before the QP went to error. So nothing is left to be flushed, and yet
  * the drain ends.
  */
-static void silent_successes_do_not_hold_up_a_drain(struct bench *b)
+static void silent_successes_hold_up_no_drain(struct bench *b)
 {
 	struct bsn_completion c;
 
@@ -587,7 +587,7 @@ static const struct bench_case cases[] = {
 		  "soft-RoCE flushes what is posted in error only when something else happens" },
 	{ CASE("fail brings everything back", fail_brings_everything_back) },
 	{ CASE("what fills a queue unrung comes back", what_fills_a_queue_unrung_comes_back) },
-	{ CASE("silent successes do not hold up a drain", silent_successes_do_not_hold_up_a_drain) },
+	{ CASE("silent successes do not hold up a drain", silent_successes_hold_up_no_drain) },
 	{ CASE("a failed QP can be brought back", a_failed_qp_can_be_brought_back) },
 	{ CASE("reset forgets what was outstanding", reset_forgets_what_was_outstanding) },
 	{ CASE("a destroyed QP takes only its own along", a_destroyed_qp_takes_only_its_own_along),

@@ -4,7 +4,15 @@
 
 #include "../wqe/random.h"
 
-enum { RESULT = 512, TARGET = 1024, STATUS = 4096, FROM = 8192, TO = 16384, MOST = 4000, ROUNDS = 300 };
+enum {
+	RESULT = 512,
+	TARGET = 1024,
+	STATUS = 4096,
+	FROM = 8192,
+	TO = 16384,
+	MOST = 4000,
+	ROUNDS = 300
+};
 
 static bool is_direct(const struct bench *b)
 {
@@ -44,10 +52,12 @@ static uint64_t result_of(struct bench *b, unsigned bytes)
 
 	if (bytes == 4)
 		return bsn_load_be32(at);
-	return bsn_device_info(b->device)->atomics_are_big_endian ? bsn_load_be64(at) : load(at, bytes);
+	return bsn_device_info(b->device)->atomics_are_big_endian ? bsn_load_be64(at)
+								  : load(at, bytes);
 }
 
-static void expect(struct bench *b, unsigned opcode, uint64_t before, uint64_t after, unsigned bytes)
+static void expect(struct bench *b, unsigned opcode, uint64_t before, uint64_t after,
+		   unsigned bytes)
 {
 	expect_done(b, b->cq[0], 7, opcode);
 	assert_int_equal(result_of(b, bytes), cut(before, bytes));
@@ -93,7 +103,8 @@ static void add_once(struct bench *b, unsigned bytes)
 static void masked_atomics(struct bench *b)
 {
 	const struct bsn_sge result = bench_sge(b, 0, RESULT, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, TARGET), odd = bench_remote(b, 1, TARGET + 4);
+	const struct bsn_remote remote = bench_remote(b, 1, TARGET),
+				odd = bench_remote(b, 1, TARGET + 4);
 	const struct bsn_masked_fa fa = { 1, 0 };
 
 	if (!is_direct(b)) {
@@ -121,7 +132,8 @@ static void big_endian_atomics(struct bench *b)
 	const struct bsn_sge result = bench_sge(b, 0, RESULT, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, TARGET);
 
-	assert_int_equal(bsn_device_info(b->device)->atomics_are_big_endian, b->kind != BENCH_VERBS);
+	assert_int_equal(bsn_device_info(b->device)->atomics_are_big_endian,
+			 b->kind != BENCH_VERBS);
 	assert_int_equal(bsn_fetch_add(b->ep[0], &result, &remote, 1, 7, 0), -EOPNOTSUPP);
 	masked_atomics(b);
 }
@@ -149,7 +161,8 @@ static void copies(struct bench *b)
 		random_bytes((void *)(uintptr_t)from.addr, bytes);
 		ok(bsn_memcpy(b->ep[0], &to, &from, &status, 7, BSN_F_SIGNALED | BSN_F_RING));
 		expect_done(b, b->cq[0], 7, BSN_OPCODE_MMO);
-		assert_memory_equal((void *)(uintptr_t)to.addr, (void *)(uintptr_t)from.addr, bytes);
+		assert_memory_equal((void *)(uintptr_t)to.addr, (void *)(uintptr_t)from.addr,
+				    bytes);
 	}
 	to.length = 0;
 	assert_int_equal(bsn_memcpy(b->ep[0], &to, &from, &status, 7, 0), -EMSGSIZE);
@@ -170,7 +183,8 @@ static void many_at_once(struct bench *b)
 	if (!is_direct(b))
 		return;
 	for (unsigned round = 0; round < 200; round++) {
-		while (!bsn_masked_cmp_swap(b->ep[0], &result, &remote, &cs, 8, posted, BSN_F_SIGNALED))
+		while (!bsn_masked_cmp_swap(b->ep[0], &result, &remote, &cs, 8, posted,
+					    BSN_F_SIGNALED))
 			posted++;
 		ok(bsn_ring(b->ep[0]));
 		while (bench_reap(b, b->cq[0], &c, 1) == 1) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A thread that waits awake uses what each CPU offers, this CPU or another: looks at the disassembly. Speaks TAP.
+"""A thread that waits awake uses what each CPU offers: looks at the disassembly. Speaks TAP.
 
 usage: idle.py OBJDUMP LIBBUNSEN
 """
@@ -20,7 +20,8 @@ def disassembly():
     run = subprocess.run([sys.argv[1], '-d', '--no-show-raw-insn', sys.argv[2]],
                          capture_output=True, text=True, timeout=100, check=True)
     head, *functions = run.stdout.split('\n\n')
-    return head + '\n'.join(f for f in functions if '<bsn_cq_idle>:' in f or '<rest' in f.split('\n')[0])
+    return head + '\n'.join(f for f in functions
+                            if '<bsn_cq_idle>:' in f or '<rest' in f.split('\n')[0])
 
 
 def check_each_way_to_rest():

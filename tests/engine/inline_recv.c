@@ -67,7 +67,8 @@ static void break_pair(struct pair *p)
 /* Posts a receive of two pieces, of which the first has 5 bytes. */
 static void post_recv(struct pair *p, uint64_t id)
 {
-	const struct bsn_sge sge[] = { bench_sge(p->b, 1, DST, 5), bench_sge(p->b, 1, DST + 64, ROOM) };
+	const struct bsn_sge sge[] = { bench_sge(p->b, 1, DST, 5),
+				       bench_sge(p->b, 1, DST + 64, ROOM) };
 
 	memset(bench_at(p->b, 1, DST), 0, 64 + ROOM);
 	ok(id % 2 ? bsn_recv_sgl(p->rq, sge, 2, id) : bsn_recv(p->rq, &sge[1], id));
@@ -343,7 +344,8 @@ static void assert_refused(struct bench *b, struct bsn_qp_attr attr, int error, 
 
 static void impossible_attributes_are_refused(struct bench *b)
 {
-	const struct bsn_qp_attr recv = { .max_inline_recv = 8 }, long_recv = { .max_inline_recv = 33 };
+	const struct bsn_qp_attr recv = { .max_inline_recv = 8 },
+				 long_recv = { .max_inline_recv = 33 };
 	const struct bsn_qp_attr resp = { .max_inline_resp = 8, .signal_all = true };
 	const struct bsn_qp_attr silent = { .max_inline_recv = 8, .max_inline_resp = 8 };
 	const struct bsn_qp_attr of_ud = { .type = BSN_QP_UD, .max_inline_recv = 8 };

@@ -84,7 +84,8 @@ static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 		buffer = bench_sq(qp)->lane->reg;
 		assert_ptr_not_equal(buffer, last);
 		last = buffer;
-		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &nowhere, 0, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &nowhere, 0,
+				    BSN_F_SIGNALED | BSN_F_RING));
 	}
 	free_domain(&d);
 }
@@ -145,7 +146,8 @@ static void libmlx5_s_switches_are_obeyed(struct bench *b)
 		{ "MLX5_POST_SEND_PREFER_BF", "1", 1 },
 	};
 
-	for (size_t i = 0; b->kind == BENCH_DIRECT && i < sizeof(switches) / sizeof(switches[0]); i++) {
+	for (size_t i = 0; b->kind == BENCH_DIRECT && i < sizeof(switches) / sizeof(switches[0]);
+	     i++) {
 		const struct bsn_counters counters =
 			count_a_post(b, switches[i].variable, switches[i].value);
 		assert_int_equal(counters.blueflame, switches[i].blueflame);

@@ -216,7 +216,7 @@ class Meter:
 
 
 def medians(runs):
-    """Of each row, column and figure the median of several processes: addresses differ by process."""
+    """Of each row, column and figure the median of several processes: addresses differ."""
     return {op: {column: {name: statistics.median(run[op][column][name] for run in runs)
                           for name in figures}
                  for column, figures in row.items() if column != 'op'}
@@ -319,7 +319,7 @@ def rule_instructions_of_compressed_cqes(counts):
 
 
 def rule_instructions_of_plain_verbs(counts):
-    """Beside ibv_post_send() and ibv_poll_cq(), which nearly every program calls; else extended ones."""
+    """Beside ibv_post_send() and ibv_poll_cq(), which most programs call; else extended ones."""
     found = []
     for name, row in counts.items():
         if not Row(name).is_once:
@@ -460,7 +460,8 @@ def judge(softcx, perf, *only):
     """The rules and what they found, the worst first."""
     meter = Meter(softcx, perf)
     measures = {'counts': meter.counts, 'grh': meter.counts_with_grh,
-                'times': lambda: medians([meter.times(measured('counts')) for _ in range(PROCESSES)]),
+                'times': lambda: medians([meter.times(measured('counts'))
+                                          for _ in range(PROCESSES)]),
                 'sizes': lambda: time_sizes(meter),
                 'receives': lambda: meter.receives('1,4'),
                 'many_receives': lambda: meter.receives('1024'), 'layouts': meter.layouts,

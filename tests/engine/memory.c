@@ -75,7 +75,8 @@ static bool kernel_chooses_pages(void)
 
 static void plain_pages(struct bench *b)
 {
-	const struct bsn_mem_attr plain = { .source = bsn_mem_source(BSN_MEM_PLAIN), .is_strict = true };
+	const struct bsn_mem_attr plain = { .source = bsn_mem_source(BSN_MEM_PLAIN),
+					    .is_strict = true };
 	const struct bsn_buf_info info = try(b, 4 * HUGE, &plain);
 
 	assert_string_equal(info.source, "plain");
@@ -91,7 +92,8 @@ static void a_short_buffer_has_plain_pages(struct bench *b)
 
 static void transparent_huge_pages(struct bench *b)
 {
-	const struct bsn_mem_attr thp = { .source = bsn_mem_source(BSN_MEM_THP), .is_strict = true };
+	const struct bsn_mem_attr thp = { .source = bsn_mem_source(BSN_MEM_THP),
+					  .is_strict = true };
 	struct bsn_mr *buf;
 	const int err =
 		bsn_buf_alloc(b->device, 2 * HUGE, &(struct bsn_mr_attr){ .mem = &thp }, &buf);
@@ -111,7 +113,8 @@ static void transparent_huge_pages(struct bench *b)
  */
 static void hugepages_and_children(struct bench *b)
 {
-	const struct bsn_mem_attr wish = { .source = bsn_mem_source(BSN_MEM_HUGETLB), .is_strict = true };
+	const struct bsn_mem_attr wish = { .source = bsn_mem_source(BSN_MEM_HUGETLB),
+					   .is_strict = true };
 	struct bsn_mr *buf;
 	const int err = bsn_buf_alloc(b->device, HUGE, &(struct bsn_mr_attr){ .mem = &wish }, &buf);
 
@@ -126,7 +129,8 @@ static void hugepages_and_children(struct bench *b)
 /* If no hugepage is free, the buffer comes from the next source, and remembers why. */
 static void hugepages_or_the_next_best(struct bench *b)
 {
-	const struct bsn_mem_attr wish = { .source = bsn_mem_source(BSN_MEM_HUGETLB), .page_bytes = HUGE };
+	const struct bsn_mem_attr wish = { .source = bsn_mem_source(BSN_MEM_HUGETLB),
+					   .page_bytes = HUGE };
 	const struct bsn_buf_info info = try(b, 2 * HUGE, &wish);
 
 	if (strcmp(info.source, "hugetlb")) {
@@ -151,16 +155,18 @@ static void refused(struct bench *b, size_t length, struct bsn_mem_attr wish, in
 
 static void a_strict_wish_is_refused_in_words(struct bench *b)
 {
-	refused(b, PAGE, (struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN), .page_bytes = HUGE },
+	refused(b, PAGE,
+		(struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN),
+				       .page_bytes = HUGE },
 		EINVAL, "plain pages");
 	refused(b, PAGE, (struct bsn_mem_attr){ .page_bytes = 12345 }, EINVAL,
 		"no hugepages of 12345");
 	refused(b, (size_t)1 << 46, (struct bsn_mem_attr){ .page_bytes = HUGE }, ENOMEM,
 		"nr_hugepages");
-	refused(b, (size_t)1 << 60, (struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN) }, ENOMEM,
-		"no ");
-	refused(b, SIZE_MAX - 2 * PAGE, (struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN) }, ENOMEM,
-		"no ");
+	refused(b, (size_t)1 << 60,
+		(struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN) }, ENOMEM, "no ");
+	refused(b, SIZE_MAX - 2 * PAGE,
+		(struct bsn_mem_attr){ .source = bsn_mem_source(BSN_MEM_PLAIN) }, ENOMEM, "no ");
 }
 
 /* -- an application's own ---------------------------------------------------------------------- */

@@ -24,7 +24,8 @@ COMPILER, PROGRAM, TIMES, *PAIRS = sys.argv[1:]
 def run_counted():
     """The instructions of all calls of each function, with those of functions that it calls."""
     with tempfile.NamedTemporaryFile() as out:
-        run = subprocess.run(['valgrind', '--tool=callgrind', f'--callgrind-out-file={out.name}', PROGRAM],
+        run = subprocess.run(['valgrind', '--tool=callgrind',
+                              f'--callgrind-out-file={out.name}', PROGRAM],
                              capture_output=True, text=True, timeout=100, check=False)
         lines = pathlib.Path(out.name).read_text(encoding='utf-8').splitlines()
     if run.returncode:

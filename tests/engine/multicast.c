@@ -19,7 +19,9 @@ static bool is_roce(const struct bench *b)
 static struct bsn_mcast_group group_of(const struct bench *b, unsigned number)
 {
 	struct bsn_mcast_group of_ib = { .gid = { 0xff, 0x0e }, .lid = GROUP_LID };
-	struct bsn_mcast_group of_ipv4 = { .gid = { [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1 } };
+	struct bsn_mcast_group of_ipv4 = {
+		.gid = { [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1 }
+	};
 	struct bsn_mcast_group group = is_roce(b) ? of_ipv4 : of_ib;
 
 	group.gid[15] = (uint8_t)number;
@@ -35,7 +37,8 @@ static void post_recv(struct bench *b, int end, uint64_t id)
 }
 
 /* The GRH names the group. */
-static void expect_message(struct bench *b, int end, uint64_t id, const struct bsn_mcast_group *group)
+static void expect_message(struct bench *b, int end, uint64_t id,
+			   const struct bsn_mcast_group *group)
 {
 	const struct bsn_completion c = expect_done(b, b->cq[end], id, BSN_RECV);
 
@@ -161,7 +164,9 @@ static void what_is_no_group_is_refused(struct bench *b)
 static void a_member_is_not_destroyed(struct bench *b)
 {
 	const struct bsn_mcast_group group = group_of(b, 6);
-	struct bsn_qp_attr attr = { .type = BSN_QP_UD, .cq = b->cq[0], .send_depth = 4, .recv_depth = 4 };
+	struct bsn_qp_attr attr = {
+		.type = BSN_QP_UD, .cq = b->cq[0], .send_depth = 4, .recv_depth = 4
+	};
 	struct bsn_qp *qp;
 
 	ok(bsn_qp_create(b->device, &attr, &qp));
@@ -215,18 +220,21 @@ static void only_ud_has_multicast(struct bench *b)
 /*
  * The kernel's rxe sends to groups by the host's network, which has to be a member by IGMP or MLD.
  */
-#define UD .qp = { .type = BSN_QP_UD }, .rxe_lacks = "a network in which the host has joined the group"
+#define UD                                                                                         \
+	.qp = { .type = BSN_QP_UD }, .rxe_lacks = "a network in which the host has joined the "    \
+						  "group"
 
 static const struct bench_case cases[] = {
 	{ CASE("members get what is sent, InfiniBand", members_get_what_is_sent), UD },
-	{ CASE("members get what is sent, RoCE", members_get_what_is_sent), UD, .link = CX_LINK_ROCE },
+	{ CASE("members get what is sent, RoCE", members_get_what_is_sent), UD,
+	  .link = CX_LINK_ROCE },
 	{ CASE("a member without a receive loses it", a_member_without_a_receive_loses_it), UD },
 	{ CASE("another Q_Key is not heard", another_qkey_is_not_heard), UD },
 	{ CASE("what is no group is refused", what_is_no_group_is_refused), UD },
 	{ CASE("a member is not destroyed", a_member_is_not_destroyed), UD, .is_own_only = true,
 	  .is_model_only = true },
-	{ CASE("a group takes so many members", a_group_takes_so_many_members), UD, .is_own_only = true,
-	  .is_model_only = true },
+	{ CASE("a group takes so many members", a_group_takes_so_many_members), UD,
+	  .is_own_only = true, .is_model_only = true },
 	{ CASE("only UD has multicast", only_ud_has_multicast), .is_own_only = true },
 };
 

@@ -222,7 +222,8 @@ static void a_shared_receive_queue(struct bench *b)
 {
 	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
 	const struct bsn_registry_queue *q = at(registry->first);
-	const struct bsn_registry_queue *user = find(BSN_REGISTRY_RECV, bsn_qp_info(b->qp[0])->number);
+	const struct bsn_registry_queue *user =
+		find(BSN_REGISTRY_RECV, bsn_qp_info(b->qp[0])->number);
 
 	while (q && q->kind != BSN_REGISTRY_SHARED_RECV)
 		q = at(q->next);

@@ -32,7 +32,8 @@ static void append_sends(struct loop *l, uint64_t first, unsigned count)
 	const struct bsn_sge into = { l->mem->addr + 2048, 2048, l->mem->lkey };
 
 	for (unsigned i = 0; i < count; i++) {
-		const struct bsn_sge from = { l->mem->addr, (uint32_t)(first + i) % 1000 + 1, l->mem->lkey };
+		const struct bsn_sge from = { l->mem->addr, (uint32_t)(first + i) % 1000 + 1,
+					      l->mem->lkey };
 
 		ok(bsn_recv(bsn_qp_rq(l->qp), &into, first + i));
 		ok(bsn_send(bsn_qp_ep(l->qp), &from, 0, 0));
@@ -51,7 +52,8 @@ static void reap(struct loop *l, uint64_t first, unsigned count, bool are_writes
 		for (int i = 0; i < n; i++, got++) {
 			assert_int_equal(c[i].status, IBV_WC_SUCCESS);
 			assert_int_equal(c[i].id, first + got);
-			assert_int_equal(c[i].opcode, are_writes ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV);
+			assert_int_equal(c[i].opcode,
+					 are_writes ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV);
 			if (!are_writes)
 				assert_int_equal(c[i].byte_len, (first + got) % 1000 + 1);
 			assert_int_equal(c[i].qpn, bsn_qp_info(l->qp)->number);
@@ -90,9 +92,11 @@ static void each_format_and_size(struct bench *b)
 {
 	for (int format = BSN_CQES_BY_HASH; format <= BSN_CQES_BY_STRIDE_INDEX; format++)
 		for (uint32_t size = 64; size <= 128; size += 64) {
-			const enum bsn_cqe_compression compression = (enum bsn_cqe_compression)format;
+			const enum bsn_cqe_compression compression =
+				(enum bsn_cqe_compression)format;
 
-			run(b, (struct bsn_cq_attr){ .compression = compression, .cqe_size = size });
+			run(b,
+			    (struct bsn_cq_attr){ .compression = compression, .cqe_size = size });
 			run(b, (struct bsn_cq_attr){ .compression = compression, .cqe_size = size,
 						     .is_shared = true });
 			run(b, (struct bsn_cq_attr){ .compression = compression, .cqe_size = 128,
@@ -136,7 +140,8 @@ static void an_error_is_no_part_of_one(struct bench *b)
 	const struct bsn_sge from = { l.mem->addr, 64, l.mem->lkey };
 	const struct bsn_remote to = { l.mem->addr + 2048, l.mem->rkey };
 	for (uint64_t id = 0; id < 30; id++)
-		ok(bsn_write(bsn_qp_ep(l.qp), &from, id == 20 ? &nowhere : &to, id, BSN_F_SIGNALED));
+		ok(bsn_write(bsn_qp_ep(l.qp), &from, id == 20 ? &nowhere : &to, id,
+			     BSN_F_SIGNALED));
 	ok(bsn_ring(bsn_qp_ep(l.qp)));
 	bench_settle(b);
 	assert_true(sees_session(l.cq));
@@ -206,7 +211,8 @@ static void a_format_that_the_device_lacks(struct bench *b)
 }
 
 #define BARE .is_bare = true
-#define PLAN BARE, .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64 4 1 7 2 33"
+#define PLAN                                                                                       \
+	BARE, .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64 4 1 7 2 33"
 
 static const struct bench_case cases[] = {
 	{ CASE("each format and size", each_format_and_size), PLAN },

@@ -340,7 +340,8 @@ static void an_empty_queue_fails_who_may_not_retry(struct bench *b)
 	expect_nothing(b, b->cq[1]);
 	ok(post_recv(b, next));
 	expect_nothing(b, b->cq[1]);
-	ok(bsn_send_inline(bsn_qp_ep(p.qp[0][0]), &next, sizeof(next), next, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_inline(bsn_qp_ep(p.qp[0][0]), &next, sizeof(next), next,
+			   BSN_F_SIGNALED | BSN_F_RING));
 	expect_done(b, b->cq[0], next, BSN_OPCODE_SEND);
 	expect_done(b, b->cq[1], next, BSN_RECV);
 	assert_memory_equal(bench_at(b, 1, next * ROOM), &next, sizeof(next));
@@ -439,12 +440,14 @@ static void receives_that_overtake_keep_their_ids(struct bench *b)
 		uint32_t seen = 0; /* a bit each */
 		for (uint64_t n = first; n < first + AT_ONCE; n++) {
 			struct bsn_completion c;
-			ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, BSN_F_SIGNALED | BSN_F_RING));
+			ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n,
+					   BSN_F_SIGNALED | BSN_F_RING));
 			expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
 			assert_int_equal(bench_reap(b, b->cq[1], &c, 1), 1);
 			assert_int_equal(c.status, IBV_WC_SUCCESS);
 			assert_true(c.id - first < AT_ONCE && !(seen >> (c.id - first) & 1));
-			assert_memory_equal(bench_at(b, 1, c.id * ROOM % BENCH_BYTES), &n, sizeof(n));
+			assert_memory_equal(bench_at(b, 1, c.id * ROOM % BENCH_BYTES), &n,
+					    sizeof(n));
 			seen |= 1u << (c.id - first);
 			overtook |= c.id != n;
 		}
@@ -488,18 +491,18 @@ static void page_faults_are_not_seen(struct bench *b)
 static const struct bench_case cases[] = {
 	{ CASE("several QPs take from one queue", several_qps_take_from_one_queue), SRQ },
 	{ CASE("connected QPs and datagrams take from one queue",
-	       connected_qps_and_datagrams_take_from_one_queue), SRQ },
+	       connected_qps_and_datagrams_take_from_one_queue),
+	  SRQ },
 	{ CASE("a full queue refuses until consumed", a_full_queue_refuses_until_consumed), SRQ },
 	{ CASE("a list too long is refused", a_list_too_long_is_refused), SRQ },
-	{ CASE("empty pieces are left out", empty_pieces_are_left_out), SRQ,
-	  .qp.max_recv_sge = 3 },
+	{ CASE("empty pieces are left out", empty_pieces_are_left_out), SRQ, .qp.max_recv_sge = 3 },
 	{ CASE("a QP that goes leaves no hole", a_qp_that_goes_leaves_no_hole), SRQ },
 	{ CASE("a QP that goes leaves others alone", a_qp_that_goes_leaves_others_alone), SRQ },
 	{ CASE("a limit raises an event", a_limit_raises_an_event), SRQ },
 	{ CASE("a limit above the size is refused", a_limit_above_the_size_is_refused), SRQ },
 	{ CASE("an empty queue loses nothing", an_empty_queue_loses_nothing), SRQ },
-	{ CASE("an empty queue fails who may not retry", an_empty_queue_fails_who_may_not_retry), SRQ,
-	  .connect = { .rnr_retry = BSN_NO_RETRY } },
+	{ CASE("an empty queue fails who may not retry", an_empty_queue_fails_who_may_not_retry),
+	  SRQ, .connect = { .rnr_retry = BSN_NO_RETRY } },
 	{ CASE("several CQs give back in any order", several_cqs_give_back_in_any_order), SRQ },
 	{ CASE("it outlives its QPs only", it_outlives_its_qps_only), SRQ },
 	{ CASE("a second CQ makes it shared", a_second_cq_makes_it_shared), SRQ },

@@ -67,7 +67,8 @@ static uint64_t stamp_in_ring(struct bsn_cq *cq)
 /* Several rounds of the ring, one completion at a time: each is later than the one before. */
 static void ticks_are_those_of_the_cqe(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
+			     into = bench_sge(b, 1, INTO, LENGTH);
 	struct bsn_completion c;
 	uint64_t last = 0;
 	struct pair p;
@@ -99,7 +100,9 @@ static void a_poll_of_many_stamps_each(struct bench *b)
 	uint64_t last = 0;
 	struct pair p;
 
-	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW, .is_shared = true },
+	make(b, &p,
+	     (struct bsn_cq_attr){
+		     .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW, .is_shared = true },
 	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		for (uint64_t id = 0; id < BATCH; id++)
@@ -124,7 +127,8 @@ static void data_in_cqes_stay(struct bench *b)
 	struct pair p;
 
 	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW },
-	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH, .max_inline_recv = 32 });
+	     (struct bsn_qp_attr){
+		     .send_depth = BATCH, .recv_depth = BATCH, .max_inline_recv = 32 });
 	for (uint64_t id = 0; id < BATCH; id++) {
 		ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, id));
 		ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, id, NOW));
@@ -145,7 +149,8 @@ static void data_in_cqes_stay(struct bench *b)
  */
 static void nanoseconds_are_of_the_clock_page(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
+			     into = bench_sge(b, 1, INTO, LENGTH);
 	struct bsn_completion sent, received;
 	struct pair p;
 
@@ -165,7 +170,8 @@ static void nanoseconds_are_of_the_clock_page(struct bench *b)
 
 static void real_time_is_that_of_the_day(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
+			     into = bench_sge(b, 1, INTO, LENGTH);
 	const uint64_t before = now_ns();
 	struct bsn_completion c;
 	struct pair p;
@@ -240,7 +246,8 @@ static void a_clock_that_cannot_be_read_is_refused(struct bench *b)
 	assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_REAL_TIME, &now), -EOPNOTSUPP);
 	assert_non_null(strstr(bsn_error_text(), "real-time clock"));
 	if (b->is_model) { /* a passive model has no clock page */
-		assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_RAW, &now), -EOPNOTSUPP);
+		assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_RAW, &now),
+				 -EOPNOTSUPP);
 		assert_non_null(strstr(bsn_error_text(), "its driver shows none"));
 	}
 	assert_int_equal(now, 7);

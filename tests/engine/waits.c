@@ -207,7 +207,8 @@ static void assert_refused(struct bsn_cq *cq, int error, const char *why)
 
 static void without_a_channel_there_is_no_sleep(struct bench *b)
 {
-	const bool is_attached = b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS;
+	const bool is_attached =
+		b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS;
 	struct bsn_completion c;
 
 	assert_refused(b->cq[0], is_attached ? EOPNOTSUPP : EINVAL,

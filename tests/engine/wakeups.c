@@ -155,7 +155,8 @@ static void race(enum bsn_path path, unsigned waiters)
 	print_message("# BSN_SEED=%u\n", r.seed);
 	assert_int_equal(softcx_start(&config), 0);
 	assert_int_equal(bsn_device_open(NULL, &device_attr, &device), 0);
-	assert_int_equal(loop_make(&r.loop, device, (struct bsn_cq_attr){ .is_shared = waiters > 1 }), 0);
+	assert_int_equal(
+		loop_make(&r.loop, device, (struct bsn_cq_attr){ .is_shared = waiters > 1 }), 0);
 	for (unsigned i = 0; i < waiters; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, keep_waiting, &r), 0);
 	post_rounds(&r, rounds());

@@ -145,7 +145,8 @@ static void messages_go_to_the_srq_they_name(struct bench *b)
 
 static void every_operation_of_rc(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), back = bench_sge(b, 0, INTO, LENGTH);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
+			     back = bench_sge(b, 0, INTO, LENGTH);
 	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
@@ -194,11 +195,12 @@ static void an_initiator_is_attached(struct bench *b)
 	own.lkey = mr->lkey;
 	for (int ours = 0; ours < 2; ours++) {
 		cq = ibv_create_cq(pd->context, 64, NULL, NULL, 0);
-		verbs = ibv_create_qp(pd, &(struct ibv_qp_init_attr){
-						  .qp_type = IBV_QPT_XRC_SEND,
-						  .send_cq = cq,
-						  .recv_cq = cq,
-						  .cap = { .max_send_wr = 16, .max_send_sge = 1 } });
+		verbs = ibv_create_qp(pd,
+				      &(struct ibv_qp_init_attr){
+					      .qp_type = IBV_QPT_XRC_SEND,
+					      .send_cq = cq,
+					      .recv_cq = cq,
+					      .cap = { .max_send_wr = 16, .max_send_sge = 1 } });
 		assert_non_null(verbs);
 		make_receivers(b, &x);
 		ok(bsn_qp_attach(b->device, verbs,
@@ -316,7 +318,8 @@ static void what_cannot_be_is_refused(struct bench *b)
 	expect_refused(bsn_xrc_ep_create(x.qp, 0, NULL, &ep), EINVAL, "bsn_srq_number()");
 	expect_refused(bsn_xrc_ep_create(x.qp, 1u << 24, NULL, &ep), EINVAL, "bsn_srq_number()");
 	ok(bsn_xrc_target_address(x.target, &address));
-	expect_refused(bsn_ep_create(x.qp, &address, NULL, NULL, &ep), EINVAL, "bsn_xrc_ep_create()");
+	expect_refused(bsn_ep_create(x.qp, &address, NULL, NULL, &ep), EINVAL,
+		       "bsn_xrc_ep_create()");
 	expect_refused(bsn_xrc_target_connect(x.target, &address, NULL), EPROTO, "initiator");
 	expect_refused(bsn_send(bsn_qp_ep(x.qp), &local, 1, NOW), EINVAL, "bsn_xrc_ep_create()");
 	expect_refused(bsn_xrcd_open(b->device, 9999, &foreign), EBADF, "open file");

@@ -35,9 +35,9 @@ static int open_device(enum bsn_path path, struct bsn_device **device)
 					  .link = CX_LINK_IB,
 					  .fabric = fabric };
 
-	return softcx_start(&config) ? -1
-				     : bsn_device_open(NULL, &(struct bsn_device_attr){ .path = path },
-						       device);
+	return softcx_start(&config)
+		       ? -1
+		       : bsn_device_open(NULL, &(struct bsn_device_attr){ .path = path }, device);
 }
 
 static void fill(uint8_t *bytes, uint64_t id)
@@ -227,7 +227,8 @@ static void by_plain_verbs(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(directly), cmocka_unit_test(by_plain_verbs) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(directly),
+					    cmocka_unit_test(by_plain_verbs) };
 
 	alarm(2 * DEADLINE_S);
 	return cmocka_run_group_tests_name("xrc_peers", tests, NULL, NULL);

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t random_state;
+/* One for all files of a program. */
+uint64_t random_state __attribute__((weak));
 
 /* xorshift64*: fast, and good enough to hit every bit. */
 static inline uint64_t random_u64(void)

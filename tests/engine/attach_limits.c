@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the limits of an attached queue are, and what is refused. */
+#include "attach_rig.h"
+
+/* -- limits ------------------------------------------------------------------------------------ */
+
+/* Every entry of the CQ is in use, and the poller gives each back as soon as it goes on. */
+static void a_full_queue_never_overruns_its_cq(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+	uint64_t posted = 0, received = 1ull << 32, due[2] = { posted, received };
+	struct bsn_event event;
+
+	for (unsigned lap = 0; lap < bench_rounds(b, 300); lap++) {
+		struct bsn_completion c[2 * DEPTH];
+		while (!post_write(a, 0, 8, posted, BSN_F_SIGNALED | BSN_F_RING))
+			posted++;
+		for (; !post_recv(a, 512, 64, received); received++)
+			peer_post(a, IBV_WR_SEND, 512, 8);
+		bench_settle(b);
+		const int got = bsn_poll(our_cq(a), c, 1 + (int)lap % (2 * DEPTH));
+		assert_true(got > 0);
+		for (int i = 0; i < got; i++) {
+			assert_int_equal(c[i].status, IBV_WC_SUCCESS);
+			assert_int_equal(c[i].id, due[c[i].opcode == BSN_RECV]++);
+		}
+	}
+	assert_true(posted > bench_rounds(b, 1000));
+	assert_true((uint32_t)received > bench_rounds(b, 1000));
+	assert_int_equal(bsn_device_get_event(a->device, &event), -EAGAIN);
+	stop_app(a);
+}
+
+/*
+ * A CQ that the application made too small overruns. Only the event says so, and then each poll,
+ * once the earlier completions were taken.
+ */
+static void a_cq_that_is_too_small_says_so(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct bsn_completion c[2 * DEPTH];
+	struct bsn_event event;
+
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	assert_int_equal(ibv_destroy_cq(a->cq), 0);
+	a->cq = ibv_create_cq(a->context, 3, NULL, a->channel, 0);
+	assert_non_null(a->cq);
+	a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+	attach(a);
+	connect_both(a);
+	for (uint64_t id = 0; id < DEPTH; id++)
+		ok(post_write(a, 0, 8, id, BSN_F_SIGNALED | BSN_F_RING));
+	bench_settle(b);
+	ok(bsn_device_get_event(a->device, &event));
+	assert_int_equal(event.object, BSN_EVENT_CQ);
+	assert_int_equal(event.type, IBV_EVENT_CQ_ERR);
+	assert_ptr_equal(event.cq, our_cq(a));
+	assert_int_equal(bsn_poll(our_cq(a), c, 2 * DEPTH), a->cq->cqe + 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(bsn_poll(our_cq(a), c, 2 * DEPTH), -EOVERFLOW);
+	stop_app(a);
+}
+
+/* Long requests take several blocks; one of them always fits. */
+static void the_longest_request_fits(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct ibv_qp_init_attr init = { .send_cq = a->cq,
+					 .recv_cq = a->cq,
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { 1, 0, 16, 0, 200 } };
+	struct bsn_qp_info limits;
+	struct bsn_sge sge[16];
+	struct bsn_wr wr = { .sge = sge,
+			     .sge_count = 16,
+			     .opcode = BSN_OPCODE_RDMA_WRITE,
+			     .remote = peers_bytes(a, 0),
+			     .flags = BSN_F_SIGNALED | BSN_F_RING };
+
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	a->qp = ibv_create_qp(a->pd, &init);
+	assert_non_null(a->qp);
+	attach(a);
+	connect_both(a);
+	limits = *bsn_qp_info(a->attached);
+	assert_int_equal(limits.recv_depth, 0);
+	assert_true(post_recv(a, 0, 8, 1) < 0);
+	for (unsigned i = 0; i < 16; i++)
+		sge[i] = our_sge(a, 8 * i, 8);
+	for (int lap = 0; lap < 10; lap++) {
+		ok(bsn_post(bsn_qp_ep(a->attached), &wr));
+		expect_done(b, our_cq(a), 0, BSN_OPCODE_RDMA_WRITE);
+		assert_same(a, 0, 128);
+	}
+	stop_app(a);
+}
+
+static struct bsn_ep *endpoint_to_itself(struct app *a)
+{
+	struct bsn_address self;
+	struct bsn_ep *ep;
+
+	ok(bsn_qp_address(a->attached, &self));
+	ok(bsn_ep_create(a->attached, &self, &(struct bsn_connect_attr){ .qkey = QKEY }, NULL,
+			 &ep));
+	return ep;
+}
+
+/* What libmlx5 grants may need 64 units of 16 B, but a WQE's length field counts only up to 63. */
+static void the_limits_tell_what_a_wqe_holds(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_UD, false);
+	struct ibv_qp_init_attr init = { .send_cq = a->cq,
+					 .recv_cq = a->cq,
+					 .qp_type = IBV_QPT_UD,
+					 .cap = { 1, 1, 1, 1, 956 } };
+	struct bsn_qp_info limits;
+	struct bsn_ep *ep;
+
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	a->qp = ibv_create_qp(a->pd, &init);
+	assert_non_null(a->qp);
+	attach(a);
+	connect_both(a);
+	limits = *bsn_qp_info(a->attached);
+	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 48 - 4);
+	ep = endpoint_to_itself(a);
+	ok(post_recv(a, 1024, 1024, 1));
+	assert_int_equal(bsn_send_inline(ep, a->memory, limits.max_inline + 1, 2, BSN_F_RING),
+			 -EMSGSIZE);
+	ok(bsn_send_inline(ep, a->memory, limits.max_inline, 2, BSN_F_RING));
+	expect_done(b, our_cq(a), 1, BSN_RECV);
+	assert_memory_equal(a->memory + 1024 + BSN_GRH_SIZE, a->memory, limits.max_inline);
+	ok(bsn_ep_destroy(ep));
+	stop_app(a);
+}
+
+static void no_more_is_granted_beside_an_address(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct ibv_qp_init_attr_ex init = { .send_cq = a->cq,
+					    .recv_cq = a->cq,
+					    .qp_type = IBV_QPT_RC,
+					    .cap = { 1, 1, 1, 1, 988 },
+					    .comp_mask = IBV_QP_INIT_ATTR_PD |
+							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					    .pd = a->pd,
+					    .send_ops_flags = IBV_QP_EX_WITH_SEND };
+	struct bsn_qp_info limits;
+
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	a->qp = ibv_create_qp_ex(a->context, &init);
+	assert_non_null(a->qp);
+	attach(a);
+	limits = *bsn_qp_info(a->attached);
+	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 16 - 4);
+	stop_app(a);
+}
+
+/* As many of the longest requests as the limits say, and not one more. */
+static void assert_takes_its_depth(struct app *a, uint32_t depth)
+{
+	struct bsn_qp_info limits;
+	struct bsn_ep *ep;
+
+	limits = *bsn_qp_info(a->attached);
+	assert_int_equal(limits.send_depth, depth);
+	ep = endpoint_to_itself(a);
+	for (uint32_t i = 0; i < depth; i++)
+		ok(bsn_send_inline(ep, a->memory, limits.max_inline, i, BSN_F_SIGNALED));
+	assert_int_equal(bsn_send_inline(ep, a->memory, limits.max_inline, depth, BSN_F_SIGNALED),
+			 -EAGAIN);
+	ok(bsn_ep_destroy(ep));
+}
+
+/* Datagrams take several blocks each, and the application's CQ was made for a number of blocks. */
+static void the_limits_tell_the_depth(struct bench *b)
+{
+	enum { LONGEST_BB = 2 };
+	struct app *a = start_attached(b, IBV_QPT_UD, false);
+
+	assert_takes_its_depth(a, b->kind == BENCH_DIRECT ? DEPTH / LONGEST_BB : DEPTH);
+	stop_app(a);
+}
+
+static void a_cq_with_room_allows_the_whole_depth(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_UD, false);
+	struct bsn_attach_attr attr = promise(a);
+	struct bsn_qp *none;
+
+	attr.send_depth = DEPTH + 1;
+	assert_int_equal(bsn_qp_attach(a->device, a->qp, &attr, &none), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "made for 8"));
+	attr.send_depth = DEPTH;
+	ok(bsn_qp_attach(a->device, a->qp, &attr, &a->attached));
+	connect_both(a);
+	assert_takes_its_depth(a, DEPTH);
+	stop_app(a);
+}
+
+static void no_more_is_asked_for_than_the_cq_has(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_UD, false);
+	struct bsn_attach_attr attr = promise(a);
+	struct bsn_qp *none;
+
+	if (b->kind == BENCH_DIRECT) {
+		assert_int_equal(ibv_destroy_qp(a->qp), 0);
+		assert_int_equal(ibv_destroy_cq(a->cq), 0);
+		a->cq = ibv_create_cq(a->context, DEPTH - 1, NULL, a->channel, 0);
+		a->qp = create_qp(a, a->cq, IBV_QPT_UD, false);
+		attr.send_depth = DEPTH;
+		assert_int_equal(bsn_qp_attach(a->device, a->qp, &attr, &none), -EINVAL);
+		assert_non_null(strstr(bsn_error_text(), "the CQ has 7 entries"));
+	}
+	stop_app(a);
+}
+
+/* What an attached QP may need of its CQ is not given to another. */
+static void an_attached_qp_takes_its_share_of_the_cq(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+	struct bsn_qp_attr attr = { .cq = our_cq(a), .send_depth = 1, .recv_depth = 1 };
+	struct bsn_qp *own;
+
+	ok(bsn_lane_create(a->device, NULL, &attr.lane));
+	assert_int_equal(bsn_qp_create(a->device, &attr, &own), -ENOSPC);
+	assert_non_null(strstr(bsn_error_text(), "16 are taken"));
+	ok(bsn_lane_destroy(attr.lane));
+	stop_app(a);
+}
+
+/* -- refusals ---------------------------------------------------------------------------------- */
+
+static void assert_refused(struct app *a, struct ibv_qp *qp, int error, const char *word)
+{
+	const struct bsn_attach_attr attr = promise(a);
+	struct bsn_qp *out = (void *)a;
+
+	assert_int_equal(bsn_qp_attach(a->device, qp, &attr, &out), -error);
+	assert_ptr_equal(out, a);
+	if (!strstr(bsn_error_text(), word))
+		fail_msg("\"%s\" does not say \"%s\"", bsn_error_text(), word);
+}
+
+static void a_qp_that_was_posted_to_is_too_late(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+
+	connect_both(a);
+	peer_post(a, IBV_WR_RDMA_WRITE, 0, 8);
+	assert_refused(a, a->peer, EBUSY, "before its first post");
+	peer_recv(a, 0, 64);
+	assert_refused(a, a->peer, EBUSY, "before its first post");
+	stop_app(a);
+}
+
+/*
+ * A completion shows that the CQ was used. Only the direct path reads the CQ itself, so only it
+ * refuses.
+ */
+static void a_cq_that_was_used_is_too_late(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct ibv_qp *fresh = create_qp(a, a->peer_cq, IBV_QPT_RC, false);
+	struct ibv_wc wc;
+
+	connect_both(a);
+	peer_post(a, IBV_WR_RDMA_WRITE, 0, 8);
+	if (b->kind == BENCH_DIRECT)
+		assert_refused(a, fresh, EBUSY, "polled");
+	assert_int_equal(ibv_destroy_qp(fresh), 0);
+	fresh = create_qp(a, a->cq, IBV_QPT_RC, false);
+	peer_recv(a, 0, 64); /* the CQ of a->qp: unpolled, yet it has a completion */
+	struct ibv_sge sge = { (uintptr_t)a->memory, 8, a->mr->lkey };
+	struct ibv_send_wr *bad, wr = { .wr_id = 77, .sg_list = &sge, .num_sge = 1 };
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	assert_int_equal(ibv_post_send(a->qp, &wr, &bad), 0);
+	bench_settle(b);
+	if (b->kind == BENCH_DIRECT)
+		assert_refused(a, fresh, EBUSY, "completions");
+	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 1); /* and still has it */
+	assert_int_equal(wc.wr_id, 77);
+	assert_int_equal(ibv_destroy_qp(fresh), 0);
+	stop_app(a);
+}
+
+/* A server's CQ outlives its connections. The number of consumed CQEs is kept meanwhile. */
+static void a_cq_outlives_its_qps(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+
+	for (int lap = 0; lap < 5; lap++) {
+		write_both_ways(a);
+		ok(bsn_qp_destroy(a->attached));
+		a->attached = NULL;
+		reset_to_start(a->qp);
+		reset_to_start(a->peer);
+		if (lap % 2) {
+			assert_int_equal(ibv_destroy_qp(a->qp), 0);
+			a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+		}
+		attach(a);
+		connect_both(a);
+	}
+	stop_app(a);
+}
+
+/* libibverbs may well give another CQ the same address. */
+static void another_cq_is_not_taken_for_it(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+
+	for (int lap = 0; lap < 5; lap++) {
+		write_both_ways(a);
+		ok(bsn_qp_destroy(a->attached));
+		a->attached = NULL;
+		reset_to_start(a->peer);
+		assert_int_equal(ibv_destroy_qp(a->qp), 0);
+		assert_int_equal(ibv_destroy_cq(a->cq), 0);
+		a->cq = create_cq(a, a->channel);
+		a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+		attach(a);
+		connect_both(a);
+	}
+	stop_app(a);
+}
+
+static void two_qps_may_share_a_cq_on_one_path(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+	struct ibv_qp *verbs = create_qp(a, a->cq, IBV_QPT_RC, false);
+	const struct bsn_attach_attr other = { .register_is_ours = b->kind != BENCH_DIRECT };
+	const struct bsn_attach_attr same = promise(a);
+	struct bsn_qp *second;
+
+	if (b->kind == BENCH_DIRECT) {
+		assert_int_equal(bsn_qp_attach(a->device, verbs, &other, &second), -EMLINK);
+		assert_non_null(strstr(bsn_error_text(), "same promise"));
+	}
+	ok(bsn_qp_attach(a->device, verbs, &same, &second));
+	assert_ptr_equal(bsn_qp_info(second)->cq, our_cq(a));
+	write_both_ways(a);
+	ok(bsn_qp_destroy(second));
+	write_both_ways(a);
+	assert_int_equal(ibv_destroy_qp(verbs), 0);
+	stop_app(a);
+}
+
+static void a_qp_with_an_srq_is_refused(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_qp_init_attr init = { .send_cq = a->cq,
+					 .recv_cq = a->cq,
+					 .srq = ibv_create_srq(a->pd, &srq),
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { .max_send_wr = 1, .max_send_sge = 1 } };
+	struct ibv_qp *qp = ibv_create_qp(a->pd, &init);
+
+	assert_non_null(qp);
+	assert_refused(a, qp, EOPNOTSUPP, "SRQ");
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(init.srq), 0);
+	stop_app(a);
+}
+
+static void a_qp_without_a_send_queue_is_refused(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct ibv_qp_init_attr init = { .send_cq = a->cq,
+					 .recv_cq = a->cq,
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { .max_recv_wr = 1, .max_recv_sge = 1 } };
+	struct ibv_qp *qp = ibv_create_qp(a->pd, &init);
+
+	assert_non_null(qp);
+	assert_refused(a, qp, EOPNOTSUPP, "max_send_wr");
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	stop_app(a);
+}
+
+static void a_qp_is_attached_once_and_to_its_device(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+	struct bsn_qp *out;
+
+	assert_refused(a, a->qp, EBUSY, "attached already");
+	assert_int_equal(bsn_qp_attach(b->device, a->peer, NULL, &out), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "bsn_device_attach"));
+	assert_int_equal(bsn_qp_attach(NULL, a->peer, NULL, &out), -EINVAL);
+	assert_int_equal(bsn_qp_attach(a->device, NULL, NULL, &out), -EINVAL);
+	assert_int_equal(bsn_qp_attach(a->device, a->peer, NULL, NULL), -EINVAL);
+	assert_int_equal(bsn_device_close(a->device), -EBUSY);
+	write_both_ways(a);
+	stop_app(a);
+}
+
+/* The device is on the direct path, the QP is not: nobody promised anything about its register. */
+static void without_a_promise_it_runs_on_verbs(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+
+	ok(bsn_qp_attach(a->device, a->qp, &(struct bsn_attach_attr){ .user = a }, &a->attached));
+	assert_non_null(bench_sq(a->attached)->path);
+	connect_both(a);
+	write_both_ways(a);
+	messages_of_every_size_get_to_memory(a);
+	stop_app(a);
+}
+
+/* The files of the application's context stay as it made them: its threads may wait there. */
+static void an_attached_context_keeps_its_files(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct bsn_event event;
+
+	assert_false(fcntl(a->context->async_fd, F_GETFL) & O_NONBLOCK);
+	assert_int_equal(bsn_device_get_event(a->device, &event), -EAGAIN);
+	assert_int_equal(bsn_device_info(a->device)->event_fd, a->context->async_fd);
+	stop_app(a);
+}
+
+#define RXE_QUEUES_ARE_LONGER .rxe_lacks = "soft-RoCE makes queues longer than asked for"
+
+static const struct bench_case cases[] = {
+	{ CASE("a full queue never overruns its CQ", a_full_queue_never_overruns_its_cq), BARE },
+	{ CASE("a CQ that is too small says so", a_cq_that_is_too_small_says_so), BARE,
+	  .is_model_only = true },
+	{ CASE("the longest request fits", the_longest_request_fits), BARE },
+	{ CASE("the limits tell what a WQE holds", the_limits_tell_what_a_wqe_holds), BARE,
+	  .is_model_only = true },
+	{ CASE("the limits tell what a WQE holds beside an address",
+	       no_more_is_granted_beside_an_address),
+	  BARE, .is_model_only = true },
+	{ CASE("the limits tell the depth", the_limits_tell_the_depth), BARE,
+	  RXE_QUEUES_ARE_LONGER },
+	{ CASE("a CQ with room allows the whole depth", a_cq_with_room_allows_the_whole_depth),
+	  BARE, RXE_QUEUES_ARE_LONGER },
+	{ CASE("no more is asked for than the CQ has", no_more_is_asked_for_than_the_cq_has),
+	  BARE },
+	{ CASE("an attached QP takes its share of the CQ",
+	       an_attached_qp_takes_its_share_of_the_cq),
+	  BARE, RXE_QUEUES_ARE_LONGER },
+	{ CASE("a CQ outlives its QPs", a_cq_outlives_its_qps), BARE },
+	{ CASE("another CQ is not taken for it", another_cq_is_not_taken_for_it), BARE },
+	{ CASE("a QP that was posted to is too late", a_qp_that_was_posted_to_is_too_late), BARE,
+	  .rxe_lacks = "only an mlx5 queue tells whether it was posted to" },
+	{ CASE("a CQ that was used is too late", a_cq_that_was_used_is_too_late), BARE },
+	{ CASE("two QPs may share a CQ on one path", two_qps_may_share_a_cq_on_one_path), BARE },
+	{ CASE("a QP with an SRQ is refused", a_qp_with_an_srq_is_refused), BARE },
+	{ CASE("a QP without a send queue is refused", a_qp_without_a_send_queue_is_refused),
+	  BARE },
+	{ CASE("a QP is attached once, and to its device", a_qp_is_attached_once_and_to_its_device),
+	  BARE },
+	{ CASE("without a promise it runs on verbs", without_a_promise_it_runs_on_verbs), BARE },
+	{ CASE("an attached context keeps its files", an_attached_context_keeps_its_files), BARE },
+};
+
+int main(void)
+{
+	return bench_run("attach_limits", cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Layouts on queues that lack something, that nest, or while the device fails. */
+#include "layouts_bad_rig.h"
+
+/* -- queues ------------------------------------------------------------------------------------ */
+
+enum { TABLE_PARTS = 20, INLINE_BB = 7, POINTER_BB = 3 };
+
+/*
+ * What would be longer than the queue goes by pointer; where that does not fit either, not at all.
+ */
+static void a_short_queue_has_its_table_elsewhere(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, TABLE_PARTS);
+	struct bsn_part part[TABLE_PARTS];
+	const struct bsn_layout_attr list = { .parts = part, .part_count = TABLE_PARTS };
+	struct bsn_mkey *mkey;
+
+	assert_true(b->sq[0]->capacity_bb < INLINE_BB);
+	for (uint32_t i = 0; i < TABLE_PARTS; i++)
+		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * (TABLE_PARTS - i),
+					     .bytes = 8,
+					     .lkey = b->mem[0]->lkey };
+	ok(bsn_mkey_take(pool, &mkey));
+	if (b->sq[0]->capacity_bb < POINTER_BB) {
+		assert_int_equal(configure_by(b, mkey, pool, list, NOW), -EMSGSIZE);
+		assert_non_null(strstr(bsn_error_text(), "send_depth"));
+		assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
+		assert_int_equal(mkey->length, 0);
+	} else {
+		ok(configure_by(b, mkey, pool, list, NOW));
+		assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), POINTER_BB);
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		memset(bench_at(b, 1, 0), 0x5a, 8);
+		write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
+		assert_memory_equal(bench_at(b, 0, 16 * TABLE_PARTS), bench_at(b, 1, 0), 8);
+	}
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+static void other_transports_have_no_umr(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	const struct bsn_part part = column(b, 0);
+	struct bsn_mkey *mkey;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	assert_int_equal(configure_by(b, mkey, pool, (struct bsn_layout_attr){ &part, 1, 16 }, NOW),
+			 -EOPNOTSUPP);
+	refused(b, pool, EOPNOTSUPP, "RC",
+		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- nesting ----------------------------------------------------------------------------------- */
+
+enum { DEPTHS = 16 };
+
+static void nesting_ends_where_the_device_does(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, DEPTHS + 1, 4);
+	struct bsn_part part = column(b, 0);
+	struct bsn_layout *layout = make_layout(pool, &part, 1, 4), *flat;
+	struct bsn_mkey *mkey[DEPTHS];
+	const struct bsn_map *map;
+	unsigned depth = 0;
+	int err;
+
+	for (unsigned i = 0; i < DEPTHS; i++)
+		ok(bsn_mkey_take(pool, &mkey[i]));
+	while (!(err = bsn_mkey_configure(b->ep[0], mkey[depth], layout, 7, NOW))) {
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		memset(bench_at(b, 1, 0), 0x70 + (int)depth, 8);
+		write_by_peer(b, mkey[depth]->rkey, IBV_WC_SUCCESS);
+		assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, 0), 8);
+		part = (struct bsn_part){ .bytes = 32, .lkey = mkey[depth]->lkey };
+		ok(bsn_layout_destroy(layout)); /* the mkey spans it all the same */
+		layout = make_layout(pool, &part, 1, 1);
+		depth++;
+	}
+	assert_int_equal(err, -ELOOP);
+	assert_true(depth >= 3);
+	if (b->is_model)
+		assert_int_equal(depth, CX_MAX_INDIRECTION);
+	assert_int_equal(bsn_mkey_state(mkey[depth]), BSN_MKEY_FREE);
+	assert_int_equal(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map), -ELOOP);
+	assert_non_null(strstr(bsn_error_text(), "follows"));
+	ok(bsn_layout_map(layout, b->ep[0], 0, &map)); /* as an SGE it is not too deep */
+	assert_null(map->mkey);
+	drop(map);
+	/* What others nest does not change beneath them. */
+	part = column(b, 0);
+	flat = make_layout(pool, &part, 1, 1);
+	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey[0], flat, 7, NOW), -EBUSY);
+	assert_int_equal(bsn_mkey_invalidate(b->ep[0], mkey[0], 7, NOW), -EBUSY);
+	assert_int_equal(bsn_mkey_give(mkey[0]), -EBUSY);
+	ok(bsn_layout_destroy(flat));
+	for (unsigned i = DEPTHS; i--;)
+		ok(bsn_mkey_give(mkey[i]));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+static void what_spans_nothing_is_not_nested(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 4);
+	const struct bsn_part good = column(b, 0);
+	struct bsn_mkey *mkey;
+	struct bsn_part part;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
+	refused(b, pool, EINVAL, "spans nothing",
+		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	configure(b, mkey, pool,
+		  (struct bsn_layout_attr){ .parts = &good, .part_count = 1, .rounds = 4 });
+	part.addr = 25;
+	refused(b, pool, EFAULT, "outside",
+		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
+	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
+	refused(b, pool, EINVAL, "spans nothing",
+		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- failures ---------------------------------------------------------------------------------- */
+
+/* Nobody knows what a UMR that failed has done: its mkey goes, and another one comes. */
+static void a_failed_umr_costs_its_mkey(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	const struct bsn_part part = column(b, 0);
+	struct bsn_layout *layout = make_layout(pool, &part, 1, 16);
+	struct bsn_part outer;
+	struct bsn_mkey *mkey;
+	uint32_t old;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	old = mkey->rkey;
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
+	expect_status(b, b->cq[0], 7, BSN_OPCODE_UMR, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
+	connect_anew(b);
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
+	outer = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
+	refused(b, pool, EINVAL, "failed",
+		(struct bsn_layout_attr){ .parts = &outer, .part_count = 1, .rounds = 1 });
+	assert_int_equal(bsn_mkey_invalidate(b->ep[0], mkey, 7, NOW), -EINVAL);
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_READY);
+	assert_int_not_equal(mkey->rkey, old);
+	assert_int_equal(mkey->rkey, mkey->lkey);
+	write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
+	write_by_peer(b, old, IBV_WC_REM_ACCESS_ERR);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_layout_destroy(layout));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* The same of a layout that is mapped, and of what is given back as it is. */
+static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
+	const struct bsn_part part = column(b, 0);
+	struct bsn_layout *layout = make_layout(pool, &part, 1, 16);
+	const struct bsn_map *map, *again;
+	struct bsn_mkey *mkey;
+	uint32_t old[2];
+
+	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
+	old[0] = map->mkey->rkey;
+	ok(bsn_ring(b->ep[0]));
+	connect_anew(b);
+	assert_int_equal(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &again), -EBUSY);
+	bsn_layout_unmap(map);
+	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
+	assert_int_not_equal(map->mkey->rkey, old[0]);
+	assert_int_equal(map->sge->lkey, map->mkey->lkey);
+	complete_all(b);
+	write_by_peer(b, map->mkey->rkey, IBV_WC_SUCCESS);
+	write_by_peer(b, old[0], IBV_WC_REM_ACCESS_ERR);
+	drop(map);
+	/* End 0 is in order; end 1 failed. A queue that is reset leaves what it has not done. */
+	connect_anew(b);
+	layout = make_layout(pool, &part, 1, 16);
+	ok(bsn_mkey_take(pool, &mkey));
+	old[1] = mkey->rkey;
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, 0));
+	ok(bsn_qp_reset(b->qp[0]));
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_qp_reset(b->qp[1]));
+	bench_connect(b);
+	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
+	assert_int_not_equal(map->mkey->rkey, old[1]);
+	complete_all(b);
+	write_by_peer(b, map->mkey->rkey, IBV_WC_SUCCESS);
+	drop(map);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Maps columns from the nth on, by UMRs, and writes by the last of the maps. */
+static void map_and_write(struct bench *b, struct bsn_mkey_pool *pool, uint32_t n, uint32_t maps,
+			  uint64_t id)
+{
+	const struct bsn_wr wr = { .id = id,
+				   .opcode = BSN_OPCODE_RDMA_WRITE,
+				   .flags = NOW,
+				   .remote = bench_remote(b, 1, 0) };
+	const struct bsn_map *map[4];
+
+	assert_true(maps <= 4);
+	for (uint32_t k = 0; k < maps; k++) {
+		const struct bsn_part part = column(b, n + k);
+		ok(try_map(b, pool, (struct bsn_layout_attr){ &part, 1, 16 }, BSN_MAP_KEY,
+			   &map[k]));
+	}
+	ok(post_map(b->ep[0], wr, map[maps - 1]));
+	for (uint32_t k = 0; k < maps; k++)
+		drop(map[k]);
+}
+
+static void expect_none_left(struct bench *b)
+{
+	struct bsn_completion c;
+
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(bsn_qp_give_back(b->qp[0], &c, 1), 0);
+	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
+}
+
+/* Whether UMRs of maps succeed, or are flushed. */
+static void umrs_of_maps_are_hidden(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 32, 16);
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote nowhere = { 0, 0 };
+
+	map_and_write(b, pool, 0, 4, 1);
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	expect_none_left(b);
+	ok(bsn_write(b->ep[0], &local, &nowhere, 2, BSN_F_SIGNALED));
+	map_and_write(b, pool, 4, 4, 3);
+	map_and_write(b, pool, 8, 2, 4);
+	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	expect_status(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect_status(b, b->cq[0], 4, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect_none_left(b);
+	connect_anew(b);
+	map_and_write(b, pool, 12, 1, 5);
+	expect_done(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Of a UMR of a map that fails first the queue tells, and what comes after it. */
+static void a_failed_umr_of_a_map_is_hidden(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	struct bsn_qp_error error;
+
+	map_and_write(b, pool, 0, 2, 1);
+	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect_none_left(b);
+	ok(bsn_qp_error(b->qp[0], &error));
+	assert_true(error.has_failed);
+	assert_int_equal(error.state, IBV_QPS_ERR);
+	assert_int_equal(error.first.status, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(error.first.opcode, BSN_OPCODE_UMR);
+	assert_int_equal(error.first.id, 0);
+	connect_anew(b);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+#define OWN(...)                                                                                   \
+	.qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, .is_own_only = true,  \
+	.is_direct_only = true
+#define FAULT .is_model_only = true, .fault_plan = "opcode=UMR nth=1 fail 6 0"
+#define MODEL .is_model_only = true, .is_direct_only = true
+
+static const struct bench_case cases[] = {
+	{ CASE("a short queue has its table elsewhere", a_short_queue_has_its_table_elsewhere),
+	  .qp = { .max_send_sge = 1, .send_depth = 4 }, .is_own_only = true, MODEL },
+	{ CASE("a table longer than the queue is refused", a_short_queue_has_its_table_elsewhere),
+	  .qp = { .max_send_sge = 1, .send_depth = 1 }, .is_own_only = true, MODEL },
+	{ CASE("UC has no UMR", other_transports_have_no_umr), .qp.type = BSN_QP_UC,
+	  .is_own_only = true, .is_direct_only = true },
+	{ CASE("nesting ends where the device does", nesting_ends_where_the_device_does), DEEP,
+	  .is_direct_only = true },
+	{ CASE("what spans nothing is not nested", what_spans_nothing_is_not_nested), DEEP,
+	  .is_direct_only = true },
+	{ CASE("a failed UMR costs its mkey", a_failed_umr_costs_its_mkey), DEEP, MODEL,
+	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE("a map of a failed queue is made anew", a_map_of_a_failed_queue_is_made_anew), DEEP,
+	  MODEL, .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE("UMRs of maps are hidden", umrs_of_maps_are_hidden), OWN(.signal_every = 0) },
+	{ CASE("UMRs of maps are hidden, all completing", umrs_of_maps_are_hidden),
+	  OWN(.signal_all = true) },
+	{ CASE("UMRs of maps are hidden, signaled in turn", umrs_of_maps_are_hidden),
+	  OWN(.signal_every = 2) },
+	{ CASE("UMRs of maps are hidden, silent after an error", umrs_of_maps_are_hidden),
+	  OWN(.ce_on_first_error = true, .signal_every = -1) },
+	{ CASE("a failed UMR of a map is hidden", a_failed_umr_of_a_map_is_hidden),
+	  OWN(.signal_every = 0), FAULT },
+	{ CASE("a failed UMR of a map is hidden, all completing", a_failed_umr_of_a_map_is_hidden),
+	  OWN(.signal_all = true), FAULT },
+	{ CASE("a failed UMR of a map is hidden, and silent ones", a_failed_umr_of_a_map_is_hidden),
+	  OWN(.ce_on_first_error = true, .signal_every = -1), FAULT },
+};
+
+int main(void)
+{
+	return bench_run("layouts_failures", cases, sizeof(cases) / sizeof(*cases));
+}
