@@ -46,7 +46,8 @@ BSN_API int bsn_mcast_detach(struct bsn_qp *qp, const struct bsn_mcast_group *gr
  * Return: -EINVAL as of bsn_mcast_attach().
  */
 BSN_API int bsn_ep_create_mcast(struct bsn_qp *qp, const struct bsn_mcast_group *group,
-				const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
+				const struct bsn_connect_attr *attr, void *user,
+				struct bsn_ep **ep);
 
 BSN_HEADER_END
 

@@ -94,7 +94,8 @@ BSN_ALWAYS_INLINE bool bsn_mr_view_is_last(const struct bsn_mr_view *view, const
 	const uint64_t at = (uintptr_t)addr;
 
 	/* No memory of a process is so high that the sum of an SGE could overflow. */
-	return BSN_LIKELY(at >= view->last.addr && length <= UINT32_MAX && at + length <= view->end &&
+	return BSN_LIKELY(at >= view->last.addr && length <= UINT32_MAX &&
+			  at + length <= view->end &&
 			  __atomic_load_n(view->removals, __ATOMIC_RELAXED) == view->seen);
 }
 

@@ -7,23 +7,23 @@
  *	lines      one a peer: a connected RC QP, the peer's ring in our inbox, and our ring in its
  *
  *	bsn_msg_inbox_create(device, &(struct bsn_msg_inbox_attr){ .senders = 8 }, &inbox);
- *	bsn_msg_line_create(inbox, qp, user, &line);             each QP, with max_inline of BSN_MSG_RECORD
- *	bsn_msg_line_address(line, &mine);                       exchange(&mine, &peer); bsn_qp_connect()
+ *	bsn_msg_line_create(inbox, qp, user, &line);   each QP, of BSN_MSG_RECORD bytes inline
+ *	bsn_msg_line_address(line, &mine);             exchange(&mine, &peer); bsn_qp_connect()
  *	bsn_msg_line_connect(line, &peer);
  *
  *	bsn_msg_send(line, "hello", 5, BSN_F_RING);
- *	bsn_msg_poll(inbox, &msg);                               msg.data, msg.length, msg.line
+ *	bsn_msg_poll(inbox, &msg);                     msg.data, msg.length, msg.line
  *
  * What makes a message whole, whatever the order in which its bytes come:
  *
- *	short     up to BSN_MSG_SHORT bytes are in their record of 64 bytes, one inline WRITE. The record's first
- *	          word is a sum of the ring's key, the message's number, its length and all of its bytes;
- *	          until that is right nothing is taken
- *	longer    the bytes are a WRITE of their own, and the record is a later WRITE of the same QP. An RC
- *	          QP executes WRITEs in order (IBTA 9.5), and inboxes are never of relaxed ordering; so
- *	          the WRITEs before a record are in memory when the record is
- *	credits   the receiver tells in a word of the sender's inbox how many messages it took; that word has
- *	          a sum, too
+ *	short     up to BSN_MSG_SHORT bytes are in their record of 64 bytes, one inline WRITE. The
+ *	          record's first word is a sum of the ring's key, the message's number, its length
+ *	          and all of its bytes; until that is right nothing is taken
+ *	longer    the bytes are a WRITE of their own, and the record is a later WRITE of the same
+ *	          QP. An RC QP executes WRITEs in order (IBTA 9.5), and inboxes are never of
+ *	          relaxed ordering; so the WRITEs before a record are in memory when the record is
+ *	credits   the receiver tells in a word of the sender's inbox how many messages it took; that
+ *	          word has a sum, too
  *
  * A peer that does not keep to this leaves a record or word wrong for @patience_ns, or gives
  * credits for messages that were never sent. Then its line fails with -EPROTO, and the other lines
@@ -121,7 +121,8 @@ BSN_API int bsn_msg_line_connect(struct bsn_msg_line *line, const struct bsn_msg
  * too long; -ENOTCONN; -EINVAL unknown flags; -EPROTO the peer's credits are wrong, and the line
  * has failed. Unless 0, nothing was sent.
  */
-BSN_API int bsn_msg_send(struct bsn_msg_line *line, const void *data, uint32_t length, unsigned flags);
+BSN_API int bsn_msg_send(struct bsn_msg_line *line, const void *data, uint32_t length,
+			 unsigned flags);
 
 /**
  * bsn_msg_send_from - a message longer than BSN_MSG_SHORT, from registered memory

@@ -67,7 +67,8 @@ BSN_API int bsn_xrc_target_create(struct bsn_xrcd *xrcd, struct bsn_xrc_target *
 BSN_API int bsn_xrc_target_destroy(struct bsn_xrc_target *target);
 
 /** bsn_xrc_target_address - what the initiator's bsn_qp_connect() needs */
-BSN_API int bsn_xrc_target_address(const struct bsn_xrc_target *target, struct bsn_address *address);
+BSN_API int bsn_xrc_target_address(const struct bsn_xrc_target *target,
+				   struct bsn_address *address);
 
 /**
  * bsn_xrc_target_connect - from here on the initiator's requests are executed

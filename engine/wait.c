@@ -2,12 +2,16 @@
 /*
  * bsn_wait() polls for a while, then sleeps. No wake-up is lost:
  *
- * before a thread sleeps   it counts itself as a sleeper, asks for an event, and polls once more a
- * CQE after that poll    raises the event: it came after the request a CQE before it          was
- * found an event                 stays in the channel until somebody takes it several sleepers
- * a thread that wakes, for whatever reason, wakes another as it leaves; that one asks anew, so none
- * sleeps on a request that another's event has used up a CQ that dies           is marked dead,
- * then its sleepers are woken; they poll before they sleep
+ *	before a thread sleeps   it counts itself as a sleeper, asks for an event, and polls once
+ *	                         more
+ *	a CQE after that poll    raises the event: it came after the request
+ *	a CQE before it          was found
+ *	an event                 stays in the channel until somebody takes it
+ *	several sleepers         a thread that wakes, for whatever reason, wakes another as it
+ *	                         leaves; that one asks anew, so none sleeps on a request that
+ *	                         another's event has used up
+ *	a CQ that dies           is marked dead, then its sleepers are woken; they poll before they
+ *	                         sleep
  */
 #include "path.h"
 

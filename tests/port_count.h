@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the first port of the first device has counted, as its file in /sys tells. After cmocka.h. */
+/*
+ * What the first port of the first device has counted, as its file in /sys tells. After cmocka.h.
+ */
 #ifndef TESTS_PORT_COUNT_H
 #define TESTS_PORT_COUNT_H
 

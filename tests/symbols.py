@@ -45,7 +45,8 @@ def declared(flags, headers):
     command = ['cc', '-E', '-P', '-x', 'c', '-std=gnu11', f'-DBSN_POST_API={MARK}', *flags]
     for header in headers:
         command += ['-include', header]
-    text = subprocess.run([*command, '/dev/null'], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([*command, '/dev/null'], check=True, capture_output=True,
+                          text=True).stdout
     names = set()
     for declaration in re.split(re.escape(MARK), text)[1:]:
         head = re.match(r'[^;{=(]*', declaration)[0]

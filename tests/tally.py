@@ -5,8 +5,8 @@
 usage: tally.py STEP TESTLOG_JSON
 
 A test that speaks TAP (cmocka does, with CMOCKA_MESSAGE_OUTPUT=TAP) counts by its cases, any other
-as one. Prints one line a case: {pass|fail|skip} TAB STEP TAB NAME TAB REASON; and one a test: time TAB
-STEP TAB NAME TAB SECONDS. The end of the log of what failed goes to stderr.
+as one. Prints one line a case: {pass|fail|skip} TAB STEP TAB NAME TAB REASON; and one a test: time
+TAB STEP TAB NAME TAB SECONDS. The end of the log of what failed goes to stderr.
 """
 
 import json

@@ -12,7 +12,8 @@ import sys
 
 
 def introspect(build, what):
-    told = subprocess.run(['meson', 'introspect', f'--{what}', build], check=True, stdout=subprocess.PIPE)
+    told = subprocess.run(['meson', 'introspect', f'--{what}', build], check=True,
+                          stdout=subprocess.PIPE)
     return json.loads(told.stdout)
 
 

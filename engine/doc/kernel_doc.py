@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Doxygen's input filter: a header, whose comments are written as the kernel's are, in Doxygen's words.
+"""Doxygen's input filter: a header, whose comments are as the kernel's, in Doxygen's words.
 
 usage: kernel_doc.py HEADER
 """
@@ -12,7 +12,8 @@ import textwrap
 
 NAMES = r'@\w+(?:, @\w+)*'
 SECTION = r'(Return|Order|Context|Source): +'
-WORDS = {'Return': '@return', 'Order': '@par Order\n', 'Context': '@par Context\n', 'Source': '@par Source\n'}
+WORDS = {'Return': '@return', 'Order': '@par Order\n', 'Context': '@par Context\n',
+         'Source': '@par Source\n'}
 
 
 def prose(text):
@@ -24,7 +25,8 @@ def prose(text):
 def lines_of(comment):
     """What a comment says, line by line, without its stars."""
     body = re.sub(r'^/\*+|\*/$', '', comment)
-    return [re.sub(r'^\s*\* ?', '', line) if number else line.strip() for number, line in enumerate(body.split('\n'))]
+    return [re.sub(r'^\s*\* ?', '', line) if number else line.strip()
+            for number, line in enumerate(body.split('\n'))]
 
 
 def split(comment):
@@ -46,11 +48,12 @@ def split(comment):
             continue
         if not whole or whole[-1] != 'part':
             whole.append('part')
-    return '\n'.join(line for line in whole if line != 'part'), {name: ' '.join(part) for name, part in parts.items()}
+    return ('\n'.join(line for line in whole if line != 'part'),
+            {name: ' '.join(part) for name, part in parts.items()})
 
 
 def doxygen(text):
-    """The whole of a comment: its first paragraph is the brief one; indented lines stay as they are."""
+    """The whole of a comment: its first paragraph is the brief one; indented lines stay."""
     done, brief = [], not text.startswith('\n')
     for paragraph in re.split(r'\n\s*\n', text.strip()):
         if re.match(r'\s{4}|\t', paragraph):
@@ -89,7 +92,8 @@ def members(body, parts, separator):
     body = re.sub(r'^[ \t]*/\*(?:(?!\*/).)*\*/[ \t]*\n', '', body, flags=re.MULTILINE | re.DOTALL)
     if separator == ',' and not body.rstrip().endswith((',', '*/')):
         body = body.rstrip() + ','
-    return re.sub(rf'(?P<code>[^{separator}/{{}}]+){separator}{comment}', member, body, flags=re.DOTALL)
+    return re.sub(rf'(?P<code>[^{separator}/{{}}]+){separator}{comment}', member, body,
+                  flags=re.DOTALL)
 
 
 def declaration(match):
@@ -101,7 +105,8 @@ def declaration(match):
         return written(doxygen(whole)) + f'{kind} {match["name"]} {{{body}}};' + rest[end.end():]
     if kind:  # nobody sees what is in it
         return written(doxygen(whole)) + f'{kind} {match["name"]} {{}};' + rest[1:]
-    return written(doxygen(whole), ''.join(f'\n@param {name} {prose(text)}' for name, text in parts.items())) + rest
+    params = ''.join(f'\n@param {name} {prose(text)}' for name, text in parts.items())
+    return written(doxygen(whole), params) + rest
 
 
 def filtered(text, name):
@@ -109,8 +114,11 @@ def filtered(text, name):
     first = re.search(r'/\*.*?\*/', text[text.index('*/') + 2:], re.DOTALL)
     about = '\n'.join(re.sub(r'^DOC: ', '', line) for line in lines_of(first[0])).strip('\n')
     text = text.replace(first[0], written(f'@file {name}\n\n' + doxygen(about)), 1)
-    head, *pieces = re.split(r'^(?=/\*\* (?!\n)|/\*\*\n \* (?:struct |enum )?\w+(?:\(\))?(?: -|\n))', text, flags=re.MULTILINE)
-    pattern = re.compile(r'(?P<comment>/\*\*.*?\*/)\n(?:(?P<kind>struct|enum) (?P<name>\w+)(?= \{|;))?(?P<rest>.*)',
+    head, *pieces = re.split(
+        r'^(?=/\*\* (?!\n)|/\*\*\n \* (?:struct |enum )?\w+(?:\(\))?(?: -|\n))', text,
+        flags=re.MULTILINE)
+    pattern = re.compile(r'(?P<comment>/\*\*.*?\*/)\n'
+                         r'(?:(?P<kind>struct|enum) (?P<name>\w+)(?= \{|;))?(?P<rest>.*)',
                          re.DOTALL)
     return head + ''.join(pattern.sub(declaration, piece) for piece in pieces)
 

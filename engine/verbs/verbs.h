@@ -7,7 +7,8 @@
  * errno of a full queue. So a send queue here counts requests itself, and keeps what a completion
  * must say:
  *
- * done ........ rung ........ head        counters of requests, modulo 2^32 handed in      appended
+ *	done ........ rung ........ head        counters of requests, modulo 2^32
+ *	   handed in      appended
  *
  * libmlx5's QPs take requests by ibv_wr_*, which writes them into the provider's ring at once. The
  * first request after a ring calls ibv_wr_start(), and the next ring calls ibv_wr_complete().

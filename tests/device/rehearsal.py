@@ -84,7 +84,8 @@ class Bench:
                if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
         process = subprocess.Popen(
             [*(softcx if model else []), RUN, '--build', build, '--out', self.out, *args],
-            env=dict(env, **environment), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env=dict(env, **environment), text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         self.started.append(process)
         return process

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lines have at most 100 columns, files 600 lines, functions 60. Speaks TAP.
+"""Lines have at most 100 columns, files 600 lines, functions 60; few macros define functions.
 
-usage: house.py SOURCE_ROOT
+usage: house.py SOURCE_ROOT; speaks TAP
 
 The tables below name what may have more. An entry that nothing needs any more is a failure.
 """
@@ -17,7 +17,7 @@ import tap
 import tracked
 
 ROOT = pathlib.Path(sys.argv[1])
-COLUMNS, TAB, FILE, FUNCTION = 100, 8, 600, 60
+COLUMNS, TAB, FILE, FUNCTION, MACROS = 100, 8, 600, 60, 5
 READ = re.compile(r'\.([ch]|cpp|py|sh|md|[1-9])$|(^|/)meson\.build$')
 
 # Tables of facts and generated pages, whose rows would be harder to read if they were broken.
@@ -25,6 +25,7 @@ FACTS = {
     'wqe/LAYOUT.md': 'generated from the tables',
     'wqe/bsn_cmd.h': 'a row for each field of each command',
     'wqe/ops.c': 'a row for each operation',
+    'tools/softcx/shim/access_x86.c': 'a row for each instruction',
     'tests/softcx/stores.h': 'a row for each store instruction, in assembly',
 }
 
@@ -33,50 +34,29 @@ FACTS = {
 LONG_LINES = {
     '.ci/': 2,
     'README.md': 3,
-    'dv/': 9,
-    'engine/': 35,
+    'dv/': 8,
+    'engine/': 16,
     'engine/doc/': 12,
     'engine/man/': 391,
-    'meson.build': 7,
-    'tests/': 62,
-    'tests/arm64/': 5,
-    'tests/debian/': 5,
-    'tests/device/': 4,
-    'tests/engine/': 238,
+    'tests/': 17,
+    'tests/arm64/': 4,
+    'tests/debian/': 3,
+    'tests/device/': 3,
     'tests/install/': 6,
-    'tests/softcx/programs.py': 10,
-    'tests/softcx/rdma_core.py': 5,
-    'tests/tools/': 31,
-    'tests/vm/': 10,
-    'tools/': 14,
-    'tools/softcx/': 143,
-    'tools/wqe-dump/': 35,
+    'tests/vm/': 5,
+    'tools/': 6,
+    'tools/softcx/': 67,
+    'tools/wqe-dump/': 33,
 }
 
 LONG_FILES = [
     'engine/bsn.h',
-    'tests/engine/attach.c',
-    'tests/engine/bad_input.c',
-    'tests/engine/dc_pool.c',
-    'tests/engine/dc_rc.c',
-    'tests/engine/dc_streams.c',
-    'tests/engine/features.c',
-    'tests/engine/layouts.c',
-    'tests/engine/layouts_bad.c',
-    'tests/engine/layouts_random.c',
-    'tests/engine/messages.c',
-    'tests/engine/random.c',
     'tools/bsn-perf/bsn-perf.1',
-    'tools/softcx/kernel/devx.c',
-    'tools/softcx/kernel/nldev.c',
-    'tools/softcx/shim/syscalls.c',
     'tools/softcx/shim/sysfs.c',
-    'tools/wqe-dump/live/look.c',
     'tools/wqe-dump/wqe-dump.1',
 ]
 
 LONG_FUNCTIONS = [
-    'tests/engine/dc_pool.c main',
     'tests/engine/dc_rc.c every_operation_goes_there',
     'tests/engine/layouts_bad.c bad_layouts_are_refused',
     'tests/tools/perf.py test_wrong_usage',
@@ -169,6 +149,17 @@ def check_functions_have_at_most_60_lines():
             if count > FUNCTION:
                 found[f'{name} {function}'] = f'{name}:{first}: {function} has {count} lines'
     return compare(found, LONG_FUNCTIONS, 'LONG_FUNCTIONS')
+
+
+def check_few_macros_define_functions():
+    """Of the library; wqe's generator is none of them."""
+    macro = re.compile(r'^#define (\w+)\(((?:.*\\\n)*.*)', re.MULTILINE)
+    found = [f'{name}: {define[1]}' for name, lines in TEXTS.items()
+             if re.match(r'(dv|engine)/.*\.[ch]$', name)
+             for define in macro.finditer('\n'.join(lines))
+             if re.search(r'\w[\w*]* \*?[\w#]+\([^;{}]*\)[\s\\]*\{', define[2])
+             and 'do' not in define[2].split()]
+    return found if len(found) > MACROS else []
 
 
 def check_facts_need_their_room():

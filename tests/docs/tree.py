@@ -130,15 +130,18 @@ def included(header, paths):
         one = left.pop()
         if one not in found:
             found.add(one)
-            left += re.findall(r'^#include "(bsn\w*\.h)"', paths[one].read_text(encoding='utf-8'), re.MULTILINE)
+            left += re.findall(r'^#include "(bsn\w*\.h)"',
+                               paths[one].read_text(encoding='utf-8'), re.MULTILINE)
     return found
 
 
 def check_headers_that_programs_name():
-    """Few; examples, manual pages and documents name no others, and the others are parts of them."""
+    """Few; examples, manual pages and documents name no others; those are parts of them."""
     listed = named_headers()
     paths = {path.name: path for path in files() if re.fullmatch(r'bsn(_\w+)?\.h', path.name)}
-    wrong = [f'bunsen(7) lists {len(listed)} headers'] if not 0 < len(listed) <= MOST_HEADERS else []
+    wrong = []
+    if not 0 < len(listed) <= MOST_HEADERS:
+        wrong.append(f'bunsen(7) lists {len(listed)} headers')
     wrong += [f'{header}: listed, and not there' for header in sorted(set(listed) - set(paths))]
     for header in sorted(set(paths) - set(listed)):
         said = re.search(r'^ \* A part of (bsn\w*\.h), which programs include\.$',
@@ -147,7 +150,8 @@ def check_headers_that_programs_name():
             wrong.append(f'{header}: is in no header of bunsen(7), or does not say in which')
     for path, text in texts():
         if re.match(r'tools/examples/|README\.md|engine/doc/|engine/man/|tests/install/', path):
-            wrong += [f'{path}: names {header}' for header in re.findall(r'#include [<"](bsn\w*\.h)[>"]', text)
+            wrong += [f'{path}: names {header}'
+                      for header in re.findall(r'#include [<"](bsn\w*\.h)[>"]', text)
                       if header not in listed]
     return wrong
 

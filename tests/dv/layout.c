@@ -78,7 +78,8 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 /* Structures that the application allocates, or that other data follow. */
 #define STRUCTS(S)                                                                                 \
 	S(bsn_peer)                                                                                \
-	S(bsn_sq) S(bsn_route) S(bsn_rq) S(bsn_cq_entry) S(bsn_completion) S(bsn_sge) S(bsn_remote) \
+	S(bsn_sq)                                                                                  \
+	S(bsn_route) S(bsn_rq) S(bsn_cq_entry) S(bsn_completion) S(bsn_sge) S(bsn_remote)          \
 		S(bsn_wr) S(bsn_prepared) S(bsn_part) S(bsn_layout_attr)
 
 /* Values that a program was compiled with, too. */

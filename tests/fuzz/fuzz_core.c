@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Arbitrary bytes as a core file. Whatever they are, nothing is read or written out of bounds (sanitizers tell), and
- * the records are consistent (otherwise this program aborts).
+ * Arbitrary bytes as a core file. Whatever they are, nothing is read or written out of bounds
+ * (sanitizers tell), and the records are consistent (otherwise this program aborts).
  *
- * The last byte of the input also chooses the user's options. A byte before the core file is skipped.
+ * The last byte of the input also chooses the user's options. A byte before the core file is
+ * skipped.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Arbitrary bytes as the memory of a process, which changes while it is read. Whatever they are, nothing is read or
- * written out of bounds (sanitizers tell), and the records are consistent (otherwise this program aborts).
+ * Arbitrary bytes as the memory of a process, which changes while it is read. Whatever they are,
+ * nothing is read or written out of bounds (sanitizers tell), and the records are consistent
+ * (otherwise this program aborts).
  *
- * The input is the memory, from an address on that is always the same, then the changes, then a byte that chooses
- * the user's options. A byte before the memory is skipped.
+ * The input is the memory, from an address on that is always the same, then the changes, then a
+ * byte that chooses the user's options. A byte before the memory is skipped.
  */
 #include <errno.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static int read_memory(struct target *target, uint64_t address, void *to, size_t
 	return 0;
 }
 
-/* -- in the place of wqe-dump's own, by the linker ---------------------------------------------- */
+/* -- in the place of wqe-dump's own, by the linker --------------------------------------------- */
 
 int __wrap_target_open_process(struct target *target, long pid);
 bool __wrap_target_wait(struct target *target, int ms);

@@ -22,14 +22,16 @@ class Case:
         self.fabric = f'test-{os.getpid()}-{number}'
         self.trace = os.path.join(folder, f'trace-{number}')
         self.folder = folder
-        self.launcher = [launcher, 'run', f'--fabric={self.fabric}', f'--trace={self.trace}', *options, '--']
+        self.launcher = [launcher, 'run', f'--fabric={self.fabric}', f'--trace={self.trace}',
+                         *options, '--']
         self.env = dict(os.environ, **more)
         self.deadline = time.monotonic() + DEADLINE_S
         self.processes = []
 
     def start(self, command, env=None):
         # pylint: disable=consider-using-with
-        process = subprocess.Popen(self.launcher + command, env=env or self.env, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(self.launcher + command, env=env or self.env,
+                                   stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.processes.append(process)
         return process
@@ -78,8 +80,8 @@ def check_nothing_left():
 
 def run_cases(launcher, cases):
     """
-    Of (name, program, function of the case, options, more environment). The function says why the case was skipped,
-    if it was; a program that is not installed skips it, too.
+    Of (name, program, function of the case, options, more environment). The function says why the
+    case was skipped, if it was; a program that is not installed skips it, too.
     """
     number = failed = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ BYTES = 3000001  # of a file: not a round number
 
 
 def addresses(options):
-    """Of the port: its IPv4 address, and an IPv6 address that is no link-local one; None: it has none."""
+    """Of the port: its IPv4 address, and an IPv6 one that is not link-local; None: it has none."""
     case = Case(SOFTCX, 'addresses', '/tmp', ['--link=roce', *options], {})
     case.launcher = [word for word in case.launcher if '--trace' not in word]
     out = case.run(['sh', '-c', 'cat /sys/class/infiniband/mlx5_0/ports/1/gids/*; '
@@ -45,7 +45,8 @@ if not HAS_INTERFACE:  # a machine without a network
     OPTIONS.append('--netdev=lo')
     IPV4, IPV6 = addresses(['--netdev=lo'])
 # Another address on the same link, where only our own port is.
-NEIGHBOUR = str(ipaddress.ip_address(int(ipaddress.ip_address(IPV4)) ^ 0x40)) if HAS_INTERFACE else None
+NEIGHBOUR = (str(ipaddress.ip_address(int(ipaddress.ip_address(IPV4)) ^ 0x40))
+             if HAS_INTERFACE else None)
 
 
 def ids(case):
@@ -135,7 +136,8 @@ END_OF_RPING = 'opcode=DREQ delay 200000'
 
 def check_rping(case, address):
     set_plan(case, END_OF_RPING)
-    serving, going = start_pair(case, ['rping', '-s', '-V', '-C', '10', '-a', '0.0.0.0' if '.' in address else '::'],
+    serving, going = start_pair(case, ['rping', '-s', '-V', '-C', '10', '-a',
+                                       '0.0.0.0' if '.' in address else '::'],
                                 ['rping', '-c', '-V', '-C', '10', '-a', address])
     for process in going, serving:
         finish(process, case.deadline)
@@ -170,8 +172,10 @@ def check_rcopy(case):
 
 
 FIO = {
-    'server': '[global]\nioengine=rdma\nport=4711\nbs=64k\nsize=2m\n[receiver]\nrw=read\niodepth=64\n',
-    'client': '[global]\nioengine=rdma\nhostname={address}\nport=4711\nbs=64k\nsize=2m\nverb={verb}\n'
+    'server': '[global]\nioengine=rdma\nport=4711\nbs=64k\nsize=2m\n'
+              '[receiver]\nrw=read\niodepth=64\n',
+    'client': '[global]\nioengine=rdma\nhostname={address}\nport=4711\nbs=64k\nsize=2m\n'
+              'verb={verb}\n'
               '[sender]\nrw=write\niodepth=1\niodepth_batch_complete=1\n',
 }
 
@@ -283,7 +287,8 @@ def check_removal(case):
 
 
 def check_nobody(case, address, wanted):
-    out = finish(case.start(['rping', '-c', '-d', '-C', '1', '-a', address]), case.deadline, status=None)
+    out = finish(case.start(['rping', '-c', '-d', '-C', '1', '-a', address]), case.deadline,
+                 status=None)
     if wanted not in out:
         raise Failure(f'no "{wanted}" in\n{out}')
 
@@ -295,9 +300,11 @@ PAIRS = [
     (['rdma_server'], ['rdma_client', '-s', IPV4], False),
     (['rdma_xserver'], ['rdma_xclient', '-s', IPV4], False),
     (['rdma_xserver', '-c', 'x'], ['rdma_xclient', '-s', IPV4, '-c', 'x'], False),
-    (['rstream', '-S', '100000', '-C', '5', '-T', 'v'], ['rstream', '-s', IPV4, '-S', '100000', '-C', '5', '-T', 'v'],
+    (['rstream', '-S', '100000', '-C', '5', '-T', 'v'],
+     ['rstream', '-s', IPV4, '-S', '100000', '-C', '5', '-T', 'v'],
      False),
-    (['riostream', '-S', '1000', '-C', '10'], ['riostream', '-s', IPV4, '-S', '1000', '-C', '10'], False),
+    (['riostream', '-S', '1000', '-C', '10'],
+     ['riostream', '-s', IPV4, '-S', '1000', '-C', '10'], False),
 ]
 
 PERFTESTS = [['ib_write_bw'], ['ib_send_lat'], ['ib_read_bw'], ['ib_send_bw', '-c', 'UD']]
@@ -326,7 +333,8 @@ def cases():
     yield 'attach_cm', ATTACH_CM, check_attach_cm
     yield 'calls of librdmacm are answered as on Linux', CM_CALLS, check_calls
     for victim in 'client', 'server':
-        yield (f'the {victim} of rping is killed', 'rping', lambda case, v=victim: check_killed(case, v))
+        yield (f'the {victim} of rping is killed', 'rping',
+               lambda case, v=victim: check_killed(case, v))
     yield 'a killed listener', 'rping', check_killed_listener
     yield 'a server outlives its clients', 'rping', check_persistent_server
     yield 'the device is removed', 'rping', check_removal
@@ -335,7 +343,8 @@ def cases():
         yield ('a neighbour that is not there', 'rping',
                lambda case: check_nobody(case, NEIGHBOUR, 'RDMA_CM_EVENT_ADDR_ERROR, error -110'))
     if HAS_INTERFACE:
-        yield 'loopback has no route', 'rping', lambda case: check_nobody(case, '127.0.0.1', 'No such device')
+        yield ('loopback has no route', 'rping',
+               lambda case: check_nobody(case, '127.0.0.1', 'No such device'))
 
 
 def main():

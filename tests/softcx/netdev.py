@@ -35,7 +35,8 @@ def call(command):
 
 
 def on_softcx(command, *options, fabric='own'):
-    return call([SOFTCX, 'run', f'--fabric=test-{os.getpid()}-{fabric}', '--link=roce', *options, '--',
+    return call([SOFTCX, 'run', f'--fabric=test-{os.getpid()}-{fabric}', '--link=roce', *options,
+                 '--',
                  *command])
 
 
@@ -85,7 +86,8 @@ def check_gids():
     link = interface()
     addresses = [of_mac(link['address'])]
     for family in ('inet', 'inet6'):
-        addresses += [mapped(entry['local']) for entry in link['addr_info'] if entry['family'] == family]
+        addresses += [mapped(entry['local']) for entry in link['addr_info']
+                      if entry['family'] == family]
     unique = list(dict.fromkeys(addresses))[:8]
     require([(address, version) for address in unique for version in ('v1', 'v2')], gids())
 
@@ -95,14 +97,16 @@ def check_files():
     count = len(gids())
     out = must(on_softcx(['sh', '-c', f'cat {PORT}/gid_attrs/ndevs/*']))
     require([link['ifname']] * count, out.split())
-    out = must(on_softcx(['cat', f'/sys/class/infiniband/mlx5_0/device/net/{link["ifname"]}/address']))
+    out = must(on_softcx(
+        ['cat', f'/sys/class/infiniband/mlx5_0/device/net/{link["ifname"]}/address']))
     require(link['address'], out.strip())
 
 
 def check_netlink():
     link = interface()
     found = json.loads(must(on_softcx(['rdma', '-j', 'link'])))
-    require((link['ifname'], link['ifindex']), (found[0].get('netdev'), found[0].get('netdev_index')))
+    require((link['ifname'], link['ifindex']),
+            (found[0].get('netdev'), found[0].get('netdev_index')))
 
 
 def check_none():
@@ -138,7 +142,8 @@ def check_agreement():
     out = must(on_softcx(['sh', '-c', script, SOFTCX, f'test-{os.getpid()}-own'], '--netdev=lo'))
     lines = out.splitlines()
     require([lines[0]] * 2, lines[:2])
-    if not re.search(r'on roce, lo: process \d+', out) or 'its interface is lo for process' not in out:
+    if (not re.search(r'on roce, lo: process \d+', out)
+            or 'its interface is lo for process' not in out):
         raise Failure(out)
 
 
@@ -170,7 +175,8 @@ def check_pci():
         if wanted not in out:
             raise Failure(f'no "{wanted}" in\n{out}')
     require(6, len(must(on_softcx(['cat', f'{device}/resource'])).splitlines()))
-    require('mlx5_core', os.path.basename(must(on_softcx(['readlink', f'{device}/driver'])).strip()))
+    require('mlx5_core',
+            os.path.basename(must(on_softcx(['readlink', f'{device}/driver'])).strip()))
 
 
 CASES = [

@@ -5,8 +5,8 @@
 usage: programs.py SOFTCX [huge]
 
 With "huge" it runs those that want hugepages, which tests/hugepages has reserved; else the others.
-Each case has a fabric of its own, so that parallel runs do not meet, and a trace, in which a finding
-fails it. A program that is not installed skips its cases.
+Each case has a fabric of its own, so that parallel runs do not meet, and a trace, in which a
+finding fails it. A program that is not installed skips its cases.
 """
 
 import json
@@ -32,7 +32,8 @@ PERFTESTS = ['ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat', 'ib_
 PERFTESTS_DC = ['ib_write_bw', 'ib_send_lat', 'ib_read_lat', 'ib_atomic_bw']
 PERFTESTS_STREAMS = ['ib_write_bw', 'ib_send_lat']
 STREAMS = ['--log_dci_streams=2', '--log_active_dci_streams=3']  # more names than streams
-PERFTESTS_XRC = ['ib_send_lat', 'ib_write_bw', 'ib_send_bw', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat']
+PERFTESTS_XRC = ['ib_send_lat', 'ib_write_bw', 'ib_send_bw', 'ib_write_lat', 'ib_read_lat',
+                 'ib_atomic_lat']
 
 
 def await_server(server, port, deadline):
@@ -136,13 +137,17 @@ LISTINGS = [
     (['ls', '/sys/bus/pci/devices'], r'(?m)^5cc5:00:00\.0$'),
     (['ls', '/dev/infiniband'], r'^rdma_cm\nuverbs0\n'),
     (['ls', '-l', '/dev/infiniband/rdma_cm'], r'^crw-rw-rw- .* 10, 124 '),
-    (['cat', '/sys/class/misc/rdma_cm/abi_version', '/sys/class/misc/rdma_cm/dev'], r'^4\n10:124\n'),
-    (['sh', '-c', 'cd /sys/class/infiniband && echo * && pwd -P'], r'^mlx5_0\n/sys/class/infiniband\n'),
-    (['ibstatus'], r"(?s)^Infiniband device 'mlx5_0' port 1 status:.*state:\s+4: ACTIVE.*link_layer:\s+InfiniBand"),
+    (['cat', '/sys/class/misc/rdma_cm/abi_version', '/sys/class/misc/rdma_cm/dev'],
+     r'^4\n10:124\n'),
+    (['sh', '-c', 'cd /sys/class/infiniband && echo * && pwd -P'],
+     r'^mlx5_0\n/sys/class/infiniband\n'),
+    (['ibstatus'], r"(?s)^Infiniband device 'mlx5_0' port 1 status:.*state:\s+4: ACTIVE.*"
+     r'link_layer:\s+InfiniBand'),
     (['ibstat', '-l'], r'^mlx5_0\n'),
     (['ibstat', 'mlx5_0', '1'], r'(?s)State: Active.*LinkUp.*Link layer: InfiniBand'),
     (['rdma', 'dev'], r'^0: mlx5_0: node_type ca fw 20\.35\.2000 node_guid 025c:c5ff:'),
-    (['rdma', 'link'], r'^link mlx5_0/1 subnet_prefix fe80:\S+ lid 1 .*state ACTIVE physical_state LINK_UP'),
+    (['rdma', 'link'],
+     r'^link mlx5_0/1 subnet_prefix fe80:\S+ lid 1 .*state ACTIVE physical_state LINK_UP'),
     (['rdma', 'system'], r'^netns shared'),
     (['lspci', '-v', '-s', '5cc5:00:00.0'], r'Infiniband controller: Mellanox .*ConnectX-6'),
 ]
@@ -165,11 +170,12 @@ RESOURCES = [
 
 
 def ask_rdma(case, words):
-    return json.loads(finish(case.start(['rdma', '-j', 'resource', *words]), time.monotonic() + DEADLINE_S))
+    return json.loads(finish(case.start(['rdma', '-j', 'resource', *words]),
+                             time.monotonic() + DEADLINE_S))
 
 
 def check_resources(case):
-    """The objects of another process, with their owner; and no objects once the process has ended."""
+    """The objects of another process, with their owner; and none once the process has ended."""
     port = free_port()
     server = case.start(['ibv_rc_pingpong', '-s', '1024', '-p', port])
     try:
@@ -261,12 +267,14 @@ def cases():
     yield 'rdma resource', 'rdma', check_resources, 'ib', [], {}
     yield (f'a round trip in {ROUND_TRIP_US} us', 'ib_write_lat', check_round_trip, 'ib', [], {})
     ucx = {'UCX_TLS': 'rc_x', 'UCX_NET_DEVICES': 'mlx5_0:1'}
-    yield ('UCX sends from device memory', 'ucx_perftest', lambda case: check_device_memory(case, True),
+    yield ('UCX sends from device memory', 'ucx_perftest',
+           lambda case: check_device_memory(case, True),
            'ib', [], {**ucx, 'UCX_RC_MLX5_DM_SIZE': '2K'})
     for size, is_there in ((8, True), (1024, False)):
         yield (f'UCX takes messages of {size} B in CQEs: {is_there}', 'ucx_perftest',
                lambda case, s=size, t=is_there: check_inline_recv(case, s, t), 'ib', [], ucx)
-    yield ('UCX without device memory', 'ucx_perftest', lambda case: check_device_memory(case, False),
+    yield ('UCX without device memory', 'ucx_perftest',
+           lambda case: check_device_memory(case, False),
            'ib', [], {**ucx, 'UCX_RC_MLX5_DM_SIZE': '0'})
     for transport, wanted in (('rc_x', ['CREATE_QP', 'CREATE_RMP']),
                               ('dc_x', ['CREATE_QP', 'CREATE_RMP', 'CREATE_DCT'])):

@@ -27,7 +27,8 @@ MODULES = '''
     addr atomic cq cq_events cqex device flow fork mr odp parent_domain pd qp qpex
     rdmacm relaxed_ordering shared_pd tag_matching mlx5_cq mlx5_dc mlx5_devx mlx5_dm_ops
     mlx5_dma_memcpy mlx5_flow mlx5_huge_page mlx5_lag_affinity mlx5_mkey mlx5_pp
-    mlx5_query_port mlx5_raw_wqe mlx5_rdmacm mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var
+    mlx5_query_port mlx5_raw_wqe mlx5_rdmacm mlx5_sched mlx5_timestamp mlx5_uar
+    mlx5_udp_sport mlx5_var
 '''.split()
 
 # Cases that must pass: if they were skipped, a capability would be lost.
@@ -47,8 +48,8 @@ FEWEST_OF = {None: FEWEST, 'huge': FEWEST_HUGE, 'lag': FEWEST_LAG}
 # What a link cannot have: (link, module): why.
 LACKS = {('ib', 'rdmacm'): 'an interface of IPoIB, which there is none of here, has the addresses'}
 if not any(name != 'lo' for _, name in socket.if_nameindex()):
-    LACKS['roce', 'mlx5_devx'] = 'DevX is told the MAC of its peer, which this test learns from a ' \
-                                 'network interface, and there is none'
+    LACKS['roce', 'mlx5_devx'] = 'DevX is told the MAC of its peer, which this test learns ' \
+                                 'from a network interface, and there is none'
     LACKS['roce', 'rdmacm'] = 'the addresses are those of a network interface, and there is none'
 
 
@@ -111,7 +112,8 @@ def run_inside(folder, kind):
     from args_parser import parser  # pylint: disable=import-error,import-outside-toplevel
     sys.argv[1:] = []
     parser.parse_args()
-    importlib.import_module('tests.utils')  # imports mlx5_base, which imports it: only in this order
+    # It imports mlx5_base, which imports it: only in this order.
+    importlib.import_module('tests.utils')
     names = [f'tests.test_{module}' for module in (FEWEST_OF[kind] if kind else MODULES)
              if os.path.exists(os.path.join(folder, 'tests', f'test_{module}.py'))]
     result = TapResult()
@@ -129,7 +131,7 @@ def run_inside(folder, kind):
 
 
 def unpack(folder):
-    """The package compresses the longer files, as documentation. __init__.py would load them all."""
+    """The package compresses the longer files, as documentation; __init__.py would load all."""
     folder.mkdir()
     for path in SHIPPED.iterdir():
         if path.suffix == '.gz':
@@ -153,7 +155,8 @@ def main(preload, link, *more):
         for name in ('SOFTCX_GENERATION', 'SOFTCX_FAULT', 'SOFTCX_PASSIVE', 'SOFTCX_EXACT'):
             env.pop(name, None)
         try:
-            return subprocess.run([PYTHON, __file__, '--inside', folder, *more], env=env, check=False,
+            return subprocess.run([PYTHON, __file__, '--inside', folder, *more], env=env,
+                                  check=False,
                                   stdin=subprocess.DEVNULL, timeout=DEADLINE_S).returncode
         except subprocess.TimeoutExpired:
             print(f'Bail out! not done after {DEADLINE_S} s')

@@ -158,10 +158,12 @@ def test_attach_cm(bench):
     for path in 'direct', 'verbs':
         port, env = free_port(), {'SOFTCX_LINK': 'roce', 'SOFTCX_NETDEV': 'lo', 'BSN_PATH': path}
         waiting = bench.start(PROGRAMS['attach_cm'], port, **env)
-        check(waiting.stdout.readline() == f'waiting for a client on port {port}\n', 'it does not wait')
+        check(waiting.stdout.readline() == f'waiting for a client on port {port}\n',
+              'it does not wait')
         going = bench.start(PROGRAMS['attach_cm'], port, '127.0.0.1', **env)
         a, b = bench.finish(waiting)[0], bench.finish(going)[0]
-        check([a, b] == [f'hello from process {process.pid}\n' for process in (going, waiting)], f'{a}{b}')
+        check([a, b] == [f'hello from process {process.pid}\n' for process in (going, waiting)],
+              f'{a}{b}')
 
 
 def test_usage(bench):

@@ -29,7 +29,8 @@ IS_SANITIZED = b'__asan_init' in pathlib.Path(DUMP).read_bytes()
 def run(*args, seconds=SECONDS):
     """The result, and the most memory that the program had, in KB."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen([DUMP, *map(str, args)], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        process = subprocess.Popen([DUMP, *map(str, args)], stdin=subprocess.DEVNULL, stdout=out,
+                                   stderr=err)
         try:
             end = time.monotonic() + seconds
             pid = 0
@@ -65,7 +66,8 @@ def test_a_core_file_that_means_no_harm(_bench):
     with tempfile.TemporaryDirectory() as folder:
         found = records('-c', written(folder, crafted.CORES['whole']))
     check([record.get('ring') for record in found] ==
-          ['completion queue'] * 3 + ['shared receive queue'] + ['receive queue'] * 2 + ['send queue'] * 3
+          ['completion queue'] * 3 + ['shared receive queue'] + ['receive queue'] * 2 +
+          ['send queue'] * 3
           + [None], found)
 
 
@@ -92,7 +94,8 @@ def test_many_pieces_of_memory(_bench):
     """As many as a core file of some MB can have, each with a file's name: time is linear."""
     many = 100_000
     loads = [(crafted.BASE + i * crafted.PAGE, crafted.PAGE, 4, b'') for i in range(many)]
-    files = crafted.files(*((crafted.BASE + i * crafted.PAGE, crafted.BASE + (i + 1) * crafted.PAGE, 0,
+    files = crafted.files(*((crafted.BASE + i * crafted.PAGE,
+                             crafted.BASE + (i + 1) * crafted.PAGE, 0,
                              b'/nonexistent/%d' % i) for i in range(many)))
     with tempfile.TemporaryDirectory() as folder:
         status, _, err, _ = run('-c', written(folder, crafted.core(loads, files)))
@@ -112,7 +115,8 @@ def test_a_file_of_the_build_that_ran(_bench):
         path = pathlib.Path(folder, 'image')
         path.write_bytes(crafted.memory())
         check(is_read(folder, path), 'not the same build')
-        check(not is_read(folder, path, dumped=0), 'without the header nothing shows that it is the same')
+        check(not is_read(folder, path, dumped=0),
+              'without the header nothing shows that it is the same')
         check(is_read(folder, path, '--trust-core', dumped=0), 'not by consent')
         other = bytearray(crafted.memory())
         other[crafted.BUILD_ID + 16] ^= 1
@@ -136,9 +140,11 @@ def opened(folder, path, *more):
     """The files that wqe-dump opens, and not only looks at, as strace tells."""
     core = written(folder, crafted.core_of_file(path.encode()))
     trace = pathlib.Path(folder, 'trace')
-    subprocess.run(['strace', '-y', '-e', 'trace=open,openat', '-o', trace, DUMP, '-c', core, *more],
+    subprocess.run(['strace', '-y', '-e', 'trace=open,openat', '-o', trace, DUMP, '-c', core,
+                    *more],
                    capture_output=True, timeout=SECONDS, check=False)
-    return any('/proc/self/fd/' in line and 'O_PATH' not in line for line in trace.read_text().splitlines())
+    return any('/proc/self/fd/' in line and 'O_PATH' not in line
+               for line in trace.read_text().splitlines())
 
 
 def test_a_file_that_is_made_up_is_not_opened(_bench):
@@ -171,7 +177,8 @@ def test_a_few_queues_larger_than_their_process(bench):
 
 def test_rings_of_one_memory(bench):
     """Rings of the largest size that there is, all in the same zeros."""
-    for kind, count, stride in (0, 1 << 15, 64), (1, 1 << 15, 2048), (2, 1 << 15, 2048), (3, 1 << 22, 128):
+    for kind, count, stride in ((0, 1 << 15, 64), (1, 1 << 15, 2048), (2, 1 << 15, 2048),
+                                (3, 1 << 22, 128)):
         status, _, err, kbytes = look_at(bench, QUEUES, kind, count, stride)
         check(status in (0, 1, 2), f'{kind}: {status}: {err[-200:]}')
         check(kbytes < KBYTES or IS_SANITIZED, f'{kind}: {kbytes} KB')

@@ -224,8 +224,9 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setvbuf(stdin, NULL, _IONBF, 0); /* has_line() must see what is left */
 	set_up();
-	printf("%u %u %llu %llu %llu %u\n", bsn_qp_info(my.qp[0])->number, bsn_qp_info(my.qp[1])->number,
-	       (unsigned long long)my.from->addr, (unsigned long long)my.to->addr,
+	printf("%u %u %llu %llu %llu %u\n", bsn_qp_info(my.qp[0])->number,
+	       bsn_qp_info(my.qp[1])->number, (unsigned long long)my.from->addr,
+	       (unsigned long long)my.to->addr,
 	       (unsigned long long)(uintptr_t)bsn_qp_ep(my.qp[0])->sq->ring,
 	       bsn_qp_ep(my.qp[0])->sq->bb_mask + 1);
 	while (fgets(line, sizeof(line), stdin)) {

@@ -142,7 +142,8 @@ def dc(bench, *args):
 def test_dc_json(bench):
     report, policies = dc(bench, '--operations', '4000')
     check(list(report) == ['device', 'model', 'path', 'cpu', 'store', 'pattern', 'peers', 'dcis',
-                           'streams', 'window', 'operations', 'bytes', 'optimum_per_operation', 'policies'],
+                           'streams', 'window', 'operations', 'bytes', 'optimum_per_operation',
+                           'policies'],
           report)
     check(list(policies) == POLICIES, report)
     check(policies['hashed']['waits_per_operation'] > policies['lru']['waits_per_operation'],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether tests/vm/run tells a machine that fails from a program that fails, with a stand-in for QEMU.
+"""Whether tests/vm/run tells a machine that fails from a program that fails, without QEMU.
 
 Speaks TAP; boots nothing.
 """

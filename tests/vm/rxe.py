@@ -5,7 +5,8 @@
 usage: rxe.py BUILD_ROOT ENGINE_TEST...
 
 The test programs of the engine, as they are, whether the README's table says what they found, then
-programs in pairs: those of the distribution, bsn-perf, and the examples. No time is asserted: the guest is emulated.
+programs in pairs: those of the distribution, bsn-perf, and the examples. No time is asserted: the
+guest is emulated.
 """
 
 import json
@@ -183,7 +184,8 @@ def check_attach_cm(bench):
 def check_cm_calls(bench):
     """What softcx's tests take for Linux's answers."""
     out = bench.run(BUILD / 'tests/softcx/cm_calls', ADDRESS)[0]
-    recorded = (pathlib.Path(__file__).parent.parent / 'softcx/cm_calls.txt').read_text(encoding='ascii')
+    recorded = (pathlib.Path(__file__).parent.parent / 'softcx/cm_calls.txt').read_text(
+        encoding='ascii')
     check([line.rstrip() for line in out.splitlines()] == recorded.splitlines(), out)
 
 
@@ -230,7 +232,8 @@ def check_port_down(bench):
         for role in ['server'], ['client', ADDRESS]:
             bench.complains(f'port 1 of {DEVICE} is down', BUILD / 'tools/bsn-perf', 'lat',
                             *role)
-        check('Ethernet, down' in bench.run(BUILD / 'tools/bsn-info')[0], 'bsn-info does not say it')
+        check('Ethernet, down' in bench.run(BUILD / 'tools/bsn-info')[0],
+              'bsn-info does not say it')
     finally:
         set_link('up', 'ACTIVE')
 

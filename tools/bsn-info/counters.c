@@ -24,7 +24,9 @@
 #define WIDE(name, means, expected, source) \
 	{ #name, "hw_counters/" #name, 1, false, means, expected, source }
 
-/* Those of the link stop at their highest value (IBA, PortCounters); of queues they have 32 bits. */
+/*
+ * Those of the link stop at their highest value (IBA, PortCounters); of queues they have 32 bits.
+ */
 static const struct counter file_counters[FILE_COUNTERS] = {
 	DATA("tx_bytes", "port_xmit_data", 4),
 	DATA("rx_bytes", "port_rcv_data", 4),
