@@ -2,9 +2,10 @@
 /*
  * Initiators and streams that fail. mlx5dv_create_qp(3) says of streams:
  *
- * a request fails      its stream is in error: what the stream has after it comes back flushed, in
- * order. The other streams go on too many streams do  the whole initiator is in error, and all that
- * is in its queue comes back flushed
+ *	a request fails      its stream is in error: what the stream has after it comes back
+ *	                     flushed, in order. The other streams go on
+ *	too many streams do  the whole initiator is in error, and all that is in its queue comes
+ *	                     back flushed
  *
  * If a whole initiator failed, requests of streams that had not failed are posted once more on
  * another initiator. They may be executed twice.

@@ -2,13 +2,18 @@
 /*
  * A pool of initiators. Private to engine/dc/.
  *
- * peers.c makes peers, and what the peers of a host share slots.c binds peers to slots, and reads
- * their use in the send rings policy.c chooses the slot of a peer that has none idle.c finds idle
- * slots when few are idle line.c keeps the line of waiting peers, and gives turns unbound.c takes
- * posts of peers that have no slot gate.c limits outstanding READs initiators.c makes and connects
- * the initiators' QPs failures.c withdraws initiators and streams that failed repair.c repairs
- * them, and says why they failed pool.c makes a pool, and does its part in polls of its CQ rc_*.c
- * are the pool on plain verbs: see rc.h
+ *	peers.c       makes peers, and what the peers of a host share
+ *	slots.c       binds peers to slots, and reads their use in the send rings
+ *	policy.c      chooses the slot of a peer that has none
+ *	idle.c        finds idle slots when few are idle
+ *	line.c        keeps the line of waiting peers, and gives turns
+ *	unbound.c     takes posts of peers that have no slot
+ *	gate.c        limits outstanding READs
+ *	initiators.c  makes and connects the initiators' QPs
+ *	failures.c    withdraws initiators and streams that failed
+ *	repair.c      repairs them, and says why they failed
+ *	pool.c        makes a pool, and does its part in polls of its CQ
+ *	rc_*.c        are the pool on plain verbs: see rc.h
  *
  * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to one slot
  * or to none. A bound peer's endpoint has the initiator's queue, so posts go straight to it. An

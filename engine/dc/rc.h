@@ -3,15 +3,18 @@
  * Targets and pools on plain verbs: RC connections, made when a peer needs one. Private to
  * engine/dc/.
  *
- * rc_talk.c sends and receives the datagrams that make and end connections rc_target.c a target: an
- * RC QP on its SRQ for each connected initiator rc_pool.c connects a pool's initiators
+ *	rc_talk.c    sends and receives the datagrams that make and end connections
+ *	rc_target.c  a target: an RC QP on its SRQ for each connected initiator
+ *	rc_pool.c    connects a pool's initiators
  *
  * A pool asks, and a target answers with one of its QPs that is ready to receive. No third message
  * is needed, since targets send nothing:
  *
- * pool                                target reset, ASK {initiator's address} →  a QP to RTR RTR,
- * RTS                         ←  YES {its address}, or NO {why} LEAVE                            →
- * the QP is given up ←  LEFT
+ *	pool                                target
+ *	reset, ASK {initiator's address} →  a QP to RTR
+ *	RTR, RTS                         ←  YES {its address}, or NO {why}
+ *	LEAVE                            →  the QP is given up
+ *	                                 ←  LEFT
  *
  * Datagrams get lost, so a pool repeats ASK and LEAVE until there is an answer. Both ends know a
  * repetition by the serial number of the attempt.

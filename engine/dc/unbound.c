@@ -2,10 +2,11 @@
 /*
  * Posts of peers that have no slot, or whose slot was revoked.
  *
- * bound      posts go straight into the initiator's ring; nothing here is called unbound    a post
- * takes a slot, as the policy says; if there is none the post is refused, and the peer waits in
- * line revoked    others wait, and the peer has had its turn: its next post is refused, too, and
- * the slot goes to the first in line when all that is outstanding on it is done
+ *	bound      posts go straight into the initiator's ring; nothing here is called
+ *	unbound    a post takes a slot, as the policy says; if there is none the post is refused,
+ *	           and the peer waits in line
+ *	revoked    others wait, and the peer has had its turn: its next post is refused, too, and
+ *	           the slot goes to the first in line when all that is outstanding on it is done
  */
 #include "rc.h"
 

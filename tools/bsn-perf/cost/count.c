@@ -68,8 +68,8 @@ static const struct cost_meter off = { ignore, ignore, NULL };
 static const struct cost_meter on = { collect, collect, NULL };
 
 /*
- * What was collected since the last dump, as that of so many operations of a row by a column. @what:
- * "all" instructions, or those of "lines"
+ * What was collected since the last dump, as that of so many operations of a row by a column.
+ * @what: "all" instructions, or those of "lines"
  */
 static void dump(const char *what, const char *column, const char *row, unsigned count)
 {
