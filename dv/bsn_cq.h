@@ -25,55 +25,6 @@
 BSN_HEADER_BEGIN
 
 /**
- * struct bsn_cq_entry - of an open-addressed table from numbers to routes
- * @key: the QPN, eight bits up; else none, whose low bits are not 0
- */
-struct bsn_cq_entry {
-	uint32_t key;
-	uint32_t reserved;
-	struct bsn_route *route;
-};
-
-struct bsn_cq;
-
-/** struct bsn_cq_path - the poll of a queue that is not mlx5, or whose polls are looked at first */
-struct bsn_cq_path {
-	int (*poll)(struct bsn_cq *cq, struct bsn_completion *c, int n);
-};
-
-/** struct bsn_cq - hot state of a completion queue */
-struct bsn_cq {
-	const uint8_t *next;      /* the CQE proper (64 B) to be looked at next */
-	const uint8_t *chunk_end; /* where the inline poll calls the library */
-	struct bsn_cq_entry *entries;
-	uint64_t stride;                /* bytes: 64 or 128 */
-	uint8_t hash_shift;             /* 32 less the logarithm of the entries */
-	uint8_t phase;                  /* owner bit of a CQE that is ours */
-	uint16_t dead;                  /* errno of a queue that died, else 0 */
-	const struct bsn_cq_path *path; /* NULL: polls go straight to the ring */
-
-	/* rare */
-	const uint8_t *ring __attribute__((aligned(64))); /* the first CQE proper */
-	const uint8_t *ring_end;
-	uint32_t cqe_count;
-	uint32_t chunk;       /* CQEs between two stores of the consumer record */
-	uint32_t chunk_ci;    /* consumer index at chunk_end */
-	uint32_t spare;       /* CQEs of the ring that will never be needed */
-	uint32_t unpublished; /* CQEs of this poll, when it last left a chunk */
-	uint32_t cqn;
-	struct bsn_be32 *record; /* consumer, arm */
-	uint8_t *arm_reg;
-	uint8_t arm_sn;
-	uint8_t mini_format;     /* 0: CQEs are never compressed; else compressed.c's */
-	uint8_t is_full_poll;    /* the last poll gave all CQEs that may stay unpublished */
-	uint8_t ignores_overrun; /* the device does not look at the consumer record */
-	uint32_t entries_used;
-	uint32_t is_changing;   /* the table, by one thread at a time */
-	uint64_t count_dropped; /* CQEs of queues that are gone */
-	uint32_t stale;         /* those that were made anonymous, and not polled yet */
-};
-
-/**
  * bsn_cq_reap - completes any request or receive that succeeded
  * @route: of the CQE @cqe, which is ours
  * @kind: of the CQE
@@ -102,12 +53,6 @@ int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
  * Context: control path, on the CQ's thread. What was polled is given back to the device.
  */
 void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare);
-
-/** bsn_cq_stale - CQEs in the ring of queues that are gone. Context: any thread. */
-static inline uint32_t bsn_cq_stale(const struct bsn_cq *cq)
-{
-	return __atomic_load_n(&cq->stale, __ATOMIC_RELAXED);
-}
 
 /** bsn_cq_find - the route that bsn_cq_add() named; NULL: there is none. Context: the poller's. */
 struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn);
@@ -210,10 +155,10 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_key(uint32_t who)
 	return who << 8;
 }
 
-/* Fibonacci hashing, by the golden section of the 24 bits of a number: any stride spreads. */
+/* Fibonacci hashing: any stride spreads. */
 BSN_ALWAYS_INLINE uint32_t bsn_cq_hash(uint32_t key, uint8_t shift)
 {
-	return key * 0x9e3779u >> shift;
+	return key * BSN_CQ_HASH >> shift;
 }
 
 /* Loaded before the table, which may grow meanwhile (route.c): a newer one is never smaller. */

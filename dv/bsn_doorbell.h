@@ -2,39 +2,16 @@
 /*
  * A part of bsn.h, which programs include.
  *
- * The lane: a register of the NIC, of one thread, or of several that take a lock. A lane is a
- * thread domain with its UAR register; all queues created on it share that register and the toggle
- * between its two BlueFlame buffers, so both live here and never in a queue. (rdma-core
- * providers/mlx5/verbs.c, thread domains.)
+ * The lane: a register of the NIC, of one thread, or of several that take a lock; and how 64 bytes
+ * reach it.
  */
 #ifndef BSN_DOORBELL_H
 #define BSN_DOORBELL_H
 
-#include "bsn_order.h"
+#include "bsn_hot.h"
 #include "bsn_wqe.h"
 
 BSN_HEADER_BEGIN
-
-/**
- * struct bsn_lane - one doorbell register and who may use it
- * @reg: the buffer that the next doorbell or BlueFlame copy goes to
- * @toggle: XORed into @reg after each use; 0 where the register has one buffer
- * @blueflame_bytes: the largest BlueFlame copy; 0: this register takes 8-byte doorbells only
- * @lock: a pthread_spinlock_t, taken around the register's use; NULL on a lane of one thread
- * @owner_thread: the last poster that was looked at; 0: none since a queue was handed over
- * @count_posters: how often it was another thread than before, though no queue was handed over
- * @count_unflushed: stores since the last bsn_wc_flush(), while several queues are published
- *	together
- */
-struct bsn_lane {
-	uint8_t *reg;
-	uint64_t toggle;
-	uint32_t blueflame_bytes;
-	void *lock;
-	uintptr_t owner_thread;
-	uint32_t count_posters;
-	uint32_t count_unflushed;
-};
 
 /** bsn_lane_toggle - turns from @reg to the register's other buffer; after bsn_wc_flush() [O3] */
 static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lane *lane,

@@ -240,23 +240,6 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 
 /* -- prepared requests ------------------------------------------------------------------------ */
 
-#define BSN_PREPARED_DS  3 /* as many units has one block after the control segment */
-#define BSN_PREPARED_SGE BSN_PREPARED_DS
-
-/**
- * struct bsn_prepared - a request whose body was encoded once, by bsn_prepare()
- *
- * Neither the QPN nor the ring index is in it, so it may be posted to any endpoint of the transport
- * it was made for, any number of times. Its fields are the library's.
- */
-struct bsn_prepared {
-	bsn_v2 ctrl; /* opcode, length and immediate, as in the control segment */
-	bsn_v2 body[BSN_PREPARED_DS];
-	uint32_t body_ds;
-	struct bsn_wr wr; /* the request, for all that the inline code leaves */
-	struct bsn_sge sge[BSN_PREPARED_SGE];
-};
-
 /* One block: as bsn_end_block(), but of vectors, as many as the request has in memory. */
 BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				    uint32_t flags)

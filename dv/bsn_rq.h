@@ -14,52 +14,6 @@
 
 BSN_HEADER_BEGIN
 
-struct bsn_rq;
-
-/**
- * struct bsn_rq_path - how a kind of queue takes what the inline code does not post
- * @post: one receive; it judges the list
- * @post_many: bsn_recv_many()
- */
-struct bsn_rq_path {
-	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id);
-	int (*post_many)(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-			 unsigned count);
-};
-
-/**
- * struct bsn_rq - hot state of a receive queue
- *
- * As in struct bsn_sq, a queue that the inline code does not know shows no room: a shared one, or
- * one on plain verbs.
- */
-struct bsn_rq {
-	/* the poster's line */
-	uint8_t *slot;   /* where the next WQE begins */
-	uint8_t *limit;  /* where the WQEs known to be free end; NULL: none is */
-	uint64_t *id_at; /* where the next WQE's id goes */
-	struct bsn_be32 *record;
-	uint32_t stride; /* bytes from one WQE to the next */
-	uint16_t head;   /* WQEs posted, modulo 2^16 */
-	uint8_t max_sge;
-
-	/* the poller's line */
-	uint64_t *ids __attribute__((aligned(64))); /* one a slot */
-	uint8_t *ring;
-	uint32_t mask; /* slots, less one */
-	uint32_t tail; /* WQEs given back to a QP's own queue; release-stored [O6] */
-	uint8_t stride_log2;
-	uint8_t is_srq;
-	uint8_t has_many_pollers; /* of a shared queue: more than one CQ gives back */
-	const uint8_t *lists;     /* the first WQE's data pointers */
-
-	/* rare */
-	const struct bsn_rq_path *path __attribute__((aligned(64)));
-	void *owner;
-	uint32_t capacity;   /* WQEs that may be outstanding: what the CQ has room for */
-	uint32_t count_full; /* posts refused for want of room */
-};
-
 /**
  * bsn_rq_post - any list of SGEs into any kind of receive queue; see bsn_recv()
  * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes; -EINVAL no queue.

@@ -61,7 +61,7 @@ void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, make_recipes);
-	cq->mini_format = (uint8_t)(format + 1);
+	dv_cq(cq)->mini_format = (uint8_t)(format + 1);
 }
 
 static uint32_t dword_at(const uint8_t *at)
@@ -102,9 +102,11 @@ BSN_ALWAYS_INLINE void put_cqe(const struct recipe *r, const uint8_t *base, cons
 BSN_ALWAYS_INLINE void put_session(const struct bsn_cq *cq, struct recipe r, bool counts,
 				   struct session s, uint8_t *base)
 {
+	const struct dv_cq *const whole = dv_cq(cq);
 	uint8_t minis[BSN_CQE_SIZE + DWORD]; /* the last mini's dword may reach beyond it */
 	const uint8_t *const end = minis + BSN_CQE_SIZE, *mini = end;
-	const uint8_t *array = s.cqe + cq->stride == cq->ring_end ? cq->ring : s.cqe + cq->stride;
+	const uint8_t *array =
+		s.cqe + cq->stride == whole->ring_end ? whole->ring : s.cqe + cq->stride;
 
 	for (; s.count; s.count--) {
 		if (mini == end)
@@ -112,8 +114,8 @@ BSN_ALWAYS_INLINE void put_session(const struct bsn_cq *cq, struct recipe r, boo
 		put_cqe(&r, base, mini, counts, s.counter++, s.cqe);
 		mini += BSN_MINI_SIZE;
 		s.cqe += cq->stride;
-		if (s.cqe == cq->ring_end) {
-			s.cqe = (uint8_t *)(uintptr_t)cq->ring;
+		if (s.cqe == whole->ring_end) {
+			s.cqe = (uint8_t *)(uintptr_t)whole->ring;
 			base[BSN_CQE_OP_OWN_OFFSET] ^= 1; /* the next lap */
 		}
 		array = s.cqe;
@@ -128,6 +130,7 @@ static bool is_title(const struct bsn_cqe_resp *resp)
 
 int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 {
+	const struct dv_cq *const whole = dv_cq(cq);
 	uint8_t base[BSN_CQE_SIZE];
 	struct bsn_cqe_resp resp;
 	struct bsn_cqe_tail tail;
@@ -135,11 +138,11 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 	struct session s;
 
 	bsn_cqe_resp_decode(&resp, title);
-	if (!cq->mini_format || !is_title(&resp) || !resp.byte_count ||
-	    resp.byte_count > cq->cqe_count)
+	if (!whole->mini_format || !is_title(&resp) || !resp.byte_count ||
+	    resp.byte_count > whole->cqe_count)
 		return -EPROTO;
 	s = (struct session){ (uint8_t *)(uintptr_t)title, resp.byte_count, resp.wqe_counter };
-	r = &recipes[cq->mini_format - 1][resp.opcode == BSN_CQE_REQ];
+	r = &recipes[whole->mini_format - 1][resp.opcode == BSN_CQE_REQ];
 	bsn_cqe_tail_decode(&tail, title + BSN_CQE_TAIL_OFFSET);
 	tail.format = BSN_CQE_NO_INLINE;
 	tail.owner = phase;

@@ -3,7 +3,7 @@
 #ifndef DV_COMPRESSED_H
 #define DV_COMPRESSED_H
 
-#include "bsn_cq.h"
+#include "whole.h"
 
 /*
  * Sets the format by which the CQ compresses, one of the basic layout: HASH, CSUM or CSUM_STRIDX.

@@ -25,11 +25,13 @@
 
 static enum bsn_recvs recvs_of(const struct bsn_route *route)
 {
-	if (!route->rq || route->transport == BSN_TRANSPORT_UD)
+	const struct dv_route *const whole = dv_route(route);
+
+	if (!route->rq || whole->transport == BSN_TRANSPORT_UD)
 		return BSN_RECVS_ANY;
-	if (!route->rq->is_srq)
-		return route->gives_data ? BSN_RECVS_IN_PLACE : BSN_RECVS_COUNTED;
-	return route->gives_data || bsn_rq_has_lock(route->rq) ? BSN_RECVS_ANY : BSN_RECVS_LINKED;
+	if (!dv_rq(route->rq)->is_srq)
+		return whole->gives_data ? BSN_RECVS_IN_PLACE : BSN_RECVS_COUNTED;
+	return whole->gives_data || bsn_rq_has_lock(route->rq) ? BSN_RECVS_ANY : BSN_RECVS_LINKED;
 }
 
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
@@ -52,7 +54,7 @@ static bool is_queues(const struct bsn_cq *cq, uint32_t qpn, uint32_t found, uin
 
 static void count_stale(struct bsn_cq *cq, int change)
 {
-	__atomic_store_n(&cq->stale, cq->stale + (uint32_t)change, __ATOMIC_RELAXED);
+	__atomic_store_n(&dv_cq(cq)->stale, dv_cq(cq)->stale + (uint32_t)change, __ATOMIC_RELAXED);
 }
 
 /*
@@ -61,10 +63,11 @@ static void count_stale(struct bsn_cq *cq, int change)
  */
 static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
+	const struct dv_cq *const whole = dv_cq(cq);
 	const uint8_t *cqe = cq->next;
 	uint8_t phase = cq->phase;
 
-	for (uint32_t i = 0; i < cq->cqe_count; i++) {
+	for (uint32_t i = 0; i < whole->cqe_count; i++) {
 		struct bsn_cqe_tail tail;
 		struct bsn_cqe_req view;
 		bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
@@ -84,8 +87,8 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 				       bsn_cqe_req_dword(&view, BSN_CQE_QPN_OFFSET / 4));
 		}
 		cqe += cq->stride;
-		if (cqe == cq->ring_end) {
-			cqe = cq->ring;
+		if (cqe == whole->ring_end) {
+			cqe = whole->ring;
 			phase ^= 1;
 		}
 	}
@@ -94,7 +97,8 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 static void drop_cqes(struct bsn_cq *cq, uint32_t qpn, const struct bsn_route *route)
 {
 	if (!cq->path)
-		disown_cqes(cq, qpn, route && route->rq && route->rq->is_srq ? route->rq : NULL);
+		disown_cqes(cq, qpn,
+			    route && route->rq && dv_rq(route->rq)->is_srq ? route->rq : NULL);
 }
 
 void bsn_cq_drop(struct bsn_cq *cq, uint32_t qpn)
@@ -121,18 +125,18 @@ static void publish(struct bsn_cq *cq, uint32_t ci)
 	const struct bsn_dbr_cq_ci record = { .ci = ci };
 
 	bsn_from_device(); /* O5 */
-	bsn_store_record(cq->record, bsn_dbr_cq_ci_dword(&record, 0));
+	bsn_store_record(dv_cq(cq)->record, bsn_dbr_cq_ci_dword(&record, 0));
 }
 
 static uint32_t consumer_index(const struct bsn_cq *cq)
 {
-	return cq->chunk_ci - cqes_to_chunk_end(cq, cq->next);
+	return dv_cq(cq)->chunk_ci - cqes_to_chunk_end(cq, cq->next);
 }
 
 /* Whether this poll began in the chunk that ends here. */
 static bool leaves_first_chunk(const struct bsn_cq *cq)
 {
-	return cq->next < cq->chunk_end && cqes_to_chunk_end(cq, cq->next) <= cq->chunk;
+	return cq->next < cq->chunk_end && cqes_to_chunk_end(cq, cq->next) <= dv_cq(cq)->chunk;
 }
 
 /*
@@ -140,14 +144,16 @@ static bool leaves_first_chunk(const struct bsn_cq *cq)
  */
 static void publish_earlier(struct bsn_cq *cq)
 {
+	struct dv_cq *const whole = dv_cq(cq);
+
 	if (leaves_first_chunk(cq)) {
-		if (!cq->ignores_overrun)
+		if (!whole->ignores_overrun)
 			publish(cq, consumer_index(cq));
-		cq->unpublished = cqes_to_chunk_end(cq, cq->next);
+		whole->unpublished = cqes_to_chunk_end(cq, cq->next);
 	} else {
-		cq->unpublished += cq->chunk;
+		whole->unpublished += whole->chunk;
 	}
-	cq->is_full_poll = cq->unpublished + cq->chunk > cq->spare;
+	whole->is_full_poll = whole->unpublished + whole->chunk > whole->spare;
 }
 
 /*
@@ -156,9 +162,10 @@ static void publish_earlier(struct bsn_cq *cq)
  */
 static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
 {
-	const uint32_t at = (uint32_t)((size_t)(next - cq->ring) / cq->stride);
+	const struct dv_cq *const whole = dv_cq(cq);
+	const uint32_t at = (uint32_t)((size_t)(next - whole->ring) / cq->stride);
 
-	return cq->is_full_poll ? 1 : cq->chunk - at % cq->chunk;
+	return whole->is_full_poll ? 1 : whole->chunk - at % whole->chunk;
 }
 
 /*
@@ -168,19 +175,21 @@ static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
  */
 static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
 {
-	if (BSN_LIKELY(next != cq->ring_end))
+	const struct dv_cq *const whole = dv_cq(cq);
+
+	if (BSN_LIKELY(next != whole->ring_end))
 		return next;
-	if (cq->ignores_overrun)
-		publish(cq, cq->chunk_ci);
+	if (whole->ignores_overrun)
+		publish(cq, whole->chunk_ci);
 	cq->phase ^= 1;
-	return cq->ring;
+	return whole->ring;
 }
 
 /* For a queue without spare CQEs: its chunks are one CQE, which is given back at once. */
 static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
 {
 	cq->next = next; /* before publish(): the record is never ahead of it */
-	publish(cq, cq->chunk_ci++);
+	publish(cq, dv_cq(cq)->chunk_ci++);
 	next = go_round(cq, next);
 	cq->chunk_end = next + cq->stride;
 	return next;
@@ -201,15 +210,16 @@ static uint32_t chunk_of(uint32_t count, uint32_t spare)
 
 void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare)
 {
+	struct dv_cq *const whole = dv_cq(cq);
 	uint32_t count;
 
-	cq->spare = spare;
-	cq->chunk = chunk_of(cq->cqe_count, spare);
-	cq->unpublished = 0;
-	cq->is_full_poll = 0;
+	whole->spare = spare;
+	whole->chunk = chunk_of(whole->cqe_count, spare);
+	whole->unpublished = 0;
+	whole->is_full_poll = 0;
 	count = cqes_of_chunk(cq, cq->next);
 	cq->chunk_end = cq->next + count * cq->stride;
-	cq->chunk_ci = ci + count;
+	whole->chunk_ci = ci + count;
 }
 
 void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare)
@@ -229,12 +239,12 @@ void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare)
  */
 static const uint8_t *next_chunk(struct bsn_cq *cq, const uint8_t *next)
 {
-	if (!cq->spare)
+	if (!dv_cq(cq)->spare)
 		return publish_one(cq, next);
 	publish_earlier(cq);
 	next = go_round(cq, next);
 	cq->chunk_end = next + cqes_of_chunk(cq, next) * cq->stride;
-	cq->chunk_ci += cqes_of_chunk(cq, next);
+	dv_cq(cq)->chunk_ci += cqes_of_chunk(cq, next);
 	return next;
 }
 
@@ -248,17 +258,18 @@ void bsn_cq_kill(struct bsn_cq *cq, int error)
 
 void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 {
+	const struct dv_cq *const whole = dv_cq(cq);
 	const struct bsn_cq_doorbell bell = {
-		.sn = cq->arm_sn,
+		.sn = whole->arm_sn,
 		.cmd = solicited_only ? BSN_CQ_ARM_SOLICITED : BSN_CQ_ARM_NEXT,
 		.ci = consumer_index(cq),
-		.cqn = cq->cqn,
+		.cqn = whole->cqn,
 	};
 
 	publish(cq, consumer_index(cq));
-	bsn_store_record(cq->record + 1, bsn_cq_doorbell_dword(&bell, 0));
+	bsn_store_record(whole->record + 1, bsn_cq_doorbell_dword(&bell, 0));
 	bsn_wc_start(); /* O8 */
-	bsn_store_mmio(cq->arm_reg, bsn_to_be64(bsn_cq_doorbell_word(&bell, 0)));
+	bsn_store_mmio(whole->arm_reg, bsn_to_be64(bsn_cq_doorbell_word(&bell, 0)));
 	bsn_wc_flush(); /* O8 */
 }
 
@@ -285,8 +296,8 @@ static struct bsn_route *route_of(const struct bsn_cq *cq, uint32_t qpn, unsigne
 /* Counts a CQE that belongs to no queue. */
 static void drop(struct bsn_cq *cq, uint32_t qpn)
 {
-	cq->count_dropped++;
-	if (qpn == QPN_NOBODY && cq->stale)
+	dv_cq(cq)->count_dropped++;
+	if (qpn == QPN_NOBODY && dv_cq(cq)->stale)
 		count_stale(cq, -1);
 }
 
@@ -384,10 +395,11 @@ static int end_poll(struct bsn_cq *cq, int got, int why)
 static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t *next,
 					       struct bsn_completion *c, int got, int n)
 {
+	struct dv_cq *const whole = dv_cq(cq);
 	bool is_done;
 	int one;
 
-	cq->is_full_poll = false;
+	whole->is_full_poll = false;
 	do {
 		if (next != cq->chunk_end) {
 			one = reap(cq, next, &c[got], &is_done);
@@ -401,11 +413,11 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 		}
 		if (next == cq->chunk_end)
 			next = next_chunk(cq, next);
-		if (cq->is_full_poll && !got) { /* all were dropped: no pointer is out */
-			cq->is_full_poll = false;
+		if (whole->is_full_poll && !got) { /* all were dropped: no pointer is out */
+			whole->is_full_poll = false;
 			cq->next = next;
 		}
-	} while (!cq->is_full_poll && !bsn_cq_poll_plain(cq, &next, c, &got, n));
+	} while (!whole->is_full_poll && !bsn_cq_poll_plain(cq, &next, c, &got, n));
 	cq->next = next;
 	return got;
 }

@@ -39,8 +39,8 @@ static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
 {
 	if (!ep || !ep->sq)
 		return refuse(EINVAL, "no endpoint");
-	if (ep->sq->closed)
-		return refuse(ep->sq->closed, ep->sq->closed_why);
+	if (dv_sq(ep->sq)->closed)
+		return refuse(dv_sq(ep->sq)->closed, dv_sq(ep->sq)->closed_why);
 	if ((ep->sq->can & needs) != needs)
 		return refuse(EOPNOTSUPP, why_not);
 	return 0;
@@ -180,7 +180,7 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 
 	if (err)
 		return err;
-	if (!to->length || to->length != from->length || to->length > ep->sq->max_copy)
+	if (!to->length || to->length != from->length || to->length > dv_sq(ep->sq)->max_copy)
 		return refuse(EMSGSIZE, "a copy has at least one byte, the same length on both "
 					"sides, and at most what the device takes");
 	return bsn_ep_post_body(ep, &body, id);

@@ -3,7 +3,7 @@
 #ifndef DV_IDLE_H
 #define DV_IDLE_H
 
-#include "bsn_cq.h"
+#include "whole.h"
 
 /** enum bsn_idle - how a CPU waits for a CQE without being put to sleep */
 enum bsn_idle {

@@ -28,47 +28,55 @@ uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wante
 
 void bsn_sq_resolve_mode(struct bsn_sq *sq)
 {
+	const struct dv_sq *const whole = dv_sq(sq);
 	const struct bsn_lane *lane = sq->lane;
 	uint8_t how = BSN_PUBLISH_CALL;
 
-	if (lane->lock)
+	if (dv_lane(lane)->lock)
 		how = BSN_PUBLISH_CALL;
-	else if (sq->store == BSN_STORE_DOORBELL || !lane->blueflame_bytes)
+	else if (whole->store == BSN_STORE_DOORBELL || !dv_lane(lane)->blueflame_bytes)
 		how = BSN_PUBLISH_DOORBELL;
-	else if (sq->store == BSN_STORE_8 && lane->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
+	else if (whole->store == BSN_STORE_8 &&
+		 dv_lane(lane)->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
 		how = BSN_PUBLISH_8;
-	else if (sq->store == BSN_STORE_16 && lane->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
+	else if (whole->store == BSN_STORE_16 &&
+		 dv_lane(lane)->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
 		how = BSN_PUBLISH_16;
 	sq->publish = (uint8_t)((sq->publish & BSN_PUBLISH_APPENDED) | how);
 }
 
 void bsn_sq_clear(struct bsn_sq *sq)
 {
-	sq->slot = sq->ring;
-	sq->pi = sq->retired = 0;
-	sq->route.done = sq->seen_done = UINT16_MAX; /* the index before the first WQE */
-	sq->route.near_ds = sq->has_peers || sq->gives_results ? 0 : BSN_NEAR_DS;
-	sq->route.has_failed = false;
-	sq->route.has_error = 0;
-	sq->quiet = sq->signal_every;
+	struct dv_sq *whole = dv_sq(sq);
+	struct dv_route *route = &whole->route;
+
+	sq->slot = whole->ring;
+	sq->pi = whole->retired = 0;
+	route->hot.done = whole->seen_done = UINT16_MAX; /* the index before the first WQE */
+	route->hot.near_ds = whole->has_peers || whole->gives_results ? 0 : BSN_NEAR_DS;
+	route->has_failed = false;
+	route->has_error = 0;
+	sq->quiet = whole->signal_every;
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	sq->next_fence = BSN_FENCE_NONE;
-	sq->route.has_hidden = false;
-	sq->wide_pi = 0;
-	sq->count_doorbells = sq->count_rung = 0;
-	sq->count_full = 0;
-	memset(sq->hidden, 0, (size_t)sq->bb_mask + 1);
-	if (!sq->closed)
+	whole->next_fence = BSN_FENCE_NONE;
+	route->has_hidden = false;
+	whole->wide_pi = 0;
+	whole->count_doorbells = whole->count_rung = 0;
+	whole->count_full = 0;
+	memset(whole->hidden, 0, (size_t)whole->bb_mask + 1);
+	if (!whole->closed)
 		bsn_sq_open(sq);
 }
 
-static void init_route(struct bsn_sq *sq)
+static void init_route(struct dv_sq *sq)
 {
-	sq->route.ring = sq->ring;
-	sq->route.sq = sq;
-	sq->route.mask = (uint32_t)sq->bb_mask * BSN_BB_SIZE;
-	sq->route.transport = sq->transport;
-	sq->route.has_peers = sq->has_peers;
+	struct dv_route *route = &sq->route;
+
+	route->sq = &sq->hot;
+	route->transport = sq->transport;
+	route->has_peers = sq->has_peers;
+	route->hot.ring = sq->ring;
+	route->hot.mask = (uint32_t)sq->bb_mask * BSN_BB_SIZE;
 }
 
 struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
@@ -77,37 +85,38 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	const struct bsn_ctrl quiet = { .ce = init->ce_quiet };
 	const size_t ids = init->has_peers ? 2 : 1;
 	const size_t slot_bytes = ids * sizeof(uint64_t) + sizeof(uint8_t);
-	struct bsn_sq *sq = bsn_hot_alloc(sizeof(*sq) + init->count_bb * slot_bytes);
+	struct dv_sq *whole = bsn_hot_alloc(sizeof(*whole) + init->count_bb * slot_bytes);
+	struct bsn_sq *sq = &whole->hot;
 
-	if (!sq)
+	if (!whole)
 		return NULL;
 	sq->ep.sq = sq;
-	sq->route.ids = (uint64_t *)(sq + 1);
-	sq->hidden = (uint8_t *)((uint64_t *)(sq + 1) + ids * init->count_bb);
-	sq->ring = init->ring;
-	sq->ids = (uintptr_t)(sq + 1) - bsn_ids_at(init->ring, init->has_peers);
-	sq->ring_end = init->ring + (size_t)init->count_bb * BSN_BB_SIZE;
+	whole->route.ids = (uint64_t *)(whole + 1);
+	whole->hidden = (uint8_t *)(whole->route.ids + ids * init->count_bb);
+	whole->ring = init->ring;
+	sq->ids = (uintptr_t)whole->route.ids - bsn_ids_at(init->ring, init->has_peers);
+	whole->ring_end = init->ring + (size_t)init->count_bb * BSN_BB_SIZE;
 	sq->record = init->record;
 	sq->lane = init->lane;
 	sq->ctrl_next = bsn_ctrl_word(&base, 0);
-	sq->qpn = init->qpn;
-	sq->bb_mask = init->count_bb - 1;
-	sq->capacity_bb = init->capacity_bb;
+	whole->qpn = init->qpn;
+	whole->bb_mask = init->count_bb - 1;
+	whole->capacity_bb = init->capacity_bb;
 	sq->max_inline =
 		init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
 	sq->max_sge += !sq->max_sge; /* any WQE has room for one */
-	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
-	sq->transport = (uint8_t)init->transport;
-	sq->has_peers = init->has_peers;
-	sq->gives_results = init->gives_results;
-	sq->has_big_endian_results = init->has_big_endian_results;
+	whole->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
+	whole->transport = (uint8_t)init->transport;
+	whole->has_peers = init->has_peers;
+	whole->gives_results = init->gives_results;
+	whole->has_big_endian_results = init->has_big_endian_results;
 	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
-	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
-					       init->signal_every);
-	sq->store = (uint8_t)init->store;
-	init_route(sq);
+	whole->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
+						  init->signal_every);
+	whole->store = (uint8_t)init->store;
+	init_route(whole);
 	bsn_sq_resolve_mode(sq);
 	bsn_sq_clear(sq);
 	return sq;
@@ -125,21 +134,22 @@ static void prefill(const struct bsn_cq *cq, uint8_t *first)
 {
 	const struct bsn_cqe_tail tail = { .opcode = BSN_CQE_INVALID, .owner = 1 };
 
-	for (uint32_t i = 0; i < cq->cqe_count; i++)
+	for (uint32_t i = 0; i < dv_cq(cq)->cqe_count; i++)
 		bsn_cqe_tail_encode(first + i * cq->stride + BSN_CQE_TAIL_OFFSET, &tail);
 }
 
 void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 {
 	uint8_t *first = init->ring + init->stride_bytes - BSN_CQE_SIZE; /* the CQE proper */
+	struct dv_cq *whole = dv_cq(cq);
 
-	cq->ring = cq->next = first;
-	cq->ring_end = first + (size_t)init->count * init->stride_bytes;
+	whole->ring = cq->next = first;
+	whole->ring_end = first + (size_t)init->count * init->stride_bytes;
 	cq->stride = init->stride_bytes;
-	cq->cqe_count = init->count;
-	cq->record = init->record;
-	cq->arm_reg = init->arm_reg;
-	cq->cqn = init->cqn;
+	whole->cqe_count = init->count;
+	whole->record = init->record;
+	whole->arm_reg = init->arm_reg;
+	whole->cqn = init->cqn;
 	bsn_cq_begin_chunks(cq, 0, init->spare);
 	cq->phase = 0;
 	bsn_cq_init_entries(cq);

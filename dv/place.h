@@ -43,11 +43,11 @@ BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t op
  */
 BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
 {
-	const struct bsn_ctrl owed = { .fence = sq->next_fence };
+	const struct bsn_ctrl owed = { .fence = dv_sq(sq)->next_fence };
 
 	if (!(flags & BSN_F_FENCE))
 		or_word(wqe + 8, bsn_ctrl_word(&owed, 1));
-	sq->next_fence = BSN_FENCE_NONE;
+	dv_sq(sq)->next_fence = BSN_FENCE_NONE;
 	bsn_sq_set_room(sq, sq->room);
 }
 

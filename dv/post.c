@@ -119,7 +119,7 @@ static __attribute__((noinline)) int post_sges_to_peer(struct bsn_ep *ep, uint32
 BSN_ALWAYS_INLINE int post_sges_to_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 				       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (ep->sq->has_peers)
+	if (dv_sq(ep->sq)->has_peers)
 		return post_sges_to_peer(ep, what, sge, remote, imm, id);
 	return post_sges_to_one(ep, what, sge, remote, imm, id);
 }
@@ -171,7 +171,7 @@ static __attribute__((noinline)) int post_bytes_to_peer(struct bsn_ep *ep, uint3
 BSN_ALWAYS_INLINE int post_bytes_to_any(struct bsn_ep *ep, uint32_t what, const void *data,
 					const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (ep->sq->has_peers)
+	if (dv_sq(ep->sq)->has_peers)
 		return post_bytes_to_peer(ep, what, data, remote, imm, id);
 	return post_bytes_to_one(ep, what, data, remote, imm, id);
 }

@@ -18,8 +18,8 @@ static unsigned prefix_at(const struct bsn_sq *sq, uint16_t index)
 {
 	struct bsn_av_dc av;
 
-	if (sq->transport != BSN_TRANSPORT_DC)
-		return sq->has_peers;
+	if (dv_sq(sq)->transport != BSN_TRANSPORT_DC)
+		return dv_sq(sq)->has_peers;
 	bsn_av_dc_decode(&av, ds_at(sq, index, 1));
 	return (av.ext ? BSN_AV_DC_GRH_SIZE : BSN_AV_DC_SIZE) / BSN_DS_SIZE;
 }
@@ -43,7 +43,7 @@ static uint8_t *put_rest(uint8_t *at, const void *arg)
 /* The flags that the request was posted with. */
 static uint32_t flags_of(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
 {
-	const bool is_hidden = sq->hidden[index & sq->bb_mask] == BSN_HIDDEN_FAILED;
+	const bool is_hidden = dv_sq(sq)->hidden[index & dv_sq(sq)->bb_mask] == BSN_HIDDEN_FAILED;
 
 	return (ctrl->ce == BSN_CE_ALWAYS && !is_hidden ? (uint32_t)BSN_F_SIGNALED : 0) |
 	       (ctrl->solicited ? (uint32_t)BSN_F_SOLICITED : 0) |

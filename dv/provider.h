@@ -9,7 +9,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "bsn_cq.h"
+#include "whole.h"
 #include "bsn_wqe.h"
 
 /* 0 or -errno of a libibverbs call that returned a pointer, or an int. */

@@ -8,7 +8,8 @@
 
 static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
 {
-	return sq->store != BSN_STORE_DOORBELL && blocks * BSN_BB_SIZE <= sq->lane->blueflame_bytes;
+	return dv_sq(sq)->store != BSN_STORE_DOORBELL &&
+	       blocks * BSN_BB_SIZE <= dv_lane(sq->lane)->blueflame_bytes;
 }
 
 /* Copies one WQE from the ring, block by block, since it may wrap. */
@@ -17,7 +18,7 @@ static __attribute__((noinline)) void copy_blueflame(struct bsn_sq *sq, uint16_t
 {
 	for (unsigned i = 0; i < blocks; i++) {
 		const uint8_t *bb = bsn_sq_slot_of(sq, first + i);
-		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, two_words_at(bb),
+		bsn_store_bb(dv_sq(sq)->store, sq->lane->reg + i * BSN_BB_SIZE, two_words_at(bb),
 			     two_words_at(bb + 16), two_words_at(bb + 32), two_words_at(bb + 48));
 	}
 }
@@ -25,15 +26,15 @@ static __attribute__((noinline)) void copy_blueflame(struct bsn_sq *sq, uint16_t
 /* The last WQE that was appended. */
 static const uint8_t *last_of(const struct bsn_sq *sq)
 {
-	return sq->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)sq->ring);
+	return dv_sq(sq)->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)dv_sq(sq)->ring);
 }
 
 /* Rings an 8 B doorbell for all WQEs from @first on. */
 static void ring_doorbell(struct bsn_sq *sq, uint16_t first)
 {
-	sq->count_doorbells++;
+	dv_sq(sq)->count_doorbells++;
 	bsn_store_mmio(sq->lane->reg, word_at(last_of(sq)));
-	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
+	dv_sq(sq)->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
 }
 
 /*
@@ -63,7 +64,7 @@ static int publish_from(struct bsn_sq *sq, uint16_t first)
 /* The same on a lane that several threads share: its lock guards the register. */
 static __attribute__((noinline)) int publish_locked(struct bsn_sq *sq, uint16_t first)
 {
-	pthread_spinlock_t *const lock = (pthread_spinlock_t *)sq->lane->lock;
+	pthread_spinlock_t *const lock = (pthread_spinlock_t *)dv_lane(sq->lane)->lock;
 
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	bsn_to_device(); /* O1 */
@@ -80,12 +81,12 @@ int bsn_sq_ring(struct bsn_sq *sq)
 {
 	uint16_t first;
 
-	if (BSN_UNLIKELY(sq->path))
-		return sq->path->ring(sq);
+	if (BSN_UNLIKELY(dv_sq(sq)->path))
+		return dv_sq(sq)->path->ring(sq);
 	first = bsn_sq_first_unrung(sq);
 	if (first == sq->pi)
 		return 0;
-	if (BSN_UNLIKELY(sq->lane->lock))
+	if (BSN_UNLIKELY(dv_lane(sq->lane)->lock))
 		return publish_locked(sq, first);
 	return publish_from(sq, first);
 }
@@ -116,20 +117,20 @@ int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe)
 /* Whether a queue can be published in a group. */
 static bool can_be_grouped(const struct bsn_sq *sq)
 {
-	return !sq->path && !sq->lane->lock;
+	return !dv_sq(sq)->path && !dv_lane(sq->lane)->lock;
 }
 
 static void store_in_group(struct bsn_sq *sq, uint16_t first)
 {
 	struct bsn_lane *const lane = sq->lane;
 
-	if (lane->count_unflushed == (lane->toggle ? 2 : 1)) {
+	if (dv_lane(lane)->count_unflushed == (lane->toggle ? 2 : 1)) {
 		bsn_wc_flush(); /* O3; of other lanes, too, whose counts may stay too high */
-		lane->count_unflushed = 0;
+		dv_lane(lane)->count_unflushed = 0;
 	}
 	store_from(sq, first);
 	bsn_lane_toggle(lane, lane->reg);
-	lane->count_unflushed++;
+	dv_lane(lane)->count_unflushed++;
 }
 
 /*
@@ -166,7 +167,7 @@ static void ring_group(struct bsn_ep *const *eps, unsigned count)
 	bsn_wc_flush(); /* O3 */
 	for (unsigned i = 0; i < count; i++)
 		if (can_be_grouped(eps[i]->sq))
-			eps[i]->sq->lane->count_unflushed = 0;
+			dv_lane(eps[i]->sq->lane)->count_unflushed = 0;
 }
 
 int bsn_ring_many(struct bsn_ep *const *eps, unsigned count)
@@ -190,5 +191,5 @@ uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 	if (!has_wqes(sq))
 		return 0; /* plain verbs: the provider has the ring */
 	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - bsn_sq_first_unrung(sq)) -
-	       (uint32_t)(sq->count_rung / BSN_BB_SIZE);
+	       (uint32_t)(dv_sq(sq)->count_rung / BSN_BB_SIZE);
 }

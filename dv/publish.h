@@ -4,6 +4,7 @@
 #define DV_PUBLISH_H
 
 #include "bsn_post_block.h"
+#include "whole.h"
 
 BSN_ALWAYS_INLINE struct bsn_be64 word_at(const uint8_t *wqe)
 {
@@ -63,8 +64,8 @@ BSN_ALWAYS_INLINE int publish(struct bsn_sq *sq, const uint8_t *wqe, size_t byte
 		copy_by_16(reg, wqe, bytes);
 	} else {
 		bsn_store_mmio(reg, word_at(wqe));
-		sq->count_rung += bytes;
-		sq->count_doorbells++;
+		dv_sq(sq)->count_rung += bytes;
+		dv_sq(sq)->count_doorbells++;
 	}
 	bsn_sq_close_register(lane, reg);
 	return 0;

@@ -8,6 +8,7 @@
 
 #include "bsn_cq.h"
 #include "bsn_decode.h"
+#include "whole.h"
 
 /* Whether a CQE's opcode says that a receive succeeded. */
 static inline bool is_received(unsigned opcode)
@@ -76,7 +77,9 @@ void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *
 /* Tells the queue's owner, if it has one. Returns whether the user is told, too. */
 static inline bool bsn_sq_tell_owner(const struct bsn_sq *sq, struct bsn_completion *c)
 {
-	return !sq->owner || sq->owner->failed(sq->owner, c);
+	const struct dv_sq *const whole = dv_sq(sq);
+
+	return !whole->owner || whole->owner->failed(whole->owner, c);
 }
 
 #endif

@@ -10,7 +10,7 @@ static const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 {
 	const size_t slot = wqe_index & rq->mask;
 
-	return rq->lists + (slot << rq->stride_log2);
+	return dv_rq(rq)->lists + (slot << dv_rq(rq)->stride_log2);
 }
 
 /* Copies at most BSN_CQE_SIZE bytes, by moves that overlap. */
@@ -92,11 +92,11 @@ static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uin
 	struct bsn_rq *const rq = route->rq;
 
 	c->who = bsn_cq_who_received(c->who);
-	if (route->gives_data && !give_data(cq, route, cqe, kind, c))
+	if (dv_route(route)->gives_data && !give_data(cq, route, cqe, kind, c))
 		return false;
 	if (opcode != BSN_CQE_RESP_SEND)
 		take_imm(cqe, opcode, c);
-	if (route->transport == BSN_TRANSPORT_UD)
+	if (dv_route(route)->transport == BSN_TRANSPORT_UD)
 		take_source(cqe, c);
 	if (bsn_rq_has_lock(rq))
 		return give_back_locked(rq, bsn_cq_wqe_index(cqe), c);
@@ -113,7 +113,7 @@ static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 
 	if (!data)
 		return false;
-	if (!route->gives_data)
+	if (!dv_route(route)->gives_data)
 		bsn_scatter(data, bsn_cq_byte_count(cqe), list_of(route->rq, bsn_cq_wqe_index(cqe)),
 			    route->rq->max_sge);
 	return reap_any(cq, route, cqe, kind, c);

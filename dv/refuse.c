@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Refusals and their words. */
 #include "refuse.h"
+#include "whole.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -35,5 +36,6 @@ int bsn_sq_no_endpoint(void)
 
 int bsn_sq_no_queue(const struct bsn_ep *ep)
 {
-	return ep && ep->sq ? refuse(ep->sq->closed, ep->sq->closed_why) : bsn_sq_no_endpoint();
+	return ep && ep->sq ? refuse(dv_sq(ep->sq)->closed, dv_sq(ep->sq)->closed_why)
+			    : bsn_sq_no_endpoint();
 }

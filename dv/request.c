@@ -32,7 +32,7 @@ static int judge_opcode(const struct bsn_sq *sq, const struct bsn_request *r)
 
 	if (r->what & UNKNOWN_FLAGS)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
-	if (!is_one_of(sq->ops | sq->held_ops, opcode))
+	if (!is_one_of(sq->ops | dv_sq(sq)->held_ops, opcode))
 		return refuse(EOPNOTSUPP, "this transport or device does not have the operation");
 	if (r->what & BSN_F_INLINE && !is_one_of(BSN_OPS_WITH_GATHER, opcode))
 		return refuse(EOPNOTSUPP, "this operation sends no data that could be inline");
@@ -91,11 +91,11 @@ static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer,
 	if (ds < 0)
 		return ds;
 	ds += (int)head_ds(peer, r->what) + (r->operand ? 1 : 0);
-	if (ds > sq->max_ds)
+	if (ds > dv_sq(sq)->max_ds)
 		return refuse_with(EMSGSIZE,
 				   "a WQE of %d bytes: the queue was made for %d (max_send_sge, "
 				   "max_inline)",
-				   16 * ds, 16 * sq->max_ds);
+				   16 * ds, 16 * dv_sq(sq)->max_ds);
 	return ds;
 }
 
@@ -107,7 +107,7 @@ static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer,
 
 	if (r->what & UNKNOWN_FLAGS)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
-	if (bsn_bb_of_ds(ds) > sq->capacity_bb)
+	if (bsn_bb_of_ds(ds) > dv_sq(sq)->capacity_bb)
 		return refuse(EMSGSIZE, "the queue does not have so many blocks: create it with a "
 					"greater send_depth");
 	return (int)ds;
@@ -128,7 +128,7 @@ int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r)
  */
 static int refuse_full(struct bsn_sq *sq, uint32_t what)
 {
-	sq->count_full++;
+	dv_sq(sq)->count_full++;
 	if (what & BSN_F_RING)
 		bsn_sq_ring(sq);
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
@@ -197,10 +197,10 @@ static void put_request(uint8_t *at, struct bsn_sq *sq, const struct bsn_peer *p
 /* Copies a WQE that was built beside the ring to the ring's end and its start. */
 static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
 {
-	const size_t before = (size_t)(sq->ring_end - sq->slot);
+	const size_t before = (size_t)(dv_sq(sq)->ring_end - sq->slot);
 
 	put_bytes(sq->slot, wqe, before);
-	put_bytes(sq->ring, wqe + before, bytes - before);
+	put_bytes(dv_sq(sq)->ring, wqe + before, bytes - before);
 }
 
 static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer,
@@ -216,7 +216,7 @@ static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struc
 		return refuse_full(sq, r->what);
 	bsn_sq_note_poster(sq);
 	bsn_sq_refill(sq); /* moves the slot into the ring */
-	if (sq->slot + bytes > sq->ring_end) {
+	if (sq->slot + bytes > dv_sq(sq)->ring_end) {
 		put_request(beside, sq, peer, r, (unsigned)ds);
 		copy_wrapped(sq, beside, bytes);
 	} else {
@@ -233,9 +233,10 @@ static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	if (BSN_UNLIKELY(!has_queue(ep) || ep->sq->closed))
+	if (BSN_UNLIKELY(!has_queue(ep) || dv_sq(ep->sq)->closed))
 		return bsn_sq_no_queue(ep);
-	return ep->sq->path ? ep->sq->path->post(ep, r) : post_to_ring(ep->sq, peer_or_null(ep), r);
+	return dv_sq(ep->sq)->path ? dv_sq(ep->sq)->path->post(ep, r)
+				   : post_to_ring(ep->sq, peer_or_null(ep), r);
 }
 
 int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
@@ -254,7 +255,7 @@ int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t
 
 int bsn_sq_refuse_opcode(struct bsn_ep *ep)
 {
-	const int err = has_queue(ep) && !ep->sq->closed ? 0 : bsn_sq_no_queue(ep);
+	const int err = has_queue(ep) && !dv_sq(ep->sq)->closed ? 0 : bsn_sq_no_queue(ep);
 
 	return err ? err : refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
 }

@@ -113,13 +113,13 @@ static void put(const struct view *v, uint32_t at, uint32_t key, struct bsn_rout
 
 static void lock_table(struct bsn_cq *cq)
 {
-	while (__atomic_exchange_n(&cq->is_changing, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&dv_cq(cq)->is_changing, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
 }
 
 static void unlock_table(struct bsn_cq *cq)
 {
-	__atomic_store_n(&cq->is_changing, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&dv_cq(cq)->is_changing, 0, __ATOMIC_RELEASE);
 }
 
 static struct table *new_table(unsigned log2, struct table *older)
@@ -160,7 +160,7 @@ static int grow(struct bsn_cq *cq)
 	if (!table)
 		return -ENOMEM;
 	new = (struct view){ entries_of(table), (1u << log2) - 1, (uint8_t)(32 - log2) };
-	cq->entries_used = copy_routes(&old, &new);
+	dv_cq(cq)->entries_used = copy_routes(&old, &new);
 	__atomic_store_n(&cq->entries, new.entries, __ATOMIC_RELEASE);
 	__atomic_store_n(&cq->hash_shift, new.shift, __ATOMIC_RELEASE);
 	return 0;
@@ -171,14 +171,14 @@ static int add(struct bsn_cq *cq, uint32_t key, struct bsn_route *route)
 	struct view v = view_of(cq);
 	uint32_t at;
 
-	if (v.entries == none.entries || 2 * (cq->entries_used + 1) > v.mask + 1) {
+	if (v.entries == none.entries || 2 * (dv_cq(cq)->entries_used + 1) > v.mask + 1) {
 		const int err = grow(cq);
 		if (err)
 			return err;
 		v = view_of(cq);
 	}
 	at = seek_room(&v, key);
-	cq->entries_used += v.entries[at].key == KEY_FREE;
+	dv_cq(cq)->entries_used += v.entries[at].key == KEY_FREE;
 	put(&v, at, key, route);
 	return 0;
 }
@@ -229,7 +229,7 @@ struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn)
 	route = v.entries[at].key == KEY_FREE ? NULL : v.entries[at].route;
 	if (route) {
 		close_gap(&v, at);
-		cq->entries_used--;
+		dv_cq(cq)->entries_used--;
 	}
 	unlock_table(cq);
 	return route;
@@ -254,7 +254,7 @@ void bsn_cq_init_entries(struct bsn_cq *cq)
 {
 	cq->entries = none.entries;
 	cq->hash_shift = 32 - FIRST_ENTRIES_LOG2;
-	cq->entries_used = 0;
+	dv_cq(cq)->entries_used = 0;
 }
 
 void bsn_cq_free_entries(struct bsn_cq *cq)
@@ -272,6 +272,8 @@ void bsn_cq_free_entries(struct bsn_cq *cq)
 
 void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
 {
-	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
-		*route->first_error = *c;
+	struct dv_route *const whole = dv_route(route);
+
+	if (whole->first_error && !__atomic_exchange_n(&whole->has_error, 1, __ATOMIC_ACQ_REL))
+		*whole->first_error = *c;
 }

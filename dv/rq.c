@@ -46,18 +46,18 @@ int bsn_rq_put_any_list(const struct bsn_rq *rq, uint8_t *at, const struct bsn_s
 
 int bsn_rq_refuse_full(struct bsn_rq *rq)
 {
-	rq->count_full++;
+	dv_rq(rq)->count_full++;
 	return refuse(EAGAIN, "the receive queue is full: poll its CQ");
 }
 
 int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id)
 {
-	return BSN_LIKELY(rq) ? rq->path->post(rq, sge, sge_count, id) : refuse_null();
+	return BSN_LIKELY(rq) ? dv_rq(rq)->path->post(rq, sge, sge_count, id) : refuse_null();
 }
 
 int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
 {
-	return BSN_LIKELY(rq) ? rq->path->post_many(rq, sge, ids, count) : refuse_null();
+	return BSN_LIKELY(rq) ? dv_rq(rq)->path->post_many(rq, sge, ids, count) : refuse_null();
 }
 
 int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
@@ -85,21 +85,22 @@ int bsn_rq_post_each(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
  */
 static bool refill(struct bsn_rq *rq)
 {
+	const struct dv_rq *const whole = dv_rq(rq);
 	const uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 	const uint16_t outstanding = (uint16_t)(rq->head - (uint16_t)tail);
 	const uint64_t *const ids_end = rq->ids + rq->mask + 1;
 	size_t room;
 
-	if (BSN_UNLIKELY(outstanding > rq->capacity)) /* more was given back than posted */
+	if (BSN_UNLIKELY(outstanding > whole->capacity)) /* more was given back than posted */
 		return false;
 	if (rq->id_at == ids_end) {
 		rq->id_at = rq->ids;
-		rq->slot = rq->ring;
+		rq->slot = whole->ring;
 	}
-	room = rq->capacity - outstanding;
+	room = whole->capacity - outstanding;
 	if (room > (size_t)(ids_end - rq->id_at))
 		room = (size_t)(ids_end - rq->id_at);
-	rq->limit = rq->slot + (room << rq->stride_log2);
+	rq->limit = rq->slot + (room << whole->stride_log2);
 	return room;
 }
 
@@ -148,43 +149,45 @@ static int post_own_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uin
 
 void bsn_rq_clear(struct bsn_rq *rq)
 {
-	rq->slot = rq->ring;
+	rq->slot = dv_rq(rq)->ring;
 	rq->id_at = rq->ids;
 	rq->limit = NULL; /* none is known to be free: the first post looks */
 	rq->head = 0;
 	rq->tail = 0;
-	rq->count_full = 0;
+	dv_rq(rq)->count_full = 0;
 }
 
 void bsn_rq_init(struct bsn_rq *rq, const struct bsn_rq_init *init, uint64_t *ids)
 {
+	struct dv_rq *whole = dv_rq(rq);
+
 	rq->ids = ids;
-	rq->ring = init->ring;
-	rq->lists = init->ring;
+	whole->ring = init->ring;
+	whole->lists = init->ring;
 	rq->record = init->record;
 	rq->stride = init->stride_bytes;
-	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
+	whole->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
 	rq->mask = init->count - 1;
 	rq->max_sge = (uint8_t)(init->stride_bytes / BSN_DATA_SIZE);
-	rq->capacity = init->capacity;
+	whole->capacity = init->capacity;
 }
 
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 {
 	static const struct bsn_rq_path path = { .post = post_own, .post_many = post_own_many };
-	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + init->count * sizeof(*rq->ids));
+	struct dv_rq *rq = bsn_hot_alloc(sizeof(*rq) + init->count * sizeof(uint64_t));
 
 	if (!rq)
 		return NULL;
-	bsn_rq_init(rq, init, (uint64_t *)(rq + 1));
-	bsn_rq_clear(rq);
+	bsn_rq_init(&rq->hot, init, (uint64_t *)(rq + 1));
+	bsn_rq_clear(&rq->hot);
 	rq->path = &path;
-	return rq;
+	return &rq->hot;
 }
 
 void bsn_rq_free(struct bsn_rq *rq)
 {
-	if (rq && rq->is_srq && bsn_srq_of(rq)->has_lock)
+	if (rq && dv_rq(rq)->is_srq && bsn_srq_of(rq)->has_lock)
 		pthread_spin_destroy(&bsn_srq_of(rq)->lock);
 	free(rq);
 }

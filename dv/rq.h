@@ -3,7 +3,7 @@
 #ifndef DV_RQ_H
 #define DV_RQ_H
 
-#include "bsn_rq.h"
+#include "whole.h"
 
 /* What a receive queue is made of. */
 struct bsn_rq_init {

@@ -29,7 +29,7 @@ BSN_ALWAYS_INLINE const struct bsn_peer *to_peer(const struct bsn_ep *ep)
 /* The same for any queue; NULL: it has one peer. */
 BSN_ALWAYS_INLINE const struct bsn_peer *peer_of(const struct bsn_ep *ep)
 {
-	return ep->sq->has_peers ? to_peer(ep) : NULL;
+	return dv_sq(ep->sq)->has_peers ? to_peer(ep) : NULL;
 }
 
 BSN_ALWAYS_INLINE unsigned prefix_ds_of(const struct bsn_peer *peer)

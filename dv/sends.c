@@ -18,24 +18,26 @@ static const uint8_t *wqe_of(const struct bsn_route *route, uint32_t wqe_index)
 /* Takes the id and the user pointer that were kept for a request (struct bsn_sq). */
 static void recall(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
 {
+	struct dv_route *const whole = dv_route(route);
 	const uint32_t slot = (wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE;
 	const uint8_t *const wqe = wqe_of(route, wqe_index);
 
-	if (route->has_peers) { /* two words a slot */
-		c->id = route->ids[2 * slot];
-		memcpy(&c->user, &route->ids[2 * slot + 1], sizeof(c->user));
+	if (whole->has_peers) { /* two words a slot */
+		c->id = whole->ids[2 * slot];
+		memcpy(&c->user, &whole->ids[2 * slot + 1], sizeof(c->user));
 		return;
 	}
 	c->user = route->user;
 	if (bsn_wqe_is_near(wqe, BSN_NEAR_DS))
 		memcpy(&c->id, wqe + BSN_NEAR_ID_AT, sizeof(c->id));
 	else
-		c->id = route->ids[slot];
+		c->id = whole->ids[slot];
 }
 
 static uint8_t *hidden_of(const struct bsn_route *route, uint32_t wqe_index)
 {
-	return &route->sq->hidden[(wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE];
+	return &dv_sq(dv_route(route)->sq)
+			->hidden[(wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE];
 }
 
 static void set_hidden(const struct bsn_route *route, uint32_t wqe_index, enum bsn_hidden how)
@@ -61,7 +63,7 @@ static bool take_shown(const struct bsn_route *route, uint32_t wqe_index, uint64
 
 	if (BSN_UNLIKELY(id == BSN_OWN_ID))
 		return false;
-	if (BSN_LIKELY(!__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED)))
+	if (BSN_LIKELY(!__atomic_load_n(&dv_route(route)->has_hidden, __ATOMIC_RELAXED)))
 		return true;
 	hidden = __atomic_load_n(hidden_of(route, wqe_index), __ATOMIC_RELAXED);
 	if (BSN_UNLIKELY(hidden == BSN_HIDDEN_FAILED))
@@ -74,7 +76,7 @@ bool bsn_skip_hidden(struct bsn_route *route, const uint8_t *cqe)
 	const uint32_t index = bsn_cq_wqe_index(cqe);
 	struct bsn_completion kept;
 
-	if (!route->sq)
+	if (!dv_route(route)->sq)
 		return true; /* a queue without a send side: no CQE of a ConnectX */
 	recall(route, index, &kept);
 	if (take_shown(route, index, kept.id))
@@ -117,7 +119,8 @@ static bool scatter_to_request(const struct bsn_route *route, const struct bsn_c
 		       route->ring + ((cqe->wqe_counter * BSN_BB_SIZE + at) & route->mask),
 		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
 	}
-	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)route->transport, &wqe, NULL))
+	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)dv_route(route)->transport,
+			   &wqe, NULL))
 		return false;
 	if (wqe.op && wqe.op->data == BSN_DATA_SCATTER && wqe.data_count)
 		bsn_scatter(src, cqe->byte_count, bytes + wqe.data[0].offset, wqe.data_count);
@@ -134,7 +137,8 @@ static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uin
 	const struct bsn_wqe_op *op = bsn_wqe_op_find(wqe_opcode);
 	uint64_t value;
 
-	if (!op || !op->has_atomic || length != sizeof(value) || route->sq->has_big_endian_results)
+	if (!op || !op->has_atomic || length != sizeof(value) ||
+	    dv_sq(dv_route(route)->sq)->has_big_endian_results)
 		return;
 	value = bsn_load_be64(result);
 	memcpy((uint8_t *)(uintptr_t)result, &value, sizeof(value));
@@ -151,7 +155,7 @@ static bool take_result(const struct bsn_cq *cq, const struct bsn_route *route, 
 		return false;
 	bsn_cqe_req_decode(&view, cqe);
 	order_result(route, view.wqe_opcode, view.byte_count, src);
-	if (!route->sq->gives_results)
+	if (!dv_sq(dv_route(route)->sq)->gives_results)
 		return scatter_to_request(route, &view, src);
 	c->data = src;
 	c->flags = BSN_C_DATA | BSN_C_IN_CQE;
@@ -170,7 +174,8 @@ static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_
 	op = bsn_wqe_op_find(ctrl.opcode);
 	if (!op || op->data != BSN_DATA_SCATTER)
 		return NULL;
-	head_ds = bsn_wqe_head_ds(op, (enum bsn_transport)route->transport, ctrl.opmod, false);
+	head_ds = bsn_wqe_head_ds(op, (enum bsn_transport)dv_route(route)->transport, ctrl.opmod,
+				  false);
 	if (head_ds >= ctrl.ds)
 		return NULL;
 	bsn_data_decode(&first, route->ring + ((wqe_index * BSN_BB_SIZE + head_ds * BSN_DS_SIZE) &
@@ -204,7 +209,7 @@ static __attribute__((noinline)) bool reap_result(const struct bsn_cq *cq, struc
 		return false;
 	if (has_format(kind) && !take_result(cq, route, cqe, kind, c))
 		return false;
-	if (route->sq->gives_results)
+	if (dv_sq(dv_route(route)->sq)->gives_results)
 		give_result(route, index, c);
 	bsn_route_done(route, index);
 	return true;
@@ -213,12 +218,13 @@ static __attribute__((noinline)) bool reap_result(const struct bsn_cq *cq, struc
 bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		   unsigned kind, struct bsn_completion *c)
 {
+	struct dv_route *const whole = dv_route(route);
 	const uint32_t index = bsn_cq_wqe_index(cqe);
 
-	if (BSN_UNLIKELY(!route->sq))
+	if (BSN_UNLIKELY(!whole->sq))
 		return false;
-	if (BSN_UNLIKELY(kind || __atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED) ||
-			 route->sq->gives_results))
+	if (BSN_UNLIKELY(kind || __atomic_load_n(&whole->has_hidden, __ATOMIC_RELAXED) ||
+			 dv_sq(whole->sq)->gives_results))
 		return reap_result(cq, route, cqe, kind, c);
 	recall(route, index, c);
 	if (BSN_UNLIKELY(c->id == BSN_OWN_ID))
@@ -238,7 +244,8 @@ static bool is_silent_after_failure(const struct bsn_route *route)
 {
 	const struct bsn_ctrl silent = { .ce = BSN_CE_ON_FIRST_ERROR };
 
-	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
+	return dv_route(route)->has_failed &&
+	       dv_route(route)->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
 }
 
 /* Whether a failed or flushed request is shown to the user. */
@@ -251,7 +258,7 @@ static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
 	if (is_own)
 		c->id = 0;
 	bsn_route_keep_error(route, c);
-	return !is_own && bsn_sq_tell_owner(route->sq, c);
+	return !is_own && bsn_sq_tell_owner(dv_route(route)->sq, c);
 }
 
 /*
@@ -264,7 +271,7 @@ static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_compl
 
 	if (!is_silent_after_failure(route))
 		return false;
-	for (uint16_t index; (index = route->flushed) != end;) {
+	for (uint16_t index; (index = dv_route(route)->flushed) != end;) {
 		bsn_ctrl_decode(&ctrl, wqe_of(route, index));
 		if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
 			return false;
@@ -276,7 +283,7 @@ static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_compl
 			.qpn = ctrl.qpn,
 		};
 		recall(route, index, c);
-		route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+		dv_route(route)->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
 		bsn_route_done(route, index);
 		if (shows_failure(route, c))
 			return true;
@@ -295,10 +302,10 @@ bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_co
  */
 int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 {
-	const uint16_t end = sq->ring ? bsn_sq_first_unrung(sq) : 0;
+	const uint16_t end = dv_sq(sq)->ring ? bsn_sq_first_unrung(sq) : 0;
 	int got = 0;
 
-	while (got < n && flush_silent(&sq->route, end, &c[got]))
+	while (got < n && flush_silent(&dv_sq(sq)->route.hot, end, &c[got]))
 		got++;
 	return got;
 }
@@ -309,8 +316,8 @@ static void note_failed_request(struct bsn_route *route, uint16_t index)
 	struct bsn_ctrl ctrl;
 
 	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
-	route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
-	route->has_failed = true;
+	dv_route(route)->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+	dv_route(route)->has_failed = true;
 }
 
 int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
@@ -319,7 +326,7 @@ int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 	const uint16_t index = (uint16_t)cqe->wqe_counter;
 	enum bsn_hidden hidden;
 
-	if (!route->sq)
+	if (!dv_route(route)->sq)
 		return -EPROTO;
 	recall(route, index, c);
 	note_failed_request(route, index);

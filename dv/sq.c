@@ -15,22 +15,23 @@
  */
 static void refresh_retired(struct bsn_sq *sq)
 {
-	const uint16_t done = __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
+	struct dv_sq *const whole = dv_sq(sq);
+	const uint16_t done = __atomic_load_n(&whole->route.hot.done, __ATOMIC_ACQUIRE); /* O6 */
 	uint16_t retired;
 
-	if (done == sq->seen_done)
+	if (done == whole->seen_done)
 		return;
-	sq->seen_done = done;
+	whole->seen_done = done;
 	retired = (uint16_t)(done + bsn_sq_blocks_at(sq, done));
-	if ((uint16_t)(sq->pi - retired) < (uint16_t)(sq->pi - sq->retired))
-		sq->retired = retired;
+	if ((uint16_t)(sq->pi - retired) < (uint16_t)(sq->pi - whole->retired))
+		whole->retired = retired;
 }
 
 uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq)
 {
 	refresh_retired(sq);
 	/* A full ring of 2^16 blocks does not exist: see the head of bsn_sq.h. */
-	return (uint16_t)(sq->pi - sq->retired);
+	return (uint16_t)(sq->pi - dv_sq(sq)->retired);
 }
 
 /* A marker may go beyond the capacity: see bsn_sq_post_marker(). */
@@ -38,7 +39,7 @@ uint32_t bsn_sq_free_bb(struct bsn_sq *sq)
 {
 	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
 
-	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
+	return outstanding < dv_sq(sq)->capacity_bb ? dv_sq(sq)->capacity_bb - outstanding : 0;
 }
 
 /*
@@ -48,24 +49,26 @@ uint32_t bsn_sq_free_bb(struct bsn_sq *sq)
  */
 static uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 {
-	uint8_t *const slot = sq->slot == sq->ring_end ? sq->ring : sq->slot;
+	struct dv_sq *const whole = dv_sq(sq);
+	uint8_t *const slot = sq->slot == whole->ring_end ? whole->ring : sq->slot;
 	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE - BSN_BB_SIZE;
-	uint8_t *const last = sq->ring_end - BSN_BB_SIZE;
+	uint8_t *const last = whole->ring_end - BSN_BB_SIZE;
 
 	sq->slot = slot;
 	sq->ctrl_carry = 0;
-	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
+	whole->wide_pi += (uint16_t)(sq->pi - (uint16_t)whole->wide_pi);
 	return limit < last ? limit : last;
 }
 
 void bsn_sq_refill(struct bsn_sq *sq)
 {
+	const struct dv_sq *const whole = dv_sq(sq);
 	uint8_t *last = find_limit(sq, bsn_sq_free_bb(sq));
 
-	if (sq->closed || sq->path)
+	if (whole->closed || whole->path)
 		last = NULL;
 	bsn_sq_set_room(sq, last);
-	if (sq->next_fence)
+	if (whole->next_fence)
 		sq->limit = NULL;
 }
 
@@ -76,22 +79,24 @@ void bsn_sq_show_nothing(struct bsn_sq *sq)
 
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
 {
-	sq->closed = (uint16_t)error;
-	sq->closed_why = why;
+	dv_sq(sq)->closed = (uint16_t)error;
+	dv_sq(sq)->closed_why = why;
 	bsn_sq_show_nothing(sq);
 }
 
 void bsn_sq_open(struct bsn_sq *sq)
 {
-	sq->closed = 0;
-	sq->closed_why = NULL;
-	if (!sq->path)
+	struct dv_sq *const whole = dv_sq(sq);
+
+	whole->closed = 0;
+	whole->closed_why = NULL;
+	if (!whole->path)
 		bsn_sq_refill(sq);
 }
 
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 {
-	sq->next_fence = (uint8_t)fence;
+	dv_sq(sq)->next_fence = (uint8_t)fence;
 	sq->limit = NULL;
 }
 
@@ -105,10 +110,11 @@ BSN_ALWAYS_INLINE void note_poster(struct bsn_sq *sq)
 	const uintptr_t self = bsn_this_thread();
 	struct bsn_lane *const lane = sq->lane;
 
-	if (lane->lock || __atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED) == self)
+	if (dv_lane(lane)->lock ||
+	    __atomic_load_n(&dv_lane(lane)->owner_thread, __ATOMIC_RELAXED) == self)
 		return;
-	if (__atomic_exchange_n(&lane->owner_thread, self, __ATOMIC_RELAXED))
-		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
+	if (__atomic_exchange_n(&dv_lane(lane)->owner_thread, self, __ATOMIC_RELAXED))
+		__atomic_fetch_add(&dv_lane(lane)->count_posters, 1, __ATOMIC_RELAXED);
 }
 
 void bsn_sq_note_poster(struct bsn_sq *sq)
@@ -118,7 +124,9 @@ void bsn_sq_note_poster(struct bsn_sq *sq)
 
 bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes)
 {
-	if (sq->path || sq->closed || sq->next_fence)
+	const struct dv_sq *const whole = dv_sq(sq);
+
+	if (whole->path || whole->closed || whole->next_fence)
 		return false;
 	note_poster(sq);
 	bsn_sq_set_room(sq, find_limit(sq, bsn_sq_free_bb(sq)));
@@ -133,11 +141,13 @@ bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes)
  */
 static void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden how)
 {
-	__atomic_store_n(&sq->hidden[index & sq->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
-	if (BSN_LIKELY(sq->route.has_hidden))
+	struct dv_sq *const whole = dv_sq(sq);
+
+	__atomic_store_n(&whole->hidden[index & whole->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
+	if (BSN_LIKELY(whole->route.has_hidden))
 		return;
-	__atomic_store_n(&sq->route.has_hidden, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&sq->route.near_ds, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&whole->route.has_hidden, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&whole->route.hot.near_ds, 0, __ATOMIC_RELEASE);
 }
 
 /*
@@ -148,7 +158,7 @@ void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe)
 {
 	const struct bsn_ctrl always = { .ce = BSN_CE_ALWAYS },
 			      any = { .ce = BSN_CE_ALWAYS | BSN_CE_ON_FIRST_ERROR };
-	const uint16_t every = sq->signal_every;
+	const uint16_t every = dv_sq(sq)->signal_every;
 	struct bsn_be64 word;
 	struct bsn_ctrl ctrl;
 
@@ -157,7 +167,7 @@ void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe)
 		return;
 	refresh_retired(sq);
 	bsn_ctrl_decode(&ctrl, wqe);
-	if (BSN_UNLIKELY((uint16_t)(ctrl.wqe_index + 1 - sq->retired) < every))
+	if (BSN_UNLIKELY((uint16_t)(ctrl.wqe_index + 1 - dv_sq(sq)->retired) < every))
 		return;
 	hide_completion(sq, ctrl.wqe_index, BSN_HIDDEN_SUCCESS);
 	word = word_at(wqe + 8);
@@ -211,7 +221,7 @@ static unsigned add_fence(unsigned owed, unsigned fence)
  */
 static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 {
-	unsigned fence = sq->next_fence;
+	unsigned fence = dv_sq(sq)->next_fence;
 	struct bsn_ctrl ctrl;
 
 	for (uint16_t at = first; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds))) {
@@ -227,11 +237,12 @@ static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 /* Cancels appended requests: neither the device nor a poller knows of them. */
 int bsn_sq_cancel(struct bsn_sq *sq)
 {
+	struct dv_sq *const whole = dv_sq(sq);
 	uint16_t first, count;
 	int fence;
 
-	if (sq->path)
-		return sq->path->cancel(sq);
+	if (whole->path)
+		return whole->path->cancel(sq);
 	if (sq->can & BSN_CAN_NOT_CANCEL)
 		return refuse(EOPNOTSUPP,
 			      "the initiator has several streams, and some of the appended "
@@ -242,13 +253,14 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	if (fence < 0 || !count)
 		return fence < 0 ? fence : 0;
 	for (uint16_t at = first; at != sq->pi; at++)
-		__atomic_store_n(&sq->hidden[at & sq->bb_mask], BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
-	sq->wide_pi = bsn_sq_wide_pi(sq) - count;
+		__atomic_store_n(&whole->hidden[at & whole->bb_mask], BSN_HIDDEN_NOT,
+				 __ATOMIC_RELAXED);
+	whole->wide_pi = bsn_sq_wide_pi(sq) - count;
 	bsn_sq_advance(sq, -(size_t)count * BSN_BB_SIZE);
 	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, first);
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* one of them may have been signaled */
-	sq->next_fence = (uint8_t)fence;
+	sq->quiet = whole->signal_every ? 1 : sq->quiet; /* one of them may have been signaled */
+	whole->next_fence = (uint8_t)fence;
 	bsn_sq_refill(sq);
 	return 0;
 }
@@ -260,14 +272,14 @@ int bsn_cancel(struct bsn_ep *ep)
 
 uint32_t bsn_sq_room(struct bsn_sq *sq)
 {
-	return bsn_sq_free_bb(sq) / bsn_bb_of_ds(sq->max_ds);
+	return bsn_sq_free_bb(sq) / bsn_bb_of_ds(dv_sq(sq)->max_ds);
 }
 
 uint32_t bsn_room(struct bsn_ep *ep)
 {
-	if (!has_queue(ep) || ep->sq->closed)
+	if (!has_queue(ep) || dv_sq(ep->sq)->closed)
 		return 0;
-	return ep->sq->path ? ep->sq->path->room(ep->sq) : bsn_sq_room(ep->sq);
+	return dv_sq(ep->sq)->path ? dv_sq(ep->sq)->path->room(ep->sq) : bsn_sq_room(ep->sq);
 }
 
 /* -- the end of a failed queue ---------------------------------------------------------------- */
@@ -278,7 +290,7 @@ static uint32_t walk_outstanding(struct bsn_sq *sq, struct bsn_ctrl *last)
 	uint32_t count = 0;
 
 	refresh_retired(sq);
-	for (uint16_t at = sq->retired; at != sq->pi;
+	for (uint16_t at = dv_sq(sq)->retired; at != sq->pi;
 	     at = (uint16_t)(at + bsn_bb_of_ds(last->ds))) {
 		bsn_ctrl_decode(last, bsn_sq_slot_of(sq, at));
 		count++;
@@ -310,7 +322,7 @@ int bsn_sq_post_marker(struct bsn_sq *sq)
 {
 	const uint32_t what = BSN_OPCODE_NOP | BSN_F_SIGNALED | BSN_F_RING;
 
-	if (bsn_sq_outstanding_bb(sq) > sq->bb_mask)
+	if (bsn_sq_outstanding_bb(sq) > dv_sq(sq)->bb_mask)
 		return refuse(EAGAIN, "the send queue is full: poll its CQ");
 	bsn_sq_refill(sq);
 	hide_completion(sq, sq->pi, BSN_HIDDEN_ALWAYS);

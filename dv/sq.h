@@ -10,10 +10,11 @@
 #include "bsn_decode.h"
 #include "messages.h"
 #include "refuse.h"
+#include "whole.h"
 
 BSN_ALWAYS_INLINE const uint8_t *bsn_sq_slot_of(const struct bsn_sq *sq, unsigned index)
 {
-	return sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE;
+	return dv_sq(sq)->ring + (size_t)(index & dv_sq(sq)->bb_mask) * BSN_BB_SIZE;
 }
 
 /* Blocks of the WQE at @index. */
@@ -55,7 +56,7 @@ BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
 /* @pi modulo 2^32. */
 static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
 {
-	return sq->wide_pi + (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
+	return dv_sq(sq)->wide_pi + (uint16_t)(sq->pi - (uint16_t)dv_sq(sq)->wide_pi);
 }
 
 /*
@@ -65,19 +66,20 @@ static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
 {
-	const uint16_t done = __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
+	struct dv_sq *const whole = dv_sq(sq);
+	const uint16_t done = __atomic_load_n(&whole->route.hot.done, __ATOMIC_ACQUIRE); /* O6 */
 	struct bsn_ctrl ctrl;
 
-	if (done == sq->seen_done)
-		return sq->pi == sq->retired;
-	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(done & sq->bb_mask) * BSN_BB_SIZE);
-	return sq->pi == (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) || sq->pi == sq->retired;
+	if (done == whole->seen_done)
+		return sq->pi == whole->retired;
+	bsn_ctrl_decode(&ctrl, whole->ring + (size_t)(done & whole->bb_mask) * BSN_BB_SIZE);
+	return sq->pi == (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) || sq->pi == whole->retired;
 }
 
 /* Where the last request that was polled begins. */
 BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 {
-	return __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
+	return __atomic_load_n(&dv_sq(sq)->route.hot.done, __ATOMIC_ACQUIRE); /* O6 */
 }
 
 /*
@@ -192,13 +194,13 @@ uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
  */
 static inline bool has_wqes(const struct bsn_sq *sq)
 {
-	return sq->ring_end;
+	return dv_sq(sq)->ring_end;
 }
 
 /* False also for the own endpoint of a QP of many peers: each peer has an endpoint. */
 static inline bool has_queue(const struct bsn_ep *ep)
 {
-	return ep && ep->sq && (ep->sq->ring || ep->sq->path);
+	return ep && ep->sq && (dv_sq(ep->sq)->ring || dv_sq(ep->sq)->path);
 }
 
 /* bsn_ring() and bsn_cancel() of the queue. */

@@ -30,7 +30,7 @@ static int post_shared_many(struct bsn_rq *rq, const struct bsn_sge *sge, const 
 			    unsigned count)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
-	uint8_t *const lists = rq->ring + BSN_SRQ_NEXT_SIZE;
+	uint8_t *const lists = dv_rq(rq)->ring + BSN_SRQ_NEXT_SIZE;
 	uint64_t *const all_ids = rq->ids;
 	const size_t stride = rq->stride;
 	const size_t end_at = rq->max_sge > 1 ? BSN_DATA_SIZE : 0;
@@ -77,7 +77,7 @@ uint64_t bsn_srq_give_back_locked(struct bsn_rq *rq, uint32_t wqe_index)
 
 void bsn_srq_share(struct bsn_rq *rq)
 {
-	rq->has_many_pollers = true;
+	dv_rq(rq)->has_many_pollers = true;
 }
 
 /* -- with a lock ------------------------------------------------------------------------------ */
@@ -106,7 +106,7 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 	const size_t end = BSN_SRQ_NEXT_SIZE + (size_t)rq->max_sge * BSN_DATA_SIZE;
 	uint8_t *wqe;
 
-	if (!rq->is_srq || !srq->has_lock)
+	if (!dv_rq(rq)->is_srq || !srq->has_lock)
 		return false;
 	pthread_spin_lock(&srq->lock);
 	bsn_srq_append_free(srq, slot);
@@ -132,7 +132,7 @@ static void rest_others(struct bsn_srq *srq)
 	for (uint32_t slot = srq->next; slot != srq->last;
 	     slot = bsn_srq_link(bsn_srq_wqe(srq, slot)))
 		srq->free_count++;
-	for (; srq->free_count < srq->rq.mask; srq->free_count++, srq->resting++)
+	for (; srq->free_count < srq->rq.hot.mask; srq->free_count++, srq->resting++)
 		srq->last = bsn_srq_link(bsn_srq_wqe(srq, srq->last));
 }
 
@@ -142,8 +142,8 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 
 	if (!srq)
 		return NULL;
-	bsn_rq_init(&srq->rq, init, (uint64_t *)(srq + 1));
-	srq->rq.max_sge--; /* the link takes the room of one */
+	bsn_rq_init(&srq->rq.hot, init, (uint64_t *)(srq + 1));
+	srq->rq.hot.max_sge--; /* the link takes the room of one */
 	srq->rq.lists += BSN_SRQ_NEXT_SIZE;
 	srq->rq.is_srq = true;
 	srq->rq.path = init->is_on_demand ? &locked_path : &srq_path;
@@ -155,5 +155,5 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 		rest_others(srq);
 	}
 	bsn_srq_set_link(bsn_srq_wqe(srq, srq->last), BSN_SRQ_NO_SLOT);
-	return &srq->rq;
+	return &srq->rq.hot;
 }

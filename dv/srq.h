@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "bsn_rq.h"
+#include "whole.h"
 
 #define BSN_SRQ_NO_SLOT 0xffff /* an SRQ has at most 2^15 WQEs */
 
@@ -22,7 +22,7 @@
  * its next use (rdma-core mlx5 srq.c, the wait queue).
  */
 struct bsn_srq {
-	struct bsn_rq rq; /* first */
+	struct dv_rq rq; /* first */
 	bool has_lock;
 	pthread_spinlock_t lock;
 	uint32_t free_count; /* with a lock: WQEs after @next */
@@ -75,7 +75,7 @@ static inline void bsn_srq_append_free(struct bsn_srq *srq, uint32_t slot)
 
 static inline bool bsn_rq_has_lock(struct bsn_rq *rq)
 {
-	return rq->is_srq && BSN_UNLIKELY(bsn_srq_of(rq)->has_lock);
+	return dv_rq(rq)->is_srq && BSN_UNLIKELY(bsn_srq_of(rq)->has_lock);
 }
 
 BSN_ALWAYS_INLINE uint64_t bsn_srq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
@@ -95,7 +95,7 @@ uint64_t bsn_srq_give_back_locked(struct bsn_rq *rq, uint32_t wqe_index);
  */
 BSN_ALWAYS_INLINE uint64_t bsn_rq_give_back_unlocked(struct bsn_rq *rq, uint32_t wqe_index)
 {
-	return rq->is_srq ? bsn_srq_give_back(rq, wqe_index) : bsn_rq_retire(rq, wqe_index);
+	return dv_rq(rq)->is_srq ? bsn_srq_give_back(rq, wqe_index) : bsn_rq_retire(rq, wqe_index);
 }
 
 static inline uint64_t bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index)

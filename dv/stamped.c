@@ -9,7 +9,7 @@
 /* The last CQE that the poll consumed. */
 static const uint8_t *last_of(const struct bsn_cq *cq)
 {
-	return (cq->next == cq->ring ? cq->ring_end : cq->next) - cq->stride;
+	return (cq->next == dv_cq(cq)->ring ? dv_cq(cq)->ring_end : cq->next) - cq->stride;
 }
 
 /*

@@ -3,7 +3,7 @@
 #ifndef DV_UMR_H
 #define DV_UMR_H
 
-#include "bsn_sq.h"
+#include "whole.h"
 #include "bsn_umr.h"
 
 /* Translations that fit one WQE. */

@@ -30,6 +30,7 @@ static uint32_t flags_of(uint32_t flags, bool is_first, bool is_last)
 /* 0 if the queue can take as many requests as the map's SGEs need, or why not. */
 static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
 {
+	const struct dv_sq *const whole = dv_sq(sq);
 	const uint32_t requests = (wr->map->sge_count + sq->max_sge - 1) / sq->max_sge;
 
 	if (wr->opcode != BSN_OPCODE_RDMA_WRITE && wr->opcode != BSN_OPCODE_RDMA_READ)
@@ -40,13 +41,13 @@ static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
 	if (has_wqes(sq))
 		return refuse(EMSGSIZE, "the map was made for a queue with more SGEs: map the "
 					"layout for this one");
-	if (sq->closed)
-		return refuse(sq->closed, sq->closed_why);
-	if (requests > sq->capacity_bb)
+	if (whole->closed)
+		return refuse(whole->closed, whole->closed_why);
+	if (requests > whole->capacity_bb)
 		return refuse(EMSGSIZE,
 			      "more requests than the queue takes: make it with a greater "
 			      "send_depth, or with more SGEs");
-	if (requests > sq->path->room(sq))
+	if (requests > whole->path->room(sq))
 		return refuse(EAGAIN,
 			      "the send queue has not room for all its requests: poll its CQ");
 	return 0;
@@ -124,10 +125,10 @@ post_prepared_refilled(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t
 static __attribute__((noinline, cold)) int
 post_prepared_cold(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
-	const struct bsn_sq_path *const path = ep->sq->path;
+	const struct bsn_sq_path *const path = dv_sq(ep->sq)->path;
 	int err;
 
-	if (!path || !path->bind || ep->sq->closed)
+	if (!path || !path->bind || dv_sq(ep->sq)->closed)
 		return post_anew(ep, p, id, flags);
 	err = path->bind(ep);
 	return err ? err : bsn_sq_post_prepared(ep, p, id, flags);

@@ -40,9 +40,6 @@ struct bsn_qp;
 struct bsn_channel;
 struct bsn_xrcd;
 
-/* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 20
-
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {
 	BSN_PATH_AUTO,  /* the best there is; or BSN_PATH=direct|verbs in the environment */
@@ -126,8 +123,8 @@ BSN_API int bsn_device_open_layout(const char *name, const struct bsn_device_att
  * @name: "mlx5_0"; NULL: BSN_DEVICE of the environment, or the first mlx5 device, or the first
  *	verbs device
  * Return: 0; -ENODEV none, or none of that name; -EACCES no permission on its files; -ENOTSUP the
- * direct path was asked for and cannot be had; -EPROTO headers and library are of different
- * layouts.
+ * direct path was asked for and cannot be had; -EPROTO the headers are those of a
+ * later library.
  */
 BSN_POST_API int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
 				 struct bsn_device **device);

@@ -93,7 +93,7 @@ struct bsn_registry_queue {
  * struct bsn_registry - the head, one in each copy of the library
  * @magic: BSN_REGISTRY_MAGIC
  * @version: BSN_REGISTRY_VERSION; of another one only the fields up to @self may be read
- * @layout_version: BSN_LAYOUT_VERSION of bsn.h, of the completions
+ * @layout_version: BSN_LAYOUT_VERSION of bsn_hot.h
  * @self: its own address; 0 until a device is opened that lists its queues
  * @generation: odd while the list is being changed
  * @first: address of the first queue, the one made last; 0: there is none

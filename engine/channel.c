@@ -65,7 +65,7 @@ void acknowledge_events(struct cq_object *cq, uint32_t at_least)
 static void count_event(struct cq_object *cq)
 {
 	cq_lock(cq);
-	cq->ring->arm_sn++;
+	dv_cq(cq->ring)->arm_sn++;
 	cq_unlock(cq);
 }
 
@@ -84,7 +84,7 @@ int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **out)
 	cq->unacked++;
 	count_event(cq);
 	acknowledge_events(cq, 64);
-	*out = &cq->hot;
+	*out = &cq->dv.hot;
 	return 0;
 }
 

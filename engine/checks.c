@@ -116,10 +116,11 @@ static int check_poster(struct checked_sq *c)
 {
 	struct bsn_lane *const lane = c->sq->lane;
 
-	if (lane && !lane->lock &&
-	    check_thread(&lane->owner_thread, "the lane of QP", c->sq->qpn, "bsn_qp_hand_over"))
+	if (lane && !dv_lane(lane)->lock &&
+	    check_thread(&dv_lane(lane)->owner_thread, "the lane of QP", dv_sq(c->sq)->qpn,
+			 "bsn_qp_hand_over"))
 		return -EPERM;
-	return check_thread(&c->poster, "QP", c->sq->qpn, "bsn_qp_hand_over");
+	return check_thread(&c->poster, "QP", dv_sq(c->sq)->qpn, "bsn_qp_hand_over");
 }
 
 static int check_request(struct checked_sq *c, const struct bsn_request *r)
@@ -148,7 +149,7 @@ static int check_request(struct checked_sq *c, const struct bsn_request *r)
 
 static struct checked_sq *checked_of(const struct bsn_sq *sq)
 {
-	return (struct checked_sq *)(uintptr_t)sq->path;
+	return (struct checked_sq *)(uintptr_t)dv_sq(sq)->path;
 }
 
 /* Removes the checks until leave(). */
@@ -156,13 +157,13 @@ static struct checked_sq *enter(struct bsn_sq *sq)
 {
 	struct checked_sq *c = checked_of(sq);
 
-	sq->path = c->inner;
+	dv_sq(sq)->path = c->inner;
 	return c;
 }
 
 static int leave(struct checked_sq *c, int result)
 {
-	c->sq->path = &c->path;
+	dv_sq(c->sq)->path = &c->path;
 	bsn_sq_show_nothing(c->sq);
 	return result;
 }
@@ -209,7 +210,7 @@ static int cancel(struct bsn_sq *sq)
 static uint32_t room(struct bsn_sq *sq)
 {
 	struct checked_sq *c = enter(sq);
-	const uint32_t requests = sq->path ? sq->path->room(sq) : bsn_sq_room(sq);
+	const uint32_t requests = dv_sq(sq)->path ? dv_sq(sq)->path->room(sq) : bsn_sq_room(sq);
 
 	leave(c, 0);
 	return requests;
@@ -219,7 +220,7 @@ static uint32_t room(struct bsn_sq *sq)
 
 static struct checked_rq *checked_recvs_of(const struct bsn_rq *rq)
 {
-	return (struct checked_rq *)(uintptr_t)rq->path;
+	return (struct checked_rq *)(uintptr_t)dv_rq(rq)->path;
 }
 
 static int check_recvs(struct checked_rq *c, const struct bsn_sge *sge, unsigned count)
@@ -275,7 +276,7 @@ static uint32_t count_recvs(struct bsn_qp *qp, uint32_t lkey)
 	struct bsn_outstanding left = { 0 };
 	uint32_t found = 0;
 
-	if (!c || qp->sq->route.has_failed)
+	if (!c || dv_sq(qp->sq)->route.has_failed)
 		return 0;
 	qp->path->qp_outstanding(qp, &left);
 	for (uint32_t back = 1; back <= left.recvs && back <= c->depth; back++)
@@ -309,11 +310,11 @@ static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_
 	if (!c)
 		return NULL;
 	*c = (struct checked_rq){ .path = { .post = post_recv, .post_many = bsn_rq_post_each },
-				  .inner = rq->path,
+				  .inner = dv_rq(rq)->path,
 				  .rq = rq,
 				  .pd = pd,
 				  .number = number };
-	rq->path = &c->path;
+	dv_rq(rq)->path = &c->path;
 	leave_recvs(c, 0);
 	return c;
 }
@@ -362,7 +363,7 @@ int checks_add_qp(struct bsn_qp *qp)
 	}
 	*c = (struct checked_sq){
 		.path = { .post = post, .ring = ring, .cancel = cancel, .room = room },
-		.inner = qp->sq->path,
+		.inner = dv_sq(qp->sq)->path,
 		.sq = qp->sq,
 		.qp = qp
 	};
@@ -393,8 +394,9 @@ void checks_hand_over(struct bsn_qp *qp)
 
 int checks_poller(struct cq_object *cq)
 {
-	return cq->is_shared ? 0
-			     : check_thread(&cq->poller, "CQ", cq->ring->cqn, "bsn_cq_hand_over");
+	return cq->is_shared
+		       ? 0
+		       : check_thread(&cq->poller, "CQ", dv_cq(cq->ring)->cqn, "bsn_cq_hand_over");
 }
 
 /* Tells once of each queue with requests that were not published. */

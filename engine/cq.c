@@ -12,7 +12,7 @@ struct cq_object *new_cq(struct bsn_device *device)
 
 	if (!cq)
 		return NULL;
-	cq->ring = &cq->hot;
+	cq->ring = &cq->dv.hot;
 	cq->device = device;
 	return cq;
 }
@@ -185,7 +185,7 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	use(&device->uses[OF_CQS]);
 	list_cq(cq);
 	registry_add_cq(cq);
-	*out = &cq->hot;
+	*out = &cq->dv.hot;
 	return 0;
 
 destroy_verbs:
@@ -225,7 +225,7 @@ int bsn_cq_destroy(struct bsn_cq *hot)
 	if (cq->lane) {
 		unuse(&cq->lane->uses);
 		if (cq->owns_lane)
-			bsn_lane_destroy(&cq->lane->hot);
+			bsn_lane_destroy(&cq->lane->dv.hot);
 	}
 	unuse(&cq->device->uses[OF_CQS]);
 	free(cq);

@@ -180,9 +180,12 @@ int bsn_device_open_layout(const char *name, const struct bsn_device_attr *attr,
 
 	if (!out)
 		return fail(EINVAL, "no place for the device");
-	if (layout_version != BSN_LAYOUT_VERSION)
-		return fail(EPROTO, "compiled with layout %u, this libbunsen has %u: compile anew",
-			    layout_version, BSN_LAYOUT_VERSION);
+	if (layout_version > BSN_LAYOUT_VERSION)
+		return fail(
+			EPROTO,
+			"compiled with the headers of a later libbunsen, of layout %u; this one "
+			"knows %u: install that later one, or compile with this one's headers",
+			layout_version, BSN_LAYOUT_VERSION);
 	device = calloc(1, sizeof(*device));
 	if (!device)
 		return fail(ENOMEM, "no memory");

@@ -154,7 +154,7 @@ void say(const struct bsn_device *device, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 struct lane_object {
-	struct bsn_lane hot; /* first: a bsn_lane is its lane_object */
+	struct dv_lane dv; /* first: a bsn_lane is its lane_object */
 	struct bsn_device *device;
 	struct ibv_td *td; /* NULL: none; the provider chooses registers */
 	uint8_t *reg; /* its register, without the toggle; NULL: no queue has brought one yet */
@@ -210,10 +210,10 @@ struct cq_guest {
 };
 
 struct cq_object {
-	struct bsn_cq hot; /* first */
-	struct bsn_cq *ring; /* what is polled: @hot, or another one if it has a front */
+	struct dv_cq dv;     /* first */
+	struct bsn_cq *ring; /* what is polled: @dv, or another one if it has a front */
 	const struct bsn_cq_path *behind; /* with a front or guests: @ring's path */
-	const struct bsn_cq_path *alone;  /* with guests: @hot's path while none takes part */
+	const struct bsn_cq_path *alone;  /* with guests: @dv's path while none takes part */
 	struct cq_guest *guests;
 	bool is_asking;  /* this poll asks its guests */
 	bool asks_first; /* the last poll had no room for guests' completions */
@@ -266,7 +266,7 @@ struct srq_object {
 	bool is_on_demand;
 	struct bsn_xrcd *xrcd; /* of an SRQ of XRC; else NULL, as are these: */
 	struct cq_object *cq;
-	struct bsn_route route;
+	struct dv_route route;
 	const struct cq_object *recv_cq; /* of its first QP; only compared */
 	void *user;
 	struct uses uses;

@@ -13,12 +13,12 @@
  * request is refused, and nothing is ever written there.
  */
 static struct bsn_be32 nowhere;
-static struct bsn_sq of_nobody = {
-	.ep = { &of_nobody },
-	.slot = (uint8_t *)&nowhere,
-	.record = &nowhere,
+static struct dv_sq of_nobody = {
+	.hot = { .ep = { &of_nobody.hot },
+		 .slot = (uint8_t *)&nowhere,
+		 .record = &nowhere,
+		 .max_sge = UINT8_MAX },
 	.transport = BSN_TRANSPORT_UD,
-	.max_sge = UINT8_MAX,
 	.closed = EINVAL,
 	.closed_why =
 		"this QP has no peer of its own: make an endpoint by bsn_ep_create(), of XRC by "
@@ -29,7 +29,7 @@ struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp)
 {
 	if (!qp)
 		return NULL;
-	return qp->transport->has_peers ? &of_nobody.ep : &qp->sq->ep;
+	return qp->transport->has_peers ? &of_nobody.hot.ep : &qp->sq->ep;
 }
 
 static struct ep_object *new_ep(struct bsn_qp *qp, void *user)

@@ -8,7 +8,7 @@ static struct bsn_cq *find_cq(struct bsn_device *device, const struct ibv_cq *ve
 {
 	struct cq_object *cq = listed_cq(device, verbs);
 
-	return cq ? &cq->hot : NULL;
+	return cq ? &cq->dv.hot : NULL;
 }
 
 static struct bsn_rq *find_srq(struct bsn_device *device, const struct ibv_srq *verbs)

@@ -23,7 +23,7 @@ static struct lane_object *new_lane(struct bsn_device *device)
 
 static void free_lane(struct lane_object *lane)
 {
-	if (lane->hot.lock)
+	if (lane->dv.lock)
 		pthread_spin_destroy(&lane->lock);
 	unuse(&lane->device->uses[OF_LANES]);
 	free(lane);
@@ -32,7 +32,7 @@ static void free_lane(struct lane_object *lane)
 static void lock_doorbells(struct lane_object *lane)
 {
 	pthread_spin_init(&lane->lock, PTHREAD_PROCESS_PRIVATE);
-	lane->hot.lock = (void *)&lane->lock;
+	lane->dv.lock = (void *)&lane->lock;
 }
 
 int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
@@ -57,7 +57,7 @@ int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 	 */
 	if ((attr && attr->is_shared) || !lane->td)
 		lock_doorbells(lane);
-	*out = &lane->hot;
+	*out = &lane->dv.hot;
 	return 0;
 }
 
@@ -87,9 +87,9 @@ static void link_lane(struct lane_object *lane, const struct lane_register *got)
 {
 	const char *why_not = lane->device->no_blueflame;
 
-	lane->reg = lane->hot.reg = got->reg;
-	lane->hot.toggle = got->blueflame_bytes;
-	lane->hot.blueflame_bytes = lane->hot.lock || why_not ? 0 : got->blueflame_bytes;
+	lane->reg = lane->dv.hot.reg = got->reg;
+	lane->dv.hot.toggle = got->blueflame_bytes;
+	lane->dv.blueflame_bytes = lane->dv.lock || why_not ? 0 : got->blueflame_bytes;
 	lane->next = lane->device->lanes;
 	lane->device->lanes = lane;
 	if (!got->blueflame_bytes)
@@ -121,7 +121,7 @@ static int choose_lane(struct bsn_device *device, struct lane_object *asked,
 	if (asked && asked->td && (lane ? lane != asked : asked->reg != NULL))
 		return fail(EXDEV, "the device gave queues of one thread domain different "
 				   "registers: give each queue a lane of its own");
-	if (lane && asked && !asked->td && !lane->hot.lock)
+	if (lane && asked && !asked->td && !lane->dv.lock)
 		return fail(EXDEV, "the device has no register left but that of an attached QP, "
 				   "which nothing else may use (register_is_ours)");
 	if (!lane && asked && !asked->reg) {

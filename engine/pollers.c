@@ -110,13 +110,13 @@ void cq_request_guests(struct cq_object *cq)
 	static const struct bsn_cq_path guests_path = { .poll = poll_by_path };
 
 	if (!cq->device->is_checked && !cq->is_asking)
-		cq->hot.path = &guests_path;
+		cq->dv.hot.path = &guests_path;
 }
 
 void cq_add_guest(struct cq_object *cq, struct cq_guest *guest)
 {
 	if (!cq->guests)
-		cq->alone = cq->hot.path;
+		cq->alone = cq->dv.hot.path;
 	if (!cq->has_front)
 		cq->behind = cq->alone;
 	guest->next = cq->guests;
@@ -133,7 +133,7 @@ void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest)
 		at = &(*at)->next;
 	*at = guest->next;
 	if (!cq->guests)
-		cq->hot.path = cq->alone;
+		cq->dv.hot.path = cq->alone;
 }
 
 /* -- fronts ----------------------------------------------------------------------------------- */
@@ -186,7 +186,7 @@ int cq_front(struct cq_object *cq, bool is_shared)
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	if (!cq->path->shows_rings)
 		return 0;
-	cq->ring = bsn_hot_alloc(sizeof(*cq->ring));
+	cq->ring = bsn_hot_alloc(sizeof(struct dv_cq));
 	return cq->ring ? 0 : fail(ENOMEM, "no memory");
 }
 
@@ -199,17 +199,17 @@ void cq_guard(struct cq_object *cq)
 	if (!cq->has_front)
 		return;
 	cq->behind = cq->ring->path;
-	if (cq->ring == &cq->hot)
-		cq->hot.path = front;
+	if (cq->ring == &cq->dv.hot)
+		cq->dv.hot.path = front;
 	else
-		bsn_cq_init_path(&cq->hot, front);
+		bsn_cq_init_path(&cq->dv.hot, front);
 }
 
 void cq_unfront(struct cq_object *cq)
 {
 	if (!cq->has_front)
 		return;
-	if (cq->ring != &cq->hot)
+	if (cq->ring != &cq->dv.hot)
 		free(cq->ring);
 	pthread_spin_destroy(&cq->lock);
 }

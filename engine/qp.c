@@ -36,11 +36,11 @@ static int check_objects(const struct bsn_device *device, const struct bsn_qp_at
 		return fail(EINVAL, "the lane is of another device");
 	if (attr->pd && attr->pd->device != device)
 		return fail(EINVAL, "the protection domain is of another device");
-	if (attr->srq && !attr->srq->is_srq)
+	if (attr->srq && !dv_rq(attr->srq)->is_srq)
 		return fail(EINVAL, "the receive queue is a QP's own, not an SRQ");
-	if (attr->srq && ((const struct srq_object *)attr->srq->owner)->device != device)
+	if (attr->srq && ((const struct srq_object *)dv_rq(attr->srq)->owner)->device != device)
 		return fail(EINVAL, "the SRQ is of another device");
-	if (attr->srq && ((const struct srq_object *)attr->srq->owner)->xrcd)
+	if (attr->srq && ((const struct srq_object *)dv_rq(attr->srq)->owner)->xrcd)
 		return fail(EINVAL, "the SRQ is in an XRC domain: initiators name it in each "
 				    "request, and no QP has it");
 	return 0;
@@ -162,7 +162,7 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->user = attr->user;
 	qp->cq = cq_of(attr->cq);
 	qp->recv_cq = attr->recv_cq ? cq_of(attr->recv_cq) : qp->cq;
-	qp->srq = attr->srq ? attr->srq->owner : NULL;
+	qp->srq = attr->srq ? dv_rq(attr->srq)->owner : NULL;
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
 	qp->lane = attr->lane ? lane_of(attr->lane) : more->uar ? NULL : qp->cq->lane;
 	qp->streams = more->streams;
@@ -174,7 +174,7 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	/* A block has so many bytes after control segment and remote address. */
 	qp->info.max_inline = or_default(attr->max_inline, 28);
 	if (attr->max_inline_recv)
-		qp->info.max_inline_recv = inline_room(&qp->recv_cq->hot);
+		qp->info.max_inline_recv = inline_room(&qp->recv_cq->dv.hot);
 	if (attr->max_inline_resp)
 		qp->info.max_inline_resp = inline_room(attr->cq);
 	qp->sends_bb = qp->path->qp_sends(qp);
@@ -311,7 +311,7 @@ static int create_by_command(struct bsn_qp *qp, const struct handshake_uar *uar)
 	const struct handshake_dci_attr attr = {
 		.pd = qp->pd->verbs,
 		.uar = uar,
-		.cqn = qp->cq->ring->cqn,
+		.cqn = dv_cq(qp->cq->ring)->cqn,
 		.count_bb = ring_of(qp->sends_bb),
 		.streams = qp->streams,
 		.atomic_mode = handshake_atomic_mode(has_atomics(qp->device),
@@ -354,8 +354,8 @@ void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq)
 
 void hold_qp(struct bsn_qp *qp)
 {
-	qp->info.cq = &qp->cq->hot;
-	qp->info.recv_cq = &qp->recv_cq->hot;
+	qp->info.cq = &qp->cq->dv.hot;
+	qp->info.recv_cq = &qp->recv_cq->dv.hot;
 	qp->info.verbs = qp->verbs;
 	qp->info.short_sends = qp->sends_bb;
 	use(&qp->device->uses[OF_QPS]);
@@ -492,13 +492,14 @@ int bsn_qp_counters(const struct bsn_qp *qp, struct bsn_counters *counters)
 		return fail(EINVAL, "no QP, or no place for its counters");
 	*counters = (struct bsn_counters){
 		.blueflame = bsn_sq_count_blueflame(qp->sq),
-		.doorbells = qp->sq->count_doorbells,
-		.send_full = qp->sq->count_full,
-		.recv_full = qp->rq->count_full,
-		.dropped_cqes = qp->cq->ring->count_dropped +
-				(qp->recv_cq != qp->cq ? qp->recv_cq->ring->count_dropped : 0),
+		.doorbells = dv_sq(qp->sq)->count_doorbells,
+		.send_full = dv_sq(qp->sq)->count_full,
+		.recv_full = dv_rq(qp->rq)->count_full,
+		.dropped_cqes =
+			dv_cq(qp->cq->ring)->count_dropped +
+			(qp->recv_cq != qp->cq ? dv_cq(qp->recv_cq->ring)->count_dropped : 0),
 		.lane_posters =
-			qp->lane ? __atomic_load_n(&qp->lane->hot.count_posters, __ATOMIC_RELAXED)
+			qp->lane ? __atomic_load_n(&qp->lane->dv.count_posters, __ATOMIC_RELAXED)
 				 : 0,
 	};
 	return 0;
@@ -509,7 +510,7 @@ int bsn_qp_hand_over(struct bsn_qp *qp)
 	if (!qp)
 		return fail(EINVAL, "no QP");
 	if (qp->lane)
-		qp->lane->hot.owner_thread = 0;
+		qp->lane->dv.owner_thread = 0;
 	checks_hand_over(qp);
 	return 0;
 }

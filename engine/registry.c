@@ -131,33 +131,34 @@ static void list_sq(struct bsn_qp *qp)
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SEND,
 					  .number = qp->info.number,
 					  .transport = (uint32_t)qp->transport->wqe,
-					  .cqn = qp->cq->ring->cqn,
+					  .cqn = dv_cq(qp->cq->ring)->cqn,
 					  .first_error = address(&qp->first_error) };
 	if (has_wqes(sq)) {
-		q->ring = address(sq->ring);
+		q->ring = address(dv_sq(sq)->ring);
 		q->record = address(sq->record);
-		q->count = sq->bb_mask + 1;
+		q->count = dv_sq(sq)->bb_mask + 1;
 		q->stride_bytes = BSN_BB_SIZE;
 		q->producer = address(sq) + offsetof(struct bsn_sq, pi);
-		q->consumer = address(&sq->route.done);
-		q->start = address(&sq->retired);
-		q->lap = address(&sq->wide_pi);
+		q->consumer = address(&dv_sq(sq)->route.hot.done);
+		q->start = address(&dv_sq(sq)->retired);
+		q->lap = address(&dv_sq(sq)->wide_pi);
 	}
 	add(qp->device, q);
 }
 
 static void describe_rq(struct bsn_registry_queue *q, struct bsn_rq *rq)
 {
+	const struct dv_rq *const whole = dv_rq(rq);
 	const struct bsn_srq *const srq = bsn_srq_of(rq);
 
-	if (!rq->ring)
+	if (!whole->ring)
 		return;
-	q->ring = address(rq->ring);
+	q->ring = address(whole->ring);
 	q->record = address(rq->record);
 	q->count = rq->mask + 1;
-	q->stride_bytes = 1u << rq->stride_log2;
+	q->stride_bytes = 1u << whole->stride_log2;
 	q->producer = address(&rq->head);
-	q->consumer = rq->is_srq ? address(&srq->next) : address(&rq->tail);
+	q->consumer = whole->is_srq ? address(&srq->next) : address(&rq->tail);
 }
 
 static void list_rq(struct bsn_qp *qp)
@@ -167,7 +168,7 @@ static void list_rq(struct bsn_qp *qp)
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_RECV,
 					  .number = qp->info.number,
 					  .transport = (uint32_t)qp->transport->wqe,
-					  .cqn = qp->recv_cq->ring->cqn };
+					  .cqn = dv_cq(qp->recv_cq->ring)->cqn };
 	if (qp->srq)
 		q->srqn = qp->srq->number;
 	else
@@ -207,11 +208,12 @@ void registry_add_cq(struct cq_object *cq)
 	const struct bsn_cq *hot = cq->ring;
 	struct bsn_registry_queue *q = &cq->listed;
 
-	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_COMPLETION, .number = hot->cqn };
-	if (hot->ring) {
-		q->ring = address(hot->ring + BSN_CQE_SIZE - hot->stride);
-		q->record = address(hot->record);
-		q->count = hot->cqe_count;
+	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_COMPLETION,
+					  .number = dv_cq(hot)->cqn };
+	if (dv_cq(hot)->ring) {
+		q->ring = address(dv_cq(hot)->ring + BSN_CQE_SIZE - hot->stride);
+		q->record = address(dv_cq(hot)->record);
+		q->count = dv_cq(hot)->cqe_count;
 		q->stride_bytes = (uint32_t)hot->stride;
 		q->consumer = address(&hot->next);
 		q->start = address(&hot->phase);

@@ -7,7 +7,7 @@ static int add(struct cq_object *cq, struct bsn_qp *qp)
 	int err;
 
 	cq_lock(cq);
-	err = bsn_cq_add(cq->ring, qp->sq->qpn, &qp->sq->route);
+	err = bsn_cq_add(cq->ring, dv_sq(qp->sq)->qpn, &dv_sq(qp->sq)->route.hot);
 	cq_unlock(cq);
 	return err;
 }
@@ -19,7 +19,7 @@ int route_qp(struct bsn_qp *qp)
 	if (!err && qp->recv_cq != qp->cq) {
 		err = add(qp->recv_cq, qp);
 		if (err)
-			bsn_cq_abandon(qp->cq->ring, qp->sq->qpn);
+			bsn_cq_abandon(qp->cq->ring, dv_sq(qp->sq)->qpn);
 	}
 	return err ? fail(-err, "no memory") : 0;
 }
@@ -28,12 +28,12 @@ int route_qp(struct bsn_qp *qp)
 static void on_cqs(struct bsn_qp *qp, void (*act)(struct bsn_cq *cq, uint32_t qpn))
 {
 	cq_lock(qp->cq);
-	act(qp->cq->ring, qp->sq->qpn);
+	act(qp->cq->ring, dv_sq(qp->sq)->qpn);
 	cq_unlock(qp->cq);
 	if (qp->recv_cq == qp->cq)
 		return;
 	cq_lock(qp->recv_cq);
-	act(qp->recv_cq->ring, qp->sq->qpn);
+	act(qp->recv_cq->ring, dv_sq(qp->sq)->qpn);
 	cq_unlock(qp->recv_cq);
 }
 

@@ -7,7 +7,7 @@
 
 static struct srq_object *srq_of(const struct bsn_rq *rq)
 {
-	return rq->owner;
+	return dv_rq(rq)->owner;
 }
 
 static struct ibv_srq *create_basic(struct srq_object *srq, struct ibv_srq_attr *attr)
@@ -94,7 +94,7 @@ static int add_to_cq(struct srq_object *srq)
 	int err = bsn_cq_find(srq->cq->ring, BSN_CQ_XRC) ? -EBUSY : 0;
 
 	if (!err)
-		err = bsn_cq_add(srq->cq->ring, BSN_CQ_XRC, &srq->route);
+		err = bsn_cq_add(srq->cq->ring, BSN_CQ_XRC, &srq->route.hot);
 	if (err == -EBUSY)
 		return fail(EBUSY,
 			    "the CQ has an SRQ of XRC already, and its CQEs would not tell them "
@@ -106,8 +106,8 @@ static int join_cq(struct srq_object *srq)
 {
 	int err;
 
-	srq->route.rq = srq->rq;
-	srq->route.user = srq->user;
+	srq->route.hot.rq = srq->rq;
+	srq->route.hot.user = srq->user;
 	srq->route.transport = BSN_TRANSPORT_XRC;
 	pthread_mutex_lock(&srq->device->cq_lock);
 	err = cq_has_room(srq->cq, srq->depth);
@@ -239,7 +239,7 @@ int bsn_srq_destroy(struct bsn_rq *rq)
 
 uint32_t bsn_srq_number(const struct bsn_rq *rq)
 {
-	return rq && rq->is_srq ? srq_of(rq)->number : 0;
+	return rq && dv_rq(rq)->is_srq ? srq_of(rq)->number : 0;
 }
 
 int bsn_srq_set_limit(struct bsn_rq *rq, uint32_t limit)

@@ -129,7 +129,7 @@ int bsn_qp_reset(struct bsn_qp *qp)
 	pools_forget_queue(qp->device, qp->sq);
 	qp->path->qp_clear(qp);
 	memset(&qp->first_error, 0, sizeof(qp->first_error));
-	qp->sq->route.has_error = 0;
+	dv_sq(qp->sq)->route.has_error = 0;
 	err = cq_is_clean(qp->cq, 0);
 	if (!err)
 		err = cq_is_clean(qp->recv_cq, 0);

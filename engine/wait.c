@@ -46,7 +46,7 @@ static uint64_t now_ns(void)
 
 static int look(const struct wait *w)
 {
-	return bsn_cq_poll(&w->cq->hot, w->c, w->n);
+	return bsn_cq_poll(&w->cq->dv.hot, w->c, w->n);
 }
 
 /* -- awake ------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static int wait_awake(const struct wait *w)
 
 	do {
 		for (unsigned i = 0; i < RESTS_A_LOOK; i++) {
-			bsn_cq_idle(&w->cq->hot, how);
+			bsn_cq_idle(&w->cq->dv.hot, how);
 			got = look(w);
 			if (got)
 				return got;
@@ -199,7 +199,7 @@ static int block(const struct wait *w)
 
 static int sleep_once(const struct wait *w)
 {
-	int err = bsn_cq_request(&w->cq->hot, w->attr.solicited_only);
+	int err = bsn_cq_request(&w->cq->dv.hot, w->attr.solicited_only);
 	int got;
 
 	if (err)

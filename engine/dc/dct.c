@@ -18,7 +18,7 @@ struct bsn_dct {
 	struct srq_object *srq;
 	struct bsn_pd *pd;
 	uint64_t access_key;
-	struct bsn_route route;
+	struct dv_route route;
 	struct rc_target *rc; /* a target on plain verbs, in place of @verbs */
 };
 
@@ -80,12 +80,12 @@ static int check(const struct bsn_device *device, const struct bsn_dct_attr *att
 		return fail(EOPNOTSUPP, "no full handshake: %s", device->no_handshake);
 	if (!attr->cq || !attr->srq)
 		return fail(EINVAL, "a DCT needs a CQ, and an SRQ for its receives");
-	if (!attr->srq->is_srq)
+	if (!dv_rq(attr->srq)->is_srq)
 		return fail(EINVAL, "the receive queue is a QP's own, not an SRQ");
 	if (cq_of(attr->cq)->device != device ||
-	    ((const struct srq_object *)attr->srq->owner)->device != device)
+	    ((const struct srq_object *)dv_rq(attr->srq)->owner)->device != device)
 		return fail(EINVAL, "the CQ or the SRQ is of another device");
-	if (((const struct srq_object *)attr->srq->owner)->xrcd)
+	if (((const struct srq_object *)dv_rq(attr->srq)->owner)->xrcd)
 		return fail(EINVAL,
 			    "the SRQ is in an XRC domain: a DCT needs one without a domain");
 	if (cq_of(attr->cq)->path != device->path)
@@ -116,7 +116,7 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 	struct ibv_qp_attr path;
 	const struct handshake_dct_attr attr = {
 		.pd = dct->pd->verbs,
-		.cqn = dct->cq->ring->cqn,
+		.cqn = dv_cq(dct->cq->ring)->cqn,
 		.srqn = dct->srq->number,
 		.access_key = dct->access_key,
 		.atomic_mode =
@@ -139,7 +139,7 @@ static int add_route(struct bsn_dct *dct)
 	int err;
 
 	cq_lock(dct->cq);
-	err = bsn_cq_add(dct->cq->ring, dct->number, &dct->route);
+	err = bsn_cq_add(dct->cq->ring, dct->number, &dct->route.hot);
 	cq_unlock(dct->cq);
 	return err ? fail(-err, "no memory") : 0;
 }
@@ -159,11 +159,11 @@ static struct bsn_dct *new_dct(struct bsn_device *device, const struct bsn_dct_a
 		return NULL;
 	dct->device = device;
 	dct->cq = cq_of(attr->cq);
-	dct->srq = attr->srq->owner;
+	dct->srq = dv_rq(attr->srq)->owner;
 	dct->pd = attr->pd ? attr->pd : &device->default_pd;
 	dct->access_key = attr->access_key;
-	dct->route.user = attr->user;
-	dct->route.rq = attr->srq;
+	dct->route.hot.user = attr->user;
+	dct->route.hot.rq = attr->srq;
 	dct->route.transport = BSN_TRANSPORT_DC;
 	return dct;
 }

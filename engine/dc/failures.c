@@ -43,7 +43,7 @@ static void fail_peer(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	stop_waiting(pool, peer);
 	peer->state = PEER_FAILED;
-	peer->hot.ep.sq = &pool->failed;
+	peer->hot.ep.sq = &pool->failed.hot;
 }
 
 /*
@@ -56,7 +56,7 @@ void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 
 	for (uint32_t k = 0; k < pool->attr.streams; k++)
 		if (i->slots[k].peer && !i->slots[k].has_failed)
-			i->slots[k].peer->hot.ep.sq = &pool->unbound;
+			i->slots[k].peer->hot.ep.sq = &pool->unbound.hot;
 	pool->broken += 1 - i->failed_streams;
 	i->failed_streams = 0;
 	slots_withdraw(pool, i);
@@ -165,7 +165,7 @@ static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (!holds(pool, s) || !is_done(pool, s))
 		return;
 	to = choose_slot(pool, s->peer);
-	if (to && to->sq->capacity_bb >=
+	if (to && dv_sq(to->sq)->capacity_bb >=
 			  bsn_sq_outstanding_bb(to->sq) + pool->failures[s->number].held_bb)
 		repeat_all(pool, s, to);
 }
@@ -258,5 +258,5 @@ static bool note_failure(struct bsn_sq_owner *owner, struct bsn_completion *c)
 void own_queue(struct initiator *i)
 {
 	i->owner.failed = note_failure;
-	i->qp->sq->owner = &i->owner;
+	dv_sq(i->qp->sq)->owner = &i->owner;
 }

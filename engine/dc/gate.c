@@ -16,7 +16,7 @@
 
 static struct gate *gate_of(const struct bsn_sq *sq)
 {
-	return (struct gate *)(uintptr_t)sq->path;
+	return (struct gate *)(uintptr_t)dv_sq(sq)->path;
 }
 
 static struct initiator *initiator_of(struct gate *g)
@@ -54,7 +54,7 @@ static void count_again(struct gate *g, struct bsn_sq *sq)
 
 	if (!outstanding)
 		g->reads = 0;
-	else if (pi - g->read_pi <= sq->bb_mask + 1u)
+	else if (pi - g->read_pi <= dv_sq(sq)->bb_mask + 1u)
 		g->reads -= count_reads(sq, g->read_pi, done);
 	if (g->reads >= g->most)
 		g->reads = count_reads(sq, done, pi);
@@ -84,13 +84,13 @@ static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *
 /* Removes the gate until leave(). */
 static void enter(struct bsn_sq *sq, const struct gate *g)
 {
-	sq->path = g->inner;
+	dv_sq(sq)->path = g->inner;
 	sq->ops ^= g->held_ops;
 }
 
 static int leave(struct bsn_sq *sq, struct gate *g, int err)
 {
-	sq->path = &g->path;
+	dv_sq(sq)->path = &g->path;
 	sq->ops ^= g->held_ops;
 	return err;
 }
@@ -162,7 +162,7 @@ static uint32_t room(struct bsn_sq *sq)
 	uint32_t requests;
 
 	enter(sq, g);
-	requests = sq->path ? sq->path->room(sq) : bsn_sq_room(sq);
+	requests = dv_sq(sq)->path ? dv_sq(sq)->path->room(sq) : bsn_sq_room(sq);
 	leave(sq, g, 0);
 	return requests;
 }
@@ -173,10 +173,10 @@ void gate_put(struct initiator *i, uint32_t most)
 
 	i->gate = (struct gate){
 		.path = { .post = post, .ring = ring, .cancel = cancel, .room = room },
-		.inner = sq->path,
+		.inner = dv_sq(sq)->path,
 		.most = most,
 	};
 	i->gate.held_ops = sq->ops & BSN_OPS_OF_READS;
-	sq->held_ops |= i->gate.held_ops;
+	dv_sq(sq)->held_ops |= i->gate.held_ops;
 	leave(sq, &i->gate, 0);
 }

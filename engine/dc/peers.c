@@ -140,7 +140,7 @@ struct peer *peer_new(struct bsn_dc_pool *pool)
 	peer = peer_at(pool, pool->first_free);
 	pool->first_free = peer->next;
 	memset(peer, 0, sizeof(*peer));
-	peer->hot.ep.sq = &pool->unbound;
+	peer->hot.ep.sq = &pool->unbound.hot;
 	pool->peer_count++;
 	return peer;
 }
@@ -323,6 +323,6 @@ int bsn_dc_peer_reset(struct bsn_ep *ep)
 		return err;
 	peer->state = PEER_FINE;
 	peer->refusal = 0;
-	ep->sq = &pool->unbound;
+	ep->sq = &pool->unbound.hot;
 	return 0;
 }

@@ -128,7 +128,8 @@ static void listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int
 {
 	for (int k = 0; k < n; k++) {
 		const struct bsn_route *route = bsn_cq_find(cq_of(pool->cq)->ring, c[k].qpn);
-		struct initiator *i = route && route->sq ? owner_of(route->sq) : NULL;
+		struct initiator *i =
+			route && dv_route(route)->sq ? owner_of(dv_route(route)->sq) : NULL;
 
 		if (i && i->pool == pool)
 			idle_hear(pool, i);
@@ -191,21 +192,22 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *given)
 /* A queue that shows no room and no operations, so each post comes to its path. */
 static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 {
+	struct dv_sq *const whole = dv_sq(sq);
 	static struct bsn_be32 nowhere;
 
 	sq->ep.sq = sq;
 	sq->slot = (uint8_t *)&nowhere;
 	sq->record = &nowhere;
 	sq->lane = like->lane;
-	sq->transport = like->transport;
-	sq->has_peers = like->has_peers;
-	sq->held_ops = like->ops | like->held_ops;
+	whole->transport = dv_sq(like)->transport;
+	whole->has_peers = dv_sq(like)->has_peers;
+	whole->held_ops = like->ops | dv_sq(like)->held_ops;
 	sq->can = like->can;
-	sq->max_copy = like->max_copy;
+	whole->max_copy = dv_sq(like)->max_copy;
 	sq->max_sge = like->max_sge;
 	sq->max_inline = like->max_inline;
-	sq->max_ds = like->max_ds;
-	sq->path = &unbound_path;
+	whole->max_ds = dv_sq(like)->max_ds;
+	whole->path = &unbound_path;
 }
 
 /*
@@ -216,7 +218,7 @@ static void begin_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	if (i->qp)
 		own_queue(i);
-	if (pool->attr.max_reads && pool->attr.max_reads <= i->sq->bb_mask)
+	if (pool->attr.max_reads && pool->attr.max_reads <= dv_sq(i->sq)->bb_mask)
 		gate_put(i, pool->attr.max_reads);
 	if (pool->attr.streams > 1) /* peers share it, so none may cancel */
 		i->sq->can |= BSN_CAN_NOT_CANCEL;
@@ -226,8 +228,8 @@ int pool_begin(struct bsn_dc_pool *pool)
 {
 	if (slots_make(pool))
 		return fail(ENOMEM, "no memory");
-	init_nowhere(&pool->unbound, pool->initiators[0].sq);
-	init_nowhere(&pool->failed, pool->initiators[0].sq);
+	init_nowhere(&pool->unbound.hot, pool->initiators[0].sq);
+	init_nowhere(&pool->failed.hot, pool->initiators[0].sq);
 	for (uint32_t k = 0; k < pool->count; k++)
 		begin_initiator(pool, &pool->initiators[k]);
 	pool->failed.closed = ENOTCONN;

@@ -177,7 +177,7 @@ struct initiator {
 enum { HOST_BUCKETS = 1024 };
 
 struct bsn_dc_pool {
-	struct bsn_sq unbound, failed; /* first: queues of peers that have no slot, or failed */
+	struct dv_sq unbound, failed;  /* first: queues of peers that have no slot, or failed */
 	struct cq_guest guest;         /* of its CQ */
 	struct bsn_device *device;     /* NULL: in a model */
 	struct bsn_cq *cq;
@@ -390,7 +390,7 @@ void own_queue(struct initiator *i);
 /* The initiator of a QP's queue; NULL: it is no initiator's. */
 static inline struct initiator *owner_of(const struct bsn_sq *sq)
 {
-	return (struct initiator *)sq->owner;
+	return (struct initiator *)dv_sq(sq)->owner;
 }
 /* Gives no slot of the initiator to peers until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);

@@ -210,7 +210,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 	};
 	pool->rc_work++;
 	peer->state = PEER_CONNECTS;
-	i->sq->route.user = peer->hot.user;
+	dv_sq(i->sq)->route.hot.user = peer->hot.user;
 	if (start_again(i))
 		settle(i, RC_NO_WAY_BACK);
 	else
@@ -253,7 +253,7 @@ static void tell(struct bsn_dc_pool *pool, struct initiator *i, struct bsn_compl
 	if (i->rc.reason) {
 		peer->refusal = i->rc.reason;
 		peer->state = PEER_FAILED;
-		peer->hot.ep.sq = &pool->failed;
+		peer->hot.ep.sq = &pool->failed.hot;
 		*c = completion_of_refusal(peer);
 		let_go(i);
 		return;

@@ -51,7 +51,7 @@ static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 {
 	const uint32_t pi = bsn_sq_wide_pi(sq);
 
-	return pi - from <= sq->bb_mask + 1u ? from : pi - bsn_sq_outstanding_bb(sq);
+	return pi - from <= dv_sq(sq)->bb_mask + 1u ? from : pi - bsn_sq_outstanding_bb(sq);
 }
 
 void read_streams(struct initiator *i)
@@ -146,7 +146,7 @@ static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 BSN_ALWAYS_INLINE void detach_peer(struct bsn_dc_pool *pool, struct slot *s)
 {
 	s->peer->slot = NULL;
-	s->peer->hot.ep.sq = &pool->unbound;
+	s->peer->hot.ep.sq = &pool->unbound.hot;
 	if (s->state != SLOT_BOUND)
 		set_slot(pool, s, SLOT_BOUND);
 	if (pool->waiters)
@@ -204,7 +204,7 @@ static void tell_turn(struct bsn_completion *c, const struct peer *peer)
 	memset(c, 0, sizeof(*c));
 	c->user = peer->hot.user;
 	c->status = IBV_WC_SUCCESS;
-	c->qpn = peer->slot->sq->qpn;
+	c->qpn = dv_sq(peer->slot->sq)->qpn;
 	c->opcode = BSN_DC_READY;
 }
 
@@ -241,7 +241,7 @@ void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	s->peer->hot.ep.sq = &pool->unbound;
+	s->peer->hot.ep.sq = &pool->unbound.hot;
 	set_slot(pool, s, SLOT_REVOKED);
 }
 
@@ -251,7 +251,7 @@ void slot_offer(struct bsn_dc_pool *pool, struct slot *s)
 {
 	s->peer = NULL;
 	s->has_failed = false;
-	s->end_pi = s->sq->retired;
+	s->end_pi = dv_sq(s->sq)->retired;
 	put_free(pool, s);
 }
 

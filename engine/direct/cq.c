@@ -32,7 +32,7 @@ int direct_cq_make(struct cq_object *cq)
 	};
 	const int err = provider_cq_map(cq->verbs, cq->spare, cq->ring);
 
-	cq->ring->ignores_overrun = cq->ignores_overrun;
+	dv_cq(cq->ring)->ignores_overrun = cq->ignores_overrun;
 	if (err)
 		return fail(-err, "cannot map the CQ: %s", strerror(-err));
 	if (cq->compression)

@@ -42,7 +42,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 	const struct bsn_sq_init init = {
 		.ring = map->sq_ring,
 		.record = map->record + BSN_DBR_SEND_OFFSET / sizeof(*map->record),
-		.lane = &qp->lane->hot,
+		.lane = &qp->lane->dv.hot,
 		.count_bb = map->sq_count_bb,
 		.capacity_bb = qp->sends_bb,
 		.max_inline = qp->info.max_inline,
@@ -69,11 +69,11 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 	qp->info.max_inline = qp->sq->max_inline;
 	if (qp->transport->is_reliable && qp->type != BSN_QP_XRC)
 		qp->sq->can |= extended_of(&qp->device->caps);
-	qp->sq->max_copy = qp->device->caps.max_copy;
-	qp->sq->route.user = qp->user;
-	qp->sq->route.rq = qp->rq;
-	qp->sq->route.first_error = &qp->first_error;
-	qp->sq->route.gives_data = qp->info.max_inline_recv;
+	dv_sq(qp->sq)->max_copy = qp->device->caps.max_copy;
+	dv_sq(qp->sq)->route.hot.user = qp->user;
+	dv_sq(qp->sq)->route.hot.rq = qp->rq;
+	dv_sq(qp->sq)->route.first_error = &qp->first_error;
+	dv_sq(qp->sq)->route.gives_data = qp->info.max_inline_recv;
 	return 0;
 }
 

@@ -23,7 +23,7 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 	qp->rq = bsn_rq_alloc(map->rq_count ? &init : &none);
 	if (!qp->rq)
 		return fail(ENOMEM, "no memory");
-	qp->rq->owner = qp;
+	dv_rq(qp->rq)->owner = qp;
 	return 0;
 }
 
@@ -60,7 +60,7 @@ int direct_srq_make(struct srq_object *srq)
 	if (!srq->rq)
 		return fail(ENOMEM, "no memory");
 	srq->number = map.number;
-	srq->rq->owner = srq;
+	dv_rq(srq->rq)->owner = srq;
 	return 0;
 }
 

@@ -52,10 +52,10 @@ static int post_chunks(struct bsn_sq *sq, const struct umr *whole, uint64_t id, 
 	struct umr chunk = *whole;
 	int err = 0;
 
-	if (bb > sq->capacity_bb)
+	if (bb > dv_sq(sq)->capacity_bb)
 		return refuse(EMSGSIZE, "the queue has not room for all UMRs of the table: make it "
 					"with a greater send_depth");
-	if (bb > sq->capacity_bb - bsn_sq_outstanding_bb(sq))
+	if (bb > dv_sq(sq)->capacity_bb - bsn_sq_outstanding_bb(sq))
 		return refuse(EAGAIN, "the send queue has not room for all UMRs of the table: poll "
 				      "its CQ");
 	for (; !err && chunk.first < whole->count; chunk.first += chunk.count) {
@@ -107,7 +107,7 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *mkey, struct bsn_sq *sq,
 	umr->translations = layout->translations;
 	umr->count = layout->translation_count;
 	if (BSN_LIKELY(umr->count <= UMR_INLINE_MAX &&
-		       bsn_bb_of_ds(umr_ds(umr)) <= sq->capacity_bb))
+		       bsn_bb_of_ds(umr_ds(umr)) <= dv_sq(sq)->capacity_bb))
 		return umr_post(sq, umr, id, flags);
 	return post_table(mkey, sq, id, flags);
 }
@@ -116,7 +116,7 @@ static const char wrong_queue[] = "a UMR is posted to an RC queue pair of the di
 
 static bool takes_umr(const struct bsn_sq *sq)
 {
-	return has_wqes(sq) && sq->transport == BSN_TRANSPORT_RC;
+	return has_wqes(sq) && dv_sq(sq)->transport == BSN_TRANSPORT_RC;
 }
 
 /* Configures an mkey that may change, by a layout that was checked. */

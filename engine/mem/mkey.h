@@ -102,7 +102,7 @@ enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey);
 static inline bool mkey_is_ordered(const struct mkey_object *mkey, const struct bsn_sq *sq)
 {
 	if (mkey->state == BSN_MKEY_PENDING)
-		return mkey->sq == sq && !sq->route.has_failed;
+		return mkey->sq == sq && !dv_sq(sq)->route.has_failed;
 	return mkey->state != BSN_MKEY_UNKNOWN;
 }
 

@@ -27,7 +27,7 @@ enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey)
 	if (mkey->state != BSN_MKEY_PENDING || !mkey->sq)
 		return mkey->state;
 	is_over = is_done(mkey->sq, mkey->posted);
-	if (mkey->sq->route.has_failed)
+	if (dv_sq(mkey->sq)->route.has_failed)
 		mkey->state = BSN_MKEY_UNKNOWN;
 	else if (is_over)
 		mkey->state = mkey->layout ? BSN_MKEY_READY : BSN_MKEY_FREE;

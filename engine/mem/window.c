@@ -144,7 +144,7 @@ static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
 {
 	if (!ep || !ep->sq || !window)
 		return fail(EINVAL, "no endpoint, or no window");
-	if (!has_wqes(ep->sq) || ep->sq->transport != BSN_TRANSPORT_RC)
+	if (!has_wqes(ep->sq) || dv_sq(ep->sq)->transport != BSN_TRANSPORT_RC)
 		return fail(EOPNOTSUPP, "windows are bound by RC queue pairs of the direct path");
 	return 0;
 }
@@ -225,7 +225,7 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 				  .new_key = umr_next_variant(pub->rkey),
 				  .memory = *memory,
 				  .access = (unsigned)access,
-				  .qpn = ep->sq->qpn,
+				  .qpn = dv_sq(ep->sq)->qpn,
 				  .is_type_2 = window->is_type_2 };
 	err = umr_post_bind(ep->sq, &to, window->device->caps.fence, id, flags);
 	if (err)

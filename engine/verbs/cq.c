@@ -47,19 +47,19 @@ static uint32_t bytes_read(uint8_t opcode, const struct ibv_wc *wc)
 BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *wc,
 				 struct bsn_completion *c)
 {
-	struct send_queue *sq = send_queue_of(route->sq);
+	struct send_queue *sq = send_queue_of(dv_route(route)->sq);
 	const uint32_t number = (uint32_t)wc->wr_id;
 	const struct kept kept = sq->kept[number & sq->mask];
 	const uint8_t opcode = kept.what & 0xff;
 
 	c->id = kept.id;
 	c->user = kept.user;
-	if (BSN_UNLIKELY(sq->hot.ring))
-		__atomic_store_n(&sq->hot.route.done, (uint16_t)number, __ATOMIC_RELEASE);
+	if (BSN_UNLIKELY(sq->dv.ring))
+		__atomic_store_n(&sq->dv.route.hot.done, (uint16_t)number, __ATOMIC_RELEASE);
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
 	if (BSN_UNLIKELY(wc->status))
 		return !(kept.what & KEPT_MARKER) && take_failure(route, wc, opcode, c) &&
-		       bsn_sq_tell_owner(route->sq, c);
+		       bsn_sq_tell_owner(dv_route(route)->sq, c);
 	put_success(c, wc, opcode, bytes_read(opcode, wc));
 	return (kept.what & (BSN_F_SIGNALED | KEPT_MARKER)) == BSN_F_SIGNALED;
 }
@@ -131,7 +131,7 @@ static bool take_recv(const struct cq_object *cq, struct bsn_route *route, const
 	put_success(c, wc, BSN_RECV, wc->byte_len);
 	if (wc->wc_flags)
 		take_beside(cq->device, wc, c);
-	if (route->transport == BSN_TRANSPORT_UD)
+	if (dv_route(route)->transport == BSN_TRANSPORT_UD)
 		take_ud(wc, c);
 	return true;
 }
@@ -150,9 +150,9 @@ BSN_ALWAYS_INLINE struct bsn_route *route_of(const struct cq_object *cq, const s
 {
 	struct bsn_route *route;
 
-	return bsn_cq_route(&cq->hot, bsn_cq_shift(&cq->hot), bsn_cq_key(wc->qp_num), &route)
+	return bsn_cq_route(&cq->dv.hot, bsn_cq_shift(&cq->dv.hot), bsn_cq_key(wc->qp_num), &route)
 		       ? route
-		       : find_route(&cq->hot, wc->qp_num);
+		       : find_route(&cq->dv.hot, wc->qp_num);
 }
 
 /*
@@ -165,11 +165,11 @@ BSN_ALWAYS_INLINE bool reap(struct cq_object *cq, struct bsn_route *route, const
 	if (BSN_LIKELY(route) && wc->wr_id & WR_RECV) {
 		if (BSN_LIKELY(is_of_life(wc->wr_id, recv_queue_of(route->rq)->life)))
 			return take_recv(cq, route, wc, c);
-	} else if (BSN_LIKELY(route && route->sq &&
-			      is_of_life(wc->wr_id, send_queue_of(route->sq)->life))) {
+	} else if (BSN_LIKELY(route && dv_route(route)->sq &&
+			      is_of_life(wc->wr_id, send_queue_of(dv_route(route)->sq)->life))) {
 		return take_send(route, wc, c);
 	}
-	cq->hot.count_dropped++;
+	cq->dv.count_dropped++;
 	return false;
 }
 
@@ -303,7 +303,7 @@ static void read_success(struct ibv_cq_ex *cq, const struct bsn_route *route, st
 	if (!(wc->wr_id & WR_RECV))
 		return;
 	read_beside(cq, wc);
-	if (route && route->transport == BSN_TRANSPORT_UD)
+	if (route && dv_route(route)->transport == BSN_TRANSPORT_UD)
 		read_source(cq, wc);
 }
 
@@ -546,12 +546,12 @@ int verbs_cq_make(struct cq_object *cq)
 	static const struct bsn_cq_path path = { .poll = poll };
 	static const struct bsn_cq_path stamped_path = { .poll = poll_stamped };
 
-	bsn_cq_init_path(&cq->hot, cq->timestamps ? &stamped_path : &path);
+	bsn_cq_init_path(&cq->dv.hot, cq->timestamps ? &stamped_path : &path);
 	return 0;
 }
 
 void verbs_cq_free(struct cq_object *cq)
 {
-	bsn_cq_fini(&cq->hot);
+	bsn_cq_fini(&cq->dv.hot);
 	free(cq->path_state);
 }

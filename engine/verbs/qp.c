@@ -8,7 +8,7 @@
  */
 static struct ibv_pd *domain_of(struct bsn_qp *qp)
 {
-	if (qp->lane->hot.lock || lane_make_domain(qp))
+	if (qp->lane->dv.lock || lane_make_domain(qp))
 		return qp->pd->verbs;
 	return qp->parent_domain ? qp->parent_domain : qp->pd->verbs;
 }

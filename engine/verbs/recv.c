@@ -52,7 +52,7 @@ static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned 
 	int err;
 
 	if (!take_slot(rq, id, &wr))
-		return bsn_rq_refuse_full(&rq->hot);
+		return bsn_rq_refuse_full(&rq->dv.hot);
 	err = hand_in(rq, &wr, &bad);
 	if (BSN_LIKELY(!err))
 		return 0;
@@ -68,7 +68,7 @@ static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned 
 static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count,
 			      uint64_t id)
 {
-	const int err = bsn_rq_check_list(&rq->hot, sge, count);
+	const int err = bsn_rq_check_list(&rq->dv.hot, sge, count);
 	struct bsn_sge full[UINT8_MAX];
 	unsigned used = 0;
 
@@ -164,11 +164,11 @@ static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge)
 	rq->ids = calloc(rq->mask + 1, sizeof(*rq->ids));
 	rq->free = calloc(rq->mask + 1, sizeof(*rq->free));
 	if (!rq->ids || !rq->free) {
-		verbs_rq_free(&rq->hot);
+		verbs_rq_free(&rq->dv.hot);
 		return NULL;
 	}
-	rq->hot.path = &path;
-	rq->hot.max_sge = (uint8_t)max_sge;
+	rq->dv.path = &path;
+	rq->dv.hot.max_sge = (uint8_t)max_sge;
 	verbs_rq_clear(rq);
 	return rq;
 }
@@ -185,8 +185,8 @@ int verbs_rq_make(struct bsn_qp *qp)
 	if (!rq)
 		return fail(ENOMEM, "no memory");
 	rq->qp = qp->verbs;
-	rq->hot.owner = qp;
-	qp->rq = &rq->hot;
+	rq->dv.owner = qp;
+	qp->rq = &rq->dv.hot;
 	return 0;
 }
 
@@ -197,9 +197,9 @@ int verbs_srq_make(struct srq_object *srq)
 	if (!rq)
 		return fail(ENOMEM, "no memory");
 	rq->srq = srq->verbs;
-	rq->hot.is_srq = true;
-	rq->hot.owner = srq;
-	srq->rq = &rq->hot;
+	rq->dv.is_srq = true;
+	rq->dv.owner = srq;
+	srq->rq = &rq->dv.hot;
 	return 0;
 }
 

@@ -55,13 +55,14 @@ static bool is_plain(const struct send_queue *sq, const struct bsn_request *r)
 {
 	const unsigned opcode = opcode_of(r);
 
-	if (r->what & BSN_WHAT_FLAGS & ~BSN_F_ALL || opcode > 63 || count_of(r) > sq->hot.max_sge)
+	if (r->what & BSN_WHAT_FLAGS & ~BSN_F_ALL || opcode > 63 ||
+	    count_of(r) > sq->dv.hot.max_sge)
 		return false;
 	if (r->what & BSN_F_INLINE)
-		return sq->inline_ops >> opcode & 1 && bytes_of(r) <= sq->hot.max_inline;
+		return sq->inline_ops >> opcode & 1 && bytes_of(r) <= sq->dv.hot.max_inline;
 	if (BSN_LIKELY(sq->list_ops >> opcode & 1))
 		return bytes_of(r) <= BSN_DATA_MAX_BYTES;
-	return r->operand && is_one_of(sq->hot.held_ops, opcode) && count_of(r) == 1;
+	return r->operand && is_one_of(sq->dv.held_ops, opcode) && count_of(r) == 1;
 }
 
 static int judge(struct send_queue *sq, const struct bsn_request *r)
@@ -70,7 +71,7 @@ static int judge(struct send_queue *sq, const struct bsn_request *r)
 
 	if (r->body)
 		return refuse(EOPNOTSUPP, "plain verbs have no such request");
-	err = bsn_sq_judge(&sq->hot, r);
+	err = bsn_sq_judge(&sq->dv.hot, r);
 	if (!err && !r->operand && !is_one_of(BSN_OPS_WITH_LIST, opcode_of(r)))
 		return refuse(EINVAL, "an atomic has operands");
 	return err;
@@ -169,7 +170,7 @@ static void append_wr(struct send_queue *sq, const struct bsn_ep *ep, const stru
 	qp->wr_id = sq->life | sq->head;
 	qp->wr_flags = send_flags;
 	wr_operation(qp, r);
-	if (sq->hot.has_peers)
+	if (sq->dv.has_peers)
 		wr_peer(qp, to_peer(ep));
 	wr_data(qp, r, sq->inline_data);
 }
@@ -241,7 +242,7 @@ static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const st
 		wr->invalidate_rkey = r->imm;
 	else
 		wr->imm_data = htonl(r->imm); /* 0 if there is none */
-	if (sq->hot.has_peers)
+	if (sq->dv.has_peers)
 		list_peer(wr, to_peer(ep));
 	if (r->operand) {
 		list_operands(wr, r);
@@ -253,7 +254,7 @@ static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const st
 		wr->wr.rdma.rkey = to.rkey;
 	}
 	if (what & BSN_F_INLINE)
-		list_inline(wr, r, sq->inline_data + (size_t)slot * sq->hot.max_inline);
+		list_inline(wr, r, sq->inline_data + (size_t)slot * sq->dv.hot.max_inline);
 	else
 		list_sges(wr, r);
 }
@@ -262,8 +263,8 @@ static void append_list(struct send_queue *sq, const struct bsn_ep *ep, const st
 
 static void show_head(struct send_queue *sq, uint32_t head)
 {
-	sq->hot.wide_pi = head;
-	sq->hot.pi = (uint16_t)head;
+	sq->dv.wide_pi = head;
+	sq->dv.hot.pi = (uint16_t)head;
 }
 
 /* Shows the next request in the ring, where each request is one block. */
@@ -281,7 +282,7 @@ static __attribute__((noinline)) void show(struct send_queue *sq, const struct b
 	const struct bsn_data data = {
 		.byte_count = bytes < BSN_DATA_MAX_BYTES ? (uint32_t)bytes : BSN_DATA_MAX_BYTES,
 	};
-	uint8_t *block = sq->hot.ring + (size_t)(sq->head & sq->mask) * BSN_BB_SIZE;
+	uint8_t *block = sq->dv.ring + (size_t)(sq->head & sq->mask) * BSN_BB_SIZE;
 
 	bsn_ctrl_encode(block, &ctrl);
 	bsn_data_encode(block + data_ds * BSN_DS_SIZE, &data);
@@ -292,11 +293,11 @@ int verbs_sq_show(struct send_queue *sq)
 {
 	static struct bsn_be32 nowhere;
 
-	sq->hot.record = &nowhere;
-	sq->hot.ring = calloc((size_t)sq->mask + 1, BSN_BB_SIZE);
-	sq->hot.bb_mask = (uint16_t)sq->mask;
+	sq->dv.hot.record = &nowhere;
+	sq->dv.ring = calloc((size_t)sq->mask + 1, BSN_BB_SIZE);
+	sq->dv.bb_mask = (uint16_t)sq->mask;
 	sq->capacity--;
-	return sq->hot.ring ? 0 : -ENOMEM;
+	return sq->dv.ring ? 0 : -ENOMEM;
 }
 
 /* -- handing in ------------------------------------------------------------------------------ */
@@ -305,7 +306,7 @@ int verbs_sq_show(struct send_queue *sq)
 static void go_back(struct send_queue *sq)
 {
 	sq->head = sq->rung;
-	if (sq->hot.ring)
+	if (sq->dv.ring)
 		show_head(sq, sq->head);
 }
 
@@ -336,7 +337,7 @@ int verbs_sq_ring(struct bsn_sq *hot)
 
 	if (sq->rung == sq->head)
 		return 0;
-	sq->hot.count_doorbells++;
+	sq->dv.count_doorbells++;
 	err = sq->extended ? hand_in_wr(sq) : hand_in_list(sq);
 	if (BSN_LIKELY(!err))
 		return 0;
@@ -356,7 +357,7 @@ static int cancel(struct bsn_sq *hot)
 	struct send_queue *sq = send_queue_of(hot);
 
 	verbs_sq_cancel(sq);
-	sq->quiet = sq->hot.signal_every; /* one of them may have been signaled */
+	sq->quiet = sq->dv.signal_every; /* one of them may have been signaled */
 	return 0;
 }
 
@@ -377,9 +378,9 @@ static uint32_t room(struct bsn_sq *hot)
  */
 static int refuse_full(struct send_queue *sq, uint32_t what)
 {
-	const int err = what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
+	const int err = what & BSN_F_RING ? verbs_sq_ring(&sq->dv.hot) : 0;
 
-	sq->hot.count_full++;
+	sq->dv.count_full++;
 	if (err)
 		return err;
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
@@ -393,7 +394,7 @@ static bool is_turn(struct send_queue *sq)
 {
 	if (BSN_LIKELY(--sq->quiet))
 		return false;
-	sq->quiet = sq->hot.signal_every;
+	sq->quiet = sq->dv.signal_every;
 	return sq->quiet && verbs_sq_outstanding(sq) + 1 >= sq->quiet;
 }
 
@@ -404,19 +405,19 @@ static __attribute__((noinline)) int append(struct send_queue *sq, struct bsn_ep
 	uint32_t what = r->what | sq->always;
 
 	sq->kept[sq->head & sq->mask] = (struct kept){
-		r->id, sq->hot.has_peers ? to_peer(ep)->hot.user : sq->hot.route.user, what
+		r->id, sq->dv.has_peers ? to_peer(ep)->hot.user : sq->dv.route.hot.user, what
 	};
 	sq->last_ep = ep;
 	if (!(what & BSN_F_SIGNALED) && is_turn(sq))
 		what |= BSN_F_SIGNALED;
-	if (BSN_UNLIKELY(sq->hot.ring))
+	if (BSN_UNLIKELY(sq->dv.ring))
 		show(sq, r, what);
 	if (BSN_LIKELY(sq->extended))
 		append_wr(sq, ep, r, send_flags_of(what));
 	else
 		append_list(sq, ep, r, send_flags_of(what));
 	sq->head++;
-	return what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
+	return what & BSN_F_RING ? verbs_sq_ring(&sq->dv.hot) : 0;
 }
 
 BSN_ALWAYS_INLINE int post_in_order(struct bsn_ep *ep, const struct bsn_request *r)
@@ -448,14 +449,14 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 int verbs_sq_post_marker(struct send_queue *sq)
 {
 	static const struct bsn_remote nowhere;
-	const uint32_t opcode = sq->hot.has_peers ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE;
-	struct bsn_ep *const ep = sq->hot.has_peers ? sq->last_ep : &sq->hot.ep;
+	const uint32_t opcode = sq->dv.has_peers ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE;
+	struct bsn_ep *const ep = sq->dv.has_peers ? sq->last_ep : &sq->dv.hot.ep;
 	const struct bsn_request r = { .what = opcode | BSN_F_SIGNALED | BSN_F_RING | KEPT_MARKER,
 				       .remote = &nowhere };
 
 	if (!ep)
 		return 0;
-	if (verbs_sq_outstanding(sq) >= sq->hot.capacity_bb)
+	if (verbs_sq_outstanding(sq) >= sq->dv.capacity_bb)
 		return refuse(EAGAIN, "the send queue is full: poll its CQ");
 	return append(sq, ep, &r);
 }
@@ -482,7 +483,7 @@ void verbs_sq_free(struct send_queue *sq)
 	free(sq->wrs);
 	free(sq->sges);
 	free(sq->inline_data);
-	free(sq->hot.ring);
+	free(sq->dv.ring);
 	free(sq);
 }
 
@@ -535,15 +536,14 @@ static uint64_t ops_of(const struct bsn_qp *qp)
 
 static void init_route(struct bsn_qp *qp, struct send_queue *sq)
 {
-	sq->hot.ep.sq = &sq->hot;
-	sq->hot.has_peers = qp->transport->has_peers;
-	sq->hot.route = (struct bsn_route){
-		.user = qp->user,
-		.rq = qp->rq,
-		.sq = &sq->hot,
+	sq->dv.hot.ep.sq = &sq->dv.hot;
+	sq->dv.has_peers = qp->transport->has_peers;
+	sq->dv.route = (struct dv_route){
+		.hot = { .user = qp->user, .rq = qp->rq },
+		.sq = &sq->dv.hot,
 		.first_error = &qp->first_error,
 		.transport = (uint8_t)qp->transport->wqe,
-		.has_peers = sq->hot.has_peers,
+		.has_peers = sq->dv.has_peers,
 	};
 }
 
@@ -553,26 +553,25 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 
 	if (!sq)
 		return fail(ENOMEM, "no memory");
-	qp->sq = &sq->hot;
+	qp->sq = &sq->dv.hot;
 	sq->verbs = qp->verbs;
 	sq->capacity = qp->info.send_depth;
 	sq->always = attr->signal_all ? BSN_F_SIGNALED : 0;
-	sq->hot.qpn = qp->verbs->qp_num;
-	sq->hot.capacity_bb = sq->capacity;
-	sq->hot.max_inline = qp->info.max_inline;
-	sq->hot.max_sge =
+	sq->dv.qpn = qp->verbs->qp_num;
+	sq->dv.capacity_bb = sq->capacity;
+	sq->dv.hot.max_inline = qp->info.max_inline;
+	sq->dv.hot.max_sge =
 		(uint8_t)(qp->info.max_send_sge < UINT8_MAX ? qp->info.max_send_sge : UINT8_MAX);
-	sq->hot.max_ds =
-		UINT8_MAX; /* only SGEs and inline data are limited */
-	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
-	sq->hot.transport = (uint8_t)qp->transport->wqe;
-	sq->hot.held_ops = ops_of(qp);
-	sq->list_ops = sq->hot.held_ops & BSN_OPS_WITH_LIST;
-	sq->inline_ops = sq->hot.held_ops & BSN_OPS_WITH_GATHER;
-	sq->hot.slot =
+	sq->dv.max_ds = UINT8_MAX; /* only SGEs and inline data are limited */
+	sq->dv.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
+	sq->dv.transport = (uint8_t)qp->transport->wqe;
+	sq->dv.held_ops = ops_of(qp);
+	sq->list_ops = sq->dv.held_ops & BSN_OPS_WITH_LIST;
+	sq->inline_ops = sq->dv.held_ops & BSN_OPS_WITH_GATHER;
+	sq->dv.hot.slot =
 		(uint8_t *)sq->kept; /* beyond the limit, NULL: the inline code finds no room */
 	init_route(qp, sq);
-	sq->hot.path = &path;
+	sq->dv.path = &path;
 	verbs_sq_clear(sq);
 	return 0;
 }
@@ -580,10 +579,10 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 void verbs_sq_clear(struct send_queue *sq)
 {
 	sq->head = sq->rung = sq->done = 0;
-	sq->hot.wide_pi = 0;
-	sq->hot.pi = sq->hot.retired = 0;
-	sq->hot.route.done = sq->hot.seen_done = UINT16_MAX; /* the block before the first one */
-	sq->quiet = sq->hot.signal_every;
-	sq->hot.route.has_error = false;
+	sq->dv.wide_pi = 0;
+	sq->dv.hot.pi = sq->dv.retired = 0;
+	sq->dv.route.hot.done = sq->dv.seen_done = UINT16_MAX; /* the block before the first one */
+	sq->quiet = sq->dv.signal_every;
+	sq->dv.route.has_error = false;
 	sq->life = verbs_next_life();
 }

@@ -68,7 +68,7 @@ struct kept {
 #define KEPT_MARKER (1u << 8) /* in @what */
 
 struct send_queue {
-	struct bsn_sq hot; /* first: a bsn_sq is its send_queue */
+	struct dv_sq dv; /* first: a bsn_sq is its send_queue */
 	struct ibv_qp *verbs;
 	struct ibv_qp_ex *extended; /* NULL: requests go by ibv_post_send() */
 	struct kept *kept;
@@ -79,7 +79,7 @@ struct send_queue {
 	uint64_t life;
 	uint64_t list_ops;   /* opcodes that it takes with SGEs, a bit each */
 	uint64_t inline_ops; /* opcodes that it takes with inline data */
-	uint32_t mask;       /* of @kept, @wrs and @hot.ring */
+	uint32_t mask;       /* of @kept, @wrs and @dv.ring */
 	uint32_t capacity;   /* requests that posts may have outstanding */
 	uint32_t head;   /* the next request */
 	uint32_t rung;   /* the first request that was not handed in */
@@ -94,7 +94,7 @@ struct send_queue {
  * @capacity. An entry that no poller has filled yet is NO_SLOT.
  */
 struct recv_queue {
-	struct bsn_rq hot; /* first */
+	struct dv_rq dv; /* first */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* or this */
 	uint64_t *ids;       /* one a slot */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "whole.h"
 #include "../unit.h"
 #include "bsn.h"
 #include "bsn_decode.h"

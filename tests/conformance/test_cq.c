@@ -42,8 +42,8 @@ static void map_cqs(void)
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
 	t.cqn[0] = map.cqn;
 	t.record[0] = (const uint8_t *)map.dbrec;
-	t.cqn[1] = t.receiver[1].bsn_cq[1]->cqn;
-	t.record[1] = (const uint8_t *)t.receiver[1].bsn_cq[1]->record;
+	t.cqn[1] = dv_cq(t.receiver[1].bsn_cq[1])->cqn;
+	t.record[1] = (const uint8_t *)dv_cq(t.receiver[1].bsn_cq[1])->record;
 }
 
 static void start(void)

@@ -84,7 +84,7 @@ static struct sides start(struct loopback *l)
 					       .cqe_count = s.map.cqe_cnt,
 					       .spare = 8,
 					       .cqe_stride = s.map.cqe_size });
-	assert_int_equal(bsn_cq_add(s.f->cq, s.qp->qp_num, &s.f->sq->route), 0);
+	assert_int_equal(bsn_cq_add(s.f->cq, s.qp->qp_num, &dv_sq(s.f->sq)->route.hot), 0);
 	return s;
 }
 

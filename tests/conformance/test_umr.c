@@ -416,7 +416,7 @@ static void configurations_do_not_overrun_the_ring(void **state)
 		      bb, blocks);
 	assert_int_equal(bsn_mkey_take(rig.pool, &mkey), 0);
 	assert_int_equal(bsn_layout_create(rig.pool, &attr, &list), 0);
-	capacity = rig.party[BUNSEN].ep->sq->capacity_bb;
+	capacity = dv_sq(rig.party[BUNSEN].ep->sq)->capacity_bb;
 	assert_in_range(fill(&rig, mkey, list), capacity + 1 - bb, capacity);
 	assert_int_equal(bsn_mkey_give(mkey), 0);
 	assert_int_equal(bsn_layout_destroy(list), 0);

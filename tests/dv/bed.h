@@ -94,12 +94,13 @@ static inline uint8_t *slot(const struct bed *b, uint32_t n)
 {
 	const struct bsn_cq *cq = b->f->cq;
 
-	return b->f->cq_ring + ((b->f->cq_pi + n) % cq->cqe_count + 1) * cq->stride - BSN_CQE_SIZE;
+	return b->f->cq_ring + ((b->f->cq_pi + n) % dv_cq(cq)->cqe_count + 1) * cq->stride -
+	       BSN_CQE_SIZE;
 }
 
 static inline uint8_t owner(const struct bed *b)
 {
-	return b->f->cq_pi / b->f->cq->cqe_count % 2;
+	return b->f->cq_pi / dv_cq(b->f->cq)->cqe_count % 2;
 }
 
 static inline void complete_plain(struct bed *b)
@@ -170,7 +171,7 @@ static inline void check_one(struct bed *b, const struct bsn_completion *c)
 {
 	const uint32_t number = b->polled++;
 
-	if (c->id != number || c->qpn != FAKE_QPN || c->user != b->f->sq->route.user ||
+	if (c->id != number || c->qpn != FAKE_QPN || c->user != dv_sq(b->f->sq)->route.hot.user ||
 	    c->opcode != (b->is_request ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV) ||
 	    c->status != (failed(b, number) ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS) ||
 	    (c->status == IBV_WC_SUCCESS &&

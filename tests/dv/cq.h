@@ -18,7 +18,7 @@ static inline void post_write(struct fake *f, uint64_t id)
 /* Whether polled CQEs may be kept from the device for a while; an attached CQ has none to spare. */
 static inline bool has_spare(const struct fake *f)
 {
-	return f->cq->spare > 0;
+	return dv_cq(f->cq)->spare > 0;
 }
 
 /*
@@ -35,7 +35,7 @@ static inline void assert_record(const struct fake *f, uint32_t began, uint32_t 
 		return;
 	}
 	assert_true(((began - ci) & 0xffffff) <= began);
-	assert_true(((polled - ci) & 0xffffff) <= f->cq->spare);
+	assert_true(((polled - ci) & 0xffffff) <= dv_cq(f->cq)->spare);
 }
 
 static inline void post_recvs(struct fake *f, uint32_t count)

@@ -31,13 +31,13 @@ static inline uint32_t ce_at(const struct fake *f, uint32_t index)
 {
 	struct bsn_ctrl ctrl;
 
-	bsn_ctrl_decode(&ctrl, f->sq_ring + (index & f->sq->bb_mask) * BSN_BB_SIZE);
+	bsn_ctrl_decode(&ctrl, f->sq_ring + (index & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE);
 	return ctrl.ce;
 }
 
 static inline bool is_hidden(const struct fake *f, uint32_t index)
 {
-	return f->sq->hidden[index & f->sq->bb_mask] == BSN_HIDDEN_SUCCESS;
+	return dv_sq(f->sq)->hidden[index & dv_sq(f->sq)->bb_mask] == BSN_HIDDEN_SUCCESS;
 }
 
 #endif

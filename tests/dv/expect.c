@@ -10,9 +10,9 @@ void poison(struct fake *f)
 
 void unwrap(const struct fake *f, uint32_t pi, uint8_t *out)
 {
-	for (uint32_t i = 0; i <= f->sq->bb_mask; i++)
+	for (uint32_t i = 0; i <= dv_sq(f->sq)->bb_mask; i++)
 		memcpy(out + i * BSN_BB_SIZE,
-		       f->sq_ring + ((pi + i) & f->sq->bb_mask) * BSN_BB_SIZE, BSN_BB_SIZE);
+		       f->sq_ring + ((pi + i) & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE, BSN_BB_SIZE);
 }
 
 static void assert_data(const struct bsn_wqe *wqe, const struct bsn_wr *wr)
@@ -71,7 +71,7 @@ static void assert_wqe(const struct bsn_wqe *wqe, const struct bsn_wr *wr, uint3
 void assert_register(const struct fake *f, unsigned buffer, const uint8_t *wqe, uint32_t ds)
 {
 	const uint32_t blocks = (ds + 3) / 4;
-	const bool blueflame = f->sq->store != BSN_STORE_DOORBELL &&
+	const bool blueflame = dv_sq(f->sq)->store != BSN_STORE_DOORBELL &&
 			       blocks * BSN_BB_SIZE <= f->lane.blueflame_bytes;
 	const uint8_t *reg = fake_buffer(f, buffer);
 	const uint8_t *end = reg + (blueflame ? blocks * BSN_BB_SIZE : 8);
@@ -88,18 +88,19 @@ void assert_register(const struct fake *f, unsigned buffer, const uint8_t *wqe, 
 static void assert_kept(const struct fake *f, const struct bsn_wr *wr, const struct bsn_peer *peer,
 			uint32_t pi, const uint8_t *bytes, uint32_t written)
 {
-	const uint32_t slot = pi & f->sq->bb_mask;
-	const uint32_t ring_bytes = (f->sq->bb_mask + 1) * BSN_BB_SIZE;
+	const uint32_t slot = pi & dv_sq(f->sq)->bb_mask;
+	const uint32_t ring_bytes = (dv_sq(f->sq)->bb_mask + 1) * BSN_BB_SIZE;
 
 	if (peer) {
-		assert_int_equal(f->sq->route.ids[2 * slot], wr->id);
-		assert_ptr_equal((void *)(uintptr_t)f->sq->route.ids[2 * slot + 1], peer->user);
+		assert_int_equal(dv_sq(f->sq)->route.ids[2 * slot], wr->id);
+		assert_ptr_equal((void *)(uintptr_t)dv_sq(f->sq)->route.ids[2 * slot + 1],
+				 peer->user);
 	} else if (bytes[7] <= BSN_NEAR_DS) {
 		assert_memory_equal(bytes + BSN_NEAR_ID_AT, &wr->id, 8);
 		assert_poison(bytes + written, BSN_NEAR_ID_AT - written);
 		written = BSN_BB_SIZE;
 	} else {
-		assert_int_equal(f->sq->route.ids[slot], wr->id);
+		assert_int_equal(dv_sq(f->sq)->route.ids[slot], wr->id);
 	}
 	assert_poison(bytes + written, ring_bytes - written);
 }
@@ -125,7 +126,7 @@ void assert_posted(const struct fake *f, const struct bsn_wr *wr, const struct b
 	uint32_t blocks;
 
 	unwrap(f, pi, bytes);
-	if (bsn_wqe_decode(bytes, sizeof(bytes), f->sq->transport, &wqe, &bad) ||
+	if (bsn_wqe_decode(bytes, sizeof(bytes), dv_sq(f->sq)->transport, &wqe, &bad) ||
 	    bsn_wqe_findings(&wqe, &bad, 1))
 		fail_msg("%s.%s: %s", bad.segment, bad.field ? bad.field : "-", bad.why);
 	assert_wqe(&wqe, wr, pi);
@@ -135,19 +136,19 @@ void assert_posted(const struct fake *f, const struct bsn_wr *wr, const struct b
 	assert_kept(f, wr, peer, pi, bytes,
 		    wqe.size_bytes > writes_bytes ? wqe.size_bytes : writes_bytes);
 	assert_int_equal(f->sq->pi, (uint16_t)(pi + blocks));
-	assert_int_equal((f->sq->slot - f->sq_ring) / BSN_BB_SIZE & f->sq->bb_mask,
-			 (pi + blocks) & f->sq->bb_mask);
+	assert_int_equal((f->sq->slot - f->sq_ring) / BSN_BB_SIZE & dv_sq(f->sq)->bb_mask,
+			 (pi + blocks) & dv_sq(f->sq)->bb_mask);
 	if (wr->flags & BSN_F_RING) {
 		assert_int_equal(fake_send_record(f), (uint16_t)(pi + blocks));
 		assert_register(f, buffer, bytes, wqe.ctrl.ds);
-		assert_ptr_equal(f->lane.reg, fake_buffer(f, !buffer));
+		assert_ptr_equal(f->lane.hot.reg, fake_buffer(f, !buffer));
 	} else {
-		assert_int_equal(
-			f->sq->last,
-			(uint32_t)(uintptr_t)(f->sq_ring + (pi & f->sq->bb_mask) * BSN_BB_SIZE));
+		assert_int_equal(f->sq->last,
+				 (uint32_t)(uintptr_t)(f->sq_ring +
+						       (pi & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE));
 		assert_int_equal(fake_send_record(f), (uint16_t)pi);
 		assert_poison(f->page, FAKE_PAGE);
-		assert_ptr_equal(f->lane.reg, fake_buffer(f, buffer));
+		assert_ptr_equal(f->lane.hot.reg, fake_buffer(f, buffer));
 	}
 }
 
@@ -156,11 +157,11 @@ void assert_order(const struct fake *f, const struct bsn_wr *wr, uint32_t pi)
 {
 	const unsigned bytes = (uint16_t)(f->sq->pi - pi) * BSN_BB_SIZE;
 	const bool blueflame =
-		f->sq->store != BSN_STORE_DOORBELL && bytes <= f->lane.blueflame_bytes;
+		dv_sq(f->sq)->store != BSN_STORE_DOORBELL && bytes <= f->lane.blueflame_bytes;
 
 	if (wr->flags & BSN_F_RING)
 		trace_assert_published(f, pi, blueflame ? bytes : 0,
-				       trace_bytes_at_a_time(f->sq->store));
+				       trace_bytes_at_a_time(dv_sq(f->sq)->store));
 	else
 		assert_string_equal(trace_word("W"), "W");
 }

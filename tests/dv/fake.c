@@ -21,8 +21,8 @@ static uint8_t *poisoned(size_t bytes)
 static void make_lane(struct fake *f, const struct fake_attr *attr)
 {
 	f->page = poisoned(FAKE_PAGE);
-	f->lane.reg = f->page + BSN_UAR_BF_OFFSET;
-	f->lane.toggle = FAKE_BF_BYTES;
+	f->lane.hot.reg = f->page + BSN_UAR_BF_OFFSET;
+	f->lane.hot.toggle = FAKE_BF_BYTES;
 	f->lane.blueflame_bytes = attr->no_blueflame ? 0 : FAKE_BF_BYTES;
 	if (!attr->locked)
 		return;
@@ -34,7 +34,7 @@ static void make_sq(struct fake *f, const struct fake_attr *attr)
 {
 	struct bsn_sq_init init = {
 		.record = &f->record[BSN_DBR_SEND_OFFSET / 4],
-		.lane = &f->lane,
+		.lane = &f->lane.hot,
 		.count_bb = value_or(attr->count_bb, 16),
 		.max_inline = value_or(attr->max_inline, 220),
 		.max_sge = value_or(attr->max_sge, 14),
@@ -54,7 +54,7 @@ static void make_sq(struct fake *f, const struct fake_attr *attr)
 	init.capacity_bb = value_or(attr->capacity_bb, init.count_bb);
 	f->sq = bsn_sq_alloc(&init);
 	assert_non_null(f->sq);
-	f->sq->route.user = f;
+	dv_sq(f->sq)->route.hot.user = f;
 	f->ep.sq = f->sq;
 }
 
@@ -84,7 +84,7 @@ static void make_rq(struct fake *f, const struct fake_attr *attr)
 		link_srq(f, init.count, init.stride_bytes);
 	f->rq = attr->is_srq ? bsn_srq_alloc(&init) : bsn_rq_alloc(&init);
 	assert_non_null(f->rq);
-	f->sq->route.rq = f->rq;
+	dv_sq(f->sq)->route.hot.rq = f->rq;
 }
 
 static void make_cq(struct fake *f, const struct fake_attr *attr)
@@ -101,11 +101,11 @@ static void make_cq(struct fake *f, const struct fake_attr *attr)
 	f->cq_bytes = (size_t)init.count * init.stride_bytes;
 	f->cq_ring = poisoned(f->cq_bytes);
 	init.ring = f->cq_ring;
-	f->cq = aligned_alloc(64, sizeof(*f->cq));
+	f->cq = aligned_alloc(64, sizeof(struct dv_cq));
 	assert_non_null(f->cq);
-	memset(f->cq, 0, sizeof(*f->cq));
+	memset(f->cq, 0, sizeof(struct dv_cq));
 	bsn_cq_init(f->cq, &init);
-	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
+	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
 }
 
 struct fake *fake_create(const struct fake_attr *attr)
@@ -166,23 +166,24 @@ void fake_seek(struct fake *f, uint32_t pi)
 	const struct bsn_dbr_wq record = { .index = pi };
 
 	bsn_dbr_wq_encode(&f->record[BSN_DBR_SEND_OFFSET / 4], &record);
-	f->sq->pi = f->sq->retired = (uint16_t)pi;
-	f->sq->slot = f->sq->ring + (size_t)(pi & f->sq->bb_mask) * BSN_BB_SIZE;
-	f->sq->route.done = f->sq->seen_done = (uint16_t)(pi - 1);
+	f->sq->pi = dv_sq(f->sq)->retired = (uint16_t)pi;
+	f->sq->slot = dv_sq(f->sq)->ring + (size_t)(pi & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE;
+	dv_sq(f->sq)->route.hot.done = dv_sq(f->sq)->seen_done = (uint16_t)(pi - 1);
 	f->sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	bsn_sq_open(f->sq);
 }
 
 uint8_t *fake_next_cqe(const struct fake *f)
 {
-	return (uint8_t *)(uintptr_t)f->cq->ring + (f->cq_pi % f->cq->cqe_count) * f->cq->stride;
+	return (uint8_t *)(uintptr_t)dv_cq(f->cq)->ring +
+	       (f->cq_pi % dv_cq(f->cq)->cqe_count) * f->cq->stride;
 }
 
 void fake_produce(struct fake *f, const struct bsn_cqe_tail *tail)
 {
 	struct bsn_cqe_tail own = *tail;
 
-	own.owner = f->cq_pi / f->cq->cqe_count % 2;
+	own.owner = f->cq_pi / dv_cq(f->cq)->cqe_count % 2;
 	bsn_cqe_tail_encode(fake_next_cqe(f) + BSN_CQE_TAIL_OFFSET, &own);
 	f->cq_pi++;
 }

@@ -50,7 +50,7 @@ struct fake_attr {
 
 struct fake {
 	struct bsn_ep ep;
-	struct bsn_lane lane;
+	struct dv_lane lane;
 	pthread_spinlock_t lock;
 	struct bsn_sq *sq;
 	struct bsn_rq *rq;

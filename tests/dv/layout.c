@@ -1,171 +1,225 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Checks the offsets of fields that inline code knows. An application keeps the offsets that it was
- * compiled with. So if a field moves, BSN_LAYOUT_VERSION needs a new number, and that number a
- * golden file.
- * usage: layout --check FOLDER | --write FOLDER
+ * What is frozen (bsn_hot.h): where each field is that inline code or a program knows, and each
+ * value. A program keeps what it was compiled with, so no line here changes while the SONAME does
+ * not. New fields take bytes that are reserved, and add lines.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "bsn.h"
 #include "bsn_mkey.h"
+#include "whole.h"
 
-/* What a poster writes is in one cache line, what a poller writes in the next one. */
-#define ASSERT_LINE(type, field, line)                                                             \
-	_Static_assert(offsetof(struct type, field) / 64 == (line), #type "." #field)
-
-ASSERT_LINE(bsn_sq, ep, 0);
-ASSERT_LINE(bsn_sq, slot, 0);
-ASSERT_LINE(bsn_sq, publish, 0);
-ASSERT_LINE(bsn_sq, ops, 1);
-ASSERT_LINE(bsn_sq, max_sge, 1);
-ASSERT_LINE(bsn_rq, slot, 0);
-ASSERT_LINE(bsn_rq, max_sge, 0);
-ASSERT_LINE(bsn_rq, ids, 1);
-ASSERT_LINE(bsn_rq, has_many_pollers, 1);
-ASSERT_LINE(bsn_rq, path, 2);
-ASSERT_LINE(bsn_cq, next, 0);
-ASSERT_LINE(bsn_cq, path, 0);
-ASSERT_LINE(bsn_cq, ring, 1);
-_Static_assert(sizeof(struct bsn_route) <= 64 && offsetof(struct bsn_sq, route) % 64 == 0,
-	       "a line of the poller's");
-_Static_assert(offsetof(struct bsn_sq, seen_done) >= offsetof(struct bsn_sq, route) + 64,
-	       "and of nobody else's");
-_Static_assert(_Alignof(struct bsn_sq) == 64 && _Alignof(struct bsn_rq) == 64 &&
-		       _Alignof(struct bsn_cq) == 64,
-	       "on cache lines");
-_Static_assert(sizeof(struct bsn_completion) == 64, "a cache line each");
-_Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep) == 0,
-	       "an endpoint is the beginning of what it belongs to");
+#define AT(type, field, offset, bytes)                                                             \
+	_Static_assert(offsetof(struct type, field) == (offset) &&                                 \
+			       sizeof(((struct type *)NULL)->field) == (bytes),                    \
+		       #type "." #field " is frozen: see bsn_hot.h");
+#define SIZE(type, bytes)                                                                          \
+	_Static_assert(sizeof(struct type) == (bytes), #type " is frozen: see bsn_hot.h");
+#define VALUE(name, value) _Static_assert((name) == (value), #name " is frozen: see bsn_hot.h");
 
 /* clang-format off */
-#define FIELDS(F) \
-	F(bsn_ep, sq) \
-	F(bsn_peer, ep) F(bsn_peer, user) F(bsn_peer, more) F(bsn_peer, ctrl_bits) \
-	F(bsn_peer, prefix_ds) F(bsn_peer, head) \
-	F(bsn_sq, ep) F(bsn_sq, slot) F(bsn_sq, limit) F(bsn_sq, room) F(bsn_sq, record) \
-	F(bsn_sq, lane) F(bsn_sq, ctrl_next) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
-	F(bsn_sq, ce_quiet) F(bsn_sq, publish) F(bsn_sq, ops) F(bsn_sq, ids) \
-	F(bsn_sq, max_inline) F(bsn_sq, max_sge) F(bsn_sq, route) \
-	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
-	F(bsn_route, done) F(bsn_route, near_ds) F(bsn_route, recvs) \
-	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, id_at) F(bsn_rq, record) \
-	F(bsn_rq, stride) F(bsn_rq, head) F(bsn_rq, max_sge) \
-	F(bsn_rq, ids) F(bsn_rq, mask) F(bsn_rq, tail) \
-	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, entries) F(bsn_cq, stride) \
-	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, dead) \
-	F(bsn_cq, path) F(bsn_cq_path, poll) \
-	F(bsn_cq_entry, key) F(bsn_cq_entry, route) \
-	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
-	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \
-	F(bsn_completion, status) F(bsn_completion, flags) F(bsn_completion, syndrome) \
-	F(bsn_completion, vendor_syndrome) F(bsn_completion, imm) F(bsn_completion, src_qpn) \
-	F(bsn_completion, wqe_index) F(bsn_completion, hw_syndrome) F(bsn_completion, sl) \
-	F(bsn_completion, data) F(bsn_completion, slid) F(bsn_completion, dlid_path_bits) \
-	F(bsn_sge, addr) F(bsn_sge, length) F(bsn_sge, lkey) \
-	F(bsn_remote, addr) F(bsn_remote, rkey) \
-	F(bsn_wr, id) F(bsn_wr, sge) F(bsn_wr, sge_count) F(bsn_wr, flags) F(bsn_wr, remote) \
-	F(bsn_wr, opcode) F(bsn_wr, imm) F(bsn_wr, swap_add) F(bsn_wr, compare) \
-	F(bsn_prepared, ctrl) F(bsn_prepared, body) F(bsn_prepared, body_ds) F(bsn_prepared, wr) \
-	F(bsn_prepared, sge) \
-	F(bsn_part, addr) F(bsn_part, bytes) F(bsn_part, stride) F(bsn_part, lkey) \
-	F(bsn_layout_attr, parts) F(bsn_layout_attr, part_count) F(bsn_layout_attr, rounds) \
-	F(bsn_map, sge) F(bsn_map, sge_count) F(bsn_map, length) F(bsn_map, mkey) F(bsn_map, layout)
+
+SIZE(bsn_ep, 8)
+AT(bsn_ep, sq, 0, 8)
+
+SIZE(bsn_lane, 32)
+AT(bsn_lane, reg, 0, 8)
+AT(bsn_lane, toggle, 8, 8)
+AT(bsn_lane, reserved, 16, 16)
+
+SIZE(bsn_sq, 96)
+AT(bsn_sq, ep, 0, 8)
+AT(bsn_sq, slot, 8, 8)
+AT(bsn_sq, limit, 16, 8)
+AT(bsn_sq, room, 24, 8)
+AT(bsn_sq, record, 32, 8)
+AT(bsn_sq, lane, 40, 8)
+AT(bsn_sq, ctrl_next, 48, 8)
+AT(bsn_sq, ctrl_low, 48, 5)
+AT(bsn_sq, pi, 53, 2)
+AT(bsn_sq, ctrl_carry, 55, 1)
+AT(bsn_sq, last, 56, 4)
+AT(bsn_sq, quiet, 60, 1)
+AT(bsn_sq, ce_quiet, 61, 1)
+AT(bsn_sq, can, 62, 1)
+AT(bsn_sq, publish, 63, 1)
+AT(bsn_sq, ops, 64, 8)
+AT(bsn_sq, ids, 72, 8)
+AT(bsn_sq, max_inline, 80, 4)
+AT(bsn_sq, max_sge, 84, 1)
+AT(bsn_sq, reserved_small, 85, 3)
+AT(bsn_sq, reserved, 88, 8)
+
+SIZE(bsn_prepared, 192)
+AT(bsn_prepared, ctrl, 0, 16)
+AT(bsn_prepared, body, 16, 48)
+AT(bsn_prepared, body_ds, 64, 4)
+AT(bsn_prepared, reserved, 68, 4)
+AT(bsn_prepared, wr, 72, 72)
+AT(bsn_prepared, sge, 144, 48)
+
+SIZE(bsn_rq, 88)
+AT(bsn_rq, slot, 0, 8)
+AT(bsn_rq, limit, 8, 8)
+AT(bsn_rq, id_at, 16, 8)
+AT(bsn_rq, record, 24, 8)
+AT(bsn_rq, stride, 32, 4)
+AT(bsn_rq, head, 36, 2)
+AT(bsn_rq, max_sge, 38, 1)
+AT(bsn_rq, reserved_small, 39, 1)
+AT(bsn_rq, reserved_of_posts, 40, 24)
+AT(bsn_rq, ids, 64, 8)
+AT(bsn_rq, mask, 72, 4)
+AT(bsn_rq, tail, 76, 4)
+AT(bsn_rq, reserved_of_polls, 80, 8)
+
+SIZE(bsn_route, 40)
+AT(bsn_route, ring, 0, 8)
+AT(bsn_route, user, 8, 8)
+AT(bsn_route, rq, 16, 8)
+AT(bsn_route, mask, 24, 4)
+AT(bsn_route, done, 28, 2)
+AT(bsn_route, near_ds, 30, 1)
+AT(bsn_route, recvs, 31, 1)
+AT(bsn_route, reserved, 32, 8)
+
+SIZE(bsn_cq_entry, 16)
+AT(bsn_cq_entry, key, 0, 4)
+AT(bsn_cq_entry, reserved, 4, 4)
+AT(bsn_cq_entry, route, 8, 8)
+
+SIZE(bsn_cq, 64)
+AT(bsn_cq, next, 0, 8)
+AT(bsn_cq, chunk_end, 8, 8)
+AT(bsn_cq, entries, 16, 8)
+AT(bsn_cq, stride, 24, 8)
+AT(bsn_cq, hash_shift, 32, 1)
+AT(bsn_cq, phase, 33, 1)
+AT(bsn_cq, dead, 34, 2)
+AT(bsn_cq, reserved_small, 36, 4)
+AT(bsn_cq, path, 40, 8)
+AT(bsn_cq, reserved, 48, 16)
+
+SIZE(bsn_completion, 64)
+AT(bsn_completion, id, 0, 8)
+AT(bsn_completion, user, 8, 8)
+AT(bsn_completion, byte_len, 16, 4)
+AT(bsn_completion, status, 20, 1)
+AT(bsn_completion, flags, 21, 1)
+AT(bsn_completion, syndrome, 22, 1)
+AT(bsn_completion, vendor_syndrome, 23, 1)
+AT(bsn_completion, who, 24, 4)
+AT(bsn_completion, imm, 28, 4)
+AT(bsn_completion, src_qpn, 32, 4)
+AT(bsn_completion, wqe_index, 36, 2)
+AT(bsn_completion, hw_syndrome, 38, 1)
+AT(bsn_completion, sl, 39, 1)
+AT(bsn_completion, data, 40, 8)
+AT(bsn_completion, slid, 48, 2)
+AT(bsn_completion, dlid_path_bits, 50, 1)
+AT(bsn_completion, reserved, 51, 5)
+AT(bsn_completion, timestamp, 56, 8)
+
+SIZE(bsn_sge, 16)
+AT(bsn_sge, addr, 0, 8)
+AT(bsn_sge, length, 8, 4)
+AT(bsn_sge, lkey, 12, 4)
+
+SIZE(bsn_remote, 16)
+AT(bsn_remote, addr, 0, 8)
+AT(bsn_remote, rkey, 8, 4)
+
+SIZE(bsn_wr, 72)
+AT(bsn_wr, id, 0, 8)
+AT(bsn_wr, sge, 8, 8)
+AT(bsn_wr, sge_count, 16, 4)
+AT(bsn_wr, flags, 20, 4)
+AT(bsn_wr, remote, 24, 16)
+AT(bsn_wr, opcode, 40, 4)
+AT(bsn_wr, imm, 44, 4)
+AT(bsn_wr, swap_add, 48, 8)
+AT(bsn_wr, compare, 56, 8)
+AT(bsn_wr, map, 64, 8)
+
+SIZE(bsn_part, 32)
+AT(bsn_part, addr, 0, 8)
+AT(bsn_part, bytes, 8, 8)
+AT(bsn_part, stride, 16, 8)
+AT(bsn_part, lkey, 24, 4)
+
+SIZE(bsn_layout_attr, 16)
+AT(bsn_layout_attr, parts, 0, 8)
+AT(bsn_layout_attr, part_count, 8, 4)
+AT(bsn_layout_attr, rounds, 12, 4)
+
+SIZE(bsn_map, 40)
+AT(bsn_map, sge, 0, 8)
+AT(bsn_map, sge_count, 8, 4)
+AT(bsn_map, length, 16, 8)
+AT(bsn_map, mkey, 24, 8)
+AT(bsn_map, layout, 32, 8)
+
+VALUE(BSN_F_SOLICITED, 0x200)
+VALUE(BSN_F_SIGNALED, 0x800)
+VALUE(BSN_F_FENCE, 0x8000)
+VALUE(BSN_F_RING, 0x10000)
+VALUE(BSN_F_INLINE, 0x20000)
+VALUE(BSN_WHAT_COUNT_SHIFT, 0x12)
+VALUE(BSN_WHAT_COUNT_MAX, 0x3fff)
+VALUE(BSN_WHAT_FLAGS, 0x3ff00)
+VALUE(BSN_WHAT_BAD_FLAG, 0x100)
+VALUE(BSN_PUBLISH_8, 0)
+VALUE(BSN_PUBLISH_16, 0x1)
+VALUE(BSN_PUBLISH_DOORBELL, 0x2)
+VALUE(BSN_PUBLISH_CALL, 0x3)
+VALUE(BSN_PUBLISH_APPENDED, 0x8)
+VALUE(BSN_NEAR_DS, 0x3)
+VALUE(BSN_NEAR_ID_AT, 0x38)
+VALUE(BSN_IDS_SHIFT, 0x3)
+VALUE(BSN_PREPARED_DS, 0x3)
+VALUE(BSN_RECVS_ANY, 0)
+VALUE(BSN_RECVS_COUNTED, 0x1)
+VALUE(BSN_RECVS_LINKED, 0x2)
+VALUE(BSN_RECVS_IN_PLACE, 0x3)
+VALUE(BSN_CQ_HASH, 0x9e3779)
+VALUE(BSN_C_IMM, 0x1)
+VALUE(BSN_C_INVAL, 0x2)
+VALUE(BSN_C_GRH, 0x4)
+VALUE(BSN_C_DATA, 0x8)
+VALUE(BSN_C_IN_CQE, 0x10)
+VALUE(BSN_RECV, 0x82)
+VALUE(BSN_RECV_RDMA_WITH_IMM, 0x80)
 /* clang-format on */
 
-/* Structures that the application allocates, or that other data follow. */
-#define STRUCTS(S)                                                                                 \
-	S(bsn_peer)                                                                                \
-	S(bsn_sq)                                                                                  \
-	S(bsn_route) S(bsn_rq) S(bsn_cq_entry) S(bsn_completion) S(bsn_sge) S(bsn_remote)          \
-		S(bsn_wr) S(bsn_prepared) S(bsn_part) S(bsn_layout_attr)
+/* -- lines: what may change, and would cost time ----------------------------------------------- */
 
-/* Values that a program was compiled with, too. */
-#define VALUES(V)                                                                                  \
-	V(BSN_F_SOLICITED)                                                                         \
-	V(BSN_F_SIGNALED) V(BSN_F_FENCE) V(BSN_F_RING) V(BSN_F_INLINE) V(BSN_WHAT_COUNT_SHIFT)     \
-		V(BSN_PUBLISH_8) V(BSN_PUBLISH_16) V(BSN_PUBLISH_DOORBELL)                         \
-			V(BSN_PUBLISH_APPENDED) V(BSN_NEAR_DS) V(BSN_NEAR_ID_AT)
+#define SAME_LINE(type, field, line)                                                               \
+	_Static_assert(offsetof(struct type, field) / 64 == (line), #type "." #field);
 
-static char text[8192];
+SAME_LINE(dv_sq, bb_mask, 1)
+SAME_LINE(dv_sq, has_peers, 1)
+SAME_LINE(dv_sq, hidden, 1)
+SAME_LINE(dv_rq, lists, 1)
+SAME_LINE(dv_rq, has_many_pollers, 1)
+SAME_LINE(dv_rq, path, 2)
+SAME_LINE(dv_cq, ring, 1)
+SAME_LINE(dv_route, has_error, 0)
+_Static_assert(offsetof(struct dv_sq, route) % 64 == 0, "a line of the poller's");
+_Static_assert(offsetof(struct dv_sq, seen_done) >= offsetof(struct dv_sq, route) + 64,
+	       "and of nobody else's");
+_Static_assert(_Alignof(struct dv_sq) == 64 && _Alignof(struct dv_rq) == 64 &&
+		       _Alignof(struct dv_cq) == 64,
+	       "on cache lines");
+_Static_assert(offsetof(struct bsn_peer, ep) == 0 && offsetof(struct dv_sq, hot) == 0 &&
+		       offsetof(struct dv_rq, hot) == 0 && offsetof(struct dv_cq, hot) == 0 &&
+		       offsetof(struct dv_route, hot) == 0 && offsetof(struct dv_lane, hot) == 0,
+	       "what inline code sees comes first");
 
-/* A bit field has no address: the test sets its bits and looks where they are. */
-static void put_bit_fields(size_t *at)
+/* Bit fields have no address. */
+int main(void)
 {
-	const struct bsn_completion c = { .qpn = 0xffffff };
-	const struct bsn_completion d = { .opcode = 0xff };
+	const struct bsn_completion c = { .qpn = 0x123456, .opcode = 0x78 };
 
-	for (size_t i = 0; i < sizeof(c); i++) {
-		const char *name = ((const uint8_t *)&c)[i]   ? "qpn"
-				   : ((const uint8_t *)&d)[i] ? "opcode"
-							      : NULL;
-		if (name)
-			*at += (size_t)snprintf(text + *at, sizeof(text) - *at,
-						"bsn_completion.%s byte %zu\n", name, i);
-	}
-}
-
-static void put_layout(void)
-{
-	size_t at = 0;
-
-#define PUT_FIELD(type, field)                                                                     \
-	at += (size_t)snprintf(text + at, sizeof(text) - at, "%s.%s %zu +%zu\n", #type, #field,    \
-			       offsetof(struct type, field),                                       \
-			       sizeof(((struct type *)NULL)->field));
-#define PUT_STRUCT(type)                                                                           \
-	at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %zu\n", #type,                    \
-			       sizeof(struct type));
-#define PUT_VALUE(name)                                                                            \
-	at += (size_t)snprintf(text + at, sizeof(text) - at, "%s = %#x\n", #name, (unsigned)(name));
-	FIELDS(PUT_FIELD)
-	STRUCTS(PUT_STRUCT)
-	VALUES(PUT_VALUE)
-	put_bit_fields(&at);
-}
-
-/* Shows the first line that differs. */
-static int compare(const char *path, FILE *golden)
-{
-	char line[128];
-	const char *at = text;
-
-	while (fgets(line, sizeof(line), golden)) {
-		const size_t n = strlen(line);
-		if (strncmp(at, line, n)) {
-			fprintf(stderr,
-				"%s says\n\t%snow it is\n\t%.*s\nA new layout needs a new "
-				"BSN_LAYOUT_VERSION (engine/bsn.h) and `ninja layout-golden`\n",
-				path, line, (int)strcspn(at, "\n"), at);
-			return 1;
-		}
-		at += n;
-	}
-	if (*at)
-		fprintf(stderr, "%s lacks\n\t%.*s\n", path, (int)strcspn(at, "\n"), at);
-	return *at != 0;
-}
-
-int main(int argc, char **argv)
-{
-	const bool writes = argc == 3 && !strcmp(argv[1], "--write");
-	char path[4096];
-	FILE *golden;
-	int differs;
-
-	if (argc != 3 || (!writes && strcmp(argv[1], "--check"))) {
-		fprintf(stderr, "usage: layout --check FOLDER | --write FOLDER\n");
-		return 2;
-	}
-	snprintf(path, sizeof(path), "%s/layout-%d.txt", argv[2], BSN_LAYOUT_VERSION);
-	put_layout();
-	golden = fopen(path, writes ? "w" : "r");
-	if (!golden) {
-		perror(path);
-		return 1;
-	}
-	differs = writes ? fputs(text, golden) < 0 : compare(path, golden);
-	return fclose(golden) || differs;
+	return c.who != 0x78123456;
 }

@@ -100,7 +100,7 @@ unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struct bsn_w
 	unsigned posted = 0;
 
 	for (size_t w = 0; w < WAYS; w++) {
-		const unsigned buffer = f->lane.reg == fake_buffer(f, 1);
+		const unsigned buffer = f->lane.hot.reg == fake_buffer(f, 1);
 		int err;
 
 		fake_seek(f, pi);
@@ -192,7 +192,7 @@ void make_peers(struct fake *f)
 						  .rgid_lo = 0x4242 };
 		uint8_t *av = peer_avs[i > 0];
 
-		if (f->sq->transport == BSN_TRANSPORT_UD)
+		if (dv_sq(f->sq)->transport == BSN_TRANSPORT_UD)
 			bsn_av_ud_grh_encode(av, &ud);
 		else
 			bsn_av_dc_grh_encode(av, &dc);

@@ -176,7 +176,7 @@ static void what_is_no_session_ends_the_cq(void **state)
 			uint8_t before[64 * 64];
 
 			if (bad[i].is_not_compressed)
-				b.f->cq->mini_format = 0;
+				dv_cq(b.f->cq)->mini_format = 0;
 			post_all(&b);
 			title_of(&b, bad[i].count, bad[i].opcode);
 			memcpy(before, b.f->cq_ring, sizeof(before));
@@ -206,7 +206,7 @@ static void a_queue_that_goes_leaves_nothing_in_a_session(void **state)
 		complete_session(&b, 30);
 		bsn_cq_drop(b.f->cq, FAKE_QPN);
 		assert_int_equal(bsn_poll(b.f->cq, c, 64), 0);
-		assert_int_equal(b.f->cq->count_dropped, 51);
+		assert_int_equal(dv_cq(b.f->cq)->count_dropped, 51);
 		fake_destroy(b.f);
 	}
 }

@@ -12,7 +12,7 @@ static void go_round(uint32_t count, uint32_t stride, uint32_t spare, uint32_t c
 	struct fake *f = fake_create(&attr);
 	uint32_t done = 0;
 
-	assert_int_equal(f->cq->chunk, chunk);
+	assert_int_equal(dv_cq(f->cq)->chunk, chunk);
 	assert_int_equal(bsn_poll(f->cq, out, at_once), 0);
 	while (done < 9 * count + 3) {
 		const uint32_t burst = done % (count - (chunk > 1 ? chunk : 0)) % 13 + 1;
@@ -34,13 +34,13 @@ static void go_round(uint32_t count, uint32_t stride, uint32_t spare, uint32_t c
 				assert_int_equal(out[i].status, IBV_WC_SUCCESS);
 				assert_int_equal(out[i].flags, 0);
 				assert_int_equal(out[i].qpn, FAKE_QPN);
-				assert_ptr_equal(out[i].user, f->sq->route.user);
+				assert_ptr_equal(out[i].user, dv_sq(f->sq)->route.hot.user);
 			}
 			assert_record(f, began, done + got);
 		}
 		done += burst;
 		assert_int_equal(bsn_poll(f->cq, out, at_once), 0);
-		assert_int_equal(f->cq->next - f->cq->ring, (int)(done % count * stride));
+		assert_int_equal(f->cq->next - dv_cq(f->cq)->ring, (int)(done % count * stride));
 	}
 	fake_destroy(f);
 }
@@ -155,13 +155,13 @@ static void *write_cqes(void *arg)
 {
 	struct writer *w = arg;
 	const struct bsn_cq *cq = w->f->cq;
-	const uint32_t count = cq->cqe_count;
+	const uint32_t count = dv_cq(cq)->cqe_count;
 
 	for (uint32_t i = 0; i < WRITTEN; i++) {
-		uint8_t *const cqe = (uint8_t *)(uintptr_t)cq->ring + i % count * cq->stride;
+		uint8_t *const cqe = (uint8_t *)(uintptr_t)dv_cq(cq)->ring + i % count * cq->stride;
 		uint8_t bytes[BSN_CQE_SIZE];
 
-		bsn_cqe_req_encode(bytes, &(struct bsn_cqe_req){ .qpn = w->f->sq->qpn,
+		bsn_cqe_req_encode(bytes, &(struct bsn_cqe_req){ .qpn = dv_sq(w->f->sq)->qpn,
 								 .wqe_counter = i & 0xffff,
 								 .byte_count = i,
 								 .owner = i / count % 2 });
@@ -211,11 +211,11 @@ static void arming_says_what_was_polled(void **state)
 		struct bsn_cq_doorbell bell;
 		struct bsn_dbr_cq_arm arm;
 
-		f->cq->arm_sn = (uint8_t)(ci / 2);
+		dv_cq(f->cq)->arm_sn = (uint8_t)(ci / 2);
 		memset(f->page, FAKE_POISON, FAKE_PAGE);
 		bsn_cq_arm(f->cq, solicited);
 		bsn_cq_doorbell_decode(&bell, f->page + BSN_UAR_CQ_ARM_OFFSET);
-		bsn_dbr_cq_arm_decode(&arm, f->cq->record + BSN_DBR_CQ_ARM_OFFSET / 4);
+		bsn_dbr_cq_arm_decode(&arm, dv_cq(f->cq)->record + BSN_DBR_CQ_ARM_OFFSET / 4);
 		assert_int_equal(bell.sn, ci / 2 % 4);
 		assert_int_equal(bell.cmd, solicited ? BSN_CQ_ARM_SOLICITED : BSN_CQ_ARM_NEXT);
 		assert_int_equal(bell.ci, ci);

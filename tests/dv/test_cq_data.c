@@ -19,8 +19,8 @@ static const uint8_t *expected_bytes(unsigned seed)
 /* Where the device puts the data: before the CQE proper, or at its start. */
 static void fill_inline(struct fake *f, uint32_t format, uint32_t length, const uint8_t *bytes)
 {
-	const uint32_t at = (f->cq_pi - 1) % f->cq->cqe_count;
-	uint8_t *cqe = (uint8_t *)(uintptr_t)f->cq->ring + at * f->cq->stride;
+	const uint32_t at = (f->cq_pi - 1) % dv_cq(f->cq)->cqe_count;
+	uint8_t *cqe = (uint8_t *)(uintptr_t)dv_cq(f->cq)->ring + at * f->cq->stride;
 
 	memcpy(format == BSN_CQE_INLINE_64 ? cqe - 64 : cqe, bytes, length);
 }
@@ -126,9 +126,9 @@ static void inline_data_go_where_the_receive_says(void **state)
 /* The receive queue hands out what comes in CQEs. */
 static void give_inline(struct fake *f)
 {
-	f->sq->route.gives_data = true;
+	dv_sq(f->sq)->route.gives_data = true;
 	bsn_cq_remove(f->cq, FAKE_QPN);
-	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
+	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
 }
 
 static void inline_data_are_handed_out_where_wanted(void **state)
@@ -169,7 +169,7 @@ static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t 
 			     opcode == BSN_CQE_RESP_SEND_INV    ? BSN_C_DATA | BSN_C_INVAL :
 								  BSN_C_DATA | BSN_C_IMM;
 	const bool in_cqe = got & BSN_C_DATA && format;
-	const uint16_t slot = f->rq->is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
+	const uint16_t slot = dv_rq(f->rq)->is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 
 	assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, i), 0);
 	fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
@@ -241,8 +241,8 @@ static void use_again(struct fake *f, uint32_t *given_back)
 	const uint32_t ci = fake_cq_ci(f);
 
 	for (; (*given_back & 0xffffff) != ci; ++*given_back) {
-		const uint32_t at = *given_back % f->cq->cqe_count;
-		uint8_t *cqe = (uint8_t *)(uintptr_t)f->cq->ring + at * f->cq->stride;
+		const uint32_t at = *given_back % dv_cq(f->cq)->cqe_count;
+		uint8_t *cqe = (uint8_t *)(uintptr_t)dv_cq(f->cq)->ring + at * f->cq->stride;
 
 		memset(cqe + 64 - f->cq->stride, 0xee, f->cq->stride - 64 + BSN_CQE_TAIL_OFFSET);
 	}
@@ -339,7 +339,8 @@ static void inline_data_go_where_the_read_says(void **state)
 			assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 			assert_int_equal(out[0].id, length);
 			assert_int_equal(out[0].byte_len, length);
-			assert_ptr_equal(out[0].user, dc ? (void *)prefix : f->sq->route.user);
+			assert_ptr_equal(out[0].user,
+					 dc ? (void *)prefix : dv_sq(f->sq)->route.hot.user);
 			assert_scattered(expected_bytes(length), length);
 		}
 		fake_destroy(f);
@@ -352,7 +353,7 @@ static void inline_atomics(bool is_big_endian)
 	struct fake *f = fake_create(NULL);
 	uint64_t value;
 
-	f->sq->has_big_endian_results = is_big_endian;
+	dv_sq(f->sq)->has_big_endian_results = is_big_endian;
 	for (uint32_t i = 0; i < 20; i++) {
 		memset(sink, FAKE_POISON, sizeof(sink));
 		assert_int_equal(bsn_fetch_add(&f->ep, &sge, &remote, 1, i, BSN_F_SIGNALED), 0);

@@ -47,7 +47,7 @@ static void every_syndrome_has_its_status(void **state)
 	struct fake *f = fake_create(NULL);
 
 	(void)state;
-	f->sq->route.first_error = &first;
+	dv_sq(f->sq)->route.first_error = &first;
 	for (unsigned syndrome = 0; syndrome < 256; syndrome++)
 		for (int recv = 0; recv < 2; recv++) {
 			const uint32_t pi = recv ? f->rq->head : f->sq->pi;
@@ -71,7 +71,7 @@ static void every_syndrome_has_its_status(void **state)
 			assert_int_equal(out[0].hw_syndrome, 0x42);
 			assert_int_equal(out[0].id, recv ? 500 : 70 + syndrome);
 			assert_int_equal(out[0].opcode, recv ? BSN_RECV : BSN_OPCODE_RDMA_WRITE);
-			assert_ptr_equal(out[0].user, f->sq->route.user);
+			assert_ptr_equal(out[0].user, dv_sq(f->sq)->route.hot.user);
 			assert_int_equal(out[0].qpn, FAKE_QPN);
 		}
 	assert_int_equal(first.id, 70);
@@ -84,7 +84,7 @@ static void every_syndrome_has_its_status(void **state)
 enum { FAILURES = 2000 };
 
 struct failing {
-	struct bsn_route route[FAILURES];
+	struct dv_route route[FAILURES];
 	struct bsn_completion first[FAILURES], mine[2];
 	uint32_t arrived[FAILURES];
 };
@@ -109,7 +109,7 @@ static void *fail_again_and_again(void *arg)
 				sched_yield();
 				patience = 2000;
 			}
-		bsn_route_keep_error(&f->route[i], &f->mine[me->which]);
+		bsn_route_keep_error(&f->route[i].hot, &f->mine[me->which]);
 	}
 	return NULL;
 }
@@ -218,7 +218,7 @@ static void a_marker_is_never_shown(void **state)
 				struct fake *f = fake_create(&attr);
 				struct bsn_ctrl ctrl;
 
-				f->sq->route.first_error = &first;
+				dv_sq(f->sq)->route.first_error = &first;
 				for (uint32_t i = 0; i < 50; i++) {
 					assert_int_equal(bsn_sq_post_marker(f->sq), 0);
 					assert_int_equal(fake_send_record(f), i + 1);

@@ -26,7 +26,7 @@ static void unknown_queues_are_counted(void **state)
 	fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = 0, .opcode = BSN_CQE_RESP_SEND });
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-	assert_int_equal(f->cq->count_dropped, 7);
+	assert_int_equal(dv_cq(f->cq)->count_dropped, 7);
 	fake_destroy(f);
 }
 
@@ -35,7 +35,7 @@ static void a_cq_without_queues_drops(void **state)
 {
 	struct fake *f = fake_create(NULL);
 	struct bsn_cq_init init = {
-		.ring = f->cq_ring, .record = f->cq->record, .count = 64, .stride_bytes = 64
+		.ring = f->cq_ring, .record = dv_cq(f->cq)->record, .count = 64, .stride_bytes = 64
 	};
 	struct bsn_cq *cq = f->cq;
 
@@ -43,18 +43,18 @@ static void a_cq_without_queues_drops(void **state)
 	bsn_cq_remove(cq, FAKE_QPN);
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(cq, out, 8), 0);
-	assert_int_equal(cq->count_dropped, 1);
+	assert_int_equal(dv_cq(cq)->count_dropped, 1);
 	bsn_cq_fini(cq);
-	memset(cq, 0, sizeof(*cq));
+	memset(cq, 0, sizeof(struct dv_cq));
 	bsn_cq_init(cq, &init);
 	f->cq_pi = 0;
 	bsn_cq_remove(cq, FAKE_QPN);
 	for (uint32_t i = 0; i < 100; i++) {
 		done_of(f, i % 2 ? FAKE_QPN : 0);
 		assert_int_equal(bsn_poll(cq, out, 8), 0);
-		assert_int_equal(cq->count_dropped, i + 1);
+		assert_int_equal(dv_cq(cq)->count_dropped, i + 1);
 	}
-	assert_int_equal(bsn_cq_add(cq, FAKE_QPN, &f->sq->route), 0);
+	assert_int_equal(bsn_cq_add(cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(cq, out, 8), 1);
 	fake_destroy(f);
@@ -87,8 +87,9 @@ static void colliding_numbers_find_their_queues(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < MANY; i++) {
 		many[i] = fake_create(NULL);
-		many[i]->sq->route.user = &user[i];
-		assert_int_equal(bsn_cq_add(f->cq, colliding(i), &many[i]->sq->route), 0);
+		dv_sq(many[i]->sq)->route.hot.user = &user[i];
+		assert_int_equal(bsn_cq_add(f->cq, colliding(i), &dv_sq(many[i]->sq)->route.hot),
+				 0);
 	}
 	for (uint32_t round = 0; round < 30; round++) {
 		const struct bsn_cq_entry *entries = f->cq->entries;
@@ -96,17 +97,18 @@ static void colliding_numbers_find_their_queues(void **state)
 		for (uint32_t i = round % 10; i < MANY; i += 10)
 			bsn_cq_remove(f->cq, colliding(i));
 		for (uint32_t i = 0; i < MANY; i++) {
-			const uint64_t dropped = f->cq->count_dropped;
+			const uint64_t dropped = dv_cq(f->cq)->count_dropped;
 			const bool gone = i % 10 == round % 10;
 
 			done_of(f, colliding(i));
 			assert_int_equal(bsn_poll(f->cq, out, 8), !gone);
-			assert_int_equal(f->cq->count_dropped, dropped + gone);
+			assert_int_equal(dv_cq(f->cq)->count_dropped, dropped + gone);
 			if (!gone)
 				assert_ptr_equal(out[0].user, &user[i]);
 		}
 		for (uint32_t i = round % 10; i < MANY; i += 10)
-			assert_int_equal(bsn_cq_add(f->cq, colliding(i), &many[i]->sq->route), 0);
+			assert_int_equal(
+				bsn_cq_add(f->cq, colliding(i), &dv_sq(many[i]->sq)->route.hot), 0);
 		assert_ptr_equal(f->cq->entries, entries);
 	}
 	for (uint32_t i = 0; i < MANY; i++)
@@ -126,7 +128,7 @@ static void numbers_of_any_stride_spread(void **state)
 	} shapes[] = {
 		{ 512, 1 }, { 256, 16 }, { 512, 16 }, { 256, 256 }, { 128, 4096 }, { 100, 3 }
 	};
-	static struct bsn_route routes[MOST];
+	static struct dv_route routes[MOST];
 	static char user[MOST];
 
 	(void)state;
@@ -135,10 +137,11 @@ static void numbers_of_any_stride_spread(void **state)
 		unsigned at_home = 0;
 
 		for (uint32_t i = 0; i < shapes[k].count; i++) {
-			routes[i] = f->sq->route;
-			routes[i].user = &user[i];
+			routes[i] = dv_sq(f->sq)->route;
+			routes[i].hot.user = &user[i];
 			assert_int_equal(
-				bsn_cq_add(f->cq, 0x1000 + i * shapes[k].stride, &routes[i]), 0);
+				bsn_cq_add(f->cq, 0x1000 + i * shapes[k].stride, &routes[i].hot),
+				0);
 		}
 		for (uint32_t i = 0; i < shapes[k].count; i++) {
 			const uint32_t qpn = 0x1000 + i * shapes[k].stride;
@@ -154,7 +157,7 @@ static void numbers_of_any_stride_spread(void **state)
 			assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 			assert_ptr_equal(out[0].user, &user[i]);
 		}
-		assert_int_equal(f->cq->count_dropped, 0);
+		assert_int_equal(dv_cq(f->cq)->count_dropped, 0);
 		assert_true(at_home >= shapes[k].count * 3 / 4);
 		fake_destroy(f);
 	}
@@ -164,10 +167,10 @@ static void numbers_of_any_stride_spread(void **state)
 static void a_send_of_a_queue_without_a_send_side_is_dropped(void **state)
 {
 	struct fake *f = fake_create(NULL);
-	struct bsn_route deaf = { .rq = f->rq, .user = &deaf };
+	struct dv_route deaf = { .hot = { .rq = f->rq, .user = &deaf } };
 
 	(void)state;
-	assert_int_equal(bsn_cq_add(f->cq, QPN_OTHER, &deaf), 0);
+	assert_int_equal(bsn_cq_add(f->cq, QPN_OTHER, &deaf.hot), 0);
 	for (uint32_t i = 0; i < 10; i++) {
 		done_of(f, QPN_OTHER);
 		post_write(f, i);
@@ -185,7 +188,7 @@ static void the_table_stays_small(void **state)
 
 	(void)state;
 	for (uint32_t i = 1; i < 100000; i++) {
-		assert_int_equal(bsn_cq_add(f->cq, i * 7 & 0xffffff, &f->sq->route), 0);
+		assert_int_equal(bsn_cq_add(f->cq, i * 7 & 0xffffff, &dv_sq(f->sq)->route.hot), 0);
 		if (i % 1000 == 0) {
 			done_of(f, i * 7 & 0xffffff);
 			done_of(f, (i - 1) * 7 & 0xffffff);
@@ -205,7 +208,7 @@ enum { NEWCOMERS = 5000 };
 
 struct newcomers {
 	struct fake *f;
-	struct bsn_route *routes;
+	struct dv_route *routes;
 	uint32_t added;  /* whose CQEs may come */
 	uint32_t rounds; /* of the poller */
 };
@@ -229,15 +232,15 @@ static void *add_newcomers(void *arg)
 	struct newcomers *n = arg;
 
 	for (uint32_t i = 0; i < NEWCOMERS; i++) {
-		n->routes[i] = n->f->sq->route;
-		n->routes[i].user = &n->routes[i];
+		n->routes[i] = dv_sq(n->f->sq)->route;
+		n->routes[i].hot.user = &n->routes[i];
 		if (i % 16 == 0 && i)
 			await_the_poller(n);
 		if (i % 16 == 7) { /* one that failed half-way */
-			bsn_cq_add(n->f->cq, QPN_OTHER, &n->routes[i]);
+			bsn_cq_add(n->f->cq, QPN_OTHER, &n->routes[i].hot);
 			bsn_cq_abandon(n->f->cq, QPN_OTHER);
 		}
-		if (bsn_cq_add(n->f->cq, newcomer(i), &n->routes[i]))
+		if (bsn_cq_add(n->f->cq, newcomer(i), &n->routes[i].hot))
 			break;
 		__atomic_store_n(&n->added, i + 1, __ATOMIC_RELEASE);
 	}
@@ -271,7 +274,7 @@ static void queues_come_while_another_thread_polls(void **state)
 		}
 	} while (added < NEWCOMERS);
 	pthread_join(adder, NULL);
-	assert_int_equal(n.f->cq->count_dropped, 0);
+	assert_int_equal(dv_cq(n.f->cq)->count_dropped, 0);
 	fake_destroy(n.f);
 	free(n.routes);
 }
@@ -283,14 +286,14 @@ static void a_stale_table_size_hides_no_queue(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 200; i++)
-		assert_int_equal(bsn_cq_add(f->cq, newcomer(i), &f->sq->route), 0);
+		assert_int_equal(bsn_cq_add(f->cq, newcomer(i), &dv_sq(f->sq)->route.hot), 0);
 	f->cq->hash_shift++;
 	for (uint32_t i = 0; i < 200; i++) {
 		done_of(f, newcomer(i));
 		assert_int_equal(bsn_poll(f->cq, out, 1), 1);
 	}
 	f->cq->hash_shift--;
-	assert_int_equal(f->cq->count_dropped, 0);
+	assert_int_equal(dv_cq(f->cq)->count_dropped, 0);
 	fake_destroy(f);
 }
 
@@ -308,7 +311,7 @@ static void a_reused_number_does_not_inherit_completions(void **state)
 	for (uint32_t start = 0; start < 32; start++) {
 		struct fake *f = fake_create(&attr), *other = fake_create(NULL);
 
-		assert_int_equal(bsn_cq_add(f->cq, QPN_OTHER, &other->sq->route), 0);
+		assert_int_equal(bsn_cq_add(f->cq, QPN_OTHER, &dv_sq(other->sq)->route.hot), 0);
 		for (uint32_t i = 0; i < start; i++) {
 			done_of(f, QPN_OTHER);
 			assert_int_equal(bsn_poll(f->cq, out, 1), 1);
@@ -322,11 +325,11 @@ static void a_reused_number_does_not_inherit_completions(void **state)
 				fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
 								      .opcode = BSN_CQE_RESP_ERR });
 		bsn_cq_remove(f->cq, FAKE_QPN);
-		assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
+		assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
 		assert_int_equal(bsn_poll(f->cq, out, 16), 5);
 		for (uint32_t i = 0; i < 5; i++)
-			assert_ptr_equal(out[i].user, other->sq->route.user);
-		assert_int_equal(f->cq->count_dropped, 10);
+			assert_ptr_equal(out[i].user, dv_sq(other->sq)->route.hot.user);
+		assert_int_equal(dv_cq(f->cq)->count_dropped, 10);
 		fake_destroy(f);
 		fake_destroy(other);
 	}

@@ -42,7 +42,7 @@ static void every_kind_of_receive(void **state)
 			assert_int_equal(bsn_poll(f->cq, out, 8), 4);
 			for (unsigned i = 0; i < 4; i++) {
 				assert_int_equal(out[i].id, 500 + i);
-				assert_ptr_equal(out[i].user, f->sq->route.user);
+				assert_ptr_equal(out[i].user, dv_sq(f->sq)->route.hot.user);
 				assert_int_equal(out[i].status, IBV_WC_SUCCESS);
 				assert_int_equal(out[i].opcode, kinds[i].opcode);
 				assert_int_equal(out[i].flags,
@@ -181,7 +181,7 @@ static void shared_receives_come_in_any_order(void **state)
 	assert_int_equal(bsn_poll(f->cq, out, 8), 7);
 	for (unsigned i = 0; i < 7; i++) {
 		assert_int_equal(out[i].id, 500 + i * 3 % 7);
-		assert_ptr_equal(out[i].user, f->sq->route.user);
+		assert_ptr_equal(out[i].user, dv_sq(f->sq)->route.hot.user);
 	}
 	post_recvs(f, 7);
 	fake_destroy(f);
@@ -278,10 +278,11 @@ static void a_shared_queue_of_two_pollers_loses_nothing(void **state)
 	bsn_srq_share(q->owner->rq);
 	for (unsigned i = 0; i < POLLERS; i++) {
 		q->poller[i] = fake_create(&(struct fake_attr){ .no_recv = true });
-		q->poller[i]->sq->route.rq = q->owner->rq;
+		dv_sq(q->poller[i]->sq)->route.hot.rq = q->owner->rq;
 		bsn_cq_remove(q->poller[i]->cq, FAKE_QPN);
 		assert_int_equal(
-			bsn_cq_add(q->poller[i]->cq, FAKE_QPN, &q->poller[i]->sq->route), 0);
+			bsn_cq_add(q->poller[i]->cq, FAKE_QPN, &dv_sq(q->poller[i]->sq)->route.hot),
+			0);
 		me[i] = (struct poller){ q, i };
 		assert_int_equal(pthread_create(&threads[i], NULL, poll_shared, &me[i]), 0);
 	}
@@ -409,7 +410,7 @@ static void check_reposts(uint32_t count)
 		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
 		assert_int_equal(c.id, next);
 	}
-	assert_int_equal(f->sq->route.has_error, 0);
+	assert_int_equal(dv_sq(f->sq)->route.has_error, 0);
 	fake_destroy(f);
 }
 

@@ -264,7 +264,7 @@ static void model_post(struct model *m)
 		post_blocks(m->f, blocks, m->next_id,
 			    (signaled ? BSN_F_SIGNALED : 0) | (random_u64() % 3 ? BSN_F_RING : 0));
 
-	if (m->used_bb + blocks > m->f->sq->capacity_bb) {
+	if (m->used_bb + blocks > dv_sq(m->f->sq)->capacity_bb) {
 		assert_int_equal(err, -EAGAIN);
 		assert_int_equal(m->f->sq->pi, index);
 		return;
@@ -359,13 +359,13 @@ static void blocks_and_doorbells_are_counted(void **state)
 			assert_int_equal(post_blocks(f, 4, 0, BSN_F_RING), 0);
 			assert_int_equal(bsn_write_sgl(&f->ep, many, 3, &remote, 0, BSN_F_RING), 0);
 			assert_int_equal(bsn_sq_count_blueflame(f->sq), rings ? 0 : 3 + 4 + 2);
-			assert_int_equal(f->sq->count_doorbells, rings ? 5 : 0);
+			assert_int_equal(dv_sq(f->sq)->count_doorbells, rings ? 5 : 0);
 			for (int i = 0; i < 5; i++)
 				assert_int_equal(post_blocks(f, 1, 0, 0), 0);
 			assert_int_equal(bsn_sq_count_blueflame(f->sq), rings ? 0 : 3 + 4 + 2);
 			assert_int_equal(bsn_ring(&f->sq->ep), 0);
 			assert_int_equal(bsn_sq_count_blueflame(f->sq), rings ? 0 : 3 + 4 + 2);
-			assert_int_equal(f->sq->count_doorbells, rings ? 6 : 1);
+			assert_int_equal(dv_sq(f->sq)->count_doorbells, rings ? 6 : 1);
 			fake_destroy(f);
 		}
 }

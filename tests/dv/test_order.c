@@ -157,7 +157,7 @@ static void the_toggle_is_the_lanes(void **state)
 	struct fake *f = fake_create(&attr), *g = fake_create(&attr);
 
 	(void)state;
-	g->sq->lane = &f->lane;
+	g->sq->lane = &f->lane.hot;
 	for (unsigned i = 0; i < 50; i++) {
 		struct fake *who = i * i % 3 ? f : g;
 		trace_start();
@@ -180,7 +180,7 @@ static void assert_published_together(struct fake *const f[], unsigned count, un
 
 	for (unsigned i = 0; i < count; i++) {
 		eps[i] = &f[i]->sq->ep;
-		f[i]->sq->lane = &f[i % lanes]->lane;
+		f[i]->sq->lane = &f[i % lanes]->lane.hot;
 		append_one(f[i]);
 	}
 	trace_start();
@@ -214,7 +214,7 @@ static void several_queues_share_barriers(void **state)
 		f, 40, 40,
 		"dRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRsMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMx"
 		"dRRRRRRRRsMMMMMMMMx");
-	f[0]->lane.toggle = 0; /* a register with one buffer */
+	f[0]->lane.hot.toggle = 0; /* a register with one buffer */
 	assert_published_together(f, 3, 1, "dRRRsMxMxMx");
 	for (unsigned i = 0; i < QUEUES; i++)
 		fake_destroy(f[i]);
@@ -238,8 +238,8 @@ static void several_queues_of_any_kind(void **state)
 	assert_string_equal(trace_word(""), "");
 	assert_int_equal(bsn_ring_many(eps, 4), 0);
 	assert_string_equal(trace_word("RM"), "dRsMxdR(sMx)");
-	assert_int_equal(f[0]->sq->count_doorbells, 1);
-	assert_int_equal(f[0]->sq->count_rung, 2 * BSN_BB_SIZE);
+	assert_int_equal(dv_sq(f[0]->sq)->count_doorbells, 1);
+	assert_int_equal(dv_sq(f[0]->sq)->count_rung, 2 * BSN_BB_SIZE);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(fake_send_record(f[i]), f[i]->sq->pi);
 		fake_destroy(f[i]);
@@ -328,9 +328,9 @@ static void o4_disowning(void **state)
 	bsn_cq_remove(f->cq, FAKE_QPN);
 	trace_on_event = NULL;
 	assert_true(wrote_rest);
-	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
+	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
 	assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
-	assert_int_equal(f->cq->count_dropped, 1);
+	assert_int_equal(dv_cq(f->cq)->count_dropped, 1);
 	fake_destroy(f);
 }
 
@@ -342,7 +342,7 @@ static void write_over(unsigned kind)
 
 	if (kind != BSN_ORDER_RECORD)
 		return;
-	while (cqe > cq->ring) {
+	while (cqe > dv_cq(cq)->ring) {
 		cqe -= cq->stride;
 		memset((uint8_t *)(uintptr_t)cqe, 0xee, BSN_CQE_TAIL_OFFSET);
 	}
@@ -372,7 +372,7 @@ static void o5_the_record_follows_the_last_load(void **state)
 			for (unsigned e = 0; e < trace_count; e++) {
 				if (trace_events[e].kind != BSN_ORDER_RECORD)
 					continue;
-				assert_ptr_equal(trace_events[e].addr, f->cq->record);
+				assert_ptr_equal(trace_events[e].addr, dv_cq(f->cq)->record);
 				assert_int_equal(trace_events[e - 1].kind, BSN_ORDER_FROM_DEVICE);
 				/* an O4 of its own does not count */
 				assert_int_equal(trace_events[e - 2].kind, BSN_ORDER_FROM_DEVICE);
@@ -393,8 +393,8 @@ static void o8_arming(void **state)
 		trace_start();
 		bsn_cq_arm(f->cq, solicited);
 		assert_string_equal(trace_word(""), "fRRsMx");
-		assert_ptr_equal(trace_events[1].addr, f->cq->record);
-		assert_ptr_equal(trace_events[2].addr, f->cq->record + 1);
+		assert_ptr_equal(trace_events[1].addr, dv_cq(f->cq)->record);
+		assert_ptr_equal(trace_events[2].addr, dv_cq(f->cq)->record + 1);
 		trace_assert_stores(f->page + BSN_UAR_CQ_ARM_OFFSET, 8, 8);
 	}
 	fake_destroy(f);

@@ -60,7 +60,7 @@ static void post_in_turn(struct fake *f, const struct bsn_peer *peer, const stru
 
 			fake_seek(f, 0);
 			f->sq->quiet = quiet;
-			f->sq->hidden[0] = 0;
+			dv_sq(f->sq)->hidden[0] = 0;
 			err = ways[w].post((struct bsn_ep *)(uintptr_t)&peer->ep, wr);
 			if (err == NOT_THIS_WAY)
 				continue;
@@ -71,10 +71,10 @@ static void post_in_turn(struct fake *f, const struct bsn_peer *peer, const stru
 					 "%u, %u",
 					 ways[w].name, wr->opcode, wr->sge_count, wr->sge->length,
 					 wr->flags, peer->prefix_ds, quiet);
-			assert_int_equal(f->sq->hidden[0] != 0, !is_signaled && quiet == 1);
-			assert_int_equal(f->sq->quiet, is_signaled  ? quiet :
-						       quiet == 1 ? f->sq->signal_every :
-								    quiet - 1);
+			assert_int_equal(dv_sq(f->sq)->hidden[0] != 0, !is_signaled && quiet == 1);
+			assert_int_equal(f->sq->quiet, is_signaled  ? quiet
+						       : quiet == 1 ? dv_sq(f->sq)->signal_every
+								    : quiet - 1);
 		}
 }
 
@@ -118,7 +118,7 @@ static void post_in_vain(struct fake *f, const struct bsn_peer *peer, const stru
 static void post_into_one_block(struct fake *f, const struct bsn_peer *peer,
 				const struct bsn_wr *wr)
 {
-	f->sq->capacity_bb = 1;
+	dv_sq(f->sq)->capacity_bb = 1;
 	for (size_t w = 0; w < WAYS; w++) {
 		int err;
 

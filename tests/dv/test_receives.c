@@ -5,14 +5,14 @@
 static void assert_received(const struct fake *f, uint32_t slot, const struct bsn_sge *sge,
 			    uint32_t count)
 {
-	const size_t stride = (size_t)1 << f->rq->stride_log2;
+	const size_t stride = (size_t)1 << dv_rq(f->rq)->stride_log2;
 	struct bsn_recv_wqe recv;
 	struct bsn_bad bad;
 	unsigned at = 0;
 
 	assert_int_equal(bsn_recv_decode(f->rq_ring + slot * stride, stride,
-					 f->rq->is_srq ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv,
-					 &bad),
+					 dv_rq(f->rq)->is_srq ? BSN_RECV_LINKED : BSN_RECV_PLAIN,
+					 &recv, &bad),
 			 0);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!sge[i].length)
@@ -30,7 +30,7 @@ static void seek_recv(struct fake *f, uint32_t head)
 	f->rq->head = (uint16_t)head;
 	f->rq->tail = head;
 	f->rq->id_at = f->rq->ids + (head & f->rq->mask);
-	f->rq->slot = f->rq->ring + (head & f->rq->mask) * f->rq->stride;
+	f->rq->slot = dv_rq(f->rq)->ring + (head & f->rq->mask) * f->rq->stride;
 	f->rq->limit = f->rq->slot + f->rq->stride;
 }
 
@@ -103,7 +103,7 @@ static void a_full_receive_queue_refuses(void **state)
 	assert_int_equal(bsn_recv_sgl(f->rq, &sge, 1, 6), -EAGAIN);
 	assert_memory_equal(before, f->rq_ring, sizeof(before));
 	assert_int_equal(fake_recv_record(f), 6);
-	assert_int_equal(f->rq->count_full, 2);
+	assert_int_equal(dv_rq(f->rq)->count_full, 2);
 	assert_int_equal(bsn_rq_retire(f->rq, 0), 0);
 	assert_int_equal(bsn_recv(f->rq, &sge, 6), 0);
 	assert_int_equal(bsn_recv(f->rq, &sge, 7), -EAGAIN);

@@ -3,8 +3,8 @@
 #include "requests.h"
 
 struct shot {
-	struct bsn_sq sq;
-	struct bsn_lane lane;
+	struct dv_sq sq;
+	struct dv_lane lane;
 	uint8_t ring[RING_BB * BSN_BB_SIZE], page[FAKE_PAGE];
 	struct bsn_be32 record[16];
 	uint64_t ids[RING_BB];
@@ -17,8 +17,8 @@ static void shoot(const struct fake *f, struct shot *shot)
 	memset(shot, 0, sizeof(*shot));
 	memcpy(&shot->sq, f->sq, sizeof(shot->sq));
 	shot->sq.count_full = 0;
-	shot->sq.slot = NULL; /* the ring's end is its beginning; pi tells */
-	bsn_sq_set_room(&shot->sq, NULL);
+	shot->sq.hot.slot = NULL; /* the ring's end is its beginning; pi tells */
+	bsn_sq_set_room(&shot->sq.hot, NULL);
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
 	shot->lane = f->lane;
@@ -26,8 +26,8 @@ static void shoot(const struct fake *f, struct shot *shot)
 	memcpy(shot->ring, f->sq_ring, sizeof(shot->ring));
 	memcpy(shot->page, f->page, FAKE_PAGE);
 	memcpy(shot->record, f->record, sizeof(shot->record));
-	memcpy(shot->ids, f->sq->route.ids, sizeof(shot->ids));
-	memcpy(shot->hidden, f->sq->hidden, sizeof(shot->hidden));
+	memcpy(shot->ids, dv_sq(f->sq)->route.ids, sizeof(shot->ids));
+	memcpy(shot->hidden, dv_sq(f->sq)->hidden, sizeof(shot->hidden));
 }
 
 static struct shot shot_before, shot_after;
@@ -362,7 +362,7 @@ static unsigned refuse_what_it_lacks(struct fake *f, struct bsn_ep *ep)
 		const struct mix *m = op->data == BSN_DATA_NONE ? &mixes[0] : &mixes[1];
 		const struct bsn_wr wr = request(opcodes[i], m, BSN_F_RING);
 
-		if (has_op((enum bsn_transport)f->sq->transport, opcodes[i]))
+		if (has_op((enum bsn_transport)dv_sq(f->sq)->transport, opcodes[i]))
 			continue;
 		assert_refused_at(f, ep, &wr, -EOPNOTSUPP);
 		refused++;
@@ -434,7 +434,7 @@ static void a_full_queue_refuses_and_keeps_everything(void **state)
 				else
 					assert_int_equal(bsn_post(&f->ep, &wr), 0);
 			}
-	assert_true(f->sq->count_full > 0);
+	assert_true(dv_sq(f->sq)->count_full > 0);
 	fake_destroy(f);
 }
 
@@ -466,7 +466,7 @@ static void a_full_queue_asked_to_ring_rings(void **state)
 				assert_int_equal(fake_send_record(f), pos);
 				assert_int_equal(ways[w].post(ep, &wr), -EAGAIN);
 				assert_int_equal(fake_send_record(f), pos + RING_BB);
-				assert_int_equal(f->sq->count_full, 2);
+				assert_int_equal(dv_sq(f->sq)->count_full, 2);
 				assert_int_equal(f->sq->pi, pos + RING_BB);
 				fake_destroy(f);
 			}

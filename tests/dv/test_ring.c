@@ -63,13 +63,13 @@ static void post_in_turn_at(struct fake *f, const struct bsn_wr *wr, uint32_t pi
 
 	signaled.flags |= BSN_F_SIGNALED;
 	for (size_t w = 0; w < WAYS; w++) {
-		const unsigned buffer = f->lane.reg == fake_buffer(f, 1);
+		const unsigned buffer = f->lane.hot.reg == fake_buffer(f, 1);
 		int err;
 
 		fake_seek(f, pi);
 		poison(f);
 		f->sq->quiet = 1;
-		memset(f->sq->hidden, 0, f->sq->bb_mask + 1);
+		memset(dv_sq(f->sq)->hidden, 0, dv_sq(f->sq)->bb_mask + 1);
 		trace_start();
 		err = ways[w].post(&f->ep, wr);
 		if (err == NOT_THIS_WAY)
@@ -77,9 +77,10 @@ static void post_in_turn_at(struct fake *f, const struct bsn_wr *wr, uint32_t pi
 		assert_int_equal(err, 0);
 		assert_order(f, wr, pi);
 		assert_posted(f, &signaled, NULL, pi, buffer, ways[w].writes_bytes);
-		for (uint32_t i = 0; i <= f->sq->bb_mask; i++)
-			assert_int_equal(f->sq->hidden[i] != 0, i == (pi & f->sq->bb_mask));
-		assert_int_equal(f->sq->quiet, f->sq->signal_every);
+		for (uint32_t i = 0; i <= dv_sq(f->sq)->bb_mask; i++)
+			assert_int_equal(dv_sq(f->sq)->hidden[i] != 0,
+					 i == (pi & dv_sq(f->sq)->bb_mask));
+		assert_int_equal(f->sq->quiet, dv_sq(f->sq)->signal_every);
 		posted++;
 	}
 	assert_true(posted > 0);
@@ -160,7 +161,7 @@ static void several_are_published_by_a_doorbell(void **state)
 	for (uint32_t pos = 0; pos < 2 * RING_BB; pos++)
 		for (int last_is_long = 0; last_is_long < 2; last_is_long++)
 			for (int rung_by_post = 0; rung_by_post < 2; rung_by_post++) {
-				const unsigned buffer = f->lane.reg == fake_buffer(f, 1);
+				const unsigned buffer = f->lane.hot.reg == fake_buffer(f, 1);
 				struct bsn_wr wr = last_is_long ? two_blocks : one_block;
 				const uint32_t last = pos + 3;
 
@@ -175,10 +176,11 @@ static void several_are_published_by_a_doorbell(void **state)
 				if (!rung_by_post)
 					assert_int_equal(bsn_ring(&f->sq->ep), 0);
 				assert_int_equal(fake_send_record(f), (uint16_t)f->sq->pi);
-				assert_memory_equal(fake_buffer(f, buffer),
-						    f->sq_ring + (last & f->sq->bb_mask) * 64, 8);
+				assert_memory_equal(
+					fake_buffer(f, buffer),
+					f->sq_ring + (last & dv_sq(f->sq)->bb_mask) * 64, 8);
 				assert_poison(fake_buffer(f, buffer) + 8, FAKE_BF_BYTES - 8);
-				assert_ptr_equal(f->lane.reg, fake_buffer(f, !buffer));
+				assert_ptr_equal(f->lane.hot.reg, fake_buffer(f, !buffer));
 			}
 	fake_destroy(f);
 }
@@ -193,7 +195,7 @@ static void a_single_one_rung_later_takes_blueflame(void **state)
 	for (unsigned m = 0; m < mix_count; m++)
 		for (uint32_t pos = 0; pos < RING_BB; pos++) {
 			const struct bsn_wr wr = request(BSN_OPCODE_RDMA_WRITE, &mixes[m], 0);
-			const unsigned buffer = f->lane.reg == fake_buffer(f, 1);
+			const unsigned buffer = f->lane.hot.reg == fake_buffer(f, 1);
 			struct bsn_ctrl ctrl;
 
 			fake_seek(f, pos);

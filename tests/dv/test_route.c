@@ -22,8 +22,8 @@ static void count_free(void *table);
 
 enum { NUMBERS = 200 };
 
-static struct bsn_cq cq;
-static struct bsn_route routes[NUMBERS];
+static struct dv_cq cq;
+static struct dv_route routes[NUMBERS];
 static uint32_t added;    /* that many are there; the next one may be on its way */
 static unsigned looks;    /* 0: a poller is not in between */
 static unsigned mallocs, frees;
@@ -52,11 +52,11 @@ static uint32_t number(uint32_t i)
 static void look_up(uint8_t shift, uint32_t i)
 {
 	const uint32_t key = bsn_cq_key(number(i));
-	const struct bsn_cq_entry *home = bsn_cq_home(&cq, shift, key);
+	const struct bsn_cq_entry *home = bsn_cq_home(&cq.hot, shift, key);
 	struct bsn_route *route;
 
-	assert_true(home < cq.entries + (1u << (32 - table_of(cq.entries)->shift)));
-	if (bsn_cq_route(&cq, shift, key, &route))
+	assert_true(home < cq.hot.entries + (1u << (32 - table_of(cq.hot.entries)->shift)));
+	if (bsn_cq_route(&cq.hot, shift, key, &route))
 		assert_ptr_equal(route, &routes[i]);
 }
 
@@ -68,21 +68,21 @@ static void look_up_all(void)
 		return;
 	looks++;
 	for (uint32_t i = 0; i <= added && i < NUMBERS; i++) {
-		for (uint8_t shift = cq.hash_shift; shift <= 32 - FIRST_ENTRIES_LOG2; shift++)
+		for (uint8_t shift = cq.hot.hash_shift; shift <= 32 - FIRST_ENTRIES_LOG2; shift++)
 			look_up(shift, i);
-		found = bsn_cq_find(&cq, number(i));
-		assert_true(found == &routes[i] || (i == added && !found));
+		found = bsn_cq_find(&cq.hot, number(i));
+		assert_true(found == &routes[i].hot || (i == added && !found));
 	}
 }
 
 static void add_all(void)
 {
 	memset(&cq, 0, sizeof(cq));
-	bsn_cq_init_entries(&cq);
+	bsn_cq_init_entries(&cq.hot);
 	mallocs = frees = 0;
 	looks = 1;
 	for (added = 0; added < NUMBERS; added++)
-		assert_int_equal(bsn_cq_add_route(&cq, number(added), &routes[added]), 0);
+		assert_int_equal(bsn_cq_add_route(&cq.hot, number(added), &routes[added].hot), 0);
 	assert_true(looks > 2 * NUMBERS);
 	assert_true(mallocs > 3);
 }
@@ -92,7 +92,7 @@ static void a_poller_between_any_two_stores_finds_each_queue(void **state)
 	(void)state;
 	add_all();
 	looks = 0;
-	bsn_cq_free_entries(&cq);
+	bsn_cq_free_entries(&cq.hot);
 }
 
 /* A poller may be in any of the tables, so they all stay until the CQ goes. */
@@ -103,9 +103,9 @@ static void no_table_is_freed_before_the_cq(void **state)
 	looks = 0;
 	assert_int_equal(frees, 0);
 	for (uint32_t i = 0; i < NUMBERS; i++)
-		assert_ptr_equal(bsn_cq_remove_route(&cq, number(i)), &routes[i]);
+		assert_ptr_equal(bsn_cq_remove_route(&cq.hot, number(i)), &routes[i]);
 	assert_int_equal(frees, 0);
-	bsn_cq_free_entries(&cq);
+	bsn_cq_free_entries(&cq.hot);
 	assert_int_equal(frees, mallocs);
 }
 
@@ -114,16 +114,16 @@ static void an_abandoned_route_hides_no_other(void **state)
 {
 	(void)state;
 	memset(&cq, 0, sizeof(cq));
-	bsn_cq_init_entries(&cq);
+	bsn_cq_init_entries(&cq.hot);
 	looks = 1;
 	for (added = 0; added < NUMBERS; added++) {
-		assert_int_equal(bsn_cq_add_route(&cq, 0x800000 + added, &routes[0]), 0);
-		bsn_cq_abandon(&cq, 0x800000 + added);
-		assert_null(bsn_cq_find(&cq, 0x800000 + added));
-		assert_int_equal(bsn_cq_add_route(&cq, number(added), &routes[added]), 0);
+		assert_int_equal(bsn_cq_add_route(&cq.hot, 0x800000 + added, &routes[0].hot), 0);
+		bsn_cq_abandon(&cq.hot, 0x800000 + added);
+		assert_null(bsn_cq_find(&cq.hot, 0x800000 + added));
+		assert_int_equal(bsn_cq_add_route(&cq.hot, number(added), &routes[added].hot), 0);
 	}
 	looks = 0;
-	bsn_cq_free_entries(&cq);
+	bsn_cq_free_entries(&cq.hot);
 }
 
 int main(void)

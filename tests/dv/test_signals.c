@@ -30,7 +30,7 @@ static void unsignaled_work_is_never_stuck(void **state)
 						unsigned done = 0, full = 0;
 						uint16_t scanned = 0;
 
-						f->sq->signal_every = f->sq->quiet =
+						dv_sq(f->sq)->signal_every = f->sq->quiet =
 							bsn_sq_signal_every(capacity, longest,
 									    every);
 						while (done < 60 && full < 3) {
@@ -73,7 +73,7 @@ static void who_signals_needs_no_help(void **state)
 		fake_done(f, index, 0);
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 	}
-	assert_int_equal(f->sq->route.has_hidden, 0);
+	assert_int_equal(dv_sq(f->sq)->route.has_hidden, 0);
 	fake_destroy(f);
 }
 
@@ -121,7 +121,7 @@ static uint32_t fence_at(const struct fake *f, uint32_t index)
 {
 	struct bsn_ctrl ctrl;
 
-	bsn_ctrl_decode(&ctrl, f->sq_ring + (index & f->sq->bb_mask) * BSN_BB_SIZE);
+	bsn_ctrl_decode(&ctrl, f->sq_ring + (index & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE);
 	return ctrl.fence;
 }
 
@@ -191,7 +191,7 @@ static void a_ring_goes_round_at_each_index(void **state)
 		for (uint32_t index = start; index < start + 16; index++) {
 			struct bsn_ctrl ctrl;
 			assert_int_equal(post_blocks(f, 1, index, 0), 0);
-			bsn_ctrl_decode(&ctrl, f->sq->ring + (index & 15) * BSN_BB_SIZE);
+			bsn_ctrl_decode(&ctrl, dv_sq(f->sq)->ring + (index & 15) * BSN_BB_SIZE);
 			assert_int_equal(ctrl.wqe_index, (uint16_t)index);
 			assert_int_equal(ctrl.opmod, 0);
 		}
@@ -253,14 +253,14 @@ static void a_cleared_queue_is_new(void **state)
 	assert_int_equal(f->sq->pi, 0);
 	assert_ptr_equal(f->sq->slot, f->sq_ring);
 	assert_int_equal(f->sq->limit - f->sq_ring, fresh->sq->limit - fresh->sq_ring);
-	assert_int_equal(f->sq->route.done, fresh->sq->route.done);
-	assert_int_equal(f->sq->route.near_ds, fresh->sq->route.near_ds);
-	assert_int_equal(f->sq->route.has_hidden, 0);
+	assert_int_equal(dv_sq(f->sq)->route.hot.done, dv_sq(fresh->sq)->route.hot.done);
+	assert_int_equal(dv_sq(f->sq)->route.hot.near_ds, dv_sq(fresh->sq)->route.hot.near_ds);
+	assert_int_equal(dv_sq(f->sq)->route.has_hidden, 0);
 	assert_int_equal(f->sq->publish, fresh->sq->publish);
 	assert_int_equal(f->sq->quiet, fresh->sq->quiet);
-	assert_int_equal(f->sq->next_fence, 0);
+	assert_int_equal(dv_sq(f->sq)->next_fence, 0);
 	assert_int_equal(bsn_sq_count_blueflame(f->sq), 0);
-	assert_memory_equal(f->sq->hidden, fresh->sq->hidden, 16);
+	assert_memory_equal(dv_sq(f->sq)->hidden, dv_sq(fresh->sq)->hidden, 16);
 	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
 	fake_destroy(f);
 	fake_destroy(fresh);
@@ -274,9 +274,9 @@ static void a_cleared_queue_is_new(void **state)
 static size_t bytes_of_queue(enum bsn_transport transport, bool has_peers, uint32_t count)
 {
 	struct bsn_be32 record[2];
-	struct bsn_lane lane = { .reg = NULL };
+	struct dv_lane lane = { .blueflame_bytes = 0 };
 	const struct bsn_sq_init init = { .record = record,
-					  .lane = &lane,
+					  .lane = &lane.hot,
 					  .count_bb = count,
 					  .capacity_bb = count,
 					  .max_ds = 4,
@@ -402,7 +402,7 @@ static void a_request_has_its_queues_user(void **state)
 		const struct fake_attr attr = { .signal_every = every };
 		struct fake *f = fake_create(&attr);
 
-		f->sq->route.user = &f->lane;
+		dv_sq(f->sq)->route.hot.user = &f->lane;
 		for (uint64_t i = 0; i < 1000; i++) {
 			const uint32_t index = f->sq->pi;
 

@@ -109,8 +109,8 @@ static bool is_in_ring(const struct fake *f, const uint8_t *at)
  */
 static void assert_targets(const struct fake *f, uint32_t pi, uint32_t end)
 {
-	const bool may_wrap =
-		(pi & f->sq->bb_mask) + bsn_bb_of_ds(f->sq->max_ds) > f->sq->bb_mask + 1;
+	const bool may_wrap = (pi & dv_sq(f->sq)->bb_mask) + bsn_bb_of_ds(dv_sq(f->sq)->max_ds) >
+			      dv_sq(f->sq)->bb_mask + 1;
 
 	for (unsigned i = 0; i < trace_count; i++) {
 		if (trace_events[i].kind == BSN_ORDER_RECORD)
@@ -121,14 +121,14 @@ static void assert_targets(const struct fake *f, uint32_t pi, uint32_t end)
 			continue;
 		assert_true(is_in_ring(f, trace_events[i].addr));
 		const uint32_t block = (uint32_t)(trace_events[i].addr - f->sq_ring) / BSN_BB_SIZE;
-		assert_true(((block - pi) & f->sq->bb_mask) < (uint16_t)(end - pi));
+		assert_true(((block - pi) & dv_sq(f->sq)->bb_mask) < (uint16_t)(end - pi));
 	}
 }
 
 void trace_assert_published(const struct fake *f, uint32_t pi, unsigned blueflame, unsigned each)
 {
 	const uint8_t *was =
-		f->lane.reg == fake_buffer(f, 0) ? fake_buffer(f, 1) : fake_buffer(f, 0);
+		f->lane.hot.reg == fake_buffer(f, 0) ? fake_buffer(f, 1) : fake_buffer(f, 0);
 
 	assert_string_equal(trace_word("WM"), f->lane.lock ? "WdR(sMx)" : "WdRsMx");
 	assert_targets(f, pi, f->sq->pi);

@@ -404,7 +404,7 @@ static void without_a_promise_it_runs_on_verbs(struct bench *b)
 	struct app *a = start_app(b, IBV_QPT_RC, false);
 
 	ok(bsn_qp_attach(a->device, a->qp, &(struct bsn_attach_attr){ .user = a }, &a->attached));
-	assert_non_null(bench_sq(a->attached)->path);
+	assert_non_null(dv_sq(bench_sq(a->attached))->path);
 	connect_both(a);
 	write_both_ways(a);
 	messages_of_every_size_get_to_memory(a);

@@ -167,7 +167,7 @@ static inline void attach(struct app *a)
 	const struct bsn_attach_attr attr = promise(a);
 
 	ok(bsn_qp_attach(a->device, a->qp, &attr, &a->attached));
-	assert_int_equal(!!bench_sq(a->attached)->ring, a->b->kind == BENCH_DIRECT);
+	assert_int_equal(!!dv_sq(bench_sq(a->attached))->ring, a->b->kind == BENCH_DIRECT);
 	assert_ptr_equal(bsn_qp_info(a->attached)->verbs, a->qp);
 }
 

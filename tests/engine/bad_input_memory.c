@@ -385,8 +385,8 @@ static void pools_do_without_a_register(struct bench *b)
 	struct bsn_address address;
 	struct bsn_dct *dct;
 
-	assert_non_null(lane->hot.lock);
-	assert_int_equal(lane->hot.blueflame_bytes, 0);
+	assert_non_null(lane->dv.lock);
+	assert_int_equal(lane->dv.blueflame_bytes, 0);
 	assert_ptr_equal(pools[1]->initiators[1].qp->lane, lane);
 	ok(bsn_cq_create(b->device, NULL, &attr.cq));
 	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 4 }, &attr.srq));
@@ -425,7 +425,7 @@ static void a_lane_does_without_a_register(struct bench *b)
 	messages = 0;
 	ok(TRY(&a, bsn_lane_create(device, NULL, &lane)));
 	assert_int_equal(messages, 1);
-	assert_non_null(lane->lock);
+	assert_non_null(dv_lane(lane)->lock);
 	ok(bsn_lane_destroy(lane));
 	ok(bsn_device_close(device));
 }

@@ -153,7 +153,7 @@ static void devices_that_cannot_be_had(struct bench *b)
 {
 	REFUSED(ENODEV, "no RDMA device nonesuch", bsn_device,
 		bsn_device_open("nonesuch", NULL, out));
-	REFUSED(EPROTO, "compile anew", bsn_device,
+	REFUSED(EPROTO, "headers of a later libbunsen", bsn_device,
 		bsn_device_open_layout(NULL, NULL, BSN_LAYOUT_VERSION + 1, out));
 #define BAD(error, word, ...)                                                                      \
 	REFUSED(error, word, bsn_device,                                                           \

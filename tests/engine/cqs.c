@@ -71,16 +71,16 @@ static void the_record_is_left_alone(struct bench *b)
 {
 	struct bsn_cq *cq = make_ignoring(b, NULL);
 	struct bsn_qp *qp = make_loop(b, cq);
-	const uint32_t count = cq->cqe_count;
-	uint32_t stores = 0, last = cq->record[0].raw;
+	const uint32_t count = dv_cq(cq)->cqe_count;
+	uint32_t stores = 0, last = dv_cq(cq)->record[0].raw;
 
 	write_some(b, qp, 0, 3); /* the device is ahead of the record wherever the ring ends */
 	expect_some(b, cq, 0, 3);
 	for (uint32_t i = 0; i < LAPS * count / DEPTH; i++) {
 		write_some(b, qp, i * DEPTH, DEPTH);
 		expect_some(b, cq, i * DEPTH, DEPTH);
-		stores += cq->record[0].raw != last;
-		last = cq->record[0].raw;
+		stores += dv_cq(cq)->record[0].raw != last;
+		last = dv_cq(cq)->record[0].raw;
 	}
 	assert_in_range(stores, LAPS - 1, LAPS);
 	ok(bsn_qp_destroy(qp));

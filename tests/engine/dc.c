@@ -252,7 +252,7 @@ static void a_vector_is_as_short_as_it_can_be(struct bench *b)
 	post_recv(b, &d, 1);
 	ok(bsn_send(d.ep[0], &local, 2, NOW));
 	expect_sent(b, &d, 0, 2, BSN_OPCODE_SEND);
-	assert_int_equal(bsn_wqe_decode(bench_sq(d.dci)->ring, 2 * BSN_BB_SIZE,
+	assert_int_equal(bsn_wqe_decode(dv_sq(bench_sq(d.dci))->ring, 2 * BSN_BB_SIZE,
 					BSN_TRANSPORT_DC, &wqe, &bad),
 			 0);
 	assert_int_equal(wqe.to.dc.ext, !is_ib);

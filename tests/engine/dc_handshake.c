@@ -187,7 +187,7 @@ static void a_ring_goes_round(struct bench *b)
 	uint32_t blocks;
 
 	start(b, &r, &attr, false);
-	blocks = r.pool->initiators[0].sq->bb_mask + 1;
+	blocks = dv_sq(r.pool->initiators[0].sq)->bb_mask + 1;
 	for (uint64_t id = 0; id < 3 * blocks + 5; id++) {
 		memset(bench_at(b, 0, 0), (int)id + 1, LENGTH);
 		write_and_finish(&r, 0, id);

@@ -184,7 +184,7 @@ static const struct bsn_map *map_columns(struct bsn_layout *columns, struct bsn_
 {
 	const struct bsn_map *map = NULL;
 
-	if (ep->sq->has_peers)
+	if (dv_sq(ep->sq)->has_peers)
 		expect_no_umr(bsn_layout_map(columns, ep, BSN_MAP_KEY, &map));
 	else
 		ok(bsn_layout_map(columns, ep, BSN_MAP_KEY, &map));

@@ -134,7 +134,7 @@ static void a_read_of_long_ago_makes_room(struct bench *b)
 			ok(read_from(&r, 0, 1, NOW));
 		expect_held(&r, 0);
 		assert_int_equal(work(&r), 2);
-		r.pool->initiators[0].sq->wide_pi += quarters << 30;
+		dv_sq(r.pool->initiators[0].sq)->wide_pi += quarters << 30;
 		for (int k = 0; k < 2; k++)
 			ok(read_from(&r, 0, 1, NOW));
 		expect_held(&r, 0);

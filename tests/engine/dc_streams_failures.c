@@ -375,7 +375,7 @@ static void an_initiator_may_fail_by_itself(struct bench *b)
 	for (int p = 0; p < 3; p++)
 		write_and_finish(&r, p, 1);
 	cx_lock(softcx_hca());
-	qp = cx_qp_find(softcx_hca(), r.ep[0]->sq->qpn);
+	qp = cx_qp_find(softcx_hca(), dv_sq(r.ep[0]->sq)->qpn);
 	assert_non_null(qp);
 	cx_qp_fail(softcx_hca(), qp, BSN_VENDOR_FLUSHED_IN_ERROR);
 	cx_unlock(softcx_hca());

@@ -14,7 +14,8 @@ static inline struct bsn_ctrl ctrl_at(const struct bsn_sq *sq, uint16_t index)
 {
 	struct bsn_ctrl ctrl;
 
-	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE);
+	bsn_ctrl_decode(&ctrl,
+			dv_sq(sq)->ring + (size_t)(index & dv_sq(sq)->bb_mask) * BSN_BB_SIZE);
 	return ctrl;
 }
 

@@ -260,7 +260,7 @@ const char *try_lane(struct bench *b)
 	post_write(b, bsn_qp_ep(qp), 1, NOW);
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	assert_arrived(b, 0);
-	has_register = attr.lane->reg && !attr.lane->lock;
+	has_register = attr.lane->reg && !dv_lane(attr.lane)->lock;
 	ok(bsn_qp_destroy(qp));
 	ok(bsn_lane_destroy(attr.lane));
 	return has_register ? NULL : "the provider has registers and locks of its own";

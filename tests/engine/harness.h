@@ -21,6 +21,7 @@
 
 #include "bsn.h"
 #include "softcx.h"
+#include "whole.h"
 
 struct bench;
 

@@ -274,12 +274,12 @@ static void a_register_of_several_lanes_is_rung_under_a_lock(struct bench *b)
 		return;
 	do
 		ok(bsn_lane_create(b->device, NULL, &lanes[count]));
-	while (!lanes[count++]->lock && count < LANES_MAX - 1);
+	while (!dv_lane(lanes[count++])->lock && count < LANES_MAX - 1);
 	ok(bsn_lane_create(b->device, NULL, &lanes[count++]));
 	ok(bsn_cq_create(b->device, NULL, &attr.cq));
 	for (int i = 0; i < 2; i++) {
 		attr.lane = lanes[count - 2 + i];
-		assert_non_null(attr.lane->lock);
+		assert_non_null(dv_lane(attr.lane)->lock);
 		ok(bsn_qp_create(b->device, &attr, &qp[i]));
 		connect_to_itself(qp[i]);
 		ok(bsn_write_inline(bsn_qp_ep(qp[i]), "", 0, &(struct bsn_remote){ 0, 0 }, 7,

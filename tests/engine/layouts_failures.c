@@ -16,13 +16,13 @@ static void a_short_queue_has_its_table_elsewhere(struct bench *b)
 	const struct bsn_layout_attr list = { .parts = part, .part_count = TABLE_PARTS };
 	struct bsn_mkey *mkey;
 
-	assert_true(b->sq[0]->capacity_bb < INLINE_BB);
+	assert_true(dv_sq(b->sq[0])->capacity_bb < INLINE_BB);
 	for (uint32_t i = 0; i < TABLE_PARTS; i++)
 		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * (TABLE_PARTS - i),
 					     .bytes = 8,
 					     .lkey = b->mem[0]->lkey };
 	ok(bsn_mkey_take(pool, &mkey));
-	if (b->sq[0]->capacity_bb < POINTER_BB) {
+	if (dv_sq(b->sq[0])->capacity_bb < POINTER_BB) {
 		assert_int_equal(configure_by(b, mkey, pool, list, NOW), -EMSGSIZE);
 		assert_non_null(strstr(bsn_error_text(), "send_depth"));
 		assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);

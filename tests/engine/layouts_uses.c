@@ -122,7 +122,7 @@ static void fill_queue(struct bench *b, uint32_t room)
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 
-	while (bsn_sq_outstanding_bb(b->sq[0]) < b->sq[0]->capacity_bb - room)
+	while (bsn_sq_outstanding_bb(b->sq[0]) < dv_sq(b->sq[0])->capacity_bb - room)
 		ok(bsn_write(b->ep[0], &local, &remote, 1, 0));
 }
 
@@ -150,7 +150,8 @@ static void a_long_table_comes_in_parts(struct bench *b)
 	ok(bsn_mkey_take(pool, &mkey));
 	fill_queue(b, CHUNKS_BB - 1);
 	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW), -EAGAIN);
-	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), b->sq[0]->capacity_bb - CHUNKS_BB + 1);
+	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]),
+			 dv_sq(b->sq[0])->capacity_bb - CHUNKS_BB + 1);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 	empty_queue(b);
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
@@ -179,7 +180,7 @@ static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
 	struct bsn_layout *layout;
 	struct bsn_mr *mr;
 
-	assert_true(b->sq[0]->capacity_bb < CHUNKS_BB);
+	assert_true(dv_sq(b->sq[0])->capacity_bb < CHUNKS_BB);
 	ok(bsn_buf_alloc(b->device, 2 * LONG_TABLE, NULL, &mr));
 	layout = long_list(pool, mr);
 	assert_int_equal(bsn_layout_map(layout, b->ep[0], 0, &map), -EMSGSIZE);

@@ -11,7 +11,7 @@ static void check_outstanding(struct world *w, int e)
 {
 	const struct bsn_outstanding now = outstanding(w, e);
 	struct bsn_sq *const sq = w->b->sq[e];
-	const uint32_t out = sq->ring ? bsn_sq_outstanding_bb(sq) : now.sends;
+	const uint32_t out = dv_sq(sq)->ring ? bsn_sq_outstanding_bb(sq) : now.sends;
 	const struct end *end = &w->end[e];
 	unsigned recvs = 0;
 

@@ -65,13 +65,13 @@ static unsigned expect_words(const struct bench *b, const struct bsn_wr *wr, cha
 /* The WQE that begins at @slot, in one piece; returns its DS. */
 static unsigned read_wqe(const struct bsn_sq *sq, const uint8_t *slot, uint8_t *wqe)
 {
-	const size_t ring_bytes = (size_t)(sq->ring_end - sq->ring);
-	const size_t first = slot == sq->ring_end ? 0 : (size_t)(slot - sq->ring);
+	const size_t ring_bytes = (size_t)(dv_sq(sq)->ring_end - dv_sq(sq)->ring);
+	const size_t first = slot == dv_sq(sq)->ring_end ? 0 : (size_t)(slot - dv_sq(sq)->ring);
 	struct bsn_ctrl ctrl;
 
-	bsn_ctrl_decode(&ctrl, sq->ring + first);
+	bsn_ctrl_decode(&ctrl, dv_sq(sq)->ring + first);
 	for (size_t i = 0; i < ctrl.ds * BSN_DS_SIZE; i++)
-		wqe[i] = sq->ring[(first + i) % ring_bytes];
+		wqe[i] = dv_sq(sq)->ring[(first + i) % ring_bytes];
 	return ctrl.ds;
 }
 

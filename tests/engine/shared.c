@@ -420,7 +420,7 @@ static void a_second_cq_makes_it_shared(struct bench *b)
 			.cq = b->cq[0], .recv_cq = b->cq[i / 2], .srq = srq, .send_depth = 8
 		};
 		ok(bsn_qp_create(b->device, &attr, &qp[i]));
-		assert_int_equal(srq->has_many_pollers, i == 2);
+		assert_int_equal(dv_rq(srq)->has_many_pollers, i == 2);
 	}
 	for (int i = 0; i < 3; i++)
 		ok(bsn_qp_destroy(qp[i]));

@@ -57,7 +57,7 @@ static uint64_t now_ns(void)
 static uint64_t stamp_in_ring(struct bsn_cq *cq)
 {
 	const struct bsn_cq *ring = cq_of(cq)->ring;
-	const uint8_t *next = ring->next == ring->ring ? ring->ring_end : ring->next;
+	const uint8_t *next = ring->next == dv_cq(ring)->ring ? dv_cq(ring)->ring_end : ring->next;
 	struct bsn_cqe_req cqe;
 
 	bsn_cqe_req_decode(&cqe, next - ring->stride);

@@ -23,7 +23,7 @@ SLOTS, QPN, CQN, SRQN, QUEUE_BYTES = 8, 0x1234, 0x55, 0x66, 160
 
 
 def version(header, name):
-    return int(re.search(rf'define {name} +(\d+)', (ROOT / 'engine' / header).read_text())[1])
+    return int(re.search(rf'define {name} +(\d+)', (ROOT / header).read_text())[1])
 
 
 def note(kind, name, desc):
@@ -78,8 +78,8 @@ def memory(queues=None, **head):
                        {'ring': BASE + CQES, 'number': CQN, 'record': BASE + COUNTERS + 40,
                         'consumer': BASE + COUNTERS + 48, 'start': BASE + COUNTERS + 40}]
     values = {'magic': 0x65756575714e5342,
-              'version': version('bsn_registry.h', 'BSN_REGISTRY_VERSION'),
-              'layout': version('bsn.h', 'BSN_LAYOUT_VERSION'), 'self': BASE + REGISTRY,
+              'version': version('engine/bsn_registry.h', 'BSN_REGISTRY_VERSION'),
+              'layout': version('dv/bsn_hot.h', 'BSN_LAYOUT_VERSION'), 'self': BASE + REGISTRY,
               'generation': 2,
               'first': BASE + QUEUES, 'count': len(shown), **head}
     bunsen = note(1, b'Bunsen', struct.pack('<q', REGISTRY - (BUNSEN + 20)))

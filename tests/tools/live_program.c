@@ -27,6 +27,7 @@
 
 #include "bsn.h"
 #include "softcx.h"
+#include "whole.h"
 
 enum { DEPTH = 16, SGES = 3, BYTES = 1 << 16, UNIT = 16, UNITS = 1024 };
 
@@ -152,7 +153,8 @@ static void damage(void)
 {
 	struct bsn_sq *sq = bsn_qp_ep(my.qp[0])->sq;
 
-	memset(sq->ring + (size_t)((sq->pi - 1) & sq->bb_mask) * BSN_BB_SIZE, 0xa5, 8);
+	memset(dv_sq(sq)->ring + (size_t)((sq->pi - 1) & dv_sq(sq)->bb_mask) * BSN_BB_SIZE, 0xa5,
+	       8);
 }
 
 static void share(void)
@@ -227,8 +229,8 @@ int main(void)
 	printf("%u %u %llu %llu %llu %u\n", bsn_qp_info(my.qp[0])->number,
 	       bsn_qp_info(my.qp[1])->number, (unsigned long long)my.from->addr,
 	       (unsigned long long)my.to->addr,
-	       (unsigned long long)(uintptr_t)bsn_qp_ep(my.qp[0])->sq->ring,
-	       bsn_qp_ep(my.qp[0])->sq->bb_mask + 1);
+	       (unsigned long long)(uintptr_t)dv_sq(bsn_qp_ep(my.qp[0])->sq)->ring,
+	       dv_sq(bsn_qp_ep(my.qp[0])->sq)->bb_mask + 1);
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "%15s %u", word, &n) < 1 || !obey(word, n)) {
 			fprintf(stderr, "live_program: %s", line);

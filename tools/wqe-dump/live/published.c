@@ -104,7 +104,7 @@ static int read_head(struct target *target, uint64_t address, struct bsn_registr
 				   "%s has Bunsen's note, which leads to no registry: is its file "
 				   "a different one by now",
 				   target->name);
-	if (head->version != BSN_REGISTRY_VERSION || head->layout_version != BSN_LAYOUT_VERSION)
+	if (head->version != BSN_REGISTRY_VERSION || head->layout_version > BSN_LAYOUT_VERSION)
 		return target_fail(target, EPROTO,
 				   "%s has a libbunsen of registry version %u, layout %u; this "
 				   "wqe-dump reads %u, %u: use the one that came with it",

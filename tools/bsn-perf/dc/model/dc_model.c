@@ -24,7 +24,7 @@ struct pool_model {
 	struct bsn_dc_pool *pool;
 	struct bsn_ep **peers;
 	struct bsn_sge local;
-	struct bsn_lane lane;
+	struct dv_lane lane;
 	uint8_t *page;
 	struct dci *dcis;
 	uint32_t ring_bb;
@@ -69,14 +69,15 @@ static int complete_one(struct pool_model *m, struct bsn_completion *c)
 	if (!dc_device_end(&m->model.device, &r))
 		return 0;
 	sq = m->dcis[r.initiator].sq;
-	kept = bsn_peer_ids(sq, sq->ring + (size_t)(r.tag & sq->bb_mask) * BSN_BB_SIZE);
-	__atomic_store_n(&sq->route.done, (uint16_t)r.tag, __ATOMIC_RELEASE);
+	kept = bsn_peer_ids(sq,
+			    dv_sq(sq)->ring + (size_t)(r.tag & dv_sq(sq)->bb_mask) * BSN_BB_SIZE);
+	__atomic_store_n(&dv_sq(sq)->route.hot.done, (uint16_t)r.tag, __ATOMIC_RELEASE);
 	if (bsn_sq_posted_at(sq, (uint16_t)r.tag).opcode == BSN_OPCODE_NOP)
 		return 0;
 	idle_hear(m->pool, &m->pool->initiators[r.initiator]);
 	*c = (struct bsn_completion){ .id = kept[0],
 				      .user = (void *)(uintptr_t)kept[1],
-				      .qpn = sq->qpn };
+				      .qpn = dv_sq(sq)->qpn };
 	return 1;
 }
 
@@ -145,7 +146,7 @@ static int make_dci(struct pool_model *m, uint32_t k)
 	struct dci *d = &m->dcis[k];
 	struct bsn_sq_init init = {
 		.record = &d->record[1],
-		.lane = &m->lane,
+		.lane = &m->lane.hot,
 		.count_bb = m->ring_bb,
 		.capacity_bb = m->ring_bb,
 		.max_sge = 1,
@@ -194,7 +195,7 @@ static int make(struct pool_model *m, const struct dc_plan *plan, const struct d
 	m->dcis = m->pool ? calloc(m->pool->count, sizeof(*m->dcis)) : NULL;
 	if (!m->page || !m->peers || !m->dcis)
 		return -ENOMEM;
-	m->lane.reg = m->page;
+	m->lane.hot.reg = m->page;
 	m->local = (struct bsn_sge){ 0x1000, plan->bytes, 1 };
 	err = dc_device_make(&m->model.device, plan, times, m->pool->count);
 	for (uint32_t k = 0; !err && k < m->pool->count; k++)
