@@ -20,6 +20,9 @@ ROOT = pathlib.Path(sys.argv[1])
 COLUMNS, TAB, FILE, FUNCTION, MACROS = 100, 8, 600, 60, 5
 READ = re.compile(r'\.([ch]|cpp|py|sh|md|[1-9])$|(^|/)meson\.build$')
 
+# What is kept as it was.
+KEPT = re.compile('tests/(golden|bad|fuzz/corpus|abi/1.0)/')
+
 # Tables of facts and generated pages, whose rows would be harder to read if they were broken.
 FACTS = {
     'wqe/LAYOUT.md': 'generated from the tables',
@@ -68,8 +71,7 @@ def texts():
     for path in tracked.files(ROOT):
         name = str(path.relative_to(ROOT))
         is_script = not path.suffix and path.read_bytes()[:2] == b'#!'
-        if (READ.search(name) or is_script) and not re.match('tests/(golden|bad|fuzz/corpus)/',
-                                                             name):
+        if (READ.search(name) or is_script) and not KEPT.match(name):
             yield name, path.read_text(encoding='utf-8').splitlines()
 
 
