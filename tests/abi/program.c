@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A program of 1.0: it is compiled with that version's headers (1.0/), and linked with the library
- * of today. Posts of each kind that inline code has, appended and rung, prepared ones, receives of a
- * queue and of an SRQ, polls, and peers of a DC pool. It says what went wrong, and fails.
+ * of today. Posts of each kind that inline code has, appended and rung, prepared ones, receives of
+ * a queue and of an SRQ, polls, and peers of a DC pool. It says what went wrong, and fails.
  */
 #include <bsn_dc.h>
 #include <stdio.h>
