@@ -11,8 +11,6 @@
 #include "places.h"
 #include "record.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 int build_refuse(const char *format, ...)
 {
 	char why[512];

@@ -12,8 +12,6 @@
 #include "command.h"
 #include "record.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Options that set one field: X(NAME, option, field, what it is) */
 #define SHORTHANDS(X)                                                                              \
 	X(QPN, "qpn", "ctrl.qpn", "number of the QP")                                              \

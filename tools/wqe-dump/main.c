@@ -56,7 +56,7 @@ static int read_format(struct scan_attr *attr)
 
 	if (!options.format)
 		return 0;
-	for (unsigned i = RAW_CQE; i < sizeof(raw_names) / sizeof(raw_names[0]); i++)
+	for (unsigned i = RAW_CQE; i < COUNT(raw_names); i++)
 		if (!strcmp(options.format, raw_names[i])) {
 			attr->bytes.kind = (enum raw_kind)i;
 			return 0;
@@ -108,7 +108,7 @@ static int read_compression(struct compression *compression, const char *word)
 		return compression->is_enhanced = true, 0;
 	if (!strcmp(word, "striding"))
 		return compression->is_striding = true, 0;
-	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+	for (unsigned i = 0; i < COUNT(formats); i++)
 		if (!strcasecmp(word, formats[i])) {
 			compression->format = KNOWN(i);
 			return 0;

@@ -5,6 +5,8 @@
 
 #include "bsn_decode.h"
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 /* What a record is: X(NAME, name) */
 #define RECORD_KINDS(X)                                                                            \
 	X(ERROR_CQE, error_cqe) /* a completion with error, as bytes */                            \

@@ -253,3 +253,14 @@ bool hex_row_read(const char *text, struct hex_row *row, uint8_t *bytes)
 		read_digits(row, bytes);
 	return true;
 }
+
+void hex_swap(uint8_t *bytes, size_t size, unsigned group)
+{
+	for (size_t at = 0; at + group <= size; at += group)
+		for (unsigned i = 0; i < group / 2; i++) {
+			const uint8_t byte = bytes[at + i];
+
+			bytes[at + i] = bytes[at + group - 1 - i];
+			bytes[at + group - 1 - i] = byte;
+		}
+}

@@ -50,4 +50,7 @@ bool hex_is_likely(const char *text, size_t len);
  */
 bool hex_row_read(const char *text, struct hex_row *row, uint8_t *bytes);
 
+/** hex_swap() - turns words of a little-endian host, printed as numbers, into bytes; and back */
+void hex_swap(uint8_t *bytes, size_t size, unsigned group);
+
 #endif

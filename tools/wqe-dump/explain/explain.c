@@ -7,8 +7,6 @@
 
 #include "status.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* -- topics.h as data -------------------------------------------------------------------------- */
 
 #define ENUM_STEP(NAME, text) STEP_##NAME,
@@ -87,12 +85,18 @@ const char *space_name(enum error_space space)
 
 /* -- what one number means --------------------------------------------------------------------- */
 
+const struct bsn_enum *explain_list(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(bsn_enums[i]->name, name))
+		i++;
+	return bsn_enums[i];
+}
+
 static const struct bsn_enum_value *find_value(const char *list, uint32_t value)
 {
-	for (size_t i = 0; i < bsn_enum_count; i++)
-		if (!strcmp(bsn_enums[i]->name, list))
-			return bsn_enum_find(bsn_enums[i], value);
-	return NULL;
+	return bsn_enum_find(explain_list(list), value);
 }
 
 static void find_vendor(struct meaning *meaning)

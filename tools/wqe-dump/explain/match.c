@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define MATCH_WORDS      16 /* of a question that count */
 #define MATCH_WORD_BYTES 24
 
@@ -124,17 +122,13 @@ static void offer(struct search *search, enum error_space space, uint32_t value,
 		search->match->found[search->match->count++] = meaning_of(space, value);
 }
 
-static void offer_list(struct search *search, enum error_space space, const char *list)
+static void offer_list(struct search *search, enum error_space space, const char *name)
 {
-	for (size_t i = 0; i < bsn_enum_count; i++) {
-		if (strcmp(bsn_enums[i]->name, list))
-			continue;
-		for (size_t k = 0; k < bsn_enums[i]->count; k++) {
-			const struct bsn_enum_value *value = &bsn_enums[i]->values[k];
-			offer(search, space, value->value, value->name,
-			      space == SPACE_VENDOR ? "" : value->doc);
-		}
-	}
+	const struct bsn_enum *list = explain_list(name);
+
+	for (size_t i = 0; i < list->count; i++)
+		offer(search, space, list->values[i].value, list->values[i].name,
+		      space == SPACE_VENDOR ? "" : list->values[i].doc);
 }
 
 /* A syndrome is also known by the name and the text of its verbs status. */

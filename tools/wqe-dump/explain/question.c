@@ -8,8 +8,6 @@
 #include <string.h>
 
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define QUESTION_NUMBERS 24
 #define QUESTION_BYTES   512
 #define NO_SPACE         SPACE_COUNT

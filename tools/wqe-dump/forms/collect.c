@@ -8,14 +8,6 @@
 #include "../bytes/judge.h"
 #include "../bytes/raw.h"
 
-/* Turns dwords of a little-endian host, printed as numbers, into bytes; and back. */
-static void swap_dwords(struct collect *collect)
-{
-	for (unsigned i = 0; i + 4 <= collect->count; i += 4)
-		bsn_store_be32(collect->bytes + i,
-			       __builtin_bswap32(bsn_load_be32(collect->bytes + i)));
-}
-
 static bool is_error_cqe(const struct collect *collect)
 {
 	const uint8_t opcode = collect->bytes[BSN_CQE_OP_OWN_OFFSET] >> 4;
@@ -30,9 +22,9 @@ static void tell_cqe(struct feed *feed, struct collect *collect)
 	struct bsn_cqe cqe;
 
 	if (collect->may_be_swapped) {
-		swap_dwords(collect);
+		hex_swap(collect->bytes, collect->count, 4);
 		if (!is_error_cqe(collect))
-			swap_dwords(collect);
+			hex_swap(collect->bytes, collect->count, 4);
 	}
 	if (bsn_cqe_decode(collect->bytes, collect->count, &cqe, &bad)) {
 		tell_unread(feed->tell, collect->record.line, "%s: %s", bad.segment, bad.why);
@@ -125,16 +117,16 @@ enum form_answer collect_wqe(struct feed *feed, const struct line *line, void *s
 		collect->is_swapped = collect->may_be_swapped &&
 				      !judge_ctrl(collect->bytes, COLLECT_MAX_BYTES, &ctrl);
 		if (collect->is_swapped)
-			swap_dwords(collect);
+			hex_swap(collect->bytes, collect->count, 4);
 		bsn_ctrl_decode(&ctrl, collect->bytes);
 		if (collect->is_swapped)
-			swap_dwords(collect);
+			hex_swap(collect->bytes, collect->count, 4);
 		collect->wanted = ctrl.ds ? ctrl.ds * BSN_DS_SIZE : BSN_CTRL_SIZE;
 	}
 	if (collect->count < collect->wanted)
 		return FORM_MORE;
 	if (collect->is_swapped)
-		swap_dwords(collect);
+		hex_swap(collect->bytes, collect->count, 4);
 	raw_tell(feed->tell, feed->bytes,
 		 &(struct raw){ .bytes = collect->bytes,
 				.size = collect->count,

@@ -12,7 +12,7 @@ const struct form *const forms[] = {
 #undef POINT_TO
 };
 
-_Static_assert(sizeof(forms) / sizeof(forms[0]) <= FORMS_MAX + 1, "each form has a bit of a word");
+_Static_assert(COUNT(forms) <= FORMS_MAX + 1, "each form has a bit of a word");
 
 const struct form *form_find(const char *name)
 {

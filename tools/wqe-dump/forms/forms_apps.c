@@ -303,7 +303,7 @@ static const char *skip_words(const char *text)
 		const char *word = text + strspn(text, " ");
 
 		found = false;
-		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !found; i++) {
+		for (size_t i = 0; i < COUNT(words) && !found; i++) {
 			const size_t len = strlen(words[i]);
 
 			found = !strncmp(word, words[i], len) && !isalnum((unsigned char)word[len]);
@@ -320,7 +320,7 @@ static const char *find_vendor(const char *text)
 					     "vendor syndrome", "vendor_syndrome", "syndrom ",
 					     "syndrom:",        "syndrom=" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < COUNT(words); i++) {
 		const char *at = strcasestr(text, words[i]);
 
 		if (!at)

@@ -42,10 +42,10 @@ static bool has_name(const char *line, const char *name)
 
 static int find_event(const char *line)
 {
-	for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+	for (unsigned i = 0; i < COUNT(events); i++)
 		if (has_name(line, events[i].name) || text_find(line, events[i].words))
 			return (int)i;
-	for (unsigned i = 0; i < sizeof(other_words) / sizeof(other_words[0]); i++)
+	for (unsigned i = 0; i < COUNT(other_words); i++)
 		if (text_find(line, other_words[i].words))
 			return (int)other_words[i].event;
 	return -1;
@@ -57,7 +57,7 @@ static struct number find_qpn(const char *line)
 	static const char *const words[] = { "QPN", "DCTN", "qp_num", "qpn", "QP", "qp" };
 	uint64_t number;
 
-	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (unsigned i = 0; i < COUNT(words); i++) {
 		const char *at = text_find(line, words[i]);
 
 		if (at && text_number(at + strlen(words[i]), 10, &number) && number <= BSN_QPN_MAX)

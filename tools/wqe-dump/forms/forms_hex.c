@@ -47,18 +47,6 @@ static void free_block(struct block *block)
 
 /* -- what the bytes are ------------------------------------------------------------------------ */
 
-/* Turns words of a little-endian host, printed as numbers, into bytes. */
-static void swap_words(uint8_t *bytes, size_t size, unsigned group)
-{
-	for (size_t at = 0; at + group <= size; at += group)
-		for (unsigned i = 0; i < group / 2; i++) {
-			const uint8_t byte = bytes[at + i];
-
-			bytes[at + i] = bytes[at + group - 1 - i];
-			bytes[at + group - 1 - i] = byte;
-		}
-}
-
 /* Digits of the offset that a text begins with; a colon ends it. 0: there is none. */
 static size_t count_offset_digits(const char *text)
 {
@@ -101,11 +89,11 @@ static int try_swapped(const struct raw_attr *attr, struct block *block, int sco
 
 	if (block->group < 2)
 		return score;
-	swap_words(block->bytes, block->size, block->group);
+	hex_swap(block->bytes, block->size, block->group);
 	swapped = judge_bytes(attr, block->bytes, block->size, &kind);
 	if (swapped > score || (swapped == score && block->is_swapped))
 		return swapped;
-	swap_words(block->bytes, block->size, block->group);
+	hex_swap(block->bytes, block->size, block->group);
 	return score;
 }
 

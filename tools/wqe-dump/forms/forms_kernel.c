@@ -160,7 +160,7 @@ static bool is_of_another(const struct health *health, const struct line *line)
 /* Takes the line's number; returns its word, or NULL. */
 static const char *take_health(struct record *record, const struct line *line)
 {
-	for (size_t i = 0; i < sizeof(health_words) / sizeof(health_words[0]); i++) {
+	for (size_t i = 0; i < COUNT(health_words); i++) {
 		const char *word = health_words[i].word;
 		const char *text = find_message(line->text, word);
 
@@ -229,7 +229,7 @@ static void read_head(struct record *record, const char *text)
 	};
 	uint64_t number;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < COUNT(words); i++)
 		if (text_find(text, words[i].text))
 			record->syndrome = KNOWN(words[i].syndrome);
 	if (text_number_after(text, "severity", 10, &number))

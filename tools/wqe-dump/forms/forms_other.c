@@ -30,7 +30,7 @@ static bool is_error(const char *text)
 
 	if (!strncmp(text, "- ", 2) || !strncmp(text, "* ", 2) || text_is_source(text))
 		return false;
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+	for (size_t i = 0; i < COUNT(signs); i++)
 		if (has_sign(text, signs[i]))
 			return true;
 	return false;

@@ -61,7 +61,7 @@ static bool read_opcode(struct record *record, const char *text)
 	text += strspn(text, " :]");
 	for (len = 0; text_is_word(text[len]);)
 		len++;
-	for (size_t i = 0; i < sizeof(ucx_opcodes) / sizeof(ucx_opcodes[0]); i++)
+	for (size_t i = 0; i < COUNT(ucx_opcodes); i++)
 		if (strlen(ucx_opcodes[i].name) == len &&
 		    !strncmp(text, ucx_opcodes[i].name, len)) {
 			record->opcode = KNOWN(ucx_opcodes[i].opcode);

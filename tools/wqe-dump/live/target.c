@@ -192,7 +192,7 @@ static uint64_t count_memory(const struct target *target)
 	size_t size = 0;
 
 	while (status && getline(&line, &size, status) > 0)
-		for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (unsigned i = 0; i < COUNT(rows); i++)
 			if (!strncmp(line, rows[i], strlen(rows[i])))
 				bytes += strtoull(line + strlen(rows[i]), NULL, 10) << 10;
 	free(line);

@@ -154,7 +154,7 @@ static bool is_made_up(const struct statfs *system)
 		EFIVARFS_MAGIC,   PSTOREFS_MAGIC,     BPF_FS_MAGIC,        BINFMTFS_MAGIC,
 	};
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < COUNT(types); i++)
 		if ((uint32_t)system->f_type == types[i])
 			return true;
 	return false;

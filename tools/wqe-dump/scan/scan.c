@@ -276,7 +276,7 @@ static struct marks *collect_marks(const struct form *only)
 		if (only && forms[i] != only)
 			continue;
 		for (const char *const *mark = forms[i]->marks; *mark; mark++)
-			if (count < sizeof(list) / sizeof(list[0]))
+			if (count < COUNT(list))
 				list[count++] = (struct mark){ *mark, UINT64_C(1) << i };
 	}
 	return marks_create(list, count);
