@@ -18,7 +18,8 @@ import tap
 MESON, ROOT = sys.argv[1:]
 # What the build can do without: as pkg-config names it, and as the summary does.
 LIBRARIES = {'popt': 'popt', 'json-c': 'json-c', 'libelf': 'libelf', 'libmnl': 'libmnl',
-             'librdmacm': 'librdmacm', 'libdpdk': 'libdpdk', 'cmocka': 'cmocka'}
+             'librdmacm': 'librdmacm', 'libdpdk': 'libdpdk', 'cmocka': 'cmocka',
+             'pmix': 'libpmix', 'ompi-c': 'libopenmpi'}
 WANTED = {
     'libbunsen': 'yes',
     'libbunsen-eal': 'no, for want of libdpdk',
@@ -26,6 +27,7 @@ WANTED = {
     'softcx': 'no, for want of popt',
     'bsn-info, bsn-perf, wqe-dump': 'no, for want of popt, json-c, libelf, libmnl, librdmacm',
     'the example attach_cm': 'no, for want of librdmacm',
+    'the example allreduce beside Open MPI': 'no, for want of libpmix, libopenmpi',
     'the example owned': 'no, for want of a C++ compiler',
     'reference of the headers': 'no, as asked',
     'tests': 'no, for want of cmocka',

@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 import sys
 
 from harness import check, free_port, main
@@ -44,6 +45,40 @@ def test_dc_ranks(bench):
     check(out == '5 processes wrote to 5 each\n', out)
     out, err = bench.run(PROGRAMS['dc_ranks'], status=1)
     check('dc_ranks: alone: ' in err and 'mpirun' in err and not out, err)
+
+
+def test_allreduce(bench):
+    """Also where blocks and chunks differ in length, or are empty, and where credits are scarce."""
+    err = bench.run(PROGRAMS['allreduce'], status=1)[1]
+    if 'without PMIx' in err or not shutil.which('mpirun'):
+        return 'SKIP no PMIx, or no mpirun'
+    check(re.fullmatch('allreduce: .*no launcher started this: use mpirun.*\n', err), err)
+    # Open MPI takes the same device where UCX can; libpmix leaks.
+    env = {'UCX_TLS': 'rc_x,self', 'ASAN_OPTIONS': 'detect_leaks=0'}
+    run = ['mpirun', '--allow-run-as-root', '--oversubscribe', '-n']
+    for ranks, floats, chunk, depth, path in (
+            ('1', '10', '4', '2', 'direct'), ('2', '1000', '50', '8', 'direct'),
+            ('2', '1', '1', '1', 'verbs'), ('3', '1000', '64', '3', 'direct'),
+            ('3', '1021', '7', '1', 'verbs'), ('4', '4099', '100', '2', 'direct'),
+            ('4', '5', '8', '8', 'direct')):
+        out, _ = bench.run(*run, ranks, PROGRAMS['allreduce'], '--check', '--rounds', '2',
+                           '--floats', floats, '--chunk', chunk, '--depth', depth,
+                           BSN_PATH=path, **env)
+        check(re.fullmatch(rf'{ranks} ranks, {floats} floats in chunks of \d+: [\d.]+ us; by '
+                           r'(MPI_Allreduce|a loop): [\d.]+ us; the sums are the same\n', out), out)
+    with open(bench.trace.name, encoding='ascii') as trace:
+        check('receiver not ready' not in trace.read(), 'it sent what it had no credit for')
+    _, err = bench.run(*run, '2', PROGRAMS['allreduce'], device=False, status=1, **env)
+    check(re.search('^allreduce: rank [01]: the device: no RDMA device', err, re.MULTILINE), err)
+    return None
+
+
+def test_allreduce_usage(bench):
+    _, err = bench.run(PROGRAMS['allreduce'], '--width', '2', status=2)
+    check('--width' in err and 'usage: mpirun -n RANKS allreduce' in err, err)
+    for value in '0', '-1', '1025', '2x', '':
+        bench.complains(f'allreduce: --depth takes 1 to 1024, and not {value}\n',
+                        PROGRAMS['allreduce'], '--depth', value, status=2)
 
 
 LAYOUTS = {
