@@ -23,8 +23,9 @@ DOCUMENTS = ['README.md', 'CONTRIBUTING.md',
 LAYERS = ['wqe', 'dv', 'engine', 'tools', 'tests']
 
 # Files whose form has no room for the line; LICENSE covers them.
-WITHOUT_SPDX = re.compile(r'\.(md|json|txt|hex|bin|map|plan)$|^(LICENSE|\.gitignore|\.clang-format'
-                          r'|\.editorconfig|meson_options\.txt)$'
+WITHOUT_SPDX = re.compile(r'\.(md|json|txt|hex|bin|map|plan|xml)$'
+                          r'|^(LICENSE|meson_options\.txt)$'
+                          r'|^\.(gitignore|clang-format|editorconfig)$'
                           r'|^tests/(golden|bad|fuzz)/|^debian/')
 
 
