@@ -11,7 +11,7 @@ static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
 	uint8_t *const wqe = bsn_srq_wqe(srq, srq->next);
-	const uint16_t after = bsn_srq_link(wqe);
+	const uint32_t after = bsn_srq_link(wqe);
 	int err;
 
 	if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT))
@@ -43,9 +43,7 @@ static int post_shared_many(struct bsn_rq *rq, const struct bsn_sge *sge, const 
 		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
 			break;
 		const struct bsn_be64 first = bsn_sge_word(&sge[done], 0);
-		/*
-		 * If the WQE has room for one SGE only, it has no end mark: the SGE overwrites it.
-		 */
+		/* A WQE with room for one SGE has no end mark: the SGE overwrites it. */
 		bsn_rq_put_end(list + end_at);
 		bsn_store_wqe(list, first);
 		bsn_store_wqe(list + 8, bsn_sge_word(&sge[done], 1));
