@@ -37,16 +37,11 @@ enum bsn_store {
 	BSN_STORE_COUNT,
 };
 
-/*
- * A loop whose count the compiler knows after inlining becomes straight code; or two of its rounds
- * do, for gcc.
- */
+/* A loop whose count the compiler knows after inlining becomes straight code. */
 #ifdef __clang__
 #define BSN_UNROLL _Pragma("clang loop unroll(full)")
-#define BSN_UNROLL_2
 #else
 #define BSN_UNROLL _Pragma("GCC unroll 16")
-#define BSN_UNROLL_2 _Pragma("GCC unroll 2")
 #endif
 
 /** bsn_store_name - "8x8", "4x16", …; NULL for a number that is no store */
