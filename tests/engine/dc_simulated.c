@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "model/dc_model.h"
+#include "model/model.h"
 
 enum { OPERATIONS = 20000, PEERS = 200 };
 
@@ -22,14 +22,10 @@ static struct dc_figures figures_of(const struct dc_plan *plan, enum dc_policy p
 {
 	const struct dc_times times = DC_TIMES_DEFAULT;
 	struct dc_figures figures;
-	struct dc_model *model;
-	struct dc_stage stage;
 
 	memset(&figures, 0, sizeof(figures)); /* whole ones are compared */
-	assert_int_equal(dc_model_open(plan, &times, policy, &model, &stage), 0);
-	if (dc_play(plan, &stage, &figures))
+	if (dc_simulate(plan, &times, policy, &figures))
 		fail_msg("%s", figures.why_not);
-	dc_model_close(model);
 	assert_true(figures.fairness > 0 && figures.fairness <= 1.0000001);
 	assert_true(connects_of(&figures) >= (plan->crowd.pattern == DC_PATTERN_incast ? 1 : 2));
 	assert_int_equal(figures.taken_early, 0);
@@ -258,12 +254,11 @@ static void what_cannot_be_is_refused(void **state)
 	const struct dc_times times = DC_TIMES_DEFAULT;
 	const struct dc_plan no_window = plan_of(DC_PATTERN_uniform, 8, 1, 0);
 	const struct dc_plan nobody = plan_of(DC_PATTERN_uniform, 0, 1, 1);
-	struct dc_model *model;
-	struct dc_stage stage;
+	struct dc_figures figures;
 
 	(void)state;
-	assert_int_equal(dc_model_open(&no_window, &times, DC_POLICY_lru, &model, &stage), -22);
-	assert_int_equal(dc_model_open(&nobody, &times, DC_POLICY_lru, &model, &stage), -22);
+	assert_int_equal(dc_simulate(&no_window, &times, DC_POLICY_lru, &figures), -22);
+	assert_int_equal(dc_simulate(&nobody, &times, DC_POLICY_lru, &figures), -22);
 }
 
 /* An argument: only tests of such names. */

@@ -30,7 +30,7 @@ struct bunsen_queue {
 	unsigned posted_bb; /* where requests have to be at some place of the ring */
 	struct bsn_xrcd *xrcd;
 	struct bsn_xrc_target *target_qp;
-	struct plain_qp *attached; /* what the QP is attached to */
+	struct verbs_queue *attached; /* what the QP is attached to */
 };
 
 /* What a program has at hand in its loop. */
@@ -73,7 +73,7 @@ int bunsen_drain_recv(void *queue, unsigned count);
 /* The rest of what was to come, by a patient loop: 0, a status, or -errno. */
 int bunsen_drain_cq(struct bsn_cq *cq, unsigned count);
 
-/* Makes a QP and connects it to itself; UD is made ready. */
+/* Makes a QP and connects it to itself; one that could not be connected is to be destroyed, too. */
 int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp);
 
 extern cost_run *const bunsen_runs[COST_CODE_COUNT];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "bsn_xrc.h"
-#include "plain_qp.h"
+#include "verbs.h"
 #include "../stepper.h"
 
 enum { KEY = 0x5eed };
@@ -170,45 +170,39 @@ static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	return bsn_cq_create(rig->device, &cq, &q->recv_cq);
 }
 
-static int connect_to_itself(struct bsn_qp *qp)
+/* To itself; UD is made ready. */
+static int connect_qp(struct bsn_qp *qp, enum bsn_qp_type type)
 {
 	struct bsn_address self;
 	const int err = bsn_qp_address(qp, &self);
 
-	return err ? err : bsn_qp_connect(qp, &self, NULL);
+	return err ? err : bsn_qp_connect(qp, type == BSN_QP_UD ? NULL : &self, NULL);
 }
 
 int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp)
 {
-	struct bsn_qp *made;
-	int err = bsn_qp_create(device, attr, &made);
+	const int err = bsn_qp_create(device, attr, qp);
 
-	if (err)
-		return err;
-	err = attr->type == BSN_QP_UD ? bsn_qp_connect(made, NULL, NULL) : connect_to_itself(made);
-	if (err)
-		bsn_qp_destroy(made);
-	else
-		*qp = made;
-	return err;
+	return err ? err : connect_qp(*qp, attr->type);
 }
 
-/* One more of them; of COST_APART at a number that is so far from the first one's. */
 static int add_qp(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
 		  const struct bsn_qp_attr *attr)
 {
-	const bool is_apart = kind == COST_APART && q->qp_count;
-	const uint32_t base = is_apart ? bsn_qp_info(q->qps[0])->number : 0;
 	struct bsn_qp **const qp = &q->qps[q->qp_count];
-	int err = is_apart ? plain_qp_pass_numbers(rig->device, base) : 0;
+	int err = bsn_qp_create(rig->device, attr, qp);
 
-	if (!err)
-		err = bunsen_make_loop(rig->device, attr, qp);
+	for (unsigned passed = 0; !err && kind == COST_APART &&
+				  cost_is_between(bsn_qp_info(q->qps[0])->number,
+						  bsn_qp_info(*qp)->number); passed++) {
+		bsn_qp_destroy(*qp);
+		err = passed < COST_PASSES_MAX ? bsn_qp_create(rig->device, attr, qp) : -ENODATA;
+	}
 	if (err)
 		return err;
 	q->eps[q->qp_count] = bsn_qp_ep(*qp);
 	q->rqs[q->qp_count++] = bsn_qp_rq(*qp);
-	return is_apart && (bsn_qp_info(*qp)->number - base) % PLAIN_STRIDE ? -ENODATA : 0;
+	return connect_qp(*qp, attr->type);
 }
 
 static int make_qps(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
@@ -306,15 +300,7 @@ static void destroy_pool(struct bunsen_queue *q)
 
 static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
-	const struct cost_limits limits = cost_limits_of(kind);
-	struct bsn_qp_attr attr = { .type = cost_kinds[kind].type,
-				    .send_depth = cost_depth_of(rig, kind),
-				    .recv_depth = cost_depth_of(rig, kind),
-				    .max_send_sge = limits.max_send_sge,
-				    .max_recv_sge = limits.max_recv_sge,
-				    .max_inline = limits.max_inline,
-				    .max_inline_recv =
-					    kind == COST_INLINED_RECV ? COST_DATA_BYTES : 0 };
+	struct bsn_qp_attr attr = cost_attr_of(rig, kind);
 	int err = make_cqs(q, rig, kind, &attr);
 
 	if (!err)
@@ -332,16 +318,10 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 {
 	const struct bsn_attach_attr promise = { .register_is_ours = true };
-	const struct plain_qp_attr attr = { .depth = rig->depth,
-					    .max_send_sge = 1,
-					    .max_recv_sge = 1,
-					    .max_inline = 28 };
 	int err;
 
 	q->attached = calloc(1, sizeof(*q->attached));
-	err = q->attached
-		      ? plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, q->attached)
-		      : -ENOMEM;
+	err = q->attached ? verbs_open(q->attached, rig, COST_ATTACHED, false) : -ENOMEM;
 	if (!err)
 		err = bsn_qp_attach(rig->device, q->attached->qp, &promise, &q->qps[0]);
 	if (err)
@@ -349,7 +329,7 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 	q->qp_count = q->ep_count = 1;
 	q->cq = bsn_qp_info(q->qps[0])->cq;
 	q->recv_cq = bsn_qp_info(q->qps[0])->recv_cq;
-	return plain_qp_loop(q->attached);
+	return 0;
 }
 
 /* A request that can do no harm: where there is one peer, it has its initiator from now on. */
@@ -397,7 +377,7 @@ static int find_memory(struct bunsen_queue *q, const struct cost_rig *rig)
 		q->target = cost_target_of(rig, q->attached->mr->lkey, q->attached->mr->rkey);
 		return 0;
 	}
-	err = bsn_mr_register(rig->device, rig->memory, COST_MEMORY, NULL, &q->mr);
+	err = bsn_mr_register(rig->device, rig->memory, rig->memory_bytes, NULL, &q->mr);
 	if (!err)
 		q->target = cost_target_of(rig, q->mr->lkey, q->mr->rkey);
 	return err;
@@ -414,7 +394,7 @@ void bunsen_close(void *queue)
 	bsn_xrc_target_destroy(q->target_qp);
 	bsn_srq_destroy(q->srq);
 	if (q->attached) {
-		plain_qp_destroy(q->attached);
+		verbs_close(q->attached);
 	} else {
 		bsn_cq_destroy(q->cq);
 		bsn_cq_destroy(q->recv_cq);
@@ -431,7 +411,7 @@ void bunsen_close(void *queue)
 static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, int err)
 {
 	if (err == -ENODATA)
-		return "the device gives no QP numbers that are 16 apart";
+		return COST_NOT_APART;
 	if (bsn_device_info(rig->device)->path != BSN_PATH_VERBS)
 		return NULL;
 	if (cost_kinds[kind].type == BSN_QP_DC)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../perf.h"
-#include "plain_qp.h"
+#include "verbs.h"
 #include "../stepper.h"
 
 enum {
@@ -137,6 +137,7 @@ static int open_device(struct cost *cost)
 	if (!cost->rig.memory)
 		return complain("no memory");
 	memset(cost->rig.memory, 0, COST_MEMORY);
+	cost->rig.memory_bytes = COST_MEMORY;
 	err = perf_open_device(&options.common, &attr, &cost->rig.device);
 	if (err)
 		return err;
@@ -147,7 +148,7 @@ static int open_device(struct cost *cost)
 		if (err)
 			return complain_of("plain verbs", err);
 	}
-	cost->results.has_td = plain_qp_has_td(cost->rig.device);
+	cost->results.has_td = verbs_has_td(cost->rig.device);
 	return 0;
 }
 

@@ -58,18 +58,14 @@ struct cost_target {
 struct cost_rig {
 	struct bsn_device *device;
 	struct bsn_device *verbs; /* the same one, opened for plain verbs; NULL: @device is */
-	uint8_t *memory;          /* COST_MEMORY bytes, registered by each column for itself */
+	uint8_t *memory;          /* registered by each column for itself */
+	size_t memory_bytes;
 	uint32_t depth;           /* of every queue */
 	/* Where there are many QPs: how many, unless the kind says it, and the depth of each. */
 	unsigned many_qps;
 	uint32_t many_depth;
 	unsigned qps;   /* of every kind that takes any number */
 	bool is_spread; /* so many QPs were asked for */
-};
-
-/* What the queues of a kind are made for. */
-struct cost_limits {
-	uint32_t max_send_sge, max_recv_sge, max_inline;
 };
 
 /* @count operations, measured. */
@@ -122,15 +118,6 @@ const struct cost_column *cost_column_of(unsigned column, enum cost_queues queue
 
 /* -- what columns are made of ------------------------------------------------------------------ */
 
-static inline struct cost_limits cost_limits_of(enum cost_queues queues)
-{
-	const struct cost_kind *kind = &cost_kinds[queues];
-
-	return (struct cost_limits){ kind->max_sge ? kind->max_sge : 1,
-				     kind->max_recv_sge ? kind->max_recv_sge : 1,
-				     kind->max_inline ? kind->max_inline : COST_INLINE_BYTES };
-}
-
 /* How many QPs such a queue has, and how deep each is. */
 static inline unsigned cost_qps_of(const struct cost_rig *rig, enum cost_queues kind)
 {
@@ -147,8 +134,8 @@ static inline bool cost_takes_turns(const struct cost_rig *rig, enum cost_queues
 
 static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queues kind)
 {
-	if (cost_kinds[kind].at_end)
-		return COST_SHORT_DEPTH;
+	if (cost_kinds[kind].depth)
+		return cost_kinds[kind].depth;
 	return cost_takes_turns(rig, kind) ? rig->many_depth : rig->depth;
 }
 
@@ -158,6 +145,35 @@ static inline uint32_t cost_srq_depth_of(const struct cost_rig *rig, enum cost_q
 	const uint32_t all = cost_depth_of(rig, kind) * cost_qps_of(rig, kind);
 
 	return all < COST_SRQ_DEPTH_MAX ? all : COST_SRQ_DEPTH_MAX;
+}
+
+/* What each queue pair of a kind is made for. */
+static inline struct bsn_qp_attr cost_attr_of(const struct cost_rig *rig, enum cost_queues queues)
+{
+	const struct cost_kind *kind = &cost_kinds[queues];
+	const uint32_t depth = cost_depth_of(rig, queues);
+
+	return (struct bsn_qp_attr){
+		.type = kind->type,
+		.send_depth = depth,
+		.recv_depth = depth,
+		.max_send_sge = kind->max_sge ? kind->max_sge : 1,
+		.max_recv_sge = kind->max_recv_sge ? kind->max_recv_sge : 1,
+		.max_inline = kind->max_inline ? kind->max_inline : COST_INLINE_BYTES,
+		.max_inline_recv = queues == COST_INLINED_RECV ? COST_DATA_BYTES : 0,
+	};
+}
+
+/*
+ * Of COST_APART, whether a number is to be passed: it is not COST_STRIDE, or a multiple of it, from
+ * the first. -ENODATA where all COST_PASSES_MAX are.
+ */
+enum { COST_STRIDE = 16, COST_PASSES_MAX = 32 * COST_STRIDE };
+#define COST_NOT_APART "the device gives no QP numbers that are 16 apart"
+
+static inline bool cost_is_between(uint32_t first, uint32_t number)
+{
+	return (number - first) % COST_STRIDE;
 }
 
 /* Blocks of a WRITE in the ring. */

@@ -9,12 +9,12 @@
 COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,
 				 struct cost_shape shape)
 {
-	return cost_has_turns(shape.queues) ? q->v.qps[cost_turn(turn, q->v.qp_count)] : qp;
+	return cost_has_turns(shape.queues) ? q->qps[cost_turn(turn, q->qp_count)] : qp;
 }
 
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
 {
-	struct ibv_qp *const qp = q->v.qp;
+	struct ibv_qp *const qp = q->qp;
 	struct ibv_send_wr *wrong;
 	int bad = 0;
 
@@ -25,8 +25,8 @@ COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_sha
 
 COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_shape shape)
 {
-	struct ibv_qp *const qp = q->v.qp;
-	struct ibv_srq *const srq = q->v.srq;
+	struct ibv_qp *const qp = q->qp;
+	struct ibv_srq *const srq = q->srq;
 	struct ibv_recv_wr *wrong;
 	int bad = 0;
 
@@ -41,7 +41,7 @@ COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_sha
 COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 {
 	const struct verbs_queue *const q = queue;
-	struct ibv_cq *const cq = verbs_polls_requests(shape) ? q->v.cq : q->v.recv_cq;
+	struct ibv_cq *const cq = verbs_polls_requests(shape) ? q->cq : q->recv_cq;
 	struct ibv_wc c[COST_BATCH_MAX] = { { 0 } };
 	int bad = 0;
 

@@ -36,9 +36,9 @@ COST_INLINE void build(const struct verbs_queue *q, struct ibv_qp_ex *qp, struct
 {
 	qp->wr_id = id;
 	qp->wr_flags = flags;
-	name_operation(qp, &q->target.remote, shape.what, id);
+	name_operation(qp, &q->memory.remote, shape.what, id);
 	if (shape.queues == COST_UD)
-		ibv_wr_set_ud_addr(qp, q->v.ah, q->v.qp->qp_num, PLAIN_QKEY);
+		ibv_wr_set_ud_addr(qp, q->ah, q->qp->qp_num, VERBS_QKEY);
 	if (shape.queues == COST_XRC)
 		ibv_wr_set_xrc_srqn(qp, q->srq_number);
 	if (shape.form == COST_INLINED)
@@ -55,14 +55,14 @@ COST_INLINE struct ibv_qp_ex *start(struct verbs_queue *q, struct ibv_qp_ex *qp,
 				    struct cost_shape shape)
 {
 	if (cost_has_turns(shape.queues))
-		qp = ibv_qp_to_qp_ex(q->v.qps[cost_turn(&q->turn, q->v.qp_count)]);
+		qp = ibv_qp_to_qp_ex(q->qps[cost_turn(&q->turn, q->qp_count)]);
 	ibv_wr_start(qp);
 	return qp;
 }
 
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
 {
-	struct ibv_qp_ex *qp = q->v.qp_ex;
+	struct ibv_qp_ex *qp = q->qp_ex;
 	unsigned flags = IBV_SEND_SIGNALED | (shape.form == COST_INLINED ? IBV_SEND_INLINE : 0);
 	unsigned sges = shape.n;
 	int bad = 0;
@@ -121,7 +121,7 @@ COST_INLINE int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc, e
 COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 {
 	const struct verbs_queue *const q = queue;
-	struct ibv_cq_ex *const cq = verbs_polls_requests(shape) ? q->v.cq_ex : q->v.recv_cq_ex;
+	struct ibv_cq_ex *const cq = verbs_polls_requests(shape) ? q->cq_ex : q->recv_cq_ex;
 	struct ibv_wc c[COST_BATCH_MAX] = { { 0 } };
 	int bad = 0;
 

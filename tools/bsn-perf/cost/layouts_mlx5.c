@@ -13,16 +13,14 @@
 #include "../stepper.h"
 
 enum {
-	DEPTH = 64,
 	ENTRIES = 52,
-	INLINE = 828, /* bytes: all that libmlx5 grants on RC, where 52 entries have 4 more */
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 		 IBV_ACCESS_REMOTE_ATOMIC,
 };
 
 struct state {
 	uint8_t *memory;
-	struct plain_qp v;
+	struct verbs_queue v;
 	struct ibv_mr *second; /* the same memory as that of @v */
 	struct mlx5dv_mkey *mkey;
 	uint16_t part_count;
@@ -104,7 +102,7 @@ static cost_run *run_of(const struct cost_row *row)
 static int drain(struct state *s, unsigned count)
 {
 	step();
-	return verbs_drain_cq(s->v.cq, count);
+	return verbs_drain(&s->v, count);
 }
 
 static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
@@ -152,34 +150,27 @@ static void close_state(void *queue)
 		mlx5dv_destroy_mkey(s->mkey);
 	if (s->second)
 		ibv_dereg_mr(s->second);
-	plain_qp_destroy(&s->v);
+	verbs_close(&s->v);
 	free(s->memory);
 }
 
 static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		const char **why_not)
 {
-	const struct plain_qp_attr attr = { .depth = DEPTH,
-					    .max_send_sge = 1,
-					    .max_recv_sge = 1,
-					    .max_inline = INLINE,
-					    .is_extended = true,
-					    .has_mkeys = true };
 	struct mlx5dv_mkey_init_attr mkey = {
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
 		.max_entries = ENTRIES,
 	};
+	struct cost_rig own = *rig;
 	struct state *s = queue;
 	int err;
 
-	(void)kind;
-	s->memory = layout_make_memory();
+	own.memory = s->memory = layout_make_memory();
+	own.memory_bytes = LAYOUT_MEMORY;
 	if (!s->memory)
 		return -ENOMEM;
 	*why_not = "libmlx5 makes no mkeys here";
-	err = plain_qp_create(rig->device, &attr, s->memory, LAYOUT_MEMORY, &s->v);
-	if (!err)
-		err = plain_qp_loop(&s->v);
+	err = verbs_open(&s->v, &own, kind, true);
 	if (err)
 		return err;
 	mkey.pd = s->v.pd;

@@ -53,12 +53,15 @@ enum {
 	COST_DC_INITIATORS = 32,
 	COST_DC_MOST_READS = 64,
 	COST_LAYOUTS_MOST = 16,
+	COST_LAYOUTS_DEPTH = 64,    /* of libmlx5's queues */
+	COST_LAYOUTS_INLINE = 828, /* bytes: all it grants on RC, where 52 entries have 4 more */
 };
 
 /*
  * @max_sge, @max_recv_sge, @max_inline: 0: 1, 1, COST_INLINE_BYTES
  * @qps: that take turns; 0: as many as are asked for, usually one
  * @peers: that take turns, each with an endpoint of its own
+ * @depth: of each queue; 0: as was asked for
  * @at_end, @left_bb: a request begins where so many blocks are left of the ring
  * @most: operations at a time; 0: as many as the queue holds
  * @subject: whose columns it has
@@ -69,13 +72,18 @@ struct cost_kind {
 	const char *doc;
 	enum cost_subject subject;
 	enum bsn_qp_type type;
-	unsigned max_sge, max_recv_sge, max_inline, qps, peers, most;
+	unsigned max_sge, max_recv_sge, max_inline, qps, peers, most, depth;
 	bool at_end;
 	unsigned left_bb;
 	enum bsn_cqe_compression compression;
 	struct bsn_dc_pool_attr pool;
 };
 
+#define COST_OF_PARTS(what, at_a_time)                                                             \
+	{                                                                                          \
+		.doc = what, .subject = COST_OF_LAYOUTS, .max_inline = COST_LAYOUTS_INLINE,        \
+		.qps = 1, .most = at_a_time, .depth = COST_LAYOUTS_DEPTH                           \
+	}
 #define COST_MISSES(how, ...)                                                                      \
 	{                                                                                          \
 		.doc = "DC, 32 initiators, each time a peer that has none: " how,                  \
@@ -87,11 +95,9 @@ struct cost_kind {
 
 static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
 	[COST_RC] = { "RC, one SGE, inline data of one block", .type = BSN_QP_RC },
-	[COST_LAYOUTS] = { .doc = "layouts of parts of memory, and mkeys",
-			   .subject = COST_OF_LAYOUTS, .most = COST_LAYOUTS_MOST },
-	[COST_PAGED] = { .doc = "mkeys of pages", .subject = COST_OF_LAYOUTS,
-			 .most = COST_LAYOUTS_MOST },
-	[COST_MATRIX] = { .doc = "a column of a matrix", .subject = COST_OF_LAYOUTS, .most = 1 },
+	[COST_LAYOUTS] = COST_OF_PARTS("layouts of parts of memory, and mkeys", COST_LAYOUTS_MOST),
+	[COST_PAGED] = COST_OF_PARTS("mkeys of pages", COST_LAYOUTS_MOST),
+	[COST_MATRIX] = COST_OF_PARTS("a column of a matrix", 1),
 	[COST_REGIONS] = { .doc = "10000 regions in the cache", .subject = COST_OF_MEMORY },
 	[COST_BUFFERS] = { .doc = "registrations, and a slab", .subject = COST_OF_MEMORY },
 	[COST_LONG] = { "RC, four SGEs, 512 B of inline data, receives of two SGEs",
@@ -114,9 +120,11 @@ static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
 	[COST_CHECKSUMS] = { "RC, whose CQEs come in sessions, with the checksum",
 			     .type = BSN_QP_RC, .compression = BSN_CQES_BY_CHECKSUM },
 	[COST_LAST] = { "RC, the last block of a ring is next", .type = BSN_QP_RC, .max_sge = 4,
-			.max_inline = 64, .qps = 1, .most = 1, .at_end = true, .left_bb = 1 },
+			.max_inline = 64, .qps = 1, .most = 1, .depth = COST_SHORT_DEPTH,
+			.at_end = true, .left_bb = 1 },
 	[COST_FIRST] = { "RC, the last block of a ring was used", .type = BSN_QP_RC, .max_sge = 4,
-			 .max_inline = 64, .qps = 1, .most = 1, .at_end = true },
+			 .max_inline = 64, .qps = 1, .most = 1, .depth = COST_SHORT_DEPTH,
+			 .at_end = true },
 	[COST_DC] = { "DC, a peer that has its initiator", .type = BSN_QP_DC, .max_sge = 4,
 		      .max_inline = 512, .qps = 1 },
 	[COST_DC_READS] = { "DC, a peer that has its initiator, READs have a limit",

@@ -268,7 +268,7 @@ int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum dc_policy 
 		.initiators = plan->initiators,
 		.streams = plan->streams,
 		.full_handshake = plan->full_handshake,
-		.policy = policy == DC_POLICY_hashed ? BSN_DC_HASHED : BSN_DC_LRU,
+		.policy = dc_policy_of_pool(policy),
 		.send_depth = is_short ? STREAMS_DEPTH : plan->window
 	};
 	struct pool p = { .bench = b, .local = { b->memory->addr, plan->bytes, b->memory->lkey } };

@@ -223,47 +223,32 @@ static int read_all(poptContext context, struct dc_report *report)
 static int simulate(const struct dc_report *report, const struct dc_plan *plan,
 		    enum dc_policy policy, struct dc_figures *figures)
 {
-	struct dc_model *model;
-	struct dc_stage stage;
-	int err = dc_model_open(plan, &report->times, policy, &model, &stage);
+	const int err = dc_simulate(plan, &report->times, policy, figures);
 
-	if (err)
-		return complain("the model: %s", strerror(-err));
-	err = dc_play(plan, &stage, figures) ? complain("%s", figures->why_not) : 0;
-	dc_model_close(model);
-	return err;
+	return err ? complain("%s", *figures->why_not ? figures->why_not : strerror(-err)) : 0;
 }
 
 /* @bench: NULL: on a model */
 static int run_policies(const struct dc_report *report, struct dc_bench *bench,
 			struct dc_result *result)
 {
+	const struct dc_plan *plan = &result->plan;
+	uint64_t connects;
 	int err = 0;
 
 	for (unsigned p = 0; !err && p < DC_POLICY_COUNT; p++) {
-		const enum dc_policy policy = (enum dc_policy)p;
-		struct dc_figures *figures = &result->figures[p];
-
-		if (!figures->is_wanted)
+		if (!result->figures[p].is_wanted)
 			continue;
-		show_progress("%u peers, %s", result->plan.crowd.peers, dc_policy_names[p]);
-		err = bench ? dc_bench_run(bench, &result->plan, policy, figures)
-			    : simulate(report, &result->plan, policy, figures);
+		show_progress("%u peers, %s", plan->crowd.peers, dc_policy_names[p]);
+		err = bench ? dc_bench_run(bench, plan, p, &result->figures[p])
+			    : simulate(report, plan, p, &result->figures[p]);
 		end_progress();
 	}
-	return err;
-}
-
-static int find_optimum(struct dc_result *result)
-{
-	const struct dc_plan *plan = &result->plan;
-	const uint64_t connects =
-		dc_optimum(&plan->crowd, plan->operations, plan->initiators * plan->streams);
-
-	if (connects == UINT64_MAX)
-		return complain("no memory");
+	if (err)
+		return err;
+	connects = dc_optimum(&plan->crowd, plan->operations, plan->initiators * plan->streams);
 	result->optimum = (double)connects / plan->operations;
-	return 0;
+	return connects == UINT64_MAX ? complain("no memory") : 0;
 }
 
 /* The device of the last bench stays open until its name is told. */
@@ -282,8 +267,6 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 			report->device = dc_bench_device(*bench);
 		if (!err)
 			err = run_policies(report, *bench, result);
-		if (!err)
-			err = find_optimum(result);
 	}
 	return err;
 }

@@ -8,8 +8,7 @@
 #define PERF_DC_H
 
 #include "../../examples/ranks.h"
-#include "play.h"
-#include "model/dc_model.h"
+#include "model/model.h"
 #include "../perf.h"
 
 enum { DC_COUNTS_MAX = 16 };
@@ -34,10 +33,11 @@ struct dc_report {
 	unsigned count;
 };
 
-/* Targets, and what requests carry. */
+/*
+ * Targets, and what requests carry. @ranks: the processes that are each other's peers; NULL: the
+ * peers are of this one
+ */
 struct dc_bench;
-
-/* @ranks: the processes that are each other's peers; NULL: the peers are of this one */
 int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan,
 		  struct ranks *ranks, struct dc_bench **bench);
 void dc_bench_close(struct dc_bench *bench);

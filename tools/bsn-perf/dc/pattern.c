@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pattern.h"
+#include "play.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,8 +124,7 @@ uint32_t dc_draw(struct dc_draws *d)
 
 /* -- the optimum ------------------------------------------------------------------------------- */
 
-#define NEVER   UINT32_MAX
-#define NOWHERE UINT32_MAX
+#define NEVER UINT32_MAX
 
 /* Of each request, the next one to its peer. @seen: of each peer, its last request so far */
 static int find_returns(const struct dc_crowd *crowd, uint32_t count, uint32_t *later,
@@ -147,64 +145,59 @@ static int find_returns(const struct dc_crowd *crowd, uint32_t count, uint32_t *
 	return draws ? 0 : -1;
 }
 
-struct slot {
-	uint32_t back, peer; /* the request with which the peer comes back */
-};
-
 /*
- * The slots as a heap: whoever comes back last is the first. @place: of each peer that has a slot
+ * A set of numbers, as a tree of words: each bit tells whether there is anything in its branch. The
+ * branches of word w are 64 w + 1 to 64 w + 64; number n is leaf @leaves + n, which has no word.
  */
-struct heap {
-	struct slot *slots;
-	uint32_t *place;
-	uint32_t used;
+struct set {
+	uint64_t *words;
+	size_t leaves;
 };
 
-static void put(struct heap *h, uint32_t at, struct slot slot)
+static void put_in(struct set *s, uint32_t number)
 {
-	h->slots[at] = slot;
-	h->place[slot.peer] = at;
+	for (size_t at = s->leaves + number; at--; at /= 64)
+		s->words[at / 64] |= 1ull << at % 64;
 }
 
-/* Its peer comes back later than was known. */
-static void move_up(struct heap *h, uint32_t at, struct slot slot)
+/* Whether it was there. */
+static bool take_out(struct set *s, uint32_t number)
 {
-	for (; at && h->slots[(at - 1) / 2].back < slot.back; at = (at - 1) / 2)
-		put(h, at, h->slots[(at - 1) / 2]);
-	put(h, at, slot);
+	size_t at = s->leaves + number - 1;
+	const bool was_there = s->words[at / 64] >> at % 64 & 1;
+
+	while (!(s->words[at / 64] &= ~(1ull << at % 64)) && at >= 64)
+		at = at / 64 - 1;
+	return was_there;
 }
 
-/* In place of the first. */
-static void replace_first(struct heap *h, struct slot slot)
+static uint32_t greatest_of(const struct set *s)
 {
-	uint32_t at = 0, child;
+	size_t at = 0;
 
-	h->place[h->slots[0].peer] = NOWHERE;
-	for (; (child = 2 * at + 1) < h->used; at = child) {
-		if (child + 1 < h->used && h->slots[child + 1].back > h->slots[child].back)
-			child++;
-		if (h->slots[child].back <= slot.back)
-			break;
-		put(h, at, h->slots[child]);
-	}
-	put(h, at, slot);
+	while (at < s->leaves)
+		at = 64 * at + 64 - (size_t)__builtin_clzll(s->words[at]);
+	return (uint32_t)(at - s->leaves);
 }
 
-static uint64_t count_connects(struct dc_draws *draws, uint32_t count, const uint32_t *later,
-			       struct heap *h, uint32_t slots)
+/* @back: the requests with which the peers come back that have a slot; some never do */
+static uint64_t count_connects(const uint32_t *later, uint32_t count, struct set *back,
+			       uint32_t slots)
 {
 	uint64_t connects = 0;
+	uint32_t gone = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct slot slot = { later[i], dc_draw(draws) };
-
-		connects += h->place[slot.peer] == NOWHERE;
-		if (h->place[slot.peer] != NOWHERE)
-			move_up(h, h->place[slot.peer], slot);
-		else if (h->used < slots)
-			move_up(h, h->used++, slot);
+		if (!take_out(back, i) && connects++ >= slots) {
+			if (gone)
+				gone--;
+			else
+				take_out(back, greatest_of(back));
+		}
+		if (later[i] == NEVER)
+			gone++;
 		else
-			replace_first(h, slot);
+			put_in(back, later[i]);
 	}
 	return connects;
 }
@@ -212,20 +205,17 @@ static uint64_t count_connects(struct dc_draws *draws, uint32_t count, const uin
 uint64_t dc_optimum(const struct dc_crowd *crowd, uint32_t count, uint32_t slots)
 {
 	uint32_t *later = malloc(((size_t)count + 1) * sizeof(*later));
-	struct heap heap = { .slots = malloc(slots * sizeof(*heap.slots)),
-			     .place = malloc(crowd->peers * sizeof(*heap.place)) };
-	struct dc_draws *draws = NULL;
+	uint32_t *seen = malloc(crowd->peers * sizeof(*seen));
+	struct set back = { .leaves = 1 };
 	uint64_t connects = UINT64_MAX;
 
-	if (later && heap.slots && heap.place && !find_returns(crowd, count, later, heap.place))
-		draws = dc_draws_begin(crowd);
-	if (draws) {
-		memset(heap.place, 0xff, crowd->peers * sizeof(*heap.place));
-		connects = count_connects(draws, count, later, &heap, slots);
-	}
-	dc_draws_end(draws);
+	for (size_t most = 64; most < count; most *= 64)
+		back.leaves += most;
+	back.words = calloc(back.leaves, sizeof(*back.words));
+	if (back.words && later && seen && !find_returns(crowd, count, later, seen))
+		connects = count_connects(later, count, &back, slots);
+	free(back.words);
 	free(later);
-	free(heap.slots);
-	free(heap.place);
+	free(seen);
 	return connects;
 }

@@ -1,21 +1,75 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program that bsn-perf dc plays: a window of requests, of which each goes to the peer that the
- * pattern draws. It knows a pool's peers and its polls, not whether they are on a device or on a
- * model of time.
+ * The program that bsn-perf dc plays: a window of requests to many peers that share few initiators,
+ * of which each goes to the peer that the pattern draws; and what the best choice would cost. It
+ * knows a pool's peers and its polls, not whether they are on a device or on a model of time.
  */
 #ifndef DC_PLAY_H
 #define DC_PLAY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "bsn_dc.h"
-#include "pattern.h"
 
-/*
- * How initiators are chosen: the pool's own policies (enum bsn_dc_policy), and UCX's, which only
- * the model has.
+/* -- whom requests go to (pattern.c) ----------------------------------------------------------- */
+
+enum dc_pattern {
+	DC_PATTERN_uniform,    /* any peer */
+	DC_PATTERN_zipf,       /* few peers have most requests: exponent 0.99 */
+	DC_PATTERN_bursts,     /* eight in a row to one peer, which is as of zipf */
+	DC_PATTERN_moving,     /* a set of peers, of which one changes every 1000 requests */
+	DC_PATTERN_all_to_all, /* one peer after the other */
+	DC_PATTERN_incast,     /* all to one peer */
+	DC_PATTERN_COUNT
+};
+
+extern const char *const dc_pattern_names[DC_PATTERN_COUNT];
+
+/**
+ * struct dc_crowd - the peers, and whom of them requests go to
+ * @set: how many peers are in the set of "moving"
+ * @listed, @listed_count: in place of a pattern these, over and over; NULL: none
  */
+struct dc_crowd {
+	enum dc_pattern pattern;
+	uint32_t peers, set;
+	uint64_t seed;
+	const uint32_t *listed;
+	uint32_t listed_count;
+};
+
+/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
+static inline uint64_t dc_roll(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static inline uint32_t dc_roll_below(uint64_t *state, uint32_t n)
+{
+	return (uint32_t)((dc_roll(state) >> 32) * n >> 32);
+}
+
+/* Draws one peer after the other: the same ones each time it begins. NULL: no memory. */
+struct dc_draws *dc_draws_begin(const struct dc_crowd *crowd);
+uint32_t dc_draw(struct dc_draws *draws);
+void dc_draws_end(struct dc_draws *draws);
+
+/**
+ * dc_optimum - connections of a pool that knows all requests beforehand and is never busy: where no
+ * slot is free, the peer that comes back last makes room (Belady)
+ *
+ * It takes 4 bytes of memory for each request.
+ * Return: their number, or UINT64_MAX without memory.
+ */
+uint64_t dc_optimum(const struct dc_crowd *crowd, uint32_t count, uint32_t slots);
+
+/* -- playing (play.c) -------------------------------------------------------------------------- */
+
+/* How initiators are chosen: by the pool's own policies, and by UCX's, which only the model has. */
 enum dc_policy {
 	DC_POLICY_lru,
 	DC_POLICY_hashed,
@@ -25,6 +79,11 @@ enum dc_policy {
 };
 
 extern const char *const dc_policy_names[DC_POLICY_COUNT];
+
+static inline enum bsn_dc_policy dc_policy_of_pool(enum dc_policy policy)
+{
+	return policy == DC_POLICY_hashed ? BSN_DC_HASHED : BSN_DC_LRU;
+}
 
 /**
  * struct dc_plan - what is played, by each policy

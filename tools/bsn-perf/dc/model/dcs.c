@@ -5,7 +5,7 @@
  * dcs it keeps it as long as it goes on posting; by dcs_quota it waits in line, too, once it has
  * QUOTA requests outstanding and others wait. A stream counts as an initiator.
  */
-#include "dc_device.h"
+#include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct peer {
 
 /* @slot_of: of requests, by id, which is the device's tag */
 struct dcs {
-	struct dc_model model; /* first */
+	struct dc_device device; /* first */
 	bool has_quota;
 	uint32_t initiators, free_count;
 	struct slot *slots;
@@ -104,7 +104,7 @@ static void begin(struct dcs *d, uint32_t number, uint64_t id)
 
 	d->slot_of[id] = at;
 	d->slots[at].outstanding++;
-	dc_device_begin(&d->model.device, (uint16_t)(at % d->initiators), at / d->initiators,
+	dc_device_begin(&d->device, (uint16_t)(at % d->initiators), at / d->initiators,
 			number + 1, (uint32_t)id);
 }
 
@@ -130,7 +130,7 @@ static int poll_one(void *arg, struct bsn_completion *c, int n)
 	struct dc_request r;
 	uint32_t at;
 
-	if (!dc_device_end(&d->model.device, &r))
+	if (!dc_device_end(&d->device, &r))
 		return 0;
 	at = d->slot_of[r.tag];
 	*c = (struct bsn_completion){ .id = r.tag, .user = d->peers[d->slots[at].peer].user };
@@ -144,20 +144,10 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	const struct dcs *d = arg;
 
 	figures->counters = d->counters;
-	dc_model_counters(&d->model, figures);
+	dc_device_counters(&d->device, figures);
 }
 
 /* -- life -------------------------------------------------------------------------------------- */
-
-static void free_dcs(struct dc_model *model)
-{
-	struct dcs *d = (struct dcs *)model;
-
-	free(d->slots);
-	free(d->free);
-	free(d->peers);
-	free(d->slot_of);
-}
 
 static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times *times)
 {
@@ -175,26 +165,29 @@ static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times
 		d->slots[at] = (struct slot){ .peer = NOBODY, .last = NOBODY };
 		d->free[d->free_count++] = at;
 	}
-	return dc_device_make(&d->model.device, plan, times, plan->initiators);
+	return dc_device_make(&d->device, plan, times, plan->initiators);
 }
 
-int dcs_open(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
-	     struct dc_model **model, struct dc_stage *stage)
+int dc_simulate_dcs(const struct dc_plan *plan, const struct dc_times *times,
+		    enum dc_policy policy, struct dc_figures *figures)
 {
-	struct dcs *d = calloc(1, sizeof(*d));
-
-	if (!d)
-		return -ENOMEM;
-	d->model.free = free_dcs;
-	d->has_quota = policy == DC_POLICY_dcs_quota;
-	*model = &d->model;
-	*stage = (struct dc_stage){
-		.arg = d,
+	struct dcs d = { .has_quota = policy == DC_POLICY_dcs_quota };
+	const struct dc_stage stage = {
+		.arg = &d,
 		.peer = make_peer,
 		.post = post,
 		.poll = poll_one,
-		.now_ns = dc_model_now,
+		.now_ns = dc_device_now,
 		.counters = read_counters,
 	};
-	return make(d, plan, times);
+	int err = make(&d, plan, times);
+
+	if (!err)
+		err = dc_play(plan, &stage, figures);
+	dc_device_free(&d.device);
+	free(d.slots);
+	free(d.free);
+	free(d.peers);
+	free(d.slot_of);
+	return err;
 }

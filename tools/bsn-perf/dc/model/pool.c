@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dc_model.h"
+#include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dc/pool.h"
-#include "dc_device.h"
 #include "posted.h"
 
 enum { LEAST_RING_BB = 64, MOST_RING_BB = 1 << 15, MOST_WINDOW = 4096, PAGE = 4096 };
@@ -20,7 +19,7 @@ struct dci {
 };
 
 struct pool_model {
-	struct dc_model model; /* first */
+	struct dc_device device; /* first */
 	struct bsn_dc_pool *pool;
 	struct bsn_ep **peers;
 	struct bsn_sge local;
@@ -52,7 +51,7 @@ static void read_rings(struct pool_model *m)
 			const struct bsn_posted posted = bsn_sq_posted_at(d->sq, d->seen);
 			const bool is_own = posted.opcode == BSN_OPCODE_NOP;
 
-			dc_device_begin(&m->model.device, i, posted.stream,
+			dc_device_begin(&m->device, i, posted.stream,
 					is_own ? 0 : target_at(m, d, d->seen), d->seen);
 			d->seen = (uint16_t)(d->seen + posted.count_bb);
 		}
@@ -66,7 +65,7 @@ static int complete_one(struct pool_model *m, struct bsn_completion *c)
 	const uint64_t *kept;
 	struct bsn_sq *sq;
 
-	if (!dc_device_end(&m->model.device, &r))
+	if (!dc_device_end(&m->device, &r))
 		return 0;
 	sq = m->dcis[r.initiator].sq;
 	kept = bsn_peer_ids(sq,
@@ -119,24 +118,12 @@ static int poll_model(void *arg, struct bsn_completion *c, int n)
 	return got + take_turns(m->pool, c + got, n - got, !got);
 }
 
-uint64_t dc_model_now(void *model)
-{
-	return ((struct dc_model *)model)->device.now_ns;
-}
-
-void dc_model_counters(const struct dc_model *model, struct dc_figures *figures)
-{
-	figures->counters.has_connects = true;
-	figures->counters.connects = model->device.connects;
-	figures->taken_early = model->device.taken_early;
-}
-
 static void read_counters(void *arg, struct dc_figures *figures)
 {
 	const struct pool_model *m = arg;
 
 	bsn_dc_pool_counters(m->pool, &figures->counters);
-	dc_model_counters(&m->model, figures);
+	dc_device_counters(&m->device, figures);
 }
 
 /* -- life -------------------------------------------------------------------------------------- */
@@ -184,58 +171,55 @@ static int make(struct pool_model *m, const struct dc_plan *plan, const struct d
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
 					       .streams = plan->streams,
-					       .policy = policy == DC_POLICY_hashed ? BSN_DC_HASHED
-										    : BSN_DC_LRU };
+					       .policy = dc_policy_of_pool(policy) };
 	int err;
 
 	m->pool = pool_new(&attr);
 	m->page = aligned_alloc(PAGE, PAGE);
-	m->ring_bb = ring_for(plan);
 	m->peers = calloc(plan->crowd.peers, sizeof(struct bsn_ep *));
 	m->dcis = m->pool ? calloc(m->pool->count, sizeof(*m->dcis)) : NULL;
 	if (!m->page || !m->peers || !m->dcis)
 		return -ENOMEM;
 	m->lane.hot.reg = m->page;
 	m->local = (struct bsn_sge){ 0x1000, plan->bytes, 1 };
-	err = dc_device_make(&m->model.device, plan, times, m->pool->count);
+	err = dc_device_make(&m->device, plan, times, m->pool->count);
 	for (uint32_t k = 0; !err && k < m->pool->count; k++)
 		err = make_dci(m, k);
 	return err ? err : pool_begin(m->pool);
 }
 
-static void free_pool_model(struct dc_model *model)
+static void free_model(struct pool_model *m)
 {
-	struct pool_model *m = (struct pool_model *)model;
-
 	for (uint32_t k = 0; m->dcis && k < m->pool->count; k++) {
 		bsn_sq_free(m->dcis[k].sq);
 		free(m->dcis[k].ring);
 	}
 	if (m->pool)
 		pool_free(m->pool);
+	dc_device_free(&m->device);
 	free(m->dcis);
 	free(m->peers);
 	free(m->page);
 }
 
-static int open_pool(const struct dc_plan *plan, const struct dc_times *times,
-		     enum dc_policy policy, struct dc_model **model, struct dc_stage *stage)
+static int simulate_pool(const struct dc_plan *plan, const struct dc_times *times,
+			 enum dc_policy policy, struct dc_figures *figures)
 {
-	struct pool_model *m = calloc(1, sizeof(*m));
-
-	if (!m)
-		return -ENOMEM;
-	m->model.free = free_pool_model;
-	*model = &m->model;
-	*stage = (struct dc_stage){
-		.arg = m,
+	struct pool_model m = { .ring_bb = ring_for(plan) };
+	const struct dc_stage stage = {
+		.arg = &m,
 		.peer = make_peer,
 		.post = post_write,
 		.poll = poll_model,
-		.now_ns = dc_model_now,
+		.now_ns = dc_device_now,
 		.counters = read_counters,
 	};
-	return make(m, plan, times, policy);
+	int err = make(&m, plan, times, policy);
+
+	if (!err)
+		err = dc_play(plan, &stage, figures);
+	free_model(&m);
+	return err;
 }
 
 static bool can_be(const struct dc_plan *plan)
@@ -245,27 +229,11 @@ static bool can_be(const struct dc_plan *plan)
 	       (uint64_t)plan->initiators * plan->streams < MOST_SLOTS;
 }
 
-int dc_model_open(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
-		  struct dc_model **model, struct dc_stage *stage)
+int dc_simulate(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
+		struct dc_figures *figures)
 {
-	struct dc_model *m = NULL;
-	int err;
-
 	if (!can_be(plan))
 		return -EINVAL;
-	err = (policy >= DC_POLICY_dcs ? dcs_open : open_pool)(plan, times, policy, &m, stage);
-	if (err)
-		dc_model_close(m);
-	else
-		*model = m;
-	return err;
-}
-
-void dc_model_close(struct dc_model *m)
-{
-	if (!m)
-		return;
-	m->free(m);
-	dc_device_free(&m->device);
-	free(m);
+	return (policy >= DC_POLICY_dcs ? dc_simulate_dcs : simulate_pool)(plan, times, policy,
+									   figures);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dc_device.h"
+#include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,6 +90,18 @@ int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct
 	d->initiators = calloc(count, sizeof(*d->initiators));
 	d->streams = calloc((size_t)count * plan->streams, sizeof(*d->streams));
 	return d->heap && d->initiators && d->streams ? 0 : -ENOMEM;
+}
+
+uint64_t dc_device_now(void *arg)
+{
+	return ((const struct dc_device *)arg)->now_ns;
+}
+
+void dc_device_counters(const struct dc_device *d, struct dc_figures *figures)
+{
+	figures->counters.has_connects = true;
+	figures->counters.connects = d->connects;
+	figures->taken_early = d->taken_early;
 }
 
 void dc_device_free(struct dc_device *d)
