@@ -66,7 +66,6 @@ int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 void bunsen_close(void *queue);
 int bunsen_set_up(void *queue, const struct cost_shape *shape);
 int bunsen_post(void *queue, enum cost_what what, unsigned count);
-int bunsen_post_recv(void *queue, unsigned count);
 int bunsen_drain(void *queue, unsigned count);
 int bunsen_drain_recv(void *queue, unsigned count);
 

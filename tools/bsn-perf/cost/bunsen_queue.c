@@ -46,36 +46,27 @@ static unsigned turn_of(const struct bunsen_queue *q, unsigned *turn)
 	return cost_turn(turn, q->ep_count * q->in_a_row) / q->in_a_row;
 }
 
-int bunsen_post(void *queue, enum cost_what what, unsigned count)
+static int post_one(struct bunsen_queue *q, enum cost_what what, unsigned id)
 {
 	const unsigned flags = BSN_F_SIGNALED | BSN_F_RING;
-	struct bunsen_queue *q = queue;
 	const struct bsn_sge *const local = q->target.local;
-	int err = 0;
+	struct bsn_ep *ep;
 
-	for (unsigned i = 0; i < count && !err; i++) {
-		struct bsn_ep *const ep = q->eps[turn_of(q, &q->turn)];
-
-		if (what == COST_WRITE)
-			err = bsn_write(ep, local, &q->target.remote, i, flags);
-		else if (what == COST_SEND)
-			err = bsn_send(ep, local, i, flags);
-		else
-			err = bsn_send_imm(ep, local, i, i, flags);
-	}
-	return err;
+	if (what == COST_RECV)
+		return bsn_recv(q->srq ? q->srq : q->rqs[turn_of(q, &q->recv_turn)],
+				q->target.recv, id);
+	ep = q->eps[turn_of(q, &q->turn)];
+	return what == COST_WRITE  ? bsn_write(ep, local, &q->target.remote, id, flags)
+	       : what == COST_SEND ? bsn_send(ep, local, id, flags)
+				   : bsn_send_imm(ep, local, id, id, flags);
 }
 
-int bunsen_post_recv(void *queue, unsigned count)
+int bunsen_post(void *queue, enum cost_what what, unsigned count)
 {
-	struct bunsen_queue *q = queue;
 	int err = 0;
 
-	for (unsigned i = 0; i < count && !err; i++) {
-		struct bsn_rq *const rq = q->srq ? q->srq : q->rqs[turn_of(q, &q->recv_turn)];
-
-		err = bsn_recv(rq, q->target.recv, i);
-	}
+	for (unsigned i = 0; i < count && !err; i++)
+		err = post_one(queue, what, i);
 	return err;
 }
 

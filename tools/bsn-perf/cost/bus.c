@@ -33,31 +33,27 @@ static void read_bus(void *arg)
 		fclose(file);
 }
 
-static void ignore(void *arg)
-{
-	(void)arg;
-}
-
 /* From the first request to the last completion; the second region, in which nothing is new. */
-static int count_one(struct cost *cost, unsigned c, unsigned row)
+static int count_one(struct cost *cost, const struct cost_case *of, void *unused)
 {
-	struct cost_results *results = &cost->results;
-	const struct cost_row *of = &results->rows[row];
-	const struct cost_column *column = cost_column_of(c, of->shape.queues);
-	const unsigned count = cost_counts_of(&cost->rig, of).count;
-	struct bus before = { .device = results->device->name }, after = before;
-	const struct cost_meter meter = { read_bus, ignore, &before };
-	int bad = 0;
+	struct bus before = { .device = cost->results.device->name }, after = before;
+	const struct cost_meter meter = { .begin = read_bus, .arg = &before };
+	const unsigned count = of->counts.count;
+	int err = 0;
 
-	for (unsigned i = 0; i < 2 && !bad; i++)
-		bad = cost_region(column, cost->queues[c][of->shape.queues], of, 0, count, &meter);
-	if (bad)
-		return cost_complain(column, of, bad);
+	(void)unused;
+	if (of->c == COST_COLUMN_NOTHING)
+		return 0;
+	show_progress("%s", of->row->name);
+	for (unsigned i = 0; i < 2 && !err; i++)
+		err = cost_region(of, 0, count, &meter);
+	if (err)
+		return err;
 	read_bus(&after);
 	if (!after.count || after.count != before.count)
 		return complain("softcx does not count any more");
 	for (unsigned i = 0; i < after.count; i++)
-		*cost_figure(results, c, row, after.names[i]) =
+		*cost_figure(&cost->results, of->c, of->r, after.names[i]) =
 			(after.values[i] - before.values[i]) / count;
 	return 0;
 }
@@ -72,9 +68,8 @@ static bool sees_stores(const struct bus *bus)
 
 int cost_count_bus(struct cost *cost)
 {
-	struct cost_results *results = &cost->results;
-	struct bus bus = { .device = results->device->name };
-	int err = 0;
+	struct bus bus = { .device = cost->results.device->name };
+	int err;
 
 	read_bus(&bus);
 	if (!bus.count)
@@ -82,12 +77,7 @@ int cost_count_bus(struct cost *cost)
 	if (!sees_stores(&bus))
 		return complain("--bus: softcx sees no stores in its passive mode: use softcx run "
 				"without --passive");
-	for (unsigned row = 0; row < results->row_count && !err; row++) {
-		show_progress("%s", results->rows[row].name);
-		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
-			if (cost_has(cost, c, row))
-				err = count_one(cost, c, row);
-	}
+	err = cost_each(cost, COST_ONE_BY_ONE, NULL, count_one);
 	end_progress();
 	return err;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The columns of Bunsen, and all columns in the order of the report. */
+/* The columns of Bunsen, the loops alone, and all columns in the order of the report. */
 #include "bunsen.h"
 
 #define BUNSEN_COLUMN                                                                              \
-	.size = sizeof(struct bunsen_queue), .close = bunsen_close,         \
-	.set_up = bunsen_set_up, .post = bunsen_post, .post_recv = bunsen_post_recv,               \
-	.drain = bunsen_drain, .drain_recv = bunsen_drain_recv
+	.size = sizeof(struct bunsen_queue), .close = bunsen_close, .set_up = bunsen_set_up,       \
+	.post = bunsen_post, .drain = bunsen_drain, .drain_recv = bunsen_drain_recv
 
 static cost_run *run_of(const struct cost_row *row)
 {
@@ -58,6 +57,51 @@ static cost_run *run_of_bsn_post(const struct cost_row *row)
 	return shape->batch == 1 ? run_alone : run_batches;
 }
 
+/*
+ * -- the loops alone: as those of the other columns, with the operation left out, but with what
+ * they do to its result; what they cost is taken off the columns
+ */
+
+static int do_nothing(void *queue, unsigned count)
+{
+	(void)queue;
+	(void)count;
+	return 0;
+}
+
+/* So many completions, of which the compiler knows nothing. */
+COST_INLINE int unknown(int n, struct bsn_completion *c)
+{
+	__asm__ volatile("" : "+r"(n) : "r"(c) : "memory");
+	return n;
+}
+
+COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
+{
+	struct bsn_completion c[COST_BATCH_MAX] = { { 0 } };
+	int bad = 0;
+
+	if (shape.what == COST_POLL_NONE) {
+		COST_POLLS_NONE(count, unknown(0, c))
+	} else if (cost_polls(shape.what)) {
+		COST_POLLS(count, shape.batch, c, unknown((int)shape.batch, c), (void)0, do_nothing)
+	} else {
+		COST_POSTS(count, shape.batch, , COST_FORGET_BUT(i), )
+	}
+	return bad;
+}
+
+COST_CODES(COST_RUN)
+
+static cost_run *const runs[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };
+
+static cost_run *run_of_nothing(const struct cost_row *row)
+{
+	return runs[row->code];
+}
+
+const struct cost_column cost_nothing = { .run_of = run_of_nothing };
+
 /* -- the columns ------------------------------------------------------------------------------- */
 
 static int make_verbs(void *queue, const struct cost_rig *rig, enum cost_queues kind,
@@ -73,63 +117,27 @@ static int make_verbs(void *queue, const struct cost_rig *rig, enum cost_queues 
 	return bunsen_make(queue, &verbs, kind, why_not);
 }
 
-const struct cost_column cost_bunsen = {
-	BUNSEN_COLUMN,
-	.name = "bunsen",
-	.make = bunsen_make,
-	.run_of = run_of,
-};
-const struct cost_column cost_symbol = {
-	BUNSEN_COLUMN,
-	.name = "symbol",
-	.shares = true,
-	.run_of = run_of_symbol,
-};
-const struct cost_column cost_bsn_post = {
-	BUNSEN_COLUMN,
-	.name = "bsn_post",
-	.shares = true,
-	.run_of = run_of_bsn_post,
-};
-const struct cost_column cost_verbs = {
-	BUNSEN_COLUMN,
-	.name = "verbs",
-	.make = make_verbs,
-	.run_of = run_of,
+const struct cost_column cost_bunsen = { BUNSEN_COLUMN, .make = bunsen_make, .run_of = run_of };
+const struct cost_column cost_symbol = { BUNSEN_COLUMN, .run_of = run_of_symbol };
+const struct cost_column cost_bsn_post = { BUNSEN_COLUMN, .run_of = run_of_bsn_post };
+const struct cost_column cost_verbs = { BUNSEN_COLUMN, .make = make_verbs, .run_of = run_of };
+
+const char *const cost_column_names[COST_ALL_COLUMNS] = {
+	"bunsen", "symbol", "bsn_post", "verbs", "ibv_wr", "ibv", "nothing"
 };
 
-const struct cost_column *const cost_columns[COST_ALL_COLUMNS] = {
-	[COST_COLUMN_BUNSEN] = &cost_bunsen,     [COST_COLUMN_SYMBOL] = &cost_symbol,
-	[COST_COLUMN_BSN_POST] = &cost_bsn_post, [COST_COLUMN_VERBS] = &cost_verbs,
-	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,     [COST_COLUMN_IBV] = &cost_ibv,
-	[COST_COLUMN_NOTHING] = &cost_nothing,
-};
-
-static const struct cost_column *const others[COST_SUBJECTS][COST_COLUMNS] = {
+static const struct cost_column *const columns[COST_SUBJECTS][COST_ALL_COLUMNS] = {
+	[COST_OF_QPS] = { &cost_bunsen, &cost_symbol, &cost_bsn_post, &cost_verbs, &cost_ibv_wr,
+			  &cost_ibv, &cost_nothing },
 	[COST_OF_LAYOUTS] = { [COST_COLUMN_BUNSEN] = &cost_layout_bunsen,
-			      [COST_COLUMN_IBV_WR] = &cost_layout_mlx5 },
+			      [COST_COLUMN_IBV_WR] = &cost_layout_mlx5,
+			      [COST_COLUMN_NOTHING] = &cost_nothing },
 	[COST_OF_MEMORY] = { [COST_COLUMN_BUNSEN] = &cost_memory_bunsen,
-			     [COST_COLUMN_IBV] = &cost_memory_ibv },
+			     [COST_COLUMN_IBV] = &cost_memory_ibv,
+			     [COST_COLUMN_NOTHING] = &cost_nothing },
 };
 
 const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues)
 {
-	const enum cost_subject subject = cost_kinds[queues].subject;
-
-	if (subject == COST_OF_QPS || column >= COST_COLUMNS)
-		return cost_columns[column];
-	return others[subject][column];
-}
-
-bool cost_has(const struct cost *cost, unsigned column, unsigned row)
-{
-	const struct cost_row *of = &cost->results.rows[row];
-
-	if (column == COST_COLUMN_NOTHING)
-		return true;
-	/* One QP's receives are not those of QPs that take turns. */
-	if (cost->rig.qps > 1 && of->shape.what == COST_RECV && of->shape.queues == COST_RC)
-		return false;
-	return cost->results.has_column[column] && cost->queues[column][of->shape.queues] &&
-	       cost_column_of(column, of->shape.queues)->run_of(of);
+	return columns[cost_kinds[queues].subject][column];
 }

@@ -54,23 +54,11 @@ static const struct poptOption option_table[] = {
 
 /* -- opening ----------------------------------------------------------------------------------- */
 
-static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
-{
-	const struct cost_column *column = cost_column_of(c, kind);
-
-	for (unsigned row = 0; column && row < cost->results.row_count; row++)
-		if (cost->results.rows[row].shape.queues == kind &&
-		    column->run_of(&cost->results.rows[row]))
-			return true;
-	return false;
-}
-
 static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
 
-	if (column->close)
-		column->close(cost->queues[c][kind]);
+	column->close(cost->queues[c][kind]);
 	free(cost->queues[c][kind]);
 	cost->queues[c][kind] = NULL;
 }
@@ -91,7 +79,7 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 	else if (c == COST_COLUMN_BUNSEN)
 		complain_of("bunsen's queues", err);
 	else
-		complain("%s's queues: %s", column->name, strerror(-err));
+		complain("%s's queues: %s", cost_column_names[c], strerror(-err));
 	if (queue)
 		close_queue(cost, c, kind);
 	return why ? 0 : PERF_FAILED;
@@ -100,12 +88,10 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 /* Those that share Bunsen's need it even where it is not asked for. */
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	const unsigned owner = cost_columns[c]->shares ? COST_COLUMN_BUNSEN : c;
+	const unsigned owner = cost_column_of(c, kind)->make ? c : COST_COLUMN_BUNSEN;
 	struct cost_results *results = &cost->results;
 	int err = 0;
 
-	if (!results->has_column[c] || !needs(cost, c, kind))
-		return 0;
 	if (!cost->queues[owner][kind] && !*results->why_not[owner][kind])
 		err = open_own(cost, owner, kind);
 	cost->queues[c][kind] = cost->queues[owner][kind];
@@ -114,12 +100,27 @@ static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 	return err;
 }
 
+/* Whether a row needs such queues by a column. */
+static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
+{
+	const struct cost_results *results = &cost->results;
+	const struct cost_column *column = cost_column_of(c, kind);
+	unsigned r = 0;
+
+	while (r < results->row_count && (results->rows[r].shape.queues != kind || !column ||
+					  !column->run_of(&results->rows[r])))
+		r++;
+	return results->has_column[c] && r < results->row_count;
+}
+
 static int open_all_queues(struct cost *cost)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < COST_COLUMNS * COST_QUEUES_COUNT && !err; i++)
-		err = open_queues(cost, i / COST_QUEUES_COUNT, i % COST_QUEUES_COUNT);
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT && !err; kind++)
+			if (needs(cost, c, kind))
+				err = open_queues(cost, c, kind);
 	return err;
 }
 
@@ -156,7 +157,7 @@ static void close_queues(struct cost *cost)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++)
-			if (cost->queues[c][kind] && !cost_columns[c]->shares)
+			if (cost->queues[c][kind] && cost_column_of(c, kind)->make)
 				close_queue(cost, c, kind);
 	memset(cost->queues, 0, sizeof(cost->queues));
 }
@@ -291,14 +292,13 @@ static int choose_rows(struct cost_results *results, char *names)
 static int choose_columns(struct cost_results *results, char *names)
 {
 	const char *name;
-	unsigned c;
 
-	for (c = 0; c < COST_COLUMNS; c++)
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		results->has_column[c] = !names;
 	while ((name = strsep(&names, ","))) {
-		for (c = 0; c < COST_COLUMNS && strcmp(name, cost_columns[c]->name); c++)
-			;
-		if (c == COST_COLUMNS)
+		const int c = find_name(name, cost_column_names, COST_COLUMNS);
+
+		if (c < 0)
 			return complain_usage("--columns %s: there is none; see bsn-perf(1)", name);
 		results->has_column[c] = true;
 	}
@@ -345,7 +345,7 @@ static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigne
 	if (!err && (options.op || options.qps))
 		err = choose_rows(results, options.op ? options.op : by_qps);
 	else if (!err)
-		results->row_count = cost_usual_rows(results->rows);
+		results->row_count = cost_group_rows("usual", results->rows);
 	if (!err)
 		err = choose_columns(results, options.columns);
 	if (!err && options.qps)

@@ -71,35 +71,27 @@ struct cost_rig {
 /* @count operations, measured. */
 typedef int cost_run(void *queue, unsigned count);
 
+/* One way to have operations done, of the queues of a subject. */
 struct cost_column {
-	const char *name; /* a word: also of the JSON report and of callgrind's dumps */
-	bool shares; /* the queues of COST_COLUMN_BUNSEN */
 	size_t size; /* of a queue, which is zeroed before @make, and closed if that fails */
 	/* Return: 0, or -errno; *why_not then says why this device has no such column. */
 	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		    const char **why_not);
-	void (*close)(void *queue); /* but for its own memory; NULL: nothing */
+		    const char **why_not); /* NULL: the queues are those of COST_COLUMN_BUNSEN */
+	void (*close)(void *queue); /* but for its own memory */
+	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
 	/* Before and after a region of the row; NULL: nothing. */
 	int (*prepare)(void *queue, const struct cost_shape *shape, unsigned count);
 	int (*settle)(void *queue, const struct cost_shape *shape, unsigned count);
-	/* Of columns of queue pairs, whose prepare and settle are those of region.c: */
-	/* Makes the queue ready for a region of the row; NULL where nothing is to be done. */
+	/* Of queue pairs, whose prepare and settle are those of region.c: */
+	/* Makes the queue ready for a region of the row. */
 	int (*set_up)(void *queue, const struct cost_shape *shape);
-	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
-	/* Not measured: @count requests, receives; completions, which will come, of either. */
+	/* Not measured: @count requests or receives; completions, which will come, of either. */
 	int (*post)(void *queue, enum cost_what what, unsigned count);
-	int (*post_recv)(void *queue, unsigned count);
 	int (*drain)(void *queue, unsigned count);
 	int (*drain_recv)(void *queue, unsigned count);
 };
 
-extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
-	cost_ibv;
-extern const struct cost_column cost_layout_bunsen, cost_layout_mlx5, cost_memory_bunsen,
-	cost_memory_ibv;
-extern const struct cost_column cost_nothing; /* the loops alone */
-
-/* The columns of the report, in its order; and what is taken off them. */
+/* The columns of the report, in its order; and the loops alone, which are taken off them. */
 enum {
 	COST_COLUMN_BUNSEN,
 	COST_COLUMN_SYMBOL,
@@ -111,7 +103,13 @@ enum {
 	COST_COLUMN_NOTHING = COST_COLUMNS,
 	COST_ALL_COLUMNS
 };
-extern const struct cost_column *const cost_columns[COST_ALL_COLUMNS];
+
+/* A word: also of the JSON report. */
+extern const char *const cost_column_names[COST_ALL_COLUMNS];
+
+extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
+	cost_ibv, cost_layout_bunsen, cost_layout_mlx5, cost_memory_bunsen, cost_memory_ibv,
+	cost_nothing;
 
 /* What a column is for such queues; NULL: it has none. */
 const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues);
@@ -232,12 +230,13 @@ COST_INLINE void cost_read_data(const void *data)
 	}
 #define COST_RUN_ENTRY(name, ...) [COST_CODE_##name] = run_##name,
 
-/* The same of what is no operation of a queue pair, from run_each(queue, count, one). */
-#define COST_RUN_ONE(what, one)                                                                    \
+/* The same of what is no operation of a queue pair, from each(queue, count, one). */
+#define COST_RUN_EACH(each, one)                                                                   \
 	static int run_##one(void *queue, unsigned count)                                          \
 	{                                                                                          \
-		return run_each(queue, count, one);                                                \
+		return each(queue, count, one);                                                    \
 	}
+#define COST_RUN_ONE(what, one)       COST_RUN_EACH(run_each, one)
 #define COST_RUN_ONE_ENTRY(what, one) [COST_##what] = run_##one,
 
 /* Makes the compiler forget what it knows of memory: no operation profits from the one before. */
@@ -352,9 +351,6 @@ struct cost {
 	struct cost_results results;
 };
 
-/* The loop's, or the column is wanted and has the row (columns.c). */
-bool cost_has(const struct cost *cost, unsigned column, unsigned row);
-
 struct json_object;
 
 /* report.c. @report: JSON, or NULL: as text */
@@ -362,21 +358,7 @@ void cost_tell_head(FILE *to, struct json_object *report, const struct cost_resu
 void cost_print_tables(FILE *to, struct cost_results *results);
 struct json_object *cost_json_rows(const struct cost_results *results);
 
-/* -- one region (region.c) ---------------------------------------------------------------- */
-
-/* Around the measured call. */
-struct cost_meter {
-	void (*begin)(void *arg);
-	void (*end)(void *arg);
-	void *arg;
-};
-
-/*
- * @warm and then @count operations of a row, the latter under the meter, with all that belongs
- * before and after. Return: 0; COST_LATE, and the meter's result is void; another -errno; a status.
- */
-int cost_region(const struct cost_column *column, void *queue, const struct cost_row *row,
-		unsigned warm, unsigned count, const struct cost_meter *meter);
+/* -- one region (region.c) --------------------------------------------------------------------- */
 
 /*
  * How many operations a region has.
@@ -391,22 +373,54 @@ struct cost_counts {
 
 struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_row *row);
 
-/* A complaint about what cost_region() returned. */
-int cost_complain(const struct cost_column *column, const struct cost_row *row, int bad);
+/* A row by a column. */
+struct cost_case {
+	unsigned c, r;
+	const struct cost_row *row;
+	const struct cost_column *column;
+	void *queue;
+	struct cost_counts counts;
+};
 
-/* -- measuring --------------------------------------------------------------------------------- */
+/*
+ * Each row by each column that is wanted and has it, and by the loops alone; until one fails. By the
+ * second order, columns that share their queues are apart: neither finds them in the cache.
+ */
+enum cost_order_of_columns { COST_ONE_BY_ONE = 1, COST_EACH_THIRD = 3 };
+int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
+	      int (*one)(struct cost *cost, const struct cost_case *of, void *arg));
 
-/* Counts what the rows' requests ask the bus for (bus.c). 0, or PERF_FAILED. */
+/*
+ * What is called right before and after the measured call; NULL: nothing.
+ * @is_late: set where completions came too late, so that the result is void; NULL: that is a failure
+ */
+struct cost_meter {
+	void (*begin)(void *arg);
+	void (*end)(void *arg);
+	void *arg;
+	bool *is_late;
+};
+
+/*
+ * @warm and then @count operations, the latter under the meter, with all that belongs before and
+ * after. Return: 0, or PERF_FAILED after a complaint.
+ */
+int cost_region(const struct cost_case *of, unsigned warm, unsigned count,
+		const struct cost_meter *meter);
+
+/* -- measuring: 0, or PERF_FAILED after a complaint -------------------------------------------- */
+
+/* Counts what the rows' requests ask the bus for (bus.c). */
 int cost_count_bus(struct cost *cost);
 
-/* Takes the times of all rows in rounds. Likewise. */
+/* Takes the times of all rows in rounds (time.c). */
 int cost_time_all(struct cost *cost, bool wants_cold);
 
 /*
- * Runs this program under callgrind, and counts instructions, or lines of code (count.c), or both.
- * Likewise. In the child: counts all rows.
+ * Runs this program under callgrind, and counts instructions, or lines of code, or both (count.c).
+ * In the child: counts all rows.
  */
 int cost_count(struct cost *cost, bool instructions, bool lines);
-int cost_count_in_child(const struct cost *cost, bool instructions, bool lines);
+int cost_count_in_child(struct cost *cost, bool instructions, bool lines);
 
 #endif

@@ -7,7 +7,7 @@
  * The child asks for dumps (callgrind's client requests); all are in one file, in which these lines
  * matter:
  *
- *	desc: Trigger: Client Request: all bunsen write_sge 768
+ *	desc: Trigger: Client Request: all 0 17 768
  *	ob=(7) /usr/lib/libbunsen.so.1
  *	0x12340 768
  *	totals: 12345
@@ -53,29 +53,24 @@ bool is_under_callgrind(void)
 
 /* -- the child --------------------------------------------------------------------------------- */
 
-static void ignore(void *unused)
-{
-	(void)unused;
-}
-
 static void collect(void *unused)
 {
 	(void)unused;
 	CALLGRIND_TOGGLE_COLLECT;
 }
 
-static const struct cost_meter off = { ignore, ignore, NULL };
-static const struct cost_meter on = { collect, collect, NULL };
+static const struct cost_meter off = { .begin = NULL };
+static const struct cost_meter on = { .begin = collect, .end = collect };
 
 /*
  * What was collected since the last dump, as that of so many operations of a row by a column.
  * @what: "all" instructions, or those of "lines"
  */
-static void dump(const char *what, const char *column, const char *row, unsigned count)
+static void dump(const char *what, const struct cost_case *of, unsigned count)
 {
 	char name[80];
 
-	snprintf(name, sizeof(name), "%s %s %s %u", what, column, row, count);
+	snprintf(name, sizeof(name), "%s %u %u %u", what, of->c, of->r, count);
 	CALLGRIND_DUMP_STATS_AT(name);
 }
 
@@ -83,67 +78,52 @@ static void dump(const char *what, const char *column, const char *row, unsigned
  * What happens once in many operations (credits, the end of a ring) counts by its share; what
  * happens only once, happens before.
  */
-static int count_row(const struct cost_column *column, void *queue, const struct cost_row *row,
-		     const struct cost_rig *rig)
+static int count_row(struct cost *cost, const struct cost_case *of, void *unused)
 {
-	const struct cost_counts of = cost_counts_of(rig, row);
-	const unsigned count = of.fill;
-	int bad = cost_region(column, queue, row, 0, count, &off);
+	const unsigned count = of->counts.fill, laps = of->counts.laps;
+	int err = cost_region(of, 0, count, &off);
 
-	for (unsigned i = 0; i < of.laps && !bad; i++)
-		bad = cost_region(column, queue, row, 0, count, &on);
-	dump("all", column->name, row->name, of.laps * count);
-	if (!bad)
-		bad = cost_region(column, queue, row, 0, 0, &on);
-	dump("all", column->name, row->name, 0);
-	return bad ? cost_complain(column, row, bad) : 0;
+	(void)cost;
+	(void)unused;
+	for (unsigned i = 0; i < laps && !err; i++)
+		err = cost_region(of, 0, count, &on);
+	dump("all", of, laps * count);
+	if (!err)
+		err = cost_region(of, 0, 0, &on);
+	dump("all", of, 0);
+	return err;
 }
 
 /*
  * A single operation, or a batch, after others; several, since one may come to the end of a ring.
  */
-static int count_lines_of(const struct cost_column *column, void *queue, const struct cost_row *row,
-			  const struct cost_rig *rig)
+static int count_lines_of(struct cost *cost, const struct cost_case *of, void *unused)
 {
-	const unsigned warm = cost_counts_of(rig, row).warm_of_one, one = row->shape.batch;
-	int bad = cost_region(column, queue, row, warm, one, &off);
+	const unsigned warm = of->counts.warm_of_one, one = of->row->shape.batch;
+	int err = cost_region(of, warm, one, &off);
 
-	for (unsigned i = 0; i < TIMES && !bad; i++) {
-		bad = cost_region(column, queue, row, warm, one, &on);
-		dump("lines", column->name, row->name, one);
-	}
-	return bad ? cost_complain(column, row, bad) : 0;
-}
-
-static int count_all(const struct cost *cost,
-		     int (*count)(const struct cost_column *column, void *queue,
-				  const struct cost_row *row, const struct cost_rig *rig))
-{
-	const struct cost_results *results = &cost->results;
-	int err = 0;
-
-	for (unsigned i = 0; i < results->row_count * COST_ALL_COLUMNS && !err; i++) {
-		const unsigned r = i / COST_ALL_COLUMNS, c = i % COST_ALL_COLUMNS;
-		const enum cost_queues kind = results->rows[r].shape.queues;
-
-		if (cost_has(cost, c, r))
-			err = count(cost_column_of(c, kind), cost->queues[c][kind],
-				    &results->rows[r], &cost->rig);
+	(void)cost;
+	(void)unused;
+	for (unsigned i = 0; i < TIMES && !err; i++) {
+		err = cost_region(of, warm, one, &on);
+		dump("lines", of, one);
 	}
 	return err;
 }
 
-int cost_count_in_child(const struct cost *cost, bool instructions, bool lines)
+int cost_count_in_child(struct cost *cost, bool instructions, bool lines)
 {
+	char store[32];
 	int err;
 
 	if (!is_under_callgrind())
 		return complain("--under-callgrind: this is not callgrind");
 	CALLGRIND_START_INSTRUMENTATION;
 	CALLGRIND_TOGGLE_COLLECT;
-	dump("store", store_name(cost->results.device), "-", 0);
-	err = instructions ? count_all(cost, count_row) : 0;
-	return err || !lines ? err : count_all(cost, count_lines_of);
+	snprintf(store, sizeof(store), "store %s", store_name(cost->results.device));
+	CALLGRIND_DUMP_STATS_AT(store);
+	err = instructions ? cost_each(cost, COST_ONE_BY_ONE, NULL, count_row) : 0;
+	return err || !lines ? err : cost_each(cost, COST_ONE_BY_ONE, NULL, count_lines_of);
 }
 
 /* -- reading the dumps ------------------------------------------------------------------------- */
@@ -154,10 +134,15 @@ struct pair {
 	unsigned lines; /* the fewest */
 };
 
+/*
+ * @what, @c, @r, @count: of the dump that is read; @c: COST_ALL_COLUMNS: of none
+ * @object, @seen: lines of code in it: the object's number, and the line's in it
+ */
 struct dumps {
 	struct cost_results *results;
 	struct pair pairs[COST_ALL_COLUMNS][COST_ROWS_MAX];
-	/* Lines of code of the dump that is read: the object's number, and the line's in it. */
+	char what[16];
+	unsigned c, r, count;
 	uint64_t object, seen[LINES_MAX];
 	unsigned line_count;
 };
@@ -178,65 +163,42 @@ static void look_at(struct dumps *d, const char *line)
 		d->seen[d->line_count++] = value;
 }
 
-static struct pair *pair_of(struct dumps *d, const char *column, const char *row)
+static void end_dump(struct dumps *d, double total)
 {
-	const struct cost_results *results = d->results;
-	unsigned r = 0, c = 0;
+	struct pair *pair;
 
-	while (r < results->row_count && strcmp(row, results->rows[r].name))
-		r++;
-	while (c < COST_ALL_COLUMNS && strcmp(column, cost_columns[c]->name))
-		c++;
-	return r == results->row_count || c == COST_ALL_COLUMNS ? NULL : &d->pairs[c][r];
-}
-
-/* A dump begins with what it is, and ends with its total. */
-struct dump {
-	char what[16], column[16], row[COST_NAME_BYTES];
-	unsigned count;
-};
-
-static bool begins_dump(const char *line, struct dump *dump)
-{
-	return sscanf(line, "desc: Trigger: Client Request: %15s %15s %47s %u", dump->what,
-		      dump->column, dump->row, &dump->count) == 4;
-}
-
-static void end_dump(struct dumps *d, const struct dump *dump, double total)
-{
-	struct pair *pair = pair_of(d, dump->column, dump->row);
-
-	if (!strcmp(dump->what, "store"))
-		snprintf(d->results->counted_store, sizeof(d->results->counted_store), "%s",
-			 dump->column);
-	if (!pair)
+	if (d->c >= COST_ALL_COLUMNS || d->r >= COST_ROWS_MAX)
 		return;
-	if (!strcmp(dump->what, "lines")) {
+	pair = &d->pairs[d->c][d->r];
+	if (!strcmp(d->what, "lines")) {
 		if (!pair->lines || d->line_count < pair->lines)
 			pair->lines = d->line_count;
-	} else if (dump->count) {
+	} else if (d->count) {
 		pair->total = total;
-		pair->count = dump->count;
+		pair->count = d->count;
 	} else {
 		pair->empty = total;
 	}
+	d->c = COST_ALL_COLUMNS; /* the program's end is nobody's */
 }
 
+/* A dump begins with what it is, and ends with its total. */
 static void read_dumps(struct dumps *d, FILE *file)
 {
-	struct dump dump = { .what = "" };
+#define REQUEST "desc: Trigger: Client Request: "
 	char line[512];
 	double total;
 
+	d->c = COST_ALL_COLUMNS;
 	while (fgets(line, sizeof(line), file)) {
-		if (begins_dump(line, &dump)) {
+		if (sscanf(line, REQUEST "store %15s", d->results->counted_store) == 1)
+			continue;
+		if (sscanf(line, REQUEST "%15s %u %u %u", d->what, &d->c, &d->r, &d->count) == 4)
 			d->line_count = 0;
-		} else if (sscanf(line, "totals: %lf", &total) == 1) {
-			end_dump(d, &dump, total);
-			dump = (struct dump){ .what = "" }; /* the program's end is nobody's */
-		} else {
+		else if (sscanf(line, "totals: %lf", &total) == 1)
+			end_dump(d, total);
+		else
 			look_at(d, line);
-		}
 	}
 }
 
@@ -317,33 +279,28 @@ int cost_count(struct cost *cost, bool instructions, bool lines)
 {
 	static struct dumps dumps;
 	const struct bsn_device_info *device = cost->results.device;
-	char qps[16], directory[] = "/tmp/bsn-perf.XXXXXX", out[sizeof(directory) + 16];
+	char qps[16], out[] = "/tmp/bsn-perf.XXXXXX";
 	const char *const more[] = { "--under-callgrind", "--device", device->name, "--store",
 				     device->path == BSN_PATH_DIRECT ? device->store_name : "auto",
 				     cost->rig.is_spread ? "--qps" : NULL, qps, NULL };
-	FILE *file;
+	const int fd = HAS_CALLGRIND ? mkstemp(out) : -1;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	int err;
 
 	if (!HAS_CALLGRIND)
 		return complain("--instructions: built without valgrind's headers; install "
 				"valgrind, then build anew");
+	if (!file)
+		return complain("%s: %s", out, strerror(errno));
 	snprintf(qps, sizeof(qps), "%u", cost->rig.qps);
 	dumps = (struct dumps){ .results = &cost->results };
-	if (!mkdtemp(directory))
-		return complain("%s: %s", directory, strerror(errno));
-	snprintf(out, sizeof(out), "%s/callgrind", directory);
 	show_progress("counting under callgrind: about a minute for all rows");
 	err = run_valgrind(cost, more, out);
 	end_progress();
-	file = err ? NULL : fopen(out, "r");
-	if (!err && !file)
-		err = complain("callgrind left no %s: %s", out, strerror(errno));
-	if (file) {
+	if (!err)
 		read_dumps(&dumps, file);
-		fclose(file);
-	}
+	fclose(file);
 	unlink(out);
-	rmdir(directory);
 	if (!err && instructions)
 		err = sum_up(&cost->rig, &dumps, false);
 	return err || !lines ? err : sum_up(&cost->rig, &dumps, true);

@@ -73,4 +73,4 @@ static cost_run *run_of(const struct cost_row *row)
 	return shape->form == COST_PREPARED || shape->what == COST_WAIT ? NULL : runs[row->code];
 }
 
-const struct cost_column cost_ibv = { .name = "ibv", .make = verbs_make, VERBS_COLUMN };
+const struct cost_column cost_ibv = { VERBS_COLUMN, .make = verbs_make };

@@ -154,8 +154,4 @@ static cost_run *run_of(const struct cost_row *row)
 	return runs[row->code];
 }
 
-const struct cost_column cost_ibv_wr = {
-	.name = "ibv_wr",
-	.make = verbs_make_extended,
-	VERBS_COLUMN,
-};
+const struct cost_column cost_ibv_wr = { VERBS_COLUMN, .make = verbs_make_extended };

@@ -1,20 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The column of Bunsen for layouts, and the layouts. */
-#include "layouts.h"
-
+/*
+ * Layouts as rows of `bsn-perf cost`: they are checked, mapped, and mkeys configured by them; and a
+ * column of a matrix is sent by each way that there is. By Bunsen, and by libmlx5's
+ * mlx5dv_wr_mr_list(), mlx5dv_wr_mr_interleaved() and ibv_wr_*, which check and remember nothing.
+ */
+#include <infiniband/mlx5dv.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bsn_mkey.h"
 #include "bunsen.h"
+#include "verbs.h"
 #include "../stepper.h"
 
 enum {
+	LAYOUT_PARTS_MAX = 48,
+	LAYOUT_ROUNDS = 16, /* of interleaved parts */
+	LAYOUT_BLOCK = 8,
+	LAYOUT_PAGE = 4096,
+	LAYOUT_MATRIX = 1024, /* rows, and columns */
+	LAYOUT_COLUMN_BYTES = LAYOUT_MATRIX * LAYOUT_BLOCK,
+	LAYOUT_COLUMN = 3, /* which is sent */
+	/* Memory: the matrix, where the column goes to, and where it is packed. */
+	LAYOUT_TARGET_AT = LAYOUT_MATRIX * LAYOUT_COLUMN_BYTES,
+	LAYOUT_PACK_AT = LAYOUT_TARGET_AT + LAYOUT_COLUMN_BYTES,
+	LAYOUT_MEMORY = LAYOUT_PACK_AT + LAYOUT_COLUMN_BYTES,
 	DEPTH = 512,
 	LONG_DEPTH = 64,
 	FLAGS = BSN_F_SIGNALED | BSN_F_RING,
 	PART_ROOM = 64, /* of each part, but for what interleaved ones have further on */
 	LAYOUT_ROOM = LAYOUT_PARTS_MAX * PART_ROOM,
 	PART_BYTES = 40,
+	ENTRIES = 52, /* of libmlx5's mkey */
+	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+		 IBV_ACCESS_REMOTE_ATOMIC,
 };
 
 /* -- the layouts ------------------------------------------------------------------------------- */
@@ -24,14 +43,15 @@ static bool is_matrix(const struct cost_shape *shape)
 	return shape->queues == COST_MATRIX;
 }
 
-uint32_t layout_rounds_of(const struct cost_shape *shape)
+static uint32_t rounds_of(const struct cost_shape *shape)
 {
 	return is_matrix(shape)                  ? LAYOUT_MATRIX
 	       : shape->form == COST_INTERLEAVED ? LAYOUT_ROUNDS
 						 : 1;
 }
 
-unsigned layout_make_parts(uint8_t *memory, const struct cost_shape *shape, unsigned which,
+/* The parts of the @which-th layout of a shape, over memory of these lkeys. */
+static unsigned make_parts(uint8_t *memory, const struct cost_shape *shape, unsigned which,
 			   const uint32_t lkeys[2], struct bsn_part parts[LAYOUT_PARTS_MAX])
 {
 	const uint64_t base = (uintptr_t)memory;
@@ -68,7 +88,8 @@ static uint64_t cell(const uint8_t *memory, size_t row)
 	return *words_at(memory, row * LAYOUT_COLUMN_BYTES + LAYOUT_COLUMN * LAYOUT_BLOCK);
 }
 
-uint8_t *layout_make_memory(void)
+/* LAYOUT_MEMORY bytes, filled; NULL: no memory. */
+static uint8_t *make_memory(void)
 {
 	void *memory;
 
@@ -79,12 +100,13 @@ uint8_t *layout_make_memory(void)
 	return memory;
 }
 
-void layout_clear_target(uint8_t *memory)
+/* Before a column is sent, and after: -EBADMSG it did not arrive. */
+static void clear_target(uint8_t *memory)
 {
 	memset(memory + LAYOUT_TARGET_AT, 0, LAYOUT_COLUMN_BYTES);
 }
 
-int layout_check_target(const uint8_t *memory)
+static int check_target(const uint8_t *memory)
 {
 	for (size_t row = 0; row < LAYOUT_MATRIX; row++)
 		if (words_at(memory, LAYOUT_TARGET_AT)[row] != cell(memory, row))
@@ -92,7 +114,7 @@ int layout_check_target(const uint8_t *memory)
 	return 0;
 }
 
-/* -- what is measured -------------------------------------------------------------------------- */
+/* -- Bunsen: what is measured ------------------------------------------------------------------ */
 
 /* Two sets of layouts: of the first each has an mkey when those of the second are mapped. */
 enum { SET = COST_LAYOUTS_MOST, LAYOUTS = 2 * SET };
@@ -133,12 +155,6 @@ static int map_new(struct state *s, unsigned i)
 COST_INLINE int map_known(struct state *s, unsigned i)
 {
 	return bsn_layout_map(s->layouts[i], s->ep, 0, &s->maps[i]);
-}
-
-static int look_at_handle(struct state *s, unsigned i)
-{
-	(void)i;
-	return bsn_mkey_state(s->mkey) ^ BSN_MKEY_READY;
 }
 
 static int unmap(struct state *s, unsigned i)
@@ -237,9 +253,8 @@ COST_INLINE int run_each(void *queue, unsigned count, int (*one)(struct state *s
 
 #define OPERATIONS(X)                                                                              \
 	X(CONFIGURE, configure) X(CHECK, check_one) X(MAP_NEW, map_new) X(MAP_KNOWN, map_known)    \
-	X(MAP_HANDLE, look_at_handle) X(UNMAP, unmap) X(SEND_NEW, send_new)                        \
-	X(SEND_KNOWN, send_known) X(SEND_PACKED, send_packed) X(SEND_SGES, send_sges)              \
-	X(SEND_ROWS, send_rows)
+	X(UNMAP, unmap) X(SEND_NEW, send_new) X(SEND_KNOWN, send_known)                            \
+	X(SEND_PACKED, send_packed) X(SEND_SGES, send_sges) X(SEND_ROWS, send_rows)
 OPERATIONS(COST_RUN_ONE)
 
 static cost_run *run_of(const struct cost_row *row)
@@ -249,7 +264,7 @@ static cost_run *run_of(const struct cost_row *row)
 	return runs[row->shape.what];
 }
 
-/* -- before and after -------------------------------------------------------------------------- */
+/* -- Bunsen: before and after ------------------------------------------------------------------ */
 
 static int drain(struct state *s, unsigned count)
 {
@@ -283,8 +298,8 @@ static void describe(struct state *s, const struct cost_shape *shape)
 		s->layouts[i] = NULL;
 		s->attr[i] = (struct bsn_layout_attr){
 			.parts = s->parts[i],
-			.part_count = layout_make_parts(s->memory, shape, i, lkeys, s->parts[i]),
-			.rounds = layout_rounds_of(shape),
+			.part_count = make_parts(s->memory, shape, i, lkeys, s->parts[i]),
+			.rounds = rounds_of(shape),
 		};
 	}
 }
@@ -306,7 +321,7 @@ static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 	int bad = 0;
 
 	describe(s, shape);
-	layout_clear_target(s->memory);
+	clear_target(s->memory);
 	for (unsigned i = 0; i < LAYOUTS && !bad && shape->what != COST_CHECK; i++)
 		bad = bsn_layout_create(pool, &s->attr[i], &s->layouts[i]);
 	if (!bad && shape->what == COST_MAP_NEW) { /* all mkeys are others' */
@@ -336,11 +351,11 @@ static int settle(void *queue, const struct cost_shape *shape, unsigned count)
 
 	unmap_all(s);
 	if (!bad && count && is_matrix(shape))
-		bad = layout_check_target(s->memory);
+		bad = check_target(s->memory);
 	return bad;
 }
 
-/* -- making it --------------------------------------------------------------------------------- */
+/* -- Bunsen: making it ------------------------------------------------------------------------- */
 
 static int make_pools(struct state *s, enum cost_queues kind)
 {
@@ -382,7 +397,7 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	(void)why_not;
 	s->device = rig->device;
 	s->max_sge = bsn_device_info(rig->device)->max_sge;
-	s->memory = layout_make_memory();
+	s->memory = make_memory();
 	err = s->memory ? make_pools(s, kind) : -ENOMEM;
 	if (!err)
 		err = make_queues(s, kind);
@@ -410,11 +425,176 @@ static void close_state(void *queue)
 }
 
 const struct cost_column cost_layout_bunsen = {
-	.name = "bunsen",
 	.size = sizeof(struct state),
 	.make = make,
 	.close = close_state,
 	.run_of = run_of,
 	.prepare = prepare,
 	.settle = settle,
+};
+
+/* -- libmlx5 ----------------------------------------------------------------------------------- */
+
+struct mkeys {
+	uint8_t *memory;
+	struct verbs_queue v;
+	struct ibv_mr *second; /* the same memory as that of @v */
+	struct mlx5dv_mkey *mkey;
+	uint16_t part_count;
+	uint32_t rounds;
+	struct ibv_sge list[LAYOUT_PARTS_MAX];
+	struct mlx5dv_mr_interleaved blocks[LAYOUT_PARTS_MAX];
+};
+
+COST_INLINE void post_mkey(struct mkeys *s, bool is_list, unsigned flags)
+{
+	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(s->v.qp_ex);
+
+	s->v.qp_ex->wr_flags = IBV_SEND_INLINE | flags;
+	if (is_list)
+		mlx5dv_wr_mr_list(mlx5, s->mkey, ACCESS, s->part_count, s->list);
+	else
+		mlx5dv_wr_mr_interleaved(mlx5, s->mkey, ACCESS, s->rounds, s->part_count,
+					 s->blocks);
+}
+
+COST_INLINE void configure_list(struct mkeys *s)
+{
+	post_mkey(s, true, IBV_SEND_SIGNALED);
+}
+
+COST_INLINE void configure_rounds(struct mkeys *s)
+{
+	post_mkey(s, false, IBV_SEND_SIGNALED);
+}
+
+COST_INLINE void mlx5_send_known(struct mkeys *s)
+{
+	struct ibv_qp_ex *qp = s->v.qp_ex;
+
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(qp, s->v.mr->rkey, (uintptr_t)s->memory + LAYOUT_TARGET_AT);
+	ibv_wr_set_sge(qp, s->mkey->lkey, 0, LAYOUT_COLUMN_BYTES);
+}
+
+COST_INLINE void mlx5_send_new(struct mkeys *s)
+{
+	post_mkey(s, false, 0);
+	mlx5_send_known(s);
+}
+
+COST_INLINE int mlx5_run_each(void *queue, unsigned count, void (*one)(struct mkeys *s))
+{
+	struct mkeys *s = queue;
+	struct ibv_qp_ex *qp = s->v.qp_ex;
+	int bad = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET();
+		ibv_wr_start(qp);
+		qp->wr_id = i;
+		one(s);
+		bad |= ibv_wr_complete(qp);
+	}
+	return bad;
+}
+
+COST_RUN_EACH(mlx5_run_each, configure_list)
+COST_RUN_EACH(mlx5_run_each, configure_rounds)
+COST_RUN_EACH(mlx5_run_each, mlx5_send_new)
+COST_RUN_EACH(mlx5_run_each, mlx5_send_known)
+
+static cost_run *mlx5_run_of(const struct cost_row *row)
+{
+	const bool is_list = row->shape.form != COST_INTERLEAVED;
+
+	return row->shape.what == COST_CONFIGURE
+		       ? (is_list ? run_configure_list : run_configure_rounds)
+	       : row->shape.what == COST_SEND_NEW   ? run_mlx5_send_new
+	       : row->shape.what == COST_SEND_KNOWN ? run_mlx5_send_known
+						    : NULL;
+}
+
+static int mlx5_prepare(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	struct mkeys *s = queue;
+	const uint32_t lkeys[2] = { s->v.mr->lkey, s->second->lkey };
+	struct bsn_part parts[LAYOUT_PARTS_MAX];
+	int bad;
+
+	(void)count;
+	clear_target(s->memory);
+	s->part_count = (uint16_t)make_parts(s->memory, shape, 0, lkeys, parts);
+	s->rounds = rounds_of(shape);
+	for (unsigned i = 0; i < s->part_count; i++) {
+		s->list[i] =
+			(struct ibv_sge){ parts[i].addr, (uint32_t)parts[i].bytes, parts[i].lkey };
+		s->blocks[i] = (struct mlx5dv_mr_interleaved){
+			.addr = parts[i].addr,
+			.bytes_count = (uint32_t)parts[i].bytes,
+			.bytes_skip = (uint32_t)(parts[i].stride - parts[i].bytes),
+			.lkey = parts[i].lkey,
+		};
+	}
+	if (shape->what != COST_SEND_KNOWN)
+		return 0;
+	bad = run_configure_rounds(s, 1);
+	step();
+	return bad ? bad : verbs_drain(&s->v, 1);
+}
+
+static int mlx5_settle(void *queue, const struct cost_shape *shape, unsigned count)
+{
+	struct mkeys *s = queue;
+	int bad;
+
+	step();
+	bad = verbs_drain(&s->v, count);
+	return bad || !count || !is_matrix(shape) ? bad : check_target(s->memory);
+}
+
+static void mlx5_close(void *queue)
+{
+	struct mkeys *s = queue;
+
+	if (s->mkey)
+		mlx5dv_destroy_mkey(s->mkey);
+	if (s->second)
+		ibv_dereg_mr(s->second);
+	verbs_close(&s->v);
+	free(s->memory);
+}
+
+static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+		const char **why_not)
+{
+	struct mlx5dv_mkey_init_attr mkey = {
+		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+		.max_entries = ENTRIES,
+	};
+	struct cost_rig own = *rig;
+	struct mkeys *s = queue;
+	int err;
+
+	own.memory = s->memory = make_memory();
+	own.memory_bytes = LAYOUT_MEMORY;
+	if (!s->memory)
+		return -ENOMEM;
+	*why_not = "libmlx5 makes no mkeys here";
+	err = verbs_open(&s->v, &own, kind, true);
+	if (err)
+		return err;
+	mkey.pd = s->v.pd;
+	s->second = ibv_reg_mr(s->v.pd, s->memory, LAYOUT_MEMORY, ACCESS);
+	s->mkey = s->second ? mlx5dv_create_mkey(&mkey) : NULL;
+	return s->mkey ? 0 : -errno;
+}
+
+const struct cost_column cost_layout_mlx5 = {
+	.size = sizeof(struct mkeys),
+	.make = mlx5_make,
+	.close = mlx5_close,
+	.run_of = mlx5_run_of,
+	.prepare = mlx5_prepare,
+	.settle = mlx5_settle,
 };

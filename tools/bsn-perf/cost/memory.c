@@ -230,5 +230,5 @@ static void close_state(void *queue)
 #define MEMORY_COLUMN                                                                              \
 	.size = sizeof(struct state), .make = make, .close = close_state, .prepare = prepare
 
-const struct cost_column cost_memory_bunsen = { MEMORY_COLUMN, .name = "bunsen", .run_of = run_of };
-const struct cost_column cost_memory_ibv = { MEMORY_COLUMN, .name = "ibv", .run_of = run_of_verbs };
+const struct cost_column cost_memory_bunsen = { MEMORY_COLUMN, .run_of = run_of };
+const struct cost_column cost_memory_ibv = { MEMORY_COLUMN, .run_of = run_of_verbs };

@@ -12,95 +12,115 @@ enum {
 	WARM_MOST = 32,
 };
 
-static int post_to_be_polled(const struct cost_column *column, void *queue,
-			     const struct cost_shape *shape, unsigned count)
+/* How many come, so that they can be polled. */
+static int post_to_be_polled(const struct cost_case *of, unsigned count)
 {
+	const struct cost_shape *shape = &of->row->shape;
 	const enum cost_what what = cost_polled(shape);
 	int bad = 0;
 
 	if (cost_needs_recv(what))
-		bad = column->post_recv(queue, count);
+		bad = of->column->post(of->queue, COST_RECV, count);
 	if (!bad)
-		bad = column->post(queue, what, count);
+		bad = of->column->post(of->queue, what, count);
 	let_device_work();
 	if (!bad && !cost_polls_requests(shape->what))
-		bad = column->drain(queue, count);
+		bad = of->column->drain(of->queue, count);
 	return bad;
 }
 
 /* What must be there before @count operations. */
-static int prepare(const struct cost_column *column, void *queue, const struct cost_shape *shape,
-		   unsigned count)
+static int prepare(const struct cost_case *of, unsigned count)
 {
+	const struct cost_column *column = of->column;
+	const struct cost_shape *shape = &of->row->shape;
 	int bad;
 
 	if (!column->post)
-		return column->prepare ? column->prepare(queue, shape, count) : 0;
-	bad = column->set_up && count ? column->set_up(queue, shape) : 0;
+		return column->prepare ? column->prepare(of->queue, shape, count) : 0;
+	bad = count ? column->set_up(of->queue, shape) : 0;
 	if (bad || shape->what == COST_POLL_NONE)
 		return bad;
 	if (cost_polls(shape->what))
-		return post_to_be_polled(column, queue, shape, count);
-	return cost_needs_recv(shape->what) ? column->post_recv(queue, count) : 0;
+		return post_to_be_polled(of, count);
+	return cost_needs_recv(shape->what) ? column->post(of->queue, COST_RECV, count) : 0;
 }
 
 /* Removes what they leave. */
-static int settle(const struct cost_column *column, void *queue, const struct cost_shape *shape,
-		  unsigned count)
+static int settle(const struct cost_case *of, unsigned count)
 {
+	const struct cost_column *column = of->column;
+	const struct cost_shape *shape = &of->row->shape;
 	const bool polls = cost_polls(shape->what);
 	int bad = 0;
 
 	if (!column->post)
-		return column->settle ? column->settle(queue, shape, count) : 0;
+		return column->settle ? column->settle(of->queue, shape, count) : 0;
 	if (shape->what == COST_RECV)
-		bad = column->post(queue, COST_SEND, count);
+		bad = column->post(of->queue, COST_SEND, count);
 	if (bad)
 		return bad;
 	if (!polls) {
 		step();
-		bad = column->drain(queue, count);
+		bad = column->drain(of->queue, count);
 	}
 	if (!bad && (polls ? cost_polls_requests(shape->what) && cost_needs_recv(cost_polled(shape))
 			   : shape->what == COST_RECV || cost_needs_recv(shape->what)))
-		bad = column->drain_recv(queue, count);
+		bad = column->drain_recv(of->queue, count);
 	return bad;
 }
 
-static int run(const struct cost_column *column, void *queue, const struct cost_row *row,
-	       unsigned count, const struct cost_meter *meter)
+static int run(const struct cost_case *of, unsigned warm, unsigned count,
+	       const struct cost_meter *meter)
 {
-	cost_run *const run_row = column->run_of(row);
-	int bad;
+	cost_run *const run_row = of->column->run_of(of->row);
+	int bad = run_row(of->queue, warm);
 
-	meter->begin(meter->arg);
-	bad = run_row(queue, count);
-	meter->end(meter->arg);
-	return bad;
-}
-
-int cost_region(const struct cost_column *column, void *queue, const struct cost_row *row,
-		unsigned warm, unsigned count, const struct cost_meter *meter)
-{
-	const struct cost_shape *shape = &row->shape;
-	int bad = prepare(column, queue, shape, warm + count);
-
+	if (bad == COST_LATE) { /* the others will have come by then, too */
+		bad = (cost_polls_requests(of->row->shape.what) ? of->column->drain
+								: of->column->drain_recv)(
+			of->queue, count);
+		return bad ? bad : COST_LATE;
+	}
 	if (bad)
 		return bad;
-	bad = column->run_of(row)(queue, warm);
-	if (bad == COST_LATE) { /* the others will have come by then, too */
-		const int left = cost_polls_requests(shape->what)
-					 ? column->drain(queue, count)
-					 : column->drain_recv(queue, count);
-		bad = left ? left : COST_LATE;
-	} else if (!bad) {
-		bad = run(column, queue, row, count, meter);
-	}
-	if (bad && bad != COST_LATE)
-		return bad;
-	const int left = settle(column, queue, shape, warm + count);
-	return left ? left : bad;
+	if (meter->begin)
+		meter->begin(meter->arg);
+	bad = run_row(of->queue, count);
+	if (meter->end)
+		meter->end(meter->arg);
+	return bad;
 }
+
+static const char *text_of(int bad)
+{
+	if (bad > 0)
+		return ibv_wc_status_str((enum ibv_wc_status)bad);
+	return bad == -ETIMEDOUT   ? "completions are missing"
+	       : bad == COST_LATE  ? "completions came too late"
+	       : bad == -EBADMSG   ? "what was sent did not arrive"
+				   : strerror(-bad);
+}
+
+int cost_region(const struct cost_case *of, unsigned warm, unsigned count,
+		const struct cost_meter *meter)
+{
+	int bad = prepare(of, warm + count);
+
+	if (!bad)
+		bad = run(of, warm, count, meter);
+	if (bad == COST_LATE && meter->is_late) {
+		*meter->is_late = true;
+		bad = 0;
+	}
+	if (!bad)
+		bad = settle(of, warm + count);
+	return bad ? complain("%s by %s: %s", of->row->name, cost_column_names[of->c],
+			       text_of(bad))
+		    : 0;
+}
+
+/* -- which there are --------------------------------------------------------------------------- */
 
 static unsigned whole_batches(unsigned count, const struct cost_row *row)
 {
@@ -147,11 +167,35 @@ struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_
 	return c;
 }
 
-int cost_complain(const struct cost_column *column, const struct cost_row *row, int bad)
+static bool has(const struct cost *cost, const struct cost_case *of)
 {
-	return complain("%s by %s: %s", row->name, column->name,
-			bad > 0             ? ibv_wc_status_str((enum ibv_wc_status)bad)
-			: bad == -ETIMEDOUT ? "completions are missing"
-			: bad == -EBADMSG   ? "what was sent did not arrive"
-					    : strerror(-bad));
+	const struct cost_shape *shape = &of->row->shape;
+
+	if (of->c == COST_COLUMN_NOTHING)
+		return true;
+	/* One QP's receives are not those of QPs that take turns. */
+	if (cost->rig.qps > 1 && shape->what == COST_RECV && shape->queues == COST_RC)
+		return false;
+	return cost->results.has_column[of->c] && of->queue && of->column->run_of(of->row);
+}
+
+int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
+	      int (*one)(struct cost *cost, const struct cost_case *of, void *arg))
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < cost->results.row_count * COST_ALL_COLUMNS && !err; i++) {
+		const unsigned c = i * order % COST_ALL_COLUMNS, r = i / COST_ALL_COLUMNS;
+		const struct cost_row *row = &cost->results.rows[r];
+		const struct cost_case of = { .c = c,
+					      .r = r,
+					      .row = row,
+					      .column = cost_column_of(c, row->shape.queues),
+					      .queue = cost->queues[c][row->shape.queues],
+					      .counts = cost_counts_of(&cost->rig, row) };
+
+		if (has(cost, &of))
+			err = one(cost, &of, arg);
+	}
+	return err;
 }

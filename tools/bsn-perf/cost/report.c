@@ -58,7 +58,7 @@ static void print_heads(FILE *to, struct cost_results *results, const char *name
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		if (has_any(results, (int)c, ANY, name))
-			fprintf(to, " %*s", WIDTH, cost_columns[c]->name);
+			fprintf(to, " %*s", WIDTH, cost_column_names[c]);
 	fprintf(to, " %*s", WIDTH + 2, "bunsen/best");
 	fprintf(to, has_any(results, COST_COLUMN_VERBS, ANY, name) ? " %*s\n" : "\n", WIDTH,
 		"verbs/ibv");
@@ -101,7 +101,7 @@ static void print_missing(FILE *to, const struct cost_results *results)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++) {
 			const char *why = results->why_not[c][kind];
 			if (*why && strcmp(why, last))
-				fprintf(to, "no %s (%s): %s\n", cost_columns[c]->name,
+				fprintf(to, "no %s (%s): %s\n", cost_column_names[c],
 					cost_kinds[kind].doc, why);
 			last = *why ? why : last;
 		}
@@ -166,7 +166,7 @@ struct json_object *cost_json_rows(const struct cost_results *results)
 						results->figures[c][row][i]);
 			}
 			if (column)
-				json_object_object_add(object, cost_columns[c]->name, column);
+				json_object_object_add(object, cost_column_names[c], column);
 		}
 		if (json_object_object_length(object) > 1) /* nothing but its name */
 			json_object_array_add(rows, object);

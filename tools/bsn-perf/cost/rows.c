@@ -74,7 +74,6 @@ static const struct special {
 	struct cost_shape shape;
 } specials[] = {
 	{ "layouts", "map_known", SPECIAL(LAYOUTS, MAP_KNOWN, INTERLEAVED) },
-	{ "layouts", "map_handle", SPECIAL(LAYOUTS, MAP_HANDLE, INTERLEAVED) },
 	{ "layouts", "unmap", SPECIAL(LAYOUTS, UNMAP, INTERLEAVED) },
 	{ "layouts", "matrix_new", SPECIAL(MATRIX, SEND_NEW, INTERLEAVED) },
 	{ "layouts", "matrix_known", SPECIAL(MATRIX, SEND_KNOWN, INTERLEAVED) },
@@ -133,12 +132,38 @@ static const char *const receives[] = {
 /* Lengths of inline data among the usual rows, besides 8. */
 static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 };
 
-/* All of them. @group: "usual" of many; NULL: by name only */
+/* All of them. @group: NULL: by name only */
 static struct {
 	const char *group;
 	struct cost_row row;
 } table[COST_ROWS_MAX];
 static unsigned row_count;
+
+/* Whether its bytes are not known to the compiler, and their number not in its name. */
+static bool has_lengths(const struct cost_row *row)
+{
+	const size_t length = strlen(row->name);
+
+	return row->shape.form == COST_INLINED && !strcmp(row->name + length - 6, "inline");
+}
+
+static unsigned most_inline(enum cost_queues kind)
+{
+	return cost_kinds[kind].max_inline ? cost_kinds[kind].max_inline : COST_INLINE_BYTES;
+}
+
+/* The row of so many bytes; on queues that take more, if need be. False: there are none. */
+static bool with_length(const struct cost_row *base, unsigned long bytes, struct cost_row *row)
+{
+	*row = *base;
+	if (row->shape.queues == COST_RC && bytes > most_inline(COST_RC))
+		row->shape.queues = COST_LONG;
+	if (!bytes || bytes > most_inline(row->shape.queues))
+		return false;
+	row->shape.n = (unsigned)bytes;
+	snprintf(row->name, sizeof(row->name), "%.40s%u", base->name, row->shape.n);
+	return true;
+}
 
 static void add(const char *group, struct cost_row row, const char *name, const char *more)
 {
@@ -147,17 +172,33 @@ static void add(const char *group, struct cost_row row, const char *name, const 
 	table[row_count++].row = row;
 }
 
+/* Only the most common ones have more lengths. */
+static void add_usual(struct cost_row row, const char *name)
+{
+	const enum cost_what what = row.shape.what;
+	struct cost_row longer;
+
+	add("usual", row, "", name);
+	row = table[row_count - 1].row;
+	if (!has_lengths(&row) || row.shape.batch > 1 || row.shape.queues != COST_RC ||
+	    (what != COST_WRITE && what != COST_SEND))
+		return;
+	for (unsigned i = 0; i < COUNT(usual); i++)
+		if (with_length(&row, usual[i], &longer))
+			add("usual", longer, "", longer.name);
+}
+
 static void fill(void)
 {
-	if (row_count)
-		return;
-	for (unsigned i = 0; i < COUNT(codes); i++)
-		add(i < USUAL_CODES ? "usual" : NULL, codes[i], "", codes[i].name);
+	for (unsigned i = 0; i < USUAL_CODES; i++)
+		add_usual(codes[i], codes[i].name);
+	for (unsigned i = USUAL_CODES; i < COUNT(codes); i++)
+		add(NULL, codes[i], "", codes[i].name);
 	for (unsigned i = 0; i < COUNT(others); i++) {
 		struct cost_row row = codes[others[i].code];
 
 		row.shape.queues = others[i].queues;
-		add("usual", row, "", others[i].name);
+		add_usual(row, others[i].name);
 	}
 	for (unsigned i = 0; i < COUNT(specials); i++)
 		add(specials[i].group, (struct cost_row){ .shape = specials[i].shape },
@@ -181,7 +222,8 @@ unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX])
 {
 	unsigned count = 0;
 
-	fill();
+	if (!row_count)
+		fill();
 	for (unsigned i = 0; i < row_count; i++)
 		if (table[i].group && !strcmp(group, table[i].group))
 			rows[count++] = table[i].row;
@@ -190,81 +232,27 @@ unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX])
 	return count;
 }
 
-static bool find_named(const char *name, struct cost_row *row)
+static const struct cost_row *find_named(const char *name, size_t length)
 {
-	fill();
 	for (unsigned i = 0; i < row_count; i++)
-		if (!strcmp(name, table[i].row.name)) {
-			*row = table[i].row;
-			return true;
-		}
-	return false;
-}
-
-/* Whether its bytes are not known to the compiler, and their number not in its name. */
-static bool has_lengths(const struct cost_row *row)
-{
-	const size_t length = strlen(row->name);
-
-	return row->shape.form == COST_INLINED && !strcmp(row->name + length - 6, "inline");
-}
-
-static unsigned most_inline(enum cost_queues kind)
-{
-	return cost_kinds[kind].max_inline ? cost_kinds[kind].max_inline : COST_INLINE_BYTES;
-}
-
-/* Of so many bytes; on queues that take more, if need be. False: there are none. */
-static bool set_length(struct cost_row *row, unsigned bytes)
-{
-	row->shape.n = bytes;
-	if (row->shape.queues == COST_RC && bytes > most_inline(COST_RC))
-		row->shape.queues = COST_LONG;
-	return bytes && bytes <= most_inline(row->shape.queues);
+		if (!strncmp(name, table[i].row.name, length) && !table[i].row.name[length])
+			return &table[i].row;
+	return NULL;
 }
 
 bool cost_find_row(const char *name, struct cost_row *row)
 {
 	const size_t length = strlen(name);
-	char base[COST_NAME_BYTES];
+	const struct cost_row *found = find_named(name, length);
 	size_t stem = length;
 
-	if (length >= sizeof(base))
-		return false;
-	if (find_named(name, row))
+	if (found) {
+		*row = *found;
 		return true;
+	}
 	while (stem && strchr("0123456789", name[stem - 1]))
 		stem--;
-	snprintf(base, sizeof(base), "%.*s", (int)stem, name);
-	if (stem == length || length - stem > 4 || !find_named(base, row) || !has_lengths(row))
-		return false;
-	memcpy(row->name, name, length + 1);
-	return set_length(row, (unsigned)atoi(name + stem));
-}
-
-/* Of the usual rows only the most common have more lengths; these come after it. */
-static bool shows_lengths(const struct cost_row *row)
-{
-	const enum cost_what what = row->shape.what;
-
-	return has_lengths(row) && row->shape.batch == 1 && row->shape.queues == COST_RC &&
-	       (what == COST_WRITE || what == COST_SEND);
-}
-
-unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX])
-{
-	struct cost_row usual_rows[COST_ROWS_MAX];
-	const unsigned without = cost_group_rows("usual", usual_rows);
-	unsigned count = 0;
-
-	for (unsigned r = 0; r < without; r++) {
-		rows[count++] = usual_rows[r];
-		for (unsigned i = 0; i < COUNT(usual) && shows_lengths(&usual_rows[r]); i++) {
-			char name[COST_NAME_BYTES + 12];
-
-			snprintf(name, sizeof(name), "%s%u", usual_rows[r].name, usual[i]);
-			count += cost_find_row(name, &rows[count]);
-		}
-	}
-	return count;
+	found = find_named(name, stem);
+	return found && has_lengths(found) &&
+	       with_length(found, strtoul(name + stem, NULL, 10), row);
 }

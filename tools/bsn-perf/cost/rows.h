@@ -164,7 +164,6 @@ enum cost_what {
 	COST_CHECK,          /* a layout, and make it */
 	COST_MAP_NEW,        /* a layout that has no mkey yet */
 	COST_MAP_KNOWN,
-	COST_MAP_HANDLE, /* an mkey that was kept: only whether it is ready */
 	COST_UNMAP,
 	COST_SEND_NEW,   /* a column of a matrix, by an mkey configured for it */
 	COST_SEND_KNOWN, /* configured before */
@@ -321,10 +320,7 @@ struct cost_row {
 	struct cost_shape shape;
 };
 
-/* The usual rows; how many there are. */
-unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX]);
-
-/* The rows of a group: "usual", "layouts", "memory", "receives"; 0: there is none. */
+/* The rows of a group: "usual", "layouts", "memory", "receives"; 0: there is none. Call it first. */
 unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX]);
 
 /* The row of such a name; false: there is none. */

@@ -133,88 +133,76 @@ static double time_clock(void)
 	return median_of(samples, CLOCK_SAMPLES);
 }
 
-/* Hot, many operations less what the clock takes; cold, one, less what the loop takes then. */
-static int time_one(const struct cost *cost, struct series *series, unsigned c, unsigned r)
-{
-	const struct cost_row *row = &cost->results.rows[r];
-	const struct cost_column *column = cost_column_of(c, row->shape.queues);
-	const bool is_cold = series->is_cold;
-	const struct cost_counts of = cost_counts_of(&cost->rig, row);
-	const unsigned warm = is_cold ? of.warm_of_one : of.warm;
-	const unsigned count = is_cold ? row->shape.batch : of.count;
-	struct watch watch = { 0 };
-	const struct cost_meter meter = { is_cold ? begin_cold : watch_begin, watch_end, &watch };
-	const int bad = cost_region(column, cost->queues[c][row->shape.queues], row, warm, count,
-				    &meter);
-	const double ns = (double)watch.ns - (is_cold ? 0 : series->clock_ns);
-
-	samples_of(cost, series, c, r)[series->count[c][r]] = ns > 0 ? ns / count : 0;
-	series->count[c][r] += !bad;
-	return bad && bad != COST_LATE ? cost_complain(column, row, bad) : 0;
-}
-
 /* What is done once, after the device's work, is not hot; the loops alone are timed cold. */
-static bool is_timed(const struct cost *cost, const struct series *series, unsigned c, unsigned row)
+static bool is_timed(const struct series *series, const struct cost_case *of)
 {
-	const bool is_hot = c < COST_COLUMNS && !cost_kind_of(&cost->results.rows[row])->at_end;
-
-	return (series->is_cold || is_hot) && cost_has(cost, c, row);
+	return series->is_cold ||
+	       (of->c < COST_COLUMNS && !cost_kinds[of->row->shape.queues].at_end);
 }
 
-static int time_round(const struct cost *cost, struct series *series)
+/* Hot, many operations less what the clock takes; cold, one, less what the loop takes then. */
+static int time_one(struct cost *cost, const struct cost_case *of, void *arg)
 {
-	/* Those that share their queues are apart, so that neither finds them in the cache. */
-	static const unsigned order[COST_ALL_COLUMNS] = {
-		COST_COLUMN_SYMBOL,   COST_COLUMN_IBV_WR, COST_COLUMN_BUNSEN,  COST_COLUMN_IBV,
-		COST_COLUMN_BSN_POST, COST_COLUMN_VERBS,  COST_COLUMN_NOTHING,
-	};
-	int err = 0;
+	struct series *series = arg;
+	const unsigned warm = series->is_cold ? of->counts.warm_of_one : of->counts.warm;
+	const unsigned count = series->is_cold ? of->row->shape.batch : of->counts.count;
+	bool is_late = false;
+	struct watch watch = { 0 };
+	const struct cost_meter meter = { series->is_cold ? begin_cold : watch_begin, watch_end,
+					  &watch, &is_late };
+	int err;
+	double ns;
 
-	for (unsigned row = 0; row < cost->results.row_count && !err; row++)
-		for (unsigned i = 0; i < COST_ALL_COLUMNS && !err; i++)
-			if (is_timed(cost, series, order[i], row))
-				err = time_one(cost, series, order[i], row);
+	if (!is_timed(series, of))
+		return 0;
+	err = cost_region(of, warm, count, &meter);
+	ns = (double)watch.ns - (series->is_cold ? 0 : series->clock_ns);
+	samples_of(cost, series, of->c, of->r)[series->count[of->c][of->r]] =
+		ns > 0 ? ns / count : 0;
+	series->count[of->c][of->r] += !is_late;
 	return err;
 }
 
-static int sum_up(struct cost *cost, const struct series *series, unsigned c, unsigned row)
+static int sum_up(struct cost *cost, const struct cost_case *of, void *arg)
 {
-	double *ns = samples_of(cost, series, c, row);
-	const unsigned count = series->count[c][row], nothing = COST_COLUMN_NOTHING;
+	const struct series *series = arg;
+	const unsigned c = of->c, r = of->r, count = series->count[c][r];
+	double *ns = samples_of(cost, series, c, r), cold;
 
+	if (!is_timed(series, of) || c == COST_COLUMN_NOTHING)
+		return 0;
 	if (!count)
 		return complain("%s by %s: completions always came too late to be timed",
-				cost->results.rows[row].name, cost_columns[c]->name);
+				of->row->name, cost_column_names[c]);
 	if (series->is_cold) {
-		const double cold = median_of(ns, count) -
-				    median_of(samples_of(cost, series, nothing, row),
-					      series->count[nothing][row]);
-
-		*cost_figure(&cost->results, c, row, "cold_ns") = cold > 0 ? cold : 0;
+		cold = median_of(ns, count) -
+		       median_of(samples_of(cost, series, COST_COLUMN_NOTHING, r),
+				 series->count[COST_COLUMN_NOTHING][r]);
+		*cost_figure(&cost->results, c, r, "cold_ns") = cold > 0 ? cold : 0;
 		return 0;
 	}
-	*cost_figure(&cost->results, c, row, "ns") = median_of(ns, count);
-	*cost_figure(&cost->results, c, row, "ns_p10") = percentile_of(ns, count, 10);
+	*cost_figure(&cost->results, c, r, "ns") = median_of(ns, count);
+	*cost_figure(&cost->results, c, r, "ns_p10") = percentile_of(ns, count, 10);
 	return 0;
 }
 
 static int time_series(struct cost *cost, bool is_cold)
 {
-	const unsigned rounds = cost->results.rounds, rows = cost->results.row_count;
+	const unsigned rounds = cost->results.rounds;
 	struct series series = { .is_cold = is_cold,
 				 .clock_ns = time_clock(),
-				 .ns = calloc((size_t)COST_ALL_COLUMNS * rows * rounds,
+				 .ns = calloc((size_t)COST_ALL_COLUMNS * cost->results.row_count *
+						      rounds,
 					      sizeof(double)) };
 	int err = series.ns ? 0 : complain("no memory");
 
 	for (unsigned round = 0; round < rounds && !err; round++) {
 		show_progress("%sround %u of %u", is_cold ? "cold: " : "", round + 1, rounds);
-		err = time_round(cost, &series);
+		err = cost_each(cost, COST_EACH_THIRD, &series, time_one);
 	}
 	end_progress();
-	for (unsigned i = 0; i < rows * COST_COLUMNS && !err; i++)
-		if (is_timed(cost, &series, i % COST_COLUMNS, i / COST_COLUMNS))
-			err = sum_up(cost, &series, i % COST_COLUMNS, i / COST_COLUMNS);
+	if (!err)
+		err = cost_each(cost, COST_ONE_BY_ONE, &series, sum_up);
 	free(series.ns);
 	return err;
 }

@@ -58,7 +58,6 @@ int verbs_make_extended(void *queue, const struct cost_rig *rig, enum cost_queue
 void verbs_close(void *queue);
 int verbs_set_up(void *queue, const struct cost_shape *shape);
 int verbs_post(void *queue, enum cost_what what, unsigned count);
-int verbs_post_recv(void *queue, unsigned count);
 int verbs_drain(void *queue, unsigned count);
 int verbs_drain_recv(void *queue, unsigned count);
 
@@ -76,7 +75,6 @@ COST_INLINE bool verbs_polls_requests(struct cost_shape shape)
 
 #define VERBS_COLUMN                                                                               \
 	.size = sizeof(struct verbs_queue), .close = verbs_close, .set_up = verbs_set_up,          \
-	.run_of = run_of, .post = verbs_post, .post_recv = verbs_post_recv,                        \
-	.drain = verbs_drain, .drain_recv = verbs_drain_recv
+	.run_of = run_of, .post = verbs_post, .drain = verbs_drain, .drain_recv = verbs_drain_recv
 
 #endif

@@ -352,26 +352,28 @@ static struct ibv_qp *next_qp(const struct verbs_queue *q, unsigned *turn)
 	return q->qps[cost_turn(turn, q->qp_count)];
 }
 
-int verbs_post(void *queue, enum cost_what what, unsigned count)
+static int post_recv(struct verbs_queue *q, unsigned count)
 {
-	struct verbs_queue *q = queue;
-	struct ibv_send_wr wr = make_wr(q, what, q->local, 1, 0), *wrong;
-	int err = 0;
-
-	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
-		err = -ibv_post_send(next_qp(q, &q->turn), &wr, &wrong);
-	return err;
-}
-
-int verbs_post_recv(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
 	struct ibv_recv_wr wr = { .sg_list = q->recv, .num_sge = 1 }, *wrong;
 	int err = 0;
 
 	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
 		err = q->srq ? -ibv_post_srq_recv(q->srq, &wr, &wrong)
-			       : -ibv_post_recv(next_qp(q, &q->recv_turn), &wr, &wrong);
+			     : -ibv_post_recv(next_qp(q, &q->recv_turn), &wr, &wrong);
+	return err;
+}
+
+int verbs_post(void *queue, enum cost_what what, unsigned count)
+{
+	struct verbs_queue *q = queue;
+	struct ibv_send_wr wr, *wrong;
+	int err = 0;
+
+	if (what == COST_RECV)
+		return post_recv(q, count);
+	wr = make_wr(q, what, q->local, 1, 0);
+	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
+		err = -ibv_post_send(next_qp(q, &q->turn), &wr, &wrong);
 	return err;
 }
 
