@@ -9,11 +9,13 @@
 
 #include "../perf.h"
 
+enum { COUNTERS_MAX = 64 };
+
 /* What was counted for this process so far, in the order of the device. */
 struct bus {
 	const char *device;
-	char names[COST_FIGURES_MAX][COST_NAME_BYTES];
-	double values[COST_FIGURES_MAX];
+	char names[COUNTERS_MAX][COST_NAME_BYTES];
+	double values[COUNTERS_MAX];
 	unsigned count; /* 0: the device does not count */
 };
 
@@ -26,7 +28,7 @@ static void read_bus(void *arg)
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/softcx_bus", bus->device);
 	file = fopen(path, "r");
 	bus->count = 0;
-	while (file && bus->count < COST_FIGURES_MAX && fgets(line, sizeof(line), file))
+	while (file && bus->count < COUNTERS_MAX && fgets(line, sizeof(line), file))
 		bus->count += sscanf(line, "%31s %lf", bus->names[bus->count],
 				     &bus->values[bus->count]) == 2;
 	if (file)
@@ -53,8 +55,8 @@ static int count_one(struct cost *cost, const struct cost_case *of, void *unused
 	if (!after.count || after.count != before.count)
 		return complain("softcx does not count any more");
 	for (unsigned i = 0; i < after.count; i++)
-		*cost_figure(&cost->results, of->c, of->r, after.names[i]) =
-			(after.values[i] - before.values[i]) / count;
+		cost_add_figure(&cost->results, of->c, of->r, after.names[i],
+				(after.values[i] - before.values[i]) / count);
 	return 0;
 }
 

@@ -165,6 +165,8 @@ static void close_queues(struct cost *cost)
 static void close_device(struct cost *cost)
 {
 	close_queues(cost);
+	for (unsigned r = 0; r < cost->results.row_count; r++)
+		json_object_put(cost->results.told[r]);
 	if (cost->rig.verbs)
 		bsn_device_close(cost->rig.verbs);
 	bsn_device_close(cost->rig.device);
@@ -178,8 +180,11 @@ static int measure_rows(struct cost *cost)
 	struct cost_results *results = &cost->results;
 	int err;
 
-	for (size_t i = 0; i < sizeof(results->figures) / sizeof(double); i++)
-		(&results->figures[0][0][0])[i] = -1;
+	for (unsigned r = 0; r < results->row_count; r++) {
+		json_object_put(results->told[r]);
+		results->told[r] = json_object_new_object();
+		json_add_text(results->told[r], "op", results->rows[r].name);
+	}
 	memset(results->why_not, 0, sizeof(results->why_not));
 	err = open_all_queues(cost);
 	if (!err)

@@ -316,14 +316,14 @@ static inline int cost_late(int bad)
 
 /* -- results ----------------------------------------------------------------------------------- */
 
-enum { COST_FIGURES_MAX = 64, COST_REASON_BYTES = 160 };
+enum { COST_REASON_BYTES = 160 };
 
 /*
  * @counted_store: the store that ran while instructions were counted; "": none
  * @has_td: libibverbs' queues are on a thread domain
  * @why_not: why a column has not such queues; ""
- * @names: of figures, as JSON and tables have them: ns, instructions, a counter of softcx's
- * @figures: < 0: it was not measured, or has no meaning
+ * @told: of each row, what JSON has of it: its name, and of each column its figures (ns,
+ *	instructions, a counter of softcx's)
  */
 struct cost_results {
 	const struct bsn_device_info *device;
@@ -335,13 +335,11 @@ struct cost_results {
 	struct cost_row rows[COST_ROWS_MAX];
 	unsigned row_count;
 	char why_not[COST_COLUMNS][COST_QUEUES_COUNT][COST_REASON_BYTES];
-	char names[COST_FIGURES_MAX][COST_NAME_BYTES];
-	unsigned name_count;
-	double figures[COST_COLUMNS][COST_ROWS_MAX][COST_FIGURES_MAX];
+	struct json_object *told[COST_ROWS_MAX];
 };
 
-/* A figure by its name, which may be a new one. */
-double *cost_figure(struct cost_results *results, unsigned column, unsigned row, const char *name);
+void cost_add_figure(struct cost_results *results, unsigned c, unsigned r, const char *name,
+		     double value);
 
 /* All of a run: what was opened, and what came out. */
 struct cost {
@@ -355,7 +353,7 @@ struct json_object;
 
 /* report.c. @report: JSON, or NULL: as text */
 void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results);
-void cost_print_tables(FILE *to, struct cost_results *results);
+void cost_print_tables(FILE *to, const struct cost_results *results);
 struct json_object *cost_json_rows(const struct cost_results *results);
 
 /* -- one region (region.c) --------------------------------------------------------------------- */
@@ -383,8 +381,8 @@ struct cost_case {
 };
 
 /*
- * Each row by each column that is wanted and has it, and by the loops alone; until one fails. By the
- * second order, columns that share their queues are apart: neither finds them in the cache.
+ * Each row by each column that is wanted and has it, and by the loops alone; until one fails. By
+ * the second order, columns that share their queues are apart: neither finds them in the cache.
  */
 enum cost_order_of_columns { COST_ONE_BY_ONE = 1, COST_EACH_THIRD = 3 };
 int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
@@ -392,7 +390,7 @@ int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
 
 /*
  * What is called right before and after the measured call; NULL: nothing.
- * @is_late: set where completions came too late, so that the result is void; NULL: that is a failure
+ * @is_late: set where completions came too late, and the result is void; NULL: that is a failure
  */
 struct cost_meter {
 	void (*begin)(void *arg);

@@ -226,8 +226,8 @@ static int sum_up(const struct cost_rig *rig, const struct dumps *d, bool of_lin
 		if (loop < 0)
 			return complain("callgrind's output has no counts to be read");
 		if (all >= 0)
-			*cost_figure(results, c, row, of_lines ? "lines" : "instructions") =
-				all > loop ? all - loop : 0;
+			cost_add_figure(results, c, row, of_lines ? "lines" : "instructions",
+					all > loop ? all - loop : 0);
 	}
 	return 0;
 }

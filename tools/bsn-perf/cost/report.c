@@ -25,15 +25,28 @@ static const struct {
 	{ "cqe_write", "CQEs that it writes, of both ends" },
 };
 
-double *cost_figure(struct cost_results *results, unsigned column, unsigned row, const char *name)
+void cost_add_figure(struct cost_results *results, unsigned c, unsigned r, const char *name,
+		     double value)
 {
-	unsigned i = 0;
+	struct json_object *column;
 
-	while (i < results->name_count && strcmp(name, results->names[i]))
-		i++;
-	if (i == results->name_count && i < COST_FIGURES_MAX - 1)
-		snprintf(results->names[results->name_count++], COST_NAME_BYTES, "%s", name);
-	return &results->figures[column][row][i];
+	if (!json_object_object_get_ex(results->told[r], cost_column_names[c], &column)) {
+		column = json_object_new_object();
+		json_object_object_add(results->told[r], cost_column_names[c], column);
+	}
+	json_add_figure(column, name, value);
+}
+
+/* < 0: there is none. */
+static double figure_of(const struct cost_results *results, unsigned c, unsigned r,
+			const char *name)
+{
+	struct json_object *figure;
+
+	return json_object_object_get_ex(results->told[r], cost_column_names[c], &figure) &&
+			       json_object_object_get_ex(figure, name, &figure)
+		       ? json_object_get_double(figure)
+		       : -1;
 }
 
 static bool has(double value)
@@ -42,18 +55,18 @@ static bool has(double value)
 }
 
 /* Whether a column, or any, has it in a row, or in any. */
-static bool has_any(struct cost_results *results, int column, int row, const char *name)
+static bool has_any(const struct cost_results *results, int column, int row, const char *name)
 {
-	for (int i = 0; i < COST_COLUMNS * (int)results->row_count; i++) {
-		const int c = i % COST_COLUMNS, r = i / COST_COLUMNS;
-		if ((column == ANY || column == c) && (row == ANY || row == r) &&
-		    has(*cost_figure(results, (unsigned)c, (unsigned)r, name)))
+	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
+		const unsigned c = i % COST_COLUMNS, r = i / COST_COLUMNS;
+		if ((column == ANY || column == (int)c) && (row == ANY || row == (int)r) &&
+		    has(figure_of(results, c, r, name)))
 			return true;
 	}
 	return false;
 }
 
-static void print_heads(FILE *to, struct cost_results *results, const char *name)
+static void print_heads(FILE *to, const struct cost_results *results, const char *name)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
@@ -72,13 +85,13 @@ static void print_ratio(FILE *to, double value, double of, int width)
 		fprintf(to, " %*s", width, "-");
 }
 
-static void print_row(FILE *to, struct cost_results *results, unsigned row, const char *name)
+static void print_row(FILE *to, const struct cost_results *results, unsigned row, const char *name)
 {
 	double value[COST_COLUMNS], best;
 
 	fprintf(to, "%-*s", NAME_WIDTH, results->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		value[c] = *cost_figure(results, c, row, name);
+		value[c] = figure_of(results, c, row, name);
 		if (has(value[c]))
 			fprintf(to, " %*.1f", WIDTH, value[c]);
 		else if (has_any(results, (int)c, ANY, name))
@@ -127,7 +140,7 @@ void cost_tell_head(FILE *to, struct json_object *report, const struct cost_resu
 		json_add_text(report, "instructions_store", results->counted_store);
 }
 
-void cost_print_tables(FILE *to, struct cost_results *results)
+void cost_print_tables(FILE *to, const struct cost_results *results)
 {
 	print_missing(to, results);
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
@@ -152,26 +165,8 @@ struct json_object *cost_json_rows(const struct cost_results *results)
 {
 	struct json_object *rows = json_object_new_array();
 
-	for (unsigned row = 0; row < results->row_count; row++) {
-		struct json_object *object = json_object_new_object(), *column;
-
-		json_add_text(object, "op", results->rows[row].name);
-		for (unsigned c = 0; c < COST_COLUMNS; c++) {
-			column = NULL;
-			for (unsigned i = 0; i < results->name_count; i++) {
-				if (!has(results->figures[c][row][i]))
-					continue;
-				column = column ? column : json_object_new_object();
-				json_add_figure(column, results->names[i],
-						results->figures[c][row][i]);
-			}
-			if (column)
-				json_object_object_add(object, cost_column_names[c], column);
-		}
-		if (json_object_object_length(object) > 1) /* nothing but its name */
-			json_object_array_add(rows, object);
-		else
-			json_object_put(object);
-	}
+	for (unsigned r = 0; r < results->row_count; r++)
+		if (json_object_object_length(results->told[r]) > 1) /* not its name alone */
+			json_object_array_add(rows, json_object_get(results->told[r]));
 	return rows;
 }

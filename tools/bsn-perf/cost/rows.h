@@ -320,7 +320,7 @@ struct cost_row {
 	struct cost_shape shape;
 };
 
-/* The rows of a group: "usual", "layouts", "memory", "receives"; 0: there is none. Call it first. */
+/* The rows of "usual", "layouts", "memory" or "receives"; 0: there is none. To be called first. */
 unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX]);
 
 /* The row of such a name; false: there is none. */

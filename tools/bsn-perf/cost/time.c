@@ -178,11 +178,11 @@ static int sum_up(struct cost *cost, const struct cost_case *of, void *arg)
 		cold = median_of(ns, count) -
 		       median_of(samples_of(cost, series, COST_COLUMN_NOTHING, r),
 				 series->count[COST_COLUMN_NOTHING][r]);
-		*cost_figure(&cost->results, c, r, "cold_ns") = cold > 0 ? cold : 0;
+		cost_add_figure(&cost->results, c, r, "cold_ns", cold > 0 ? cold : 0);
 		return 0;
 	}
-	*cost_figure(&cost->results, c, r, "ns") = median_of(ns, count);
-	*cost_figure(&cost->results, c, r, "ns_p10") = percentile_of(ns, count, 10);
+	cost_add_figure(&cost->results, c, r, "ns", median_of(ns, count));
+	cost_add_figure(&cost->results, c, r, "ns_p10", percentile_of(ns, count, 10));
 	return 0;
 }
 

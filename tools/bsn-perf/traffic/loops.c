@@ -8,7 +8,12 @@
 #include "../stepper.h"
 #include "traffic.h"
 
-enum { PROGRESS_NS = 200 * 1000 * 1000, SPINS_LOG2 = 10, LOOK_EVERY = 64 };
+enum {
+	PROGRESS_NS = 200 * 1000 * 1000,
+	NS_PER_SECOND = 1000 * 1000 * 1000,
+	SPINS_LOG2 = 10,
+	LOOK_EVERY = 64,
+};
 
 /* -- waiting ----------------------------------------------------------------------------------- */
 
@@ -50,7 +55,7 @@ static bool looks_now(const struct waiting *w)
 /* After a look that moved so much. 0: look again; -1: it failed, or will not come. */
 static int wait_more(const struct test *t, struct waiting *w, int moved)
 {
-	const uint64_t timeout_ms = (uint64_t)t->session.timeout_ms;
+	const uint64_t timeout_ms = (uint64_t)t->timeout_ms;
 	uint64_t now;
 
 	if (moved) {
@@ -70,7 +75,7 @@ static int wait_more(const struct test *t, struct waiting *w, int moved)
 		return SIDE_FAILS("the peer went away");
 	return now < w->deadline
 		       ? 0
-		       : SIDE_FAILS("nothing was completed for %d s", t->session.timeout_ms / 1000);
+		       : SIDE_FAILS("nothing was completed for %d s", t->timeout_ms / 1000);
 }
 
 /* Until no more than @left requests of a side are outstanding. */
@@ -136,7 +141,7 @@ enum { ENDED = 1 };
 
 static int await_turn(const struct test *t, struct side *side, uint64_t turn)
 {
-	const bool may_end = t->session.is_server && side->plan.duration_ns;
+	const bool may_end = t->is_server && side->plan.seconds;
 	struct waiting waiting = { 0 };
 	int n;
 
@@ -168,21 +173,21 @@ static int measure_lat(struct test *t)
 {
 	const struct plan *plan = &t->step;
 	const bool answered = is_two_sided(plan);
-	const uint64_t total = plan->duration_ns ? UINT64_MAX : plan->warmup + plan->iters;
+	const uint64_t total = plan->seconds ? UINT64_MAX : warmup_of(plan) + plan->iters;
 	uint64_t start = now_ns(), now = start, begin = start, end = UINT64_MAX;
 
 	for (uint64_t turn = 0; turn < total && now < end; turn++) {
-		if (turn == plan->warmup)
+		if (turn == warmup_of(plan))
 			begin = now;
-		if (plan->duration_ns && turn == plan->warmup)
-			end = now + plan->duration_ns;
+		if (plan->seconds && turn == warmup_of(plan))
+			end = now + plan->seconds * NS_PER_SECOND;
 		if (answered ? ping_pong(t, turn)
 			     : side_send(t->near, 1, plan->depth) != 1 || drain(t, t->near, 0))
 			return -1;
 		now = now_ns();
-		if (turn >= plan->warmup)
+		if (turn >= warmup_of(plan))
 			histogram_add(&t->histogram, answered ? (now - start) / 2 : now - start);
-		if (!plan->duration_ns)
+		if (!plan->seconds)
 			tell_progress(turn + 1, total);
 		start = now_ns();
 	}
@@ -193,7 +198,7 @@ static int measure_lat(struct test *t)
 static int answer_lat(const struct test *t)
 {
 	const struct plan *plan = &t->step;
-	const uint64_t total = plan->duration_ns ? UINT64_MAX : plan->warmup + plan->iters;
+	const uint64_t total = plan->seconds ? UINT64_MAX : warmup_of(plan) + plan->iters;
 
 	for (uint64_t turn = 0; turn < total; turn++) {
 		const int n = await_turn(t, t->near, turn);
@@ -220,7 +225,7 @@ enum { ENDS = 2 };
 static void begin_flows(const struct test *t, struct flow flows[ENDS])
 {
 	const bool is_send = t->step.op == TRAFFIC_SEND, both = t->step.is_bidirectional;
-	const bool is_server = t->session.is_server;
+	const bool is_server = t->is_server;
 
 	flows[0] = (struct flow){ .side = t->near,
 				  .sends = !is_server || both,
@@ -304,7 +309,7 @@ static int attend(const struct test *t, struct flow flows[ENDS])
 
 	if (t->peer < 0)
 		return 0;
-	if (session_tell(t->peer))
+	if (session_tell(t))
 		return -1;
 	if (!flows[0].receives)
 		stay(t);
@@ -314,7 +319,7 @@ static int attend(const struct test *t, struct flow flows[ENDS])
 		if (waiting.spins % LOOK_EVERY == 1 && connect_wait(t->peer, 0))
 			break;
 	}
-	return session_hear(t->peer, t->session.timeout_ms);
+	return session_hear(t);
 }
 
 static int measure_bw(struct test *t)
@@ -326,19 +331,19 @@ static int measure_bw(struct test *t)
 	int err;
 
 	begin_flows(t, flows);
-	err = stream(t, flows, plan->warmup, 0);
+	err = stream(t, flows, warmup_of(plan), 0);
 	begin_flows(t, flows);
 	start = now_ns();
 	if (!err)
-		err = plan->duration_ns ? stream(t, flows, UINT64_MAX, start + plan->duration_ns)
-					: stream(t, flows, plan->iters, 0);
+		err = stream(t, flows, plan->seconds ? UINT64_MAX : plan->iters,
+			     plan->seconds ? start + plan->seconds * NS_PER_SECOND : 0);
 	*found = (struct throughput){ .operations = flows[0].done + flows[1].done,
 				      .ns = now_ns() - start };
 	found->rate = (double)found->operations / ((double)found->ns / 1e9);
 	if (!err)
 		err = attend(t, flows);
 	if (!err && t->peer >= 0 && plan->is_bidirectional)
-		err = session_add_rates(t->peer, &found->rate, t->session.timeout_ms);
+		err = session_add_rates(t, &found->rate);
 	return err;
 }
 
@@ -351,7 +356,7 @@ static int get_ready(struct test *t)
 	    (side_fill(t->near) || (t->far && side_fill(t->far))))
 		return -1;
 	t->has_receives = true;
-	return t->peer < 0 ? 0 : session_meet(t->peer, t->session.timeout_ms);
+	return t->peer < 0 ? 0 : session_meet(t);
 }
 
 /* Everything sent is done, here and there, before anything is destroyed. */
@@ -359,7 +364,7 @@ static int finish(const struct test *t)
 {
 	if (drain(t, t->near, 0) || (t->far && drain(t, t->far, 0)))
 		return -1;
-	return t->peer < 0 ? 0 : session_meet(t->peer, t->session.timeout_ms);
+	return t->peer < 0 ? 0 : session_meet(t);
 }
 
 int run_lat(struct test *t)
@@ -367,7 +372,7 @@ int run_lat(struct test *t)
 	int err = get_ready(t);
 
 	if (!err)
-		err = !t->session.is_server    ? measure_lat(t)
+		err = !t->is_server    ? measure_lat(t)
 		      : is_two_sided(&t->step) ? answer_lat(t)
 					       : stay(t);
 	return err ? err : finish(t);

@@ -9,49 +9,43 @@
 
 const char *const traffic_connections[] = { "RC", "UC", "UD" }; /* by enum bsn_qp_type */
 
-enum {
-	SIZE_DEFAULT = 8,
-	LAT_ITERS_DEFAULT = 10000,
-	BW_ITERS_DEFAULT = 100000,
-	WARMUP_MAX = 1000,
-	SECONDS_MAX = 86400,
-};
-
 #define PORT_DEFAULT "18515"
-#define ITERS_MAX    (1ull << 40)
 
-enum {
-	SIZE, ITERS, DEPTH, QPS, SECONDS, INLINE, MTU, SL, TCLASS, HOPS, QP_TIMEOUT, IB_PORT,
-	GID_INDEX, TIMEOUT, NUMBERS
-};
-struct perf_number test_numbers[NUMBERS] = {
-	[SIZE] = { "size", 's', 1, TRAFFIC_SIZE_MAX, SIZE_DEFAULT,
-		"bytes of a message (default: 8)", "BYTES" },
-	[ITERS] = { "iters", 'n', 1, ITERS_MAX, 0,
-		"operations (default: 10000 for lat, 100000 for bw)", "N" },
-	[DEPTH] = { "depth", 't', 1, TRAFFIC_DEPTH_MAX, 128,
-		"requests in flight on a queue pair (default: 128)", "N" },
-	[QPS] = { "qp", 'q', 1, TRAFFIC_QPS_MAX, 1,
-		"bw: queue pairs that take turns (default: 1)", "N" },
-	[SECONDS] = { "duration", 'D', 1, SECONDS_MAX, 0,
-		"instead of so many operations, as many as so long", "SECONDS" },
-	[INLINE] = { "inline-size", 'I', 0, TRAFFIC_INLINE_MAX, TRAFFIC_INLINE_DEFAULT,
-		"messages up to so long are copied into the request (default: 64)", "BYTES" },
-	[MTU] = { "mtu", 'm', 256, 4096, 0,
-		"bytes of a packet (default: what both ports can)", "BYTES" },
-	[SL] = { "sl", 'S', 0, 15, 0, "service level (default: 0)", "N" },
-	[TCLASS] = { "tclass", 0, 0, UINT8_MAX, 0,
-		"traffic class, where packets have a GRH (default: 0)", "N" },
-	[HOPS] = { "hop-limit", 'L', 1, UINT8_MAX, 0,
-		"where packets have a GRH (default: 64)", "N" },
-	[QP_TIMEOUT] = { "qp-timeout", 'u', 1, 31, 0,
-		"an acknowledgement is waited for 4096 ns times 2^N (default: 14)", "N" },
-	[IB_PORT] = { "ib-port", 'i', 1, UINT8_MAX, 0,
+enum { LAT_ITERS_DEFAULT = 10000, BW_ITERS_DEFAULT = 100000, SECONDS_MAX = 86400 };
+
+struct perf_number test_numbers[PLAN_NUMBERS] = {
+	[PLAN_port] = { "ib-port", 'i', 1, UINT8_MAX, 0,
 		"port of the device (default: the first that is active)", "N" },
-	[GID_INDEX] = { "gid-index", 'x', 0, UINT8_MAX, 0,
+	[PLAN_gid_index] = { "gid-index", 'x', 0, UINT8_MAX, 0,
 		"entry of the port's GID table (default: bsn-info tells)", "N" },
-	[TIMEOUT] = { "timeout", 0, 1, SECONDS_MAX, 30,
+	[PLAN_timeout] = { "timeout", 0, 1, SECONDS_MAX, 30,
 		"give up after so long without progress (default: 30)", "SECONDS" },
+	[PLAN_size] = { "size", 's', 1, 1 << 30, 8, "bytes of a message (default: 8)", "BYTES" },
+	[PLAN_iters] = { "iters", 'n', 1, 1ull << 40, 0,
+		"operations (default: 10000 for lat, 100000 for bw)", "N" },
+	[PLAN_depth] = { "depth", 't', 1, 1 << 15, 128,
+		"requests in flight on a queue pair (default: 128)", "N" },
+	[PLAN_qps] = { "qp", 'q', 1, TRAFFIC_QPS_MAX, 1,
+		"bw: queue pairs that take turns (default: 1)", "N" },
+	[PLAN_seconds] = { "duration", 'D', 1, SECONDS_MAX, 0,
+		"instead of so many operations, as many as so long", "SECONDS" },
+	/* Longer ones are fetched by the device. A WQE of 1 KB has room for the most. */
+	[PLAN_inline_max] = { "inline-size", 'I', 0, 1000, 64,
+		"messages up to so long are copied into the request (default: 64)", "BYTES" },
+	[PLAN_mtu] = { "mtu", 'm', 256, 4096, 0,
+		"bytes of a packet (default: what both ports can)", "BYTES" },
+	[PLAN_sl] = { "sl", 'S', 0, 15, 0, "service level (default: 0)", "N" },
+	[PLAN_traffic_class] = { "tclass", 0, 0, UINT8_MAX, 0,
+		"traffic class, where packets have a GRH (default: 0)", "N" },
+	[PLAN_hop_limit] = { "hop-limit", 'L', 1, UINT8_MAX, 0,
+		"where packets have a GRH (default: 64)", "N" },
+	[PLAN_qp_timeout] = { "qp-timeout", 'u', 1, 31, 0,
+		"an acknowledgement is waited for 4096 ns times 2^N (default: 14)", "N" },
+	[PLAN_op] = { .max = TRAFFIC_OPS - 1, .value = TRAFFIC_WRITE },
+	[PLAN_type] = { .max = BSN_QP_UD, .value = BSN_QP_RC },
+	[PLAN_is_bw] = { .max = 1 },
+	[PLAN_is_bidirectional] = { .max = 1 },
+	[PLAN_is_sweep] = { .max = 1 },
 };
 
 static struct {
@@ -117,15 +111,15 @@ const struct poptOption test_options[] = {
 	{ "port", 'p', POPT_ARG_STRING, &options.port, 0, "TCP port (default: " PORT_DEFAULT ")",
 	  "PORT" },
 	ALSO("ib-dev", POPT_ARG_STRING, &options.common.device, 0),
-	ALSO("tx-depth", POPT_ARG_STRING, NULL, 1 + DEPTH),
-	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + INLINE),
-	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + HOPS),
+	ALSO("tx-depth", POPT_ARG_STRING, NULL, 1 + PLAN_depth),
+	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + PLAN_inline_max),
+	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + PLAN_hop_limit),
 	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, strangers, 0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
 static int choose(const char *option, const char *word, const char *const *names, unsigned count,
-		  unsigned *chosen)
+		  uint64_t *chosen)
 {
 	const int found = word ? find_name(word, names, count) : (int)*chosen;
 	char known[64] = "";
@@ -134,13 +128,20 @@ static int choose(const char *option, const char *word, const char *const *names
 		strcat(strcat(known, i ? ", " : ""), names[i]);
 	if (found < 0)
 		return complain_usage("--%s %s: use one of %s", option, word, known);
-	*chosen = (unsigned)found;
+	*chosen = (uint64_t)found;
 	return 0;
 }
 
-uint64_t warmup_of(uint64_t iters)
+/* 0: what was not said. */
+bool plan_is_sound(const struct plan *plan)
 {
-	return iters / 10 < WARMUP_MAX ? iters / 10 : WARMUP_MAX;
+	bool is_sound = plan->size && plan->iters && plan->depth && plan->qps &&
+			(plan->type != BSN_QP_UD || plan->op == TRAFFIC_SEND);
+
+	for (unsigned i = 0; i < PLAN_NUMBERS; i++)
+		is_sound &= !plan->of[i] || (plan->of[i] >= test_numbers[i].min &&
+					     plan->of[i] <= test_numbers[i].max);
+	return is_sound;
 }
 
 /* Each kind of queue pair has its operations. */
@@ -172,22 +173,22 @@ static int check_plan(const struct plan *plan)
 {
 	const char *const output = options.common.output;
 
-	if (number_given[SECONDS] && number_given[ITERS])
+	if (plan->seconds && number_given[PLAN_iters])
 		return complain_usage("--iters and --duration: use one of them");
-	if (number_given[QPS] && !plan->is_bw)
+	if (number_given[PLAN_qps] && !plan->is_bw)
 		return complain_usage("--qp: latency is that of one queue pair");
-	if (options.both && !plan->is_bw)
+	if (plan->is_bidirectional && !plan->is_bw)
 		return complain_usage("--bidirectional is for bw");
 	if (output && !output[strspn(output, "0123456789")])
 		return complain_usage("--output %s: the report's file; READs in flight (perftest's "
 				      "-o) are --depth",
 				      output);
-	if (number_given[INLINE] && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
+	if (number_given[PLAN_inline_max] && plan->op != TRAFFIC_WRITE && plan->op != TRAFFIC_SEND)
 		return complain_usage("--inline-size: a %s sends no data",
 				      traffic_op_names[plan->op]);
-	if (test_numbers[MTU].value & (test_numbers[MTU].value - 1))
-		return complain_usage("--mtu %llu: use 256, 512, 1024, 2048 or 4096",
-				      (unsigned long long)test_numbers[MTU].value);
+	if (plan->mtu & (plan->mtu - 1))
+		return complain_usage("--mtu %u: use 256, 512, 1024, 2048 or 4096",
+				      (unsigned)plan->mtu);
 	if (check_type(plan))
 		return PERF_USAGE;
 	return check_size(plan);
@@ -195,37 +196,23 @@ static int check_plan(const struct plan *plan)
 
 static int read_plan(bool is_bw, struct plan *plan)
 {
-	unsigned op = TRAFFIC_WRITE, type = BSN_QP_RC;
-	int err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &op);
+	int err = 0;
 
+	for (unsigned i = 0; i < PLAN_NUMBERS; i++)
+		plan->of[i] = test_numbers[i].value;
+	plan->is_bw = is_bw;
+	plan->is_bidirectional = options.both;
+	plan->is_sweep = options.all;
+	if (!plan->iters)
+		plan->iters = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
+	if (plan->is_sweep && !number_given[PLAN_size])
+		plan->size = TRAFFIC_SWEEP_LAST;
+	err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &plan->op);
 	if (!err && options.connection && !strcasecmp(options.connection, "DC"))
 		err = complain_usage("--connection DC: of DC, see bsn-perf dc");
 	if (!err)
 		err = choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
-			     &type);
-	if (!number_given[ITERS])
-		test_numbers[ITERS].value = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
-	if (options.all && !number_given[SIZE])
-		test_numbers[SIZE].value = TRAFFIC_SWEEP_LAST;
-	*plan = (struct plan){
-		.is_bw = is_bw,
-		.is_bidirectional = options.both,
-		.is_sweep = options.all,
-		.op = op,
-		.size = test_numbers[SIZE].value,
-		.iters = test_numbers[ITERS].value,
-		.warmup = warmup_of(test_numbers[ITERS].value),
-		.duration_ns = test_numbers[SECONDS].value * 1000000000,
-		.depth = (uint32_t)test_numbers[DEPTH].value,
-		.qps = (uint32_t)test_numbers[QPS].value,
-		.type = (enum bsn_qp_type)type,
-		.inline_max = (uint32_t)test_numbers[INLINE].value,
-		.connect = { .mtu = (uint32_t)test_numbers[MTU].value,
-			     .sl = (uint8_t)test_numbers[SL].value,
-			     .traffic_class = (uint8_t)test_numbers[TCLASS].value,
-			     .hop_limit = (uint8_t)test_numbers[HOPS].value,
-			     .timeout = (uint8_t)test_numbers[QP_TIMEOUT].value },
-	};
+			     &plan->type);
 	return err ? err : check_plan(plan);
 }
 
@@ -234,18 +221,18 @@ static int read_role(poptContext context, struct test *test)
 {
 	const char *role = poptGetArg(context), *host;
 
-	test->session.is_server = role && !strcmp(role, "server");
+	test->is_server = role && !strcmp(role, "server");
 	test->is_client = role && !strcmp(role, "client");
-	if (role && !test->session.is_server && !test->is_client)
+	if (role && !test->is_server && !test->is_client)
 		return complain_usage("%s: use server, or client HOST, or neither", role);
 	host = test->is_client ? poptGetArg(context) : NULL;
 	if (test->is_client && !host)
 		return complain_usage("client needs the HOST of the server");
 	if (poptPeekArg(context))
 		return complain_usage("one argument too many: %s", poptPeekArg(context));
-	test->session.host = host;
-	test->session.service = options.port ? options.port : PORT_DEFAULT;
-	test->session.timeout_ms = (int)test_numbers[TIMEOUT].value * 1000;
+	test->host = host;
+	test->service = options.port ? options.port : PORT_DEFAULT;
+	test->timeout_ms = (int)test->plan.timeout * 1000;
 	return 0;
 }
 
@@ -272,7 +259,7 @@ static int read_with_strangers(poptContext context)
 int test_read_options(poptContext context, bool is_bw, struct test *test)
 {
 	static const char *const paths[] = { "auto", "direct", "verbs" };
-	unsigned path = BSN_PATH_AUTO;
+	uint64_t path = BSN_PATH_AUTO;
 	int err = read_with_strangers(context);
 
 	test->options = &options.common;
@@ -284,10 +271,9 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 		err = read_role(context, test);
 	test->device_attr = (struct bsn_device_attr){
 		.path = (enum bsn_path)path,
-		.port = (uint8_t)test_numbers[IB_PORT].value,
-		.gid_index = (int)test_numbers[GID_INDEX].value,
-		.has_gid_index = number_given[GID_INDEX],
+		.port = (uint8_t)test->plan.port,
+		.gid_index = (int)test->plan.gid_index,
+		.has_gid_index = number_given[PLAN_gid_index],
 	};
-	test->has_size = number_given[SIZE];
 	return err;
 }

@@ -32,13 +32,13 @@ void print_title(FILE *to, const struct test *test)
 	fprintf(to, "%s of %s, %s%llu bytes, ", plan->is_bw ? "bandwidth" : "latency",
 		traffic_op_names[plan->op], plan->is_sweep ? "2 to " : "",
 		(unsigned long long)plan->size);
-	if (plan->duration_ns)
-		fprintf(to, "for %llu s", (unsigned long long)(plan->duration_ns / 1000000000));
+	if (plan->seconds)
+		fprintf(to, "for %llu s", (unsigned long long)plan->seconds);
 	else
 		fprintf(to, "%s%llu times", plan->is_sweep ? "at most " : "",
 			(unsigned long long)plan->iters);
 	if (plan->qps > 1)
-		fprintf(to, ", %u queue pairs", plan->qps);
+		fprintf(to, ", %u queue pairs", (unsigned)plan->qps);
 	if (plan->type != BSN_QP_RC)
 		fprintf(to, ", %s", traffic_connections[plan->type]);
 	fprintf(to, "%s, path %s on %s%s, in %s", plan->is_bidirectional ? ", both directions" : "",

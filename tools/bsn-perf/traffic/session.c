@@ -9,17 +9,9 @@
 #include "traffic.h"
 
 #define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */
-#define HELLO_VERSION '7'
+#define HELLO_VERSION '8'
 
 enum { SILENT_MS = 1000 }; /* a server that starts beside the client is found in less */
-
-/* Of a plan, what the server takes from the client; each is told as 64 bits, big-endian. */
-#define PLAN_FIELDS(X)                                                                             \
-	X(is_bw) X(is_sweep) X(is_bidirectional) X(qps) X(op) X(depth) X(size) X(iters) X(warmup)  \
-	X(duration_ns) X(type) X(inline_max) X(connect.mtu) X(connect.sl) X(connect.traffic_class) \
-	X(connect.hop_limit) X(connect.timeout)
-#define ONE(field) +1
-enum { WORDS = PLAN_FIELDS(ONE) };
 
 /* Then, where to find the side. */
 struct introduction {
@@ -27,39 +19,19 @@ struct introduction {
 	uint64_t addr, rkey;
 };
 
-static int swap(int peer, const void *mine, void *theirs, size_t size, int timeout_ms)
+static int swap(const struct test *t, const void *mine, void *theirs, size_t size)
 {
-	return connect_swap(peer, mine, theirs, size, timeout_ms)
+	return connect_swap(t->peer, mine, theirs, size, t->timeout_ms)
 		       ? SIDE_FAILS("%s", connect_error())
 		       : 0;
 }
 
-static void tell_plan(const struct plan *plan, uint64_t *words)
-{
-#define TELL(field) *words++ = htobe64((uint64_t)plan->field);
-	PLAN_FIELDS(TELL)
-}
-
-/* A plan that makes no sense is not from bsn-perf. */
-static int take_plan(const uint64_t *words, struct plan *plan)
-{
-#define TAKE(field) plan->field = (__typeof__(plan->field))be64toh(*words++);
-	PLAN_FIELDS(TAKE)
-	if (plan->op < TRAFFIC_OPS && plan->size >= 1 && plan->size <= TRAFFIC_SIZE_MAX &&
-	    plan->depth >= 1 && plan->depth <= TRAFFIC_DEPTH_MAX && plan->qps >= 1 &&
-	    plan->qps <= TRAFFIC_QPS_MAX && plan->type <= BSN_QP_UD &&
-	    (plan->type != BSN_QP_UD || plan->op == TRAFFIC_SEND) &&
-	    plan->inline_max <= TRAFFIC_INLINE_MAX)
-		return 0;
-	return SIDE_FAILS("the client asks for what this version does not know");
-}
-
-static int greet(int peer, int timeout_ms)
+static int greet(const struct test *t)
 {
 	const uint32_t mine = htobe32(HELLO_MAGIC | HELLO_VERSION);
 	uint32_t theirs;
 
-	if (swap(peer, &mine, &theirs, sizeof(mine), timeout_ms))
+	if (swap(t, &mine, &theirs, sizeof(mine)))
 		return -1;
 	if (theirs == mine)
 		return 0;
@@ -69,63 +41,59 @@ static int greet(int peer, int timeout_ms)
 	return SIDE_FAILS("the peer is not a bsn-perf: use another --port");
 }
 
-static int agree(const struct session_attr *attr, struct plan *plan, int peer)
+/* Each number is told as 64 bits, big-endian. A plan that makes no sense is not from bsn-perf. */
+static int agree(struct test *t)
 {
-	uint64_t mine[WORDS], theirs[WORDS];
+	uint64_t mine[PLAN_NUMBERS], theirs[PLAN_NUMBERS];
 
-	tell_plan(plan, mine);
-	if (greet(peer, attr->timeout_ms) ||
-	    swap(peer, mine, theirs, sizeof(mine), attr->timeout_ms))
+	for (unsigned i = 0; i < PLAN_NUMBERS; i++)
+		mine[i] = htobe64(t->plan.of[i]);
+	if (greet(t) || swap(t, mine, theirs, sizeof(mine)))
 		return -1;
-	return attr->is_server ? take_plan(theirs, plan) : 0;
+	for (unsigned i = PLAN_TOLD; i < PLAN_NUMBERS && t->is_server; i++)
+		t->plan.of[i] = be64toh(theirs[i]);
+	return plan_is_sound(&t->plan)
+		       ? 0
+		       : SIDE_FAILS("the client asks for what this version does not know");
 }
 
 /* A server that is not there yet is waited for, and not in silence. */
-static int look_for_server(const struct session_attr *attr, int *peer)
+static int look_for_server(struct test *t)
 {
-	const int first_ms = attr->timeout_ms < SILENT_MS ? attr->timeout_ms : SILENT_MS;
-	const int left_ms = attr->timeout_ms - first_ms;
-	const int err = connect_to(attr->host, attr->service, first_ms, peer);
+	const int first_ms = t->timeout_ms < SILENT_MS ? t->timeout_ms : SILENT_MS;
+	const int left_ms = t->timeout_ms - first_ms;
+	const int err = connect_to(t->host, t->service, first_ms, &t->peer);
 
 	if ((err != -ECONNREFUSED && err != -ETIMEDOUT) || !left_ms)
 		return err;
 	complain_as(PERF_OK,
 		    "no server at %s port %s yet: waiting for one for %d s (--timeout); it is this "
 		    "command with the word server",
-		    attr->host, attr->service, left_ms / 1000);
-	return connect_to(attr->host, attr->service, left_ms, peer);
+		    t->host, t->service, left_ms / 1000);
+	return connect_to(t->host, t->service, left_ms, &t->peer);
 }
 
-static int meet(const struct session_attr *attr, int *peer)
+static int await_client(struct test *t)
 {
-	int listener, err;
+	int listener, err = connect_listen(t->service, &listener);
 
-	if (!attr->is_server)
-		return look_for_server(attr, peer);
-	err = connect_listen(attr->service, &listener);
 	if (err)
 		return err;
-	err = connect_accept(listener, attr->timeout_ms, peer);
+	err = connect_accept(listener, t->timeout_ms, &t->peer);
 	close(listener);
 	return err;
 }
 
-int session_open(const struct session_attr *attr, struct plan *plan, int *peer)
+int session_open(struct test *t)
 {
-	int fd;
-
-	if (meet(attr, &fd))
+	if (t->is_server ? await_client(t) : look_for_server(t))
 		return SIDE_FAILS("%s", connect_error());
-	if (agree(attr, plan, fd)) {
-		close(fd);
-		return -1;
-	}
-	*peer = fd;
-	return 0;
+	return agree(t);
 }
 
-int session_connect(int peer, struct side *side, int timeout_ms)
+int session_connect(const struct test *t)
 {
+	struct side *side = t->near;
 	int err = 0;
 
 	for (unsigned qp = 0; qp < side->plan.qps && !err; qp++) {
@@ -133,7 +101,7 @@ int session_connect(int peer, struct side *side, int timeout_ms)
 						     .rkey = htobe64(side->here.rkey) };
 
 		bsn_qp_address(side->qp[qp], &mine.address);
-		err = swap(peer, &mine, &theirs, sizeof(mine), timeout_ms);
+		err = swap(t, &mine, &theirs, sizeof(mine));
 		if (err)
 			break;
 		side->there = (struct bsn_remote){ be64toh(theirs.addr),
@@ -143,38 +111,38 @@ int session_connect(int peer, struct side *side, int timeout_ms)
 	return err;
 }
 
-int session_meet(int peer, int timeout_ms)
+int session_meet(const struct test *t)
 {
 	const char mine = '.';
 	char theirs;
 
-	return swap(peer, &mine, &theirs, 1, timeout_ms);
+	return swap(t, &mine, &theirs, 1);
 }
 
 #define DONE '!'
 
-int session_tell(int peer)
+int session_tell(const struct test *t)
 {
 	const char done = DONE;
 
-	return send(peer, &done, 1, MSG_NOSIGNAL) == 1 ? 0 : SIDE_FAILS("the peer went away");
+	return send(t->peer, &done, 1, MSG_NOSIGNAL) == 1 ? 0 : SIDE_FAILS("the peer went away");
 }
 
-int session_hear(int peer, int timeout_ms)
+int session_hear(const struct test *t)
 {
 	char said;
 
-	if (connect_wait(peer, timeout_ms) && recv(peer, &said, 1, 0) == 1 && said == DONE)
+	if (connect_wait(t->peer, t->timeout_ms) && recv(t->peer, &said, 1, 0) == 1 && said == DONE)
 		return 0;
 	return SIDE_FAILS("the peer went away");
 }
 
-int session_add_rates(int peer, double *rate, int timeout_ms)
+int session_add_rates(const struct test *t, double *rate)
 {
 	const uint64_t mine = htobe64((uint64_t)*rate);
 	uint64_t theirs;
 
-	if (swap(peer, &mine, &theirs, sizeof(mine), timeout_ms))
+	if (swap(t, &mine, &theirs, sizeof(mine)))
 		return -1;
 	*rate += (double)be64toh(theirs);
 	return 0;

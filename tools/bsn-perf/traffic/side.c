@@ -152,7 +152,7 @@ int side_fill(struct side *s)
 	int err = 0;
 
 	for (unsigned qp = 0; qp < s->plan.qps && !err; qp++)
-		err = post_recvs(s, qp, s->plan.depth);
+		err = post_recvs(s, qp, (unsigned)s->plan.depth);
 	return err;
 }
 
@@ -167,10 +167,11 @@ static uint64_t room_of(const struct plan *plan)
 static int make_queues(struct side *s, struct bsn_device *device)
 {
 	/* Room for requests of two blocks, which inline data may need, twice over. */
-	const struct bsn_cq_attr cq = { .entries = 4 * s->plan.depth * s->plan.qps };
-	struct bsn_qp_attr attr = { .type = s->plan.type,
-				    .send_depth = s->plan.depth,
-				    .recv_depth = s->plan.depth,
+	const uint32_t depth = (uint32_t)s->plan.depth;
+	const struct bsn_cq_attr cq = { .entries = 4 * depth * (uint32_t)s->plan.qps };
+	struct bsn_qp_attr attr = { .type = (enum bsn_qp_type)s->plan.type,
+				    .send_depth = depth,
+				    .recv_depth = depth,
 				    .max_inline = longest_inline(&s->plan) };
 	int err = bsn_cq_create(device, &cq, &s->cq);
 
@@ -211,12 +212,17 @@ int side_open(struct bsn_device *device, const struct plan *plan, struct side **
 
 int side_connect(struct side *s, unsigned qp, const struct bsn_address *peer)
 {
-	const struct bsn_connect_attr *attr = &s->plan.connect;
-	const bool is_ud = s->plan.type == BSN_QP_UD;
-	int err = bsn_qp_connect(s->qp[qp], is_ud ? NULL : peer, attr);
+	const struct plan *plan = &s->plan;
+	const struct bsn_connect_attr attr = { .mtu = (uint32_t)plan->mtu,
+					       .sl = (uint8_t)plan->sl,
+					       .traffic_class = (uint8_t)plan->traffic_class,
+					       .hop_limit = (uint8_t)plan->hop_limit,
+					       .timeout = (uint8_t)plan->qp_timeout };
+	const bool is_ud = plan->type == BSN_QP_UD;
+	int err = bsn_qp_connect(s->qp[qp], is_ud ? NULL : peer, &attr);
 
 	if (!err && is_ud)
-		err = bsn_ep_create(s->qp[qp], peer, attr, NULL, &s->ep[qp]);
+		err = bsn_ep_create(s->qp[qp], peer, &attr, NULL, &s->ep[qp]);
 	return err ? -complain_of("connect", err) : 0;
 }
 

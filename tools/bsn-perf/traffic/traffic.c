@@ -31,8 +31,8 @@ static int check_packets(const struct test *test)
 	const struct bsn_device_info *info = bsn_device_info(test->device);
 	const struct plan *plan = &test->plan;
 
-	if (plan->connect.mtu > info->active_mtu)
-		return complain("--mtu %u: port %u of %s has %u", plan->connect.mtu, info->port,
+	if (plan->mtu > info->active_mtu)
+		return complain("--mtu %u: port %u of %s has %u", (unsigned)plan->mtu, info->port,
 				info->name, info->active_mtu);
 	if (plan->type == BSN_QP_UD && plan->size > info->active_mtu)
 		return complain("--size %llu: a message of UD is one packet, and port %u of %s "
@@ -48,7 +48,7 @@ static int open_device(struct test *test)
 
 	if (err)
 		return err;
-	if (test->plan.type == BSN_QP_UD && test->plan.is_sweep && !test->has_size)
+	if (test->plan.type == BSN_QP_UD && test->plan.is_sweep && !number_given[PLAN_size])
 		test->plan.size = bsn_device_info(test->device)->active_mtu;
 	return check_port(test);
 }
@@ -75,7 +75,7 @@ static int set_up(struct test *test)
 
 	if (err)
 		return err;
-	if (has_peer(test) && session_open(&test->session, &test->plan, &test->peer))
+	if (has_peer(test) && session_open(test))
 		return PERF_FAILED;
 	err = check_packets(test);
 	if (err)
@@ -83,9 +83,7 @@ static int set_up(struct test *test)
 	if (side_open(test->device, &test->plan, &test->near))
 		return PERF_FAILED;
 	if (has_peer(test))
-		return session_connect(test->peer, test->near, test->session.timeout_ms)
-			       ? PERF_FAILED
-			       : 0;
+		return session_connect(test) ? PERF_FAILED : 0;
 	if (side_open(test->device, &test->plan, &test->far))
 		return PERF_FAILED;
 	return connect_both(test->near, test->far);
@@ -111,7 +109,6 @@ static struct plan step_of(const struct plan *plan, uint64_t size)
 		step.iters = SWEEP_BYTES / size;
 	if (step.iters < SWEEP_ITERS_MIN)
 		step.iters = plan->iters < SWEEP_ITERS_MIN ? plan->iters : SWEEP_ITERS_MIN;
-	step.warmup = warmup_of(step.iters);
 	return step;
 }
 
@@ -127,11 +124,11 @@ static int measure_step(struct test *test, FILE *to, struct json_object *json, u
 	histogram_clear(&test->histogram);
 	if (is_bw ? run_bw(test) : run_lat(test))
 		return PERF_FAILED;
-	if (test->plan.duration_ns)
+	if (test->plan.seconds)
 		test->step.iters = is_bw ? test->throughput.operations : test->histogram.count;
 	if (json)
 		add_result(json, test);
-	else if (!test->session.is_server)
+	else if (!test->is_server)
 		print_result(to, test);
 	return 0;
 }
@@ -157,11 +154,11 @@ static int run(struct test *test)
 	if (!report)
 		return PERF_FAILED;
 	err = set_up(test);
-	if (!err && test->options->json && !test->session.is_server)
+	if (!err && test->options->json && !test->is_server)
 		json = begin_json(test);
 	if (!err)
 		err = measure(test, report, json);
-	if (!err && test->session.is_server && !test->options->json)
+	if (!err && test->is_server && !test->options->json)
 		print_title(report, test);
 	if (!err && json)
 		json_print(report, json);
@@ -202,9 +199,9 @@ static int bw(poptContext context, const char *const *args)
 #define ARGUMENTS "[OPTION...] [server | client HOST]"
 
 const struct perf_command lat_command = {
-	"lat", "latency of an operation", ARGUMENTS, test_options, test_numbers, TEST_NUMBERS, lat,
+	"lat", "latency of an operation", ARGUMENTS, test_options, test_numbers, PLAN_NUMBERS, lat,
 };
 const struct perf_command bw_command = {
 	"bw", "bandwidth and rate of an operation", ARGUMENTS, test_options, test_numbers,
-	TEST_NUMBERS, bw,
+	PLAN_NUMBERS, bw,
 };

@@ -16,29 +16,54 @@ extern const char *const traffic_op_names[TRAFFIC_OPS];
 extern const char *const traffic_connections[]; /* by enum bsn_qp_type */
 
 enum {
-	TRAFFIC_SIZE_MAX = 1 << 30,
 	TRAFFIC_SWEEP_FIRST = 2, /* as perftest's -a, and its last */
 	TRAFFIC_SWEEP_LAST = 1 << 23,
-	TRAFFIC_DEPTH_MAX = 1 << 15,
 	TRAFFIC_QPS_MAX = 1024,
-	TRAFFIC_INLINE_DEFAULT = 64, /* bytes; longer ones are fetched by the device */
-	TRAFFIC_INLINE_MAX = 1000,   /* at most, what a WQE of 1 KB has room for */
-	TRAFFIC_BURST = 16,          /* posts before a doorbell, and completions at a poll */
+	TRAFFIC_BURST = 16, /* posts before a doorbell, and completions at a poll */
 };
 
+/* -- plans (options.c) ------------------------------------------------------------------------- */
+
+/*
+ * What is asked for, as numbers. The first three are each end's own, of its device; all others the
+ * server takes from the client. From op on they are no numbers to the user.
+ * @timeout: seconds
+ * @depth: of each queue pair
+ * @seconds: 0: @iters say how long
+ * @inline_max: bytes of the longest messages that are copied into the WQE
+ * @type: enum bsn_qp_type: RC, UC or UD
+ * @is_bidirectional: of bw: both ends send
+ * @is_sweep: of sizes that double from TRAFFIC_SWEEP_FIRST to @size
+ */
+#define PLAN_FIELDS(X)                                                                             \
+	X(port) X(gid_index) X(timeout) X(size) X(iters) X(depth) X(qps) X(seconds) X(inline_max)  \
+	X(mtu) X(sl) X(traffic_class) X(hop_limit) X(qp_timeout) X(op) X(type) X(is_bw)            \
+	X(is_bidirectional) X(is_sweep)
+#define PLAN_INDEX(name) PLAN_##name,
+#define PLAN_FIELD(name) uint64_t name;
+enum { PLAN_FIELDS(PLAN_INDEX) PLAN_NUMBERS, PLAN_TOLD = PLAN_size };
+
 struct plan {
-	bool is_bw;
-	bool is_bidirectional; /* of bw: both ends send */
-	bool is_sweep;         /* of sizes that double from TRAFFIC_SWEEP_FIRST to @size */
-	enum traffic_op op;
-	uint64_t size, iters, warmup;
-	uint64_t duration_ns; /* 0: @iters say how long */
-	uint32_t depth;       /* of each queue pair */
-	uint32_t qps;
-	enum bsn_qp_type type; /* RC, UC or UD */
-	uint32_t inline_max;   /* bytes of the longest messages that are copied into the WQE */
-	struct bsn_connect_attr connect; /* but the GID, which each end has of its device */
+	union {
+		uint64_t of[PLAN_NUMBERS];
+		struct {
+			PLAN_FIELDS(PLAN_FIELD)
+		};
+	};
 };
+
+/* The plan that options make. */
+extern struct perf_number test_numbers[PLAN_NUMBERS];
+extern const struct poptOption test_options[];
+
+/* Whether the numbers are what options allow; those of a client may be anything. */
+bool plan_is_sound(const struct plan *plan);
+
+/* How many operations come before those that are measured. */
+static inline uint64_t warmup_of(const struct plan *plan)
+{
+	return plan->iters / 10 < 1000 ? plan->iters / 10 : 1000;
+}
 
 /* Whether messages of so many bytes are copied into the WQE; and the longest ones that are. */
 static inline bool has_inline(const struct plan *plan, uint64_t size)
@@ -48,7 +73,7 @@ static inline bool has_inline(const struct plan *plan, uint64_t size)
 
 static inline uint32_t longest_inline(const struct plan *plan)
 {
-	return has_inline(plan, plan->is_sweep ? 0 : plan->size) ? plan->inline_max : 0;
+	return has_inline(plan, plan->is_sweep ? 0 : plan->size) ? (uint32_t)plan->inline_max : 0;
 }
 
 /* -- sides (side.c) ---------------------------------------------------------------------------- */
@@ -97,32 +122,7 @@ void side_resize(struct side *side, const struct plan *plan);
 /* complain(), which returns -1. */
 #define SIDE_FAILS(...) (complain(__VA_ARGS__), -1)
 
-/* -- meeting the peer (session.c) -------------------------------------------------------------- */
-
-struct session_attr {
-	bool is_server;
-	const char *host;    /* of the server; NULL at it */
-	const char *service; /* TCP port */
-	int timeout_ms;
-};
-
-/* Meets the peer; the server takes the client's plan but for the way it drives its own device. */
-int session_open(const struct session_attr *attr, struct plan *plan, int *peer);
-
-/* Swaps addresses and connects the side's queue pairs. */
-int session_connect(int peer, struct side *side, int timeout_ms);
-
-/* Both ends are there; none goes on before. */
-int session_meet(int peer, int timeout_ms);
-
-/* This end is done, which the peer hears whenever it listens; and the answer, once there is one. */
-int session_tell(int peer);
-int session_hear(int peer, int timeout_ms);
-
-/* Swaps what each end measured: 0, and the sum of both rates in @rate. */
-int session_add_rates(int peer, double *rate, int timeout_ms);
-
-/* -- running (loops.c) ------------------------------------------------------------------------- */
+/* -- a test ------------------------------------------------------------------------------------ */
 
 /*
  * What was found: how long what is measured took; of bw also operations of this process, and a
@@ -136,11 +136,12 @@ struct throughput {
 /* A whole test, from its options to its reports. */
 struct test {
 	const struct perf_options *options;
-	bool has_size; /* --size was given */
+	bool is_server, is_client; /* neither: both ends are in this process */
+	const char *host;          /* of the server; NULL at it */
+	const char *service;       /* TCP port */
+	int timeout_ms;
 	struct plan plan;
-	struct session_attr session;
 	struct bsn_device_attr device_attr;
-	bool is_client;
 	struct bsn_device *device;
 	struct side *near, *far; /* @far NULL: in another process */
 	int peer;                /* its socket, or -1 */
@@ -153,27 +154,33 @@ struct test {
 /* Whether the other end is another process. */
 static inline bool has_peer(const struct test *test)
 {
-	return test->is_client || test->session.is_server;
+	return test->is_client || test->is_server;
 }
 
+/* @test keeps strings of the context (options.c). */
+int test_read_options(poptContext context, bool is_bw, struct test *test);
+
+/* Meets the peer; the server takes the client's plan. The others are for when it is met. */
+int session_open(struct test *test);
+
+/* Swaps addresses and connects the side's queue pairs. */
+int session_connect(const struct test *test);
+
+/* Both ends are there; none goes on before. */
+int session_meet(const struct test *test);
+
+/* This end is done, which the peer hears whenever it listens; and the answer, once there is one. */
+int session_tell(const struct test *test);
+int session_hear(const struct test *test);
+
+/* Swaps what each end measured: 0, and the sum of both rates in @rate. */
+int session_add_rates(const struct test *test, double *rate);
+
+/* Measures (loops.c). */
 int run_lat(struct test *test);
 int run_bw(struct test *test);
 
-/* -- options (options.c) ----------------------------------------------------------------------- */
-
-enum { TEST_NUMBERS = 14 };
-extern struct perf_number test_numbers[TEST_NUMBERS];
-extern const struct poptOption test_options[];
-
-/* @test keeps strings of the context. */
-int test_read_options(poptContext context, bool is_bw, struct test *test);
-
-/* How many operations come before those that are measured. */
-uint64_t warmup_of(uint64_t iters);
-
-/* -- reports (report.c) ----------------------------------------------------------------------- */
-
-/* What the server says, and the client before its first result. */
+/* What the server says, and the client before its first result (report.c). */
 void print_title(FILE *to, const struct test *test);
 
 /* What was measured at one size: as text; in JSON, of a sweep an object of the array "sizes". */
