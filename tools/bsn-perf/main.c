@@ -23,18 +23,26 @@ static void print_help(FILE *to)
 static int run(const struct perf_command *command, int argc, const char **argv)
 {
 	char title[32]; /* what a command's --help calls the program */
+	FILE *report = NULL;
 	poptContext context;
-	int err;
+	int err, unwritten = 0;
 
 	snprintf(title, sizeof(title), "bsn-perf %s", command->name);
 	argv[0] = title;
+	perf_options.args = argv + 1;
 	number_options(command->numbers, command->number_count);
 	context = poptGetContext(title, argc, argv, command->options, 0);
 	if (command->arguments)
 		poptSetOtherOptionHelp(context, command->arguments);
-	err = command->run(context, argv + 1);
+	err = command->read(context);
+	if (!err)
+		report = report_open();
+	if (report) {
+		err = command->run(report);
+		unwritten = report_close(report);
+	}
 	poptFreeContext(context);
-	return err;
+	return err ? err : report ? unwritten : PERF_FAILED;
 }
 
 int main(int argc, char **argv)

@@ -8,6 +8,17 @@
 #include <string.h>
 #include <strings.h>
 
+const struct poptOption perf_option_table[] = {
+	{ "device", 'd', POPT_ARG_STRING, &perf_options.device, 0,
+	  "the device (default: the first mlx5 device, else the first verbs device)", "NAME" },
+	{ "store", 0, POPT_ARG_STRING, &perf_options.store, 0,
+	  "Bunsen's BlueFlame store, as BSN_STORE", "STORE" },
+	{ "json", 'j', POPT_ARG_NONE, &perf_options.json, 0, "print the report as JSON", NULL },
+	{ "output", 'o', POPT_ARG_STRING, &perf_options.output, 0, "write the report to FILE",
+	  "FILE" },
+	POPT_TABLEEND
+};
+
 int find_name(const char *name, const char *const *names, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -30,17 +41,16 @@ static int find_store(const char *name, enum bsn_store *store)
 	return found < 0 ? complain_usage("--store %s: there is none", name) : 0;
 }
 
-int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
-		     struct bsn_device **device)
+int perf_open_device(struct bsn_device_attr *attr, struct bsn_device **device)
 {
-	int err = options->store ? find_store(options->store, &attr->store) : 0;
+	int err = perf_options.store ? find_store(perf_options.store, &attr->store) : 0;
 
 	if (err)
 		return err;
-	err = bsn_device_open(options->device, attr, device);
+	err = bsn_device_open(perf_options.device, attr, device);
 	if (err == -ENOTSUP && is_under_callgrind()) {
 		attr->store = BSN_STORE_AUTO;
-		err = bsn_device_open(options->device, attr, device);
+		err = bsn_device_open(perf_options.device, attr, device);
 	}
 	return err ? complain_of(NULL, err) : 0;
 }

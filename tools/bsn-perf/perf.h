@@ -48,24 +48,21 @@ static inline uint64_t now_ns(void)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-/* What every command takes. */
+/* What every command takes. @args: all that follows the command's name, to run it once more */
 struct perf_options {
 	char *device, *store, *output;
 	int json;
+	const char *const *args;
 };
+extern struct perf_options perf_options;
 
-/* The popt table of them, to be included by the command's own. */
+/* The popt tables of them, and of the command's numbers, to be included by the command's own. */
 /* clang-format off */
-#define PERF_OPTIONS(o)                                                                            \
-	{ "device", 'd', POPT_ARG_STRING, &(o)->device, 0,                                         \
-	  "the device (default: the first mlx5 device, else the first verbs device)", "NAME" },    \
-	{ "store", 0, POPT_ARG_STRING, &(o)->store, 0, "Bunsen's BlueFlame store, as BSN_STORE",   \
-	  "STORE" },                                                                               \
-	{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },           \
-	{ "output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE",             \
-	  "FILE" },                                                                                \
+#define PERF_OPTIONS                                                                               \
+	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(uintptr_t)perf_option_table, 0, NULL, NULL },  \
 	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, perf_number_table, 0, NULL, NULL }
 /* clang-format on */
+extern const struct poptOption perf_option_table[];
 
 /* An option that is a number, which may end in k, m or g (2^10, ...). */
 struct perf_number {
@@ -105,16 +102,15 @@ bool is_under_callgrind(void);
  * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
  * stores, with any. 0, PERF_FAILED or PERF_USAGE after a complaint.
  */
-int perf_open_device(const struct perf_options *options, struct bsn_device_attr *attr,
-		     struct bsn_device **device);
+int perf_open_device(struct bsn_device_attr *attr, struct bsn_device **device);
 
 /* -- reports ----------------------------------------------------------------------------------- */
 
 /* Where the report goes: opened before anything is measured. NULL after a complaint. */
-FILE *report_open(const struct perf_options *options);
+FILE *report_open(void);
 
 /* Closes it; a report that could not be written is a failure. */
-int report_close(FILE *report, const struct perf_options *options);
+int report_close(FILE *report);
 
 /* A figure has two decimals. The whole object as text is then freed. */
 void json_add_text(struct json_object *to, const char *name, const char *text);
@@ -139,18 +135,40 @@ const char *store_name(const struct bsn_device_info *info);
 /* What kind of CPU this is, of /proc/cpuinfo. */
 const char *cpu_name(void);
 
+/* -- a device that has to be told to work (stepper.c) ------------------------------------------ */
+
+/*
+ * Under softcx in its passive mode nothing happens to what was posted until the program calls
+ * softcx_step(), which the preloaded (or linked-in) library exports; so posts cost what their
+ * stores cost, and the model runs between the measurements. Every other device works by itself, and
+ * the functions here do nothing. prefer_stepping() asks for that mode, and prefer_sessions() for
+ * compressed CQEs where a CQ allows them, before any device is opened, unless the environment says
+ * something else.
+ */
+void prefer_stepping(void);
+void prefer_sessions(void);
+bool is_stepped(void);
+
+/* Executes all that was posted; returns whether there was anything. */
+bool step(void);
+
+/* Gives the device time for what was posted: steps it, or waits for one that has no steps. */
+void let_device_work(void);
+
 /* -- commands ---------------------------------------------------------------------------------- */
 
 /*
  * @arguments: what its help says of them; NULL: it takes none
- * @run: reads the options, by read_options() or parse_options(), and does it all; @args: they
+ * @read: reads the options, by read_options() or parse_options(), and checks them
+ * @run: does it all, and reports
  */
 struct perf_command {
 	const char *name, *summary, *arguments;
 	const struct poptOption *options;
 	struct perf_number *numbers;
 	unsigned number_count;
-	int (*run)(poptContext context, const char *const *args);
+	int (*read)(poptContext context);
+	int (*run)(FILE *report);
 };
 
 extern const struct perf_command cost_command, dc_command, lat_command, bw_command;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+struct perf_options perf_options;
+
 /* -- complaints -------------------------------------------------------------------------------- */
 
 int complain_as(enum perf_exit status, const char *format, ...)
@@ -67,28 +69,29 @@ void end_progress(void)
 
 /* -- reports ----------------------------------------------------------------------------------- */
 
-FILE *report_open(const struct perf_options *options)
+FILE *report_open(void)
 {
 	FILE *report;
 
-	if (!options->output)
+	if (!perf_options.output)
 		return stdout;
-	report = fopen(options->output, "w");
+	report = fopen(perf_options.output, "w");
 	if (!report)
-		complain("--output %s: %s", options->output, strerror(errno));
+		complain("--output %s: %s", perf_options.output, strerror(errno));
 	return report;
 }
 
-int report_close(FILE *report, const struct perf_options *options)
+int report_close(FILE *report)
 {
 	const bool failed = fflush(report) || ferror(report);
 	const int error = errno;
 
 	if (report != stdout)
 		fclose(report);
-	return failed ? complain("%s: %s", options->output ? options->output : "standard output",
-				 strerror(error))
-		      : PERF_OK;
+	if (!failed)
+		return PERF_OK;
+	return complain("%s: %s", perf_options.output ? perf_options.output : "standard output",
+			strerror(error));
 }
 
 void json_add_text(struct json_object *to, const char *name, const char *text)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds softcx_step(), if this process runs under softcx. */
-#include "stepper.h"
+#include "perf.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "perf.h"
 
 enum { SETTLE_NS = 500 * 1000 };
 

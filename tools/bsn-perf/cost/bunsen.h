@@ -60,8 +60,8 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .inline_bytes = q->inline_bytes };
 }
 
-/* As in struct cost_column. */
-int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+/* As in struct cost_column; the other one is on plain verbs. */
+int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool on_verbs,
 		const char **why_not);
 void bunsen_close(void *queue);
 int bunsen_set_up(void *queue, const struct cost_shape *shape);

@@ -6,7 +6,6 @@
 
 #include "bsn_xrc.h"
 #include "verbs.h"
-#include "../stepper.h"
 
 enum { KEY = 0x5eed };
 
@@ -411,13 +410,19 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 				     : NULL;
 }
 
-int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool on_verbs,
 		const char **why_not)
 {
 	const unsigned endpoints = endpoints_of(rig, kind);
+	struct cost_rig own = *rig;
 	struct bunsen_queue *q = queue;
 	int err;
 
+	own.device = on_verbs ? rig->verbs : rig->device;
+	if (!own.device) {
+		*why_not = "bunsen itself takes plain verbs here";
+		return -EOPNOTSUPP;
+	}
 	/* A session is of one QP. */
 	q->in_a_row = cost_kinds[kind].compression ? rig->many_depth : 1;
 	q->qps = calloc(endpoints, sizeof(struct bsn_qp *));
@@ -425,12 +430,12 @@ int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	q->rqs = calloc(endpoints, sizeof(struct bsn_rq *));
 	if (!q->qps || !q->eps || !q->rqs)
 		return -ENOMEM;
-	err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
+	err = kind == COST_ATTACHED ? attach(q, &own) : make_own(q, &own, kind);
 	if (!err)
 		err = make_endpoint(q, kind);
 	if (!err)
-		err = find_memory(q, rig);
+		err = find_memory(q, &own);
 	if (err)
-		*why_not = reason_of(rig, kind, err);
+		*why_not = reason_of(&own, kind, err);
 	return err;
 }

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "../perf.h"
-
 enum { COUNTERS_MAX = 64 };
 
 /* What was counted for this process so far, in the order of the device. */
@@ -38,7 +36,7 @@ static void read_bus(void *arg)
 /* From the first request to the last completion; the second region, in which nothing is new. */
 static int count_one(struct cost *cost, const struct cost_case *of, void *unused)
 {
-	struct bus before = { .device = cost->results.device->name }, after = before;
+	struct bus before = { .device = cost->device->name }, after = before;
 	const struct cost_meter meter = { .begin = read_bus, .arg = &before };
 	const unsigned count = of->counts.count;
 	int err = 0;
@@ -55,7 +53,7 @@ static int count_one(struct cost *cost, const struct cost_case *of, void *unused
 	if (!after.count || after.count != before.count)
 		return complain("softcx does not count any more");
 	for (unsigned i = 0; i < after.count; i++)
-		cost_add_figure(&cost->results, of->c, of->r, after.names[i],
+		cost_add_figure(cost, of->c, of->r, after.names[i],
 				(after.values[i] - before.values[i]) / count);
 	return 0;
 }
@@ -70,7 +68,7 @@ static bool sees_stores(const struct bus *bus)
 
 int cost_count_bus(struct cost *cost)
 {
-	struct bus bus = { .device = cost->results.device->name };
+	struct bus bus = { .device = cost->device->name };
 	int err;
 
 	read_bus(&bus);

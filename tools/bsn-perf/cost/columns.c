@@ -104,23 +104,11 @@ const struct cost_column cost_nothing = { .run_of = run_of_nothing };
 
 /* -- the columns ------------------------------------------------------------------------------- */
 
-static int make_verbs(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		      const char **why_not)
-{
-	struct cost_rig verbs = *rig;
-
-	if (!rig->verbs) {
-		*why_not = "bunsen itself takes plain verbs here";
-		return -EOPNOTSUPP;
-	}
-	verbs.device = rig->verbs;
-	return bunsen_make(queue, &verbs, kind, why_not);
-}
-
 const struct cost_column cost_bunsen = { BUNSEN_COLUMN, .make = bunsen_make, .run_of = run_of };
 const struct cost_column cost_symbol = { BUNSEN_COLUMN, .run_of = run_of_symbol };
 const struct cost_column cost_bsn_post = { BUNSEN_COLUMN, .run_of = run_of_bsn_post };
-const struct cost_column cost_verbs = { BUNSEN_COLUMN, .make = make_verbs, .run_of = run_of };
+const struct cost_column cost_verbs = { BUNSEN_COLUMN, .make = bunsen_make, .is_other = true,
+					.run_of = run_of };
 
 const char *const cost_column_names[COST_ALL_COLUMNS] = {
 	"bunsen", "symbol", "bsn_post", "verbs", "ibv_wr", "ibv", "nothing"

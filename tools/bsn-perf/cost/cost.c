@@ -2,13 +2,10 @@
 /* bsn-perf cost: its options, and what is opened for it. */
 #include "cost.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../perf.h"
 #include "verbs.h"
-#include "../stepper.h"
 
 enum {
 	QPS_DEPTH = 16,
@@ -26,13 +23,12 @@ static struct perf_number numbers[NUMBERS] = {
 };
 
 static struct {
-	struct perf_options common;
 	char *op, *columns, *qps;
 	int instructions, lines, cold, bus, under_callgrind;
 } options;
 
 static const struct poptOption option_table[] = {
-	PERF_OPTIONS(&options.common),
+	PERF_OPTIONS,
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0,
 	  "only these rows, or groups: usual, layouts, memory, receives", "OP[,OP...]" },
 	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
@@ -68,14 +64,15 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 	const struct cost_column *column = cost_column_of(c, kind);
 	void *queue = cost->queues[c][kind] = calloc(1, column->size);
 	const char *why = NULL;
-	const int err = queue ? column->make(queue, &cost->rig, kind, &why) : -ENOMEM;
+	const int err = queue ? column->make(queue, &cost->rig, kind, column->is_other, &why)
+			      : -ENOMEM;
 
 	if (!err)
 		return 0;
 	if (err == -EOPNOTSUPP && !why && *bsn_error_text())
 		why = bsn_error_text();
 	if (why)
-		snprintf(cost->results.why_not[c][kind], COST_REASON_BYTES, "%s", why);
+		snprintf(cost->why_not[c][kind], COST_REASON_BYTES, "%s", why);
 	else if (c == COST_COLUMN_BUNSEN)
 		complain_of("bunsen's queues", err);
 	else
@@ -89,28 +86,26 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const unsigned owner = cost_column_of(c, kind)->make ? c : COST_COLUMN_BUNSEN;
-	struct cost_results *results = &cost->results;
 	int err = 0;
 
-	if (!cost->queues[owner][kind] && !*results->why_not[owner][kind])
+	if (!cost->queues[owner][kind] && !*cost->why_not[owner][kind])
 		err = open_own(cost, owner, kind);
 	cost->queues[c][kind] = cost->queues[owner][kind];
 	if (c != owner)
-		strcpy(results->why_not[c][kind], results->why_not[owner][kind]);
+		strcpy(cost->why_not[c][kind], cost->why_not[owner][kind]);
 	return err;
 }
 
 /* Whether a row needs such queues by a column. */
 static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	const struct cost_results *results = &cost->results;
 	const struct cost_column *column = cost_column_of(c, kind);
 	unsigned r = 0;
 
-	while (r < results->row_count && (results->rows[r].shape.queues != kind || !column ||
-					  !column->run_of(&results->rows[r])))
+	while (r < cost->row_count && (cost->rows[r].shape.queues != kind || !column ||
+					  !column->run_of(&cost->rows[r])))
 		r++;
-	return results->has_column[c] && r < results->row_count;
+	return cost->has_column[c] && r < cost->row_count;
 }
 
 static int open_all_queues(struct cost *cost)
@@ -139,17 +134,17 @@ static int open_device(struct cost *cost)
 		return complain("no memory");
 	memset(cost->rig.memory, 0, COST_MEMORY);
 	cost->rig.memory_bytes = COST_MEMORY;
-	err = perf_open_device(&options.common, &attr, &cost->rig.device);
+	err = perf_open_device(&attr, &cost->rig.device);
 	if (err)
 		return err;
-	cost->results.device = bsn_device_info(cost->rig.device);
-	if (cost->results.device->path == BSN_PATH_DIRECT &&
-	    cost->results.has_column[COST_COLUMN_VERBS]) {
-		err = bsn_device_open(cost->results.device->name, &verbs, &cost->rig.verbs);
+	cost->device = bsn_device_info(cost->rig.device);
+	if (cost->device->path == BSN_PATH_DIRECT &&
+	    cost->has_column[COST_COLUMN_VERBS]) {
+		err = bsn_device_open(cost->device->name, &verbs, &cost->rig.verbs);
 		if (err)
 			return complain_of("plain verbs", err);
 	}
-	cost->results.has_td = verbs_has_td(cost->rig.device);
+	cost->has_td = verbs_has_td(cost->rig.device);
 	return 0;
 }
 
@@ -165,8 +160,8 @@ static void close_queues(struct cost *cost)
 static void close_device(struct cost *cost)
 {
 	close_queues(cost);
-	for (unsigned r = 0; r < cost->results.row_count; r++)
-		json_object_put(cost->results.told[r]);
+	for (unsigned r = 0; r < cost->row_count; r++)
+		json_object_put(cost->told[r]);
 	if (cost->rig.verbs)
 		bsn_device_close(cost->rig.verbs);
 	bsn_device_close(cost->rig.device);
@@ -177,15 +172,14 @@ static void close_device(struct cost *cost)
 
 static int measure_rows(struct cost *cost)
 {
-	struct cost_results *results = &cost->results;
 	int err;
 
-	for (unsigned r = 0; r < results->row_count; r++) {
-		json_object_put(results->told[r]);
-		results->told[r] = json_object_new_object();
-		json_add_text(results->told[r], "op", results->rows[r].name);
+	for (unsigned r = 0; r < cost->row_count; r++) {
+		json_object_put(cost->told[r]);
+		cost->told[r] = json_object_new_object();
+		json_add_text(cost->told[r], "op", cost->rows[r].name);
 	}
-	memset(results->why_not, 0, sizeof(results->why_not));
+	memset(cost->why_not, 0, sizeof(cost->why_not));
 	err = open_all_queues(cost);
 	if (!err)
 		err = options.bus ? cost_count_bus(cost) : cost_time_all(cost, options.cold);
@@ -203,27 +197,27 @@ static void spread(struct cost_rig *rig, unsigned qps)
 }
 
 /* @qps 0: not asked for; @report: JSON, or NULL: as text */
-static void tell(struct cost_results *results, unsigned qps, FILE *to, struct json_object *report)
+static void tell(struct cost *cost, unsigned qps, FILE *to, struct json_object *report)
 {
 	struct json_object *into = report;
 
 	if (!report) {
 		if (qps)
 			fprintf(to, "\n%u QP%s\n", qps, qps == 1 ? "" : "s, which take turns");
-		cost_print_tables(to, results);
+		cost_print_tables(to, cost);
 		return;
 	}
 	if (qps) {
 		into = json_add_to_list(report, "sizes");
 		json_add_number(into, "qps", qps);
 	}
-	json_object_object_add(into, "rows", cost_json_rows(results));
+	json_object_object_add(into, "rows", cost_json_rows(cost));
 }
 
 /* The rows once, or once for each number of QPs. */
 static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
 {
-	struct json_object *report = options.common.json ? json_object_new_object() : NULL;
+	struct json_object *report = perf_options.json ? json_object_new_object() : NULL;
 	int err = 0;
 
 	for (unsigned i = 0; (!i || i < count) && !err; i++) {
@@ -231,9 +225,9 @@ static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE 
 			spread(&cost->rig, qps[i]);
 		err = measure_rows(cost);
 		if (!err && !i)
-			cost_tell_head(to, report, &cost->results);
+			cost_tell_head(to, report, cost);
 		if (!err)
-			tell(&cost->results, count ? qps[i] : 0, to, report);
+			tell(cost, count ? qps[i] : 0, to, report);
 	}
 	if (!err && report)
 		json_print(to, report);
@@ -242,43 +236,18 @@ static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE 
 	return err;
 }
 
-static int measure_and_report(struct cost *cost, const unsigned *qps, unsigned sizes)
-{
-	FILE *report = report_open(&options.common);
-	int err, unwritten;
-
-	if (!report)
-		return PERF_FAILED;
-	err = open_device(cost);
-	if (!err)
-		err = measure(cost, qps, sizes, report);
-	unwritten = report_close(report, &options.common);
-	return err ? err : unwritten;
-}
-
-static int run_in_child(struct cost *cost, const unsigned *qps, unsigned sizes)
-{
-	int err = open_device(cost);
-
-	if (sizes)
-		spread(&cost->rig, qps[0]);
-	if (!err)
-		err = open_all_queues(cost);
-	return err ? err : cost_count_in_child(cost, options.instructions, options.lines);
-}
-
 /* -- options ----------------------------------------------------------------------------------- */
 
-static void add_row(struct cost_results *results, const struct cost_row *row)
+static void add_row(struct cost *cost, const struct cost_row *row)
 {
-	for (unsigned i = 0; i < results->row_count; i++)
-		if (!strcmp(results->rows[i].name, row->name))
+	for (unsigned i = 0; i < cost->row_count; i++)
+		if (!strcmp(cost->rows[i].name, row->name))
 			return;
-	if (results->row_count < COST_ROWS_MAX)
-		results->rows[results->row_count++] = *row;
+	if (cost->row_count < COST_ROWS_MAX)
+		cost->rows[cost->row_count++] = *row;
 }
 
-static int choose_rows(struct cost_results *results, char *names)
+static int choose_rows(struct cost *cost, char *names)
 {
 	const char *name;
 
@@ -289,23 +258,23 @@ static int choose_rows(struct cost_results *results, char *names)
 		if (!count && !cost_find_row(name, &rows[count++]))
 			return complain_usage("--op %s: there is none; see bsn-perf(1)", name);
 		for (unsigned i = 0; i < count; i++)
-			add_row(results, &rows[i]);
+			add_row(cost, &rows[i]);
 	}
 	return 0;
 }
 
-static int choose_columns(struct cost_results *results, char *names)
+static int choose_columns(struct cost *cost, char *names)
 {
 	const char *name;
 
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		results->has_column[c] = !names;
+		cost->has_column[c] = !names;
 	while ((name = strsep(&names, ","))) {
 		const int c = find_name(name, cost_column_names, COST_COLUMNS);
 
 		if (c < 0)
 			return complain_usage("--columns %s: there is none; see bsn-perf(1)", name);
-		results->has_column[c] = true;
+		cost->has_column[c] = true;
 	}
 	return 0;
 }
@@ -329,63 +298,69 @@ static int choose_qps(char *list, unsigned qps[SIZES_MAX], unsigned *count)
 }
 
 /* Polls and receives ask the bus for nothing by themselves. */
-static void leave_requests(struct cost_results *results)
+static void leave_requests(struct cost *cost)
 {
 	unsigned left = 0;
 
-	for (unsigned row = 0; row < results->row_count; row++)
-		if (cost_asks_bus(results->rows[row].shape.what))
-			results->rows[left++] = results->rows[row];
-	results->row_count = left;
+	for (unsigned row = 0; row < cost->row_count; row++)
+		if (cost_asks_bus(cost->rows[row].shape.what))
+			cost->rows[left++] = cost->rows[row];
+	cost->row_count = left;
 }
 
-static int choose(poptContext context, struct cost *cost, unsigned *qps, unsigned *sizes)
+static struct cost cost;
+static unsigned qps_counts[SIZES_MAX], size_count; /* of --qps */
+
+static int read_all(poptContext context)
 {
 	static char by_qps[] = "write_512_qps,poll_512_qps";
-	struct cost_results *results = &cost->results;
 	int err = parse_options(context, "cost");
 
 	if (options.qps && !number_given[DEPTH])
 		numbers[DEPTH].value = QPS_DEPTH;
 	if (!err && (options.op || options.qps))
-		err = choose_rows(results, options.op ? options.op : by_qps);
+		err = choose_rows(&cost, options.op ? options.op : by_qps);
 	else if (!err)
-		results->row_count = cost_group_rows("usual", results->rows);
+		cost.row_count = cost_group_rows("usual", cost.rows);
 	if (!err)
-		err = choose_columns(results, options.columns);
+		err = choose_columns(&cost, options.columns);
 	if (!err && options.qps)
-		err = choose_qps(options.qps, qps, sizes);
+		err = choose_qps(options.qps, qps_counts, &size_count);
 	if (options.bus)
-		leave_requests(results);
-	results->rounds = (unsigned)numbers[ROUNDS].value;
-	results->depth = cost->rig.depth = (uint32_t)numbers[DEPTH].value;
-	cost->rig.qps = 1;
-	cost->rig.many_qps = COST_MANY_QPS;
-	cost->rig.many_depth = options.qps ? cost->rig.depth : COST_MANY_DEPTH;
+		leave_requests(&cost);
+	cost.rounds = (unsigned)numbers[ROUNDS].value;
+	cost.rig.depth = (uint32_t)numbers[DEPTH].value;
+	cost.rig.qps = 1;
+	cost.rig.many_qps = COST_MANY_QPS;
+	cost.rig.many_depth = options.qps ? cost.rig.depth : COST_MANY_DEPTH;
 	return err;
 }
 
-static int run(poptContext context, const char *const *args)
+/* In the child, with one number of QPs. */
+static int count(void)
 {
-	struct cost *cost = calloc(1, sizeof(*cost));
-	unsigned qps[SIZES_MAX], sizes = 0;
 	int err;
 
-	if (!cost)
-		return complain("no memory");
-	cost->args = args;
-	err = choose(context, cost, qps, &sizes);
-	if (!err) {
-		err = options.under_callgrind ? run_in_child(cost, qps, sizes)
-					      : measure_and_report(cost, qps, sizes);
-		close_device(cost);
-	}
-	free(cost);
+	if (size_count)
+		spread(&cost.rig, qps_counts[0]);
+	err = open_all_queues(&cost);
+	return err ? err : cost_count_in_child(&cost, options.instructions, options.lines);
+}
+
+static int run(FILE *report)
+{
+	int err = open_device(&cost);
+
+	if (!err)
+		err = options.under_callgrind
+			      ? count()
+			      : measure(&cost, qps_counts, size_count, report);
+	close_device(&cost);
 	return err;
 }
 
 const struct perf_command cost_command = {
 	"cost",
 	"CPU cost of each operation: posts, polls, layouts, registrations; beside libibverbs",
-	NULL, option_table, numbers, NUMBERS, run,
+	NULL, option_table, numbers, NUMBERS, read_all, run,
 };

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "bsn.h"
+#include "../perf.h"
 #include "rows.h"
 
 #define COST_INLINE static inline __attribute__((always_inline))
@@ -74,9 +74,13 @@ typedef int cost_run(void *queue, unsigned count);
 /* One way to have operations done, of the queues of a subject. */
 struct cost_column {
 	size_t size; /* of a queue, which is zeroed before @make, and closed if that fails */
-	/* Return: 0, or -errno; *why_not then says why this device has no such column. */
-	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		    const char **why_not); /* NULL: the queues are those of COST_COLUMN_BUNSEN */
+	bool is_other; /* than the first column that has this @make, which is told it */
+	/*
+	 * NULL: the queues are those of COST_COLUMN_BUNSEN. Return: 0, or -errno; *why_not then
+	 * says why this device has no such column.
+	 */
+	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool is_other,
+		    const char **why_not);
 	void (*close)(void *queue); /* but for its own memory */
 	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
 	/* Before and after a region of the row; NULL: nothing. */
@@ -314,47 +318,38 @@ static inline int cost_late(int bad)
 	return bad ? bad : COST_LATE;
 }
 
-/* -- results ----------------------------------------------------------------------------------- */
+/* -- a run ------------------------------------------------------------------------------------- */
 
 enum { COST_REASON_BYTES = 160 };
 
 /*
- * @counted_store: the store that ran while instructions were counted; "": none
+ * All of a run: what was opened, and what came out.
+ * @queues: NULL: there are none; @why_not then says why; ""
  * @has_td: libibverbs' queues are on a thread domain
- * @why_not: why a column has not such queues; ""
+ * @counted_store: the store that ran while instructions were counted; "": none
  * @told: of each row, what JSON has of it: its name, and of each column its figures (ns,
  *	instructions, a counter of softcx's)
  */
-struct cost_results {
+struct cost {
+	struct cost_rig rig;
 	const struct bsn_device_info *device;
+	bool has_td;
 	char counted_store[16];
 	unsigned rounds;
-	uint32_t depth;
-	bool has_td;
 	bool has_column[COST_COLUMNS];
 	struct cost_row rows[COST_ROWS_MAX];
 	unsigned row_count;
+	void *queues[COST_ALL_COLUMNS][COST_QUEUES_COUNT];
 	char why_not[COST_COLUMNS][COST_QUEUES_COUNT][COST_REASON_BYTES];
 	struct json_object *told[COST_ROWS_MAX];
 };
 
-void cost_add_figure(struct cost_results *results, unsigned c, unsigned r, const char *name,
-		     double value);
-
-/* All of a run: what was opened, and what came out. */
-struct cost {
-	const char *const *args; /* of the command */
-	struct cost_rig rig;
-	void *queues[COST_ALL_COLUMNS][COST_QUEUES_COUNT]; /* NULL: there are none */
-	struct cost_results results;
-};
-
-struct json_object;
+void cost_add_figure(struct cost *cost, unsigned c, unsigned r, const char *name, double value);
 
 /* report.c. @report: JSON, or NULL: as text */
-void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results);
-void cost_print_tables(FILE *to, const struct cost_results *results);
-struct json_object *cost_json_rows(const struct cost_results *results);
+void cost_tell_head(FILE *to, struct json_object *report, const struct cost *cost);
+void cost_print_tables(FILE *to, const struct cost *cost);
+struct json_object *cost_json_rows(const struct cost *cost);
 
 /* -- one region (region.c) --------------------------------------------------------------------- */
 

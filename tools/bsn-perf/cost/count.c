@@ -14,15 +14,12 @@
  */
 #include "cost.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "../perf.h"
 
 #ifdef HAVE_CALLGRIND
 #include <valgrind/callgrind.h>
@@ -120,7 +117,7 @@ int cost_count_in_child(struct cost *cost, bool instructions, bool lines)
 		return complain("--under-callgrind: this is not callgrind");
 	CALLGRIND_START_INSTRUMENTATION;
 	CALLGRIND_TOGGLE_COLLECT;
-	snprintf(store, sizeof(store), "store %s", store_name(cost->results.device));
+	snprintf(store, sizeof(store), "store %s", store_name(cost->device));
 	CALLGRIND_DUMP_STATS_AT(store);
 	err = instructions ? cost_each(cost, COST_ONE_BY_ONE, NULL, count_row) : 0;
 	return err || !lines ? err : cost_each(cost, COST_ONE_BY_ONE, NULL, count_lines_of);
@@ -139,7 +136,7 @@ struct pair {
  * @object, @seen: lines of code in it: the object's number, and the line's in it
  */
 struct dumps {
-	struct cost_results *results;
+	struct cost *cost;
 	struct pair pairs[COST_ALL_COLUMNS][COST_ROWS_MAX];
 	char what[16];
 	unsigned c, r, count;
@@ -191,7 +188,7 @@ static void read_dumps(struct dumps *d, FILE *file)
 
 	d->c = COST_ALL_COLUMNS;
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, REQUEST "store %15s", d->results->counted_store) == 1)
+		if (sscanf(line, REQUEST "store %15s", d->cost->counted_store) == 1)
 			continue;
 		if (sscanf(line, REQUEST "%15s %u %u %u", d->what, &d->c, &d->r, &d->count) == 4)
 			d->line_count = 0;
@@ -212,13 +209,13 @@ static double figure_of(const struct pair *pair, unsigned laps, bool of_lines)
 	return (pair->total - laps * pair->empty) / pair->count;
 }
 
-static int sum_up(const struct cost_rig *rig, const struct dumps *d, bool of_lines)
+static int sum_up(const struct dumps *d, bool of_lines)
 {
-	struct cost_results *results = d->results;
+	struct cost *cost = d->cost;
 
-	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
+	for (unsigned i = 0; i < COST_COLUMNS * cost->row_count; i++) {
 		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
-		const unsigned laps = cost_counts_of(rig, &results->rows[row]).laps;
+		const unsigned laps = cost_counts_of(&cost->rig, &cost->rows[row]).laps;
 		const double all = figure_of(&d->pairs[c][row], laps, of_lines);
 		const double loop =
 			figure_of(&d->pairs[COST_COLUMN_NOTHING][row], laps, of_lines);
@@ -226,7 +223,7 @@ static int sum_up(const struct cost_rig *rig, const struct dumps *d, bool of_lin
 		if (loop < 0)
 			return complain("callgrind's output has no counts to be read");
 		if (all >= 0)
-			cost_add_figure(results, c, row, of_lines ? "lines" : "instructions",
+			cost_add_figure(cost, c, row, of_lines ? "lines" : "instructions",
 					all > loop ? all - loop : 0);
 	}
 	return 0;
@@ -254,7 +251,7 @@ static int run_child(const char *const *argv)
 }
 
 /* The same command, but what @more says. */
-static int run_valgrind(const struct cost *cost, const char *const *more, const char *out)
+static int run_valgrind(const char *const *more, const char *out)
 {
 	char self[PATH_BYTES] = "", out_option[128];
 	const char *argv[ARGS_MAX] = { "valgrind",          "--tool=callgrind",
@@ -268,7 +265,7 @@ static int run_valgrind(const struct cost *cost, const char *const *more, const 
 	if (readlink("/proc/self/exe", self, PATH_BYTES - 1) < 0)
 		return complain("/proc/self/exe: %s", strerror(errno));
 	snprintf(out_option, sizeof(out_option), "--callgrind-out-file=%s", out);
-	for (const char *const *arg = cost->args; *arg && used < ARGS_MAX - 1; arg++)
+	for (const char *const *arg = perf_options.args; *arg && used < ARGS_MAX - 1; arg++)
 		argv[used++] = *arg;
 	for (; *more && used < ARGS_MAX - 1; more++)
 		argv[used++] = *more;
@@ -278,7 +275,7 @@ static int run_valgrind(const struct cost *cost, const char *const *more, const 
 int cost_count(struct cost *cost, bool instructions, bool lines)
 {
 	static struct dumps dumps;
-	const struct bsn_device_info *device = cost->results.device;
+	const struct bsn_device_info *device = cost->device;
 	char qps[16], out[] = "/tmp/bsn-perf.XXXXXX";
 	const char *const more[] = { "--under-callgrind", "--device", device->name, "--store",
 				     device->path == BSN_PATH_DIRECT ? device->store_name : "auto",
@@ -293,15 +290,15 @@ int cost_count(struct cost *cost, bool instructions, bool lines)
 	if (!file)
 		return complain("%s: %s", out, strerror(errno));
 	snprintf(qps, sizeof(qps), "%u", cost->rig.qps);
-	dumps = (struct dumps){ .results = &cost->results };
+	dumps = (struct dumps){ .cost = cost };
 	show_progress("counting under callgrind: about a minute for all rows");
-	err = run_valgrind(cost, more, out);
+	err = run_valgrind(more, out);
 	end_progress();
 	if (!err)
 		read_dumps(&dumps, file);
 	fclose(file);
 	unlink(out);
 	if (!err && instructions)
-		err = sum_up(&cost->rig, &dumps, false);
-	return err || !lines ? err : sum_up(&cost->rig, &dumps, true);
+		err = sum_up(&dumps, false);
+	return err || !lines ? err : sum_up(&dumps, true);
 }

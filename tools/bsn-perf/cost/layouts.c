@@ -11,7 +11,6 @@
 #include "bsn_mkey.h"
 #include "bunsen.h"
 #include "verbs.h"
-#include "../stepper.h"
 
 enum {
 	LAYOUT_PARTS_MAX = 48,
@@ -389,11 +388,12 @@ static int make_queues(struct state *s, enum cost_queues kind)
 }
 
 static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		const char **why_not)
+		bool is_other, const char **why_not)
 {
 	struct state *s = queue;
 	int err;
 
+	(void)is_other;
 	(void)why_not;
 	s->device = rig->device;
 	s->max_sge = bsn_device_info(rig->device)->max_sge;
@@ -426,11 +426,8 @@ static void close_state(void *queue)
 
 const struct cost_column cost_layout_bunsen = {
 	.size = sizeof(struct state),
-	.make = make,
-	.close = close_state,
-	.run_of = run_of,
-	.prepare = prepare,
-	.settle = settle,
+	.make = make, .close = close_state, .run_of = run_of,
+	.prepare = prepare, .settle = settle,
 };
 
 /* -- libmlx5 ----------------------------------------------------------------------------------- */
@@ -566,7 +563,7 @@ static void mlx5_close(void *queue)
 }
 
 static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		const char **why_not)
+		bool is_other, const char **why_not)
 {
 	struct mlx5dv_mkey_init_attr mkey = {
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
@@ -576,6 +573,7 @@ static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues k
 	struct mkeys *s = queue;
 	int err;
 
+	(void)is_other;
 	own.memory = s->memory = make_memory();
 	own.memory_bytes = LAYOUT_MEMORY;
 	if (!s->memory)
@@ -592,9 +590,6 @@ static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues k
 
 const struct cost_column cost_layout_mlx5 = {
 	.size = sizeof(struct mkeys),
-	.make = mlx5_make,
-	.close = mlx5_close,
-	.run_of = mlx5_run_of,
-	.prepare = mlx5_prepare,
-	.settle = mlx5_settle,
+	.make = mlx5_make, .close = mlx5_close, .run_of = mlx5_run_of,
+	.prepare = mlx5_prepare, .settle = mlx5_settle,
 };

@@ -186,12 +186,13 @@ static int make_regions(struct state *s)
 }
 
 static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		const char **why_not)
+		bool is_other, const char **why_not)
 {
 	const struct bsn_slab_attr slab = { .size_bytes = BUFFER_BYTES, .count = 256 };
 	struct state *s = queue;
 	int err;
 
+	(void)is_other;
 	(void)why_not;
 	s->device = rig->device;
 	s->page = (size_t)sysconf(_SC_PAGESIZE);

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-#include "../perf.h"
-#include "../stepper.h"
-
 enum {
 	TURNS_MIN = 64, /* operations, as far as the depth of few QPs allows */
 	WARM_MOST = 32,
@@ -176,7 +173,7 @@ static bool has(const struct cost *cost, const struct cost_case *of)
 	/* One QP's receives are not those of QPs that take turns. */
 	if (cost->rig.qps > 1 && shape->what == COST_RECV && shape->queues == COST_RC)
 		return false;
-	return cost->results.has_column[of->c] && of->queue && of->column->run_of(of->row);
+	return cost->has_column[of->c] && of->queue && of->column->run_of(of->row);
 }
 
 int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
@@ -184,9 +181,9 @@ int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < cost->results.row_count * COST_ALL_COLUMNS && !err; i++) {
+	for (unsigned i = 0; i < cost->row_count * COST_ALL_COLUMNS && !err; i++) {
 		const unsigned c = i * order % COST_ALL_COLUMNS, r = i / COST_ALL_COLUMNS;
-		const struct cost_row *row = &cost->results.rows[r];
+		const struct cost_row *row = &cost->rows[r];
 		const struct cost_case of = { .c = c,
 					      .r = r,
 					      .row = row,

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "../perf.h"
-
 enum { NAME_WIDTH = 28, WIDTH = 9, ANY = -1 };
 
 /* The tables of the text report, by the name of the figure. */
@@ -25,25 +23,23 @@ static const struct {
 	{ "cqe_write", "CQEs that it writes, of both ends" },
 };
 
-void cost_add_figure(struct cost_results *results, unsigned c, unsigned r, const char *name,
-		     double value)
+void cost_add_figure(struct cost *cost, unsigned c, unsigned r, const char *name, double value)
 {
 	struct json_object *column;
 
-	if (!json_object_object_get_ex(results->told[r], cost_column_names[c], &column)) {
+	if (!json_object_object_get_ex(cost->told[r], cost_column_names[c], &column)) {
 		column = json_object_new_object();
-		json_object_object_add(results->told[r], cost_column_names[c], column);
+		json_object_object_add(cost->told[r], cost_column_names[c], column);
 	}
 	json_add_figure(column, name, value);
 }
 
 /* < 0: there is none. */
-static double figure_of(const struct cost_results *results, unsigned c, unsigned r,
-			const char *name)
+static double figure_of(const struct cost *cost, unsigned c, unsigned r, const char *name)
 {
 	struct json_object *figure;
 
-	return json_object_object_get_ex(results->told[r], cost_column_names[c], &figure) &&
+	return json_object_object_get_ex(cost->told[r], cost_column_names[c], &figure) &&
 			       json_object_object_get_ex(figure, name, &figure)
 		       ? json_object_get_double(figure)
 		       : -1;
@@ -55,25 +51,25 @@ static bool has(double value)
 }
 
 /* Whether a column, or any, has it in a row, or in any. */
-static bool has_any(const struct cost_results *results, int column, int row, const char *name)
+static bool has_any(const struct cost *cost, int column, int row, const char *name)
 {
-	for (unsigned i = 0; i < COST_COLUMNS * results->row_count; i++) {
+	for (unsigned i = 0; i < COST_COLUMNS * cost->row_count; i++) {
 		const unsigned c = i % COST_COLUMNS, r = i / COST_COLUMNS;
 		if ((column == ANY || column == (int)c) && (row == ANY || row == (int)r) &&
-		    has(figure_of(results, c, r, name)))
+		    has(figure_of(cost, c, r, name)))
 			return true;
 	}
 	return false;
 }
 
-static void print_heads(FILE *to, const struct cost_results *results, const char *name)
+static void print_heads(FILE *to, const struct cost *cost, const char *name)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has_any(results, (int)c, ANY, name))
+		if (has_any(cost, (int)c, ANY, name))
 			fprintf(to, " %*s", WIDTH, cost_column_names[c]);
 	fprintf(to, " %*s", WIDTH + 2, "bunsen/best");
-	fprintf(to, has_any(results, COST_COLUMN_VERBS, ANY, name) ? " %*s\n" : "\n", WIDTH,
+	fprintf(to, has_any(cost, COST_COLUMN_VERBS, ANY, name) ? " %*s\n" : "\n", WIDTH,
 		"verbs/ibv");
 }
 
@@ -85,34 +81,34 @@ static void print_ratio(FILE *to, double value, double of, int width)
 		fprintf(to, " %*s", width, "-");
 }
 
-static void print_row(FILE *to, const struct cost_results *results, unsigned row, const char *name)
+static void print_row(FILE *to, const struct cost *cost, unsigned row, const char *name)
 {
 	double value[COST_COLUMNS], best;
 
-	fprintf(to, "%-*s", NAME_WIDTH, results->rows[row].name);
+	fprintf(to, "%-*s", NAME_WIDTH, cost->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		value[c] = figure_of(results, c, row, name);
+		value[c] = figure_of(cost, c, row, name);
 		if (has(value[c]))
 			fprintf(to, " %*.1f", WIDTH, value[c]);
-		else if (has_any(results, (int)c, ANY, name))
+		else if (has_any(cost, (int)c, ANY, name))
 			fprintf(to, " %*s", WIDTH, "-");
 	}
 	best = value[COST_COLUMN_IBV]; /* the cheaper way of libibverbs */
 	if (!has(best) || (has(value[COST_COLUMN_IBV_WR]) && value[COST_COLUMN_IBV_WR] < best))
 		best = value[COST_COLUMN_IBV_WR];
 	print_ratio(to, value[COST_COLUMN_BUNSEN], best, WIDTH + 2);
-	if (has_any(results, COST_COLUMN_VERBS, ANY, name))
+	if (has_any(cost, COST_COLUMN_VERBS, ANY, name))
 		print_ratio(to, value[COST_COLUMN_VERBS], value[COST_COLUMN_IBV], WIDTH);
 	fputc('\n', to);
 }
 
 /* Prints each reason once, with the column and the queues that have it first. */
-static void print_missing(FILE *to, const struct cost_results *results)
+static void print_missing(FILE *to, const struct cost *cost)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		const char *last = "";
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++) {
-			const char *why = results->why_not[c][kind];
+			const char *why = cost->why_not[c][kind];
 			if (*why && strcmp(why, last))
 				fprintf(to, "no %s (%s): %s\n", cost_column_names[c],
 					cost_kinds[kind].doc, why);
@@ -121,52 +117,52 @@ static void print_missing(FILE *to, const struct cost_results *results)
 	}
 }
 
-void cost_tell_head(FILE *to, struct json_object *report, const struct cost_results *results)
+void cost_tell_head(FILE *to, struct json_object *report, const struct cost *cost)
 {
 	if (!report) {
-		fprintf(to, "device %s%s: %s\nstore %s, CPU %s\n", results->device->name,
-			model_name(results->device) ? " of softcx, a model" : "",
-			results->device->path_why, store_name(results->device), cpu_name());
-		fprintf(to, "depth %u; libibverbs %s\n", results->depth,
-			results->has_td ? "on a thread domain, so without locks, as Bunsen"
+		fprintf(to, "device %s%s: %s\nstore %s, CPU %s\n", cost->device->name,
+			model_name(cost->device) ? " of softcx, a model" : "",
+			cost->device->path_why, store_name(cost->device), cpu_name());
+		fprintf(to, "depth %u; libibverbs %s\n", cost->rig.depth,
+			cost->has_td ? "on a thread domain, so without locks, as Bunsen"
 					: "without a thread domain");
 		return;
 	}
-	json_add_device(report, results->device);
-	json_add_number(report, "depth", results->depth);
-	json_add_number(report, "rounds", results->rounds);
-	json_object_object_add(report, "thread_domain", json_object_new_boolean(results->has_td));
-	if (results->counted_store[0])
-		json_add_text(report, "instructions_store", results->counted_store);
+	json_add_device(report, cost->device);
+	json_add_number(report, "depth", cost->rig.depth);
+	json_add_number(report, "rounds", cost->rounds);
+	json_object_object_add(report, "thread_domain", json_object_new_boolean(cost->has_td));
+	if (cost->counted_store[0])
+		json_add_text(report, "instructions_store", cost->counted_store);
 }
 
-void cost_print_tables(FILE *to, const struct cost_results *results)
+void cost_print_tables(FILE *to, const struct cost *cost)
 {
-	print_missing(to, results);
+	print_missing(to, cost);
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		const char *name = tables[i].name;
 
-		if (!has_any(results, ANY, ANY, name))
+		if (!has_any(cost, ANY, ANY, name))
 			continue;
 		fprintf(to, "\n%s", tables[i].title);
 		if (!strcmp(name, "ns"))
-			fprintf(to, "; %u rounds", results->rounds);
+			fprintf(to, "; %u rounds", cost->rounds);
 		if (!strcmp(name, "instructions"))
-			fprintf(to, "; store %s", results->counted_store);
+			fprintf(to, "; store %s", cost->counted_store);
 		fputc('\n', to);
-		print_heads(to, results, name);
-		for (unsigned row = 0; row < results->row_count; row++)
-			if (has_any(results, ANY, (int)row, name))
-				print_row(to, results, row, name);
+		print_heads(to, cost, name);
+		for (unsigned row = 0; row < cost->row_count; row++)
+			if (has_any(cost, ANY, (int)row, name))
+				print_row(to, cost, row, name);
 	}
 }
 
-struct json_object *cost_json_rows(const struct cost_results *results)
+struct json_object *cost_json_rows(const struct cost *cost)
 {
 	struct json_object *rows = json_object_new_array();
 
-	for (unsigned r = 0; r < results->row_count; r++)
-		if (json_object_object_length(results->told[r]) > 1) /* not its name alone */
-			json_object_array_add(rows, json_object_get(results->told[r]));
+	for (unsigned r = 0; r < cost->row_count; r++)
+		if (json_object_object_length(cost->told[r]) > 1) /* not its name alone */
+			json_object_array_add(rows, json_object_get(cost->told[r]));
 	return rows;
 }

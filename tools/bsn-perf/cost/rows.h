@@ -326,11 +326,6 @@ unsigned cost_group_rows(const char *group, struct cost_row rows[COST_ROWS_MAX])
 /* The row of such a name; false: there is none. */
 bool cost_find_row(const char *name, struct cost_row *row);
 
-static inline const struct cost_kind *cost_kind_of(const struct cost_row *row)
-{
-	return &cost_kinds[row->shape.queues];
-}
-
 static inline bool cost_polls(enum cost_what what)
 {
 	return what >= COST_POLL && what <= COST_POLL_RECV_DATA;

@@ -14,7 +14,6 @@
 #include <immintrin.h>
 #endif
 
-#include "../perf.h"
 #include "../stats.h"
 
 enum { CLOCK_SAMPLES = 1000 };
@@ -119,7 +118,7 @@ struct series {
 static double *samples_of(const struct cost *cost, const struct series *series, unsigned c,
 			  unsigned row)
 {
-	return series->ns + ((size_t)c * cost->results.row_count + row) * cost->results.rounds;
+	return series->ns + ((size_t)c * cost->row_count + row) * cost->rounds;
 }
 
 static double time_clock(void)
@@ -178,20 +177,20 @@ static int sum_up(struct cost *cost, const struct cost_case *of, void *arg)
 		cold = median_of(ns, count) -
 		       median_of(samples_of(cost, series, COST_COLUMN_NOTHING, r),
 				 series->count[COST_COLUMN_NOTHING][r]);
-		cost_add_figure(&cost->results, c, r, "cold_ns", cold > 0 ? cold : 0);
+		cost_add_figure(cost, c, r, "cold_ns", cold > 0 ? cold : 0);
 		return 0;
 	}
-	cost_add_figure(&cost->results, c, r, "ns", median_of(ns, count));
-	cost_add_figure(&cost->results, c, r, "ns_p10", percentile_of(ns, count, 10));
+	cost_add_figure(cost, c, r, "ns", median_of(ns, count));
+	cost_add_figure(cost, c, r, "ns_p10", percentile_of(ns, count, 10));
 	return 0;
 }
 
 static int time_series(struct cost *cost, bool is_cold)
 {
-	const unsigned rounds = cost->results.rounds;
+	const unsigned rounds = cost->rounds;
 	struct series series = { .is_cold = is_cold,
 				 .clock_ns = time_clock(),
-				 .ns = calloc((size_t)COST_ALL_COLUMNS * cost->results.row_count *
+				 .ns = calloc((size_t)COST_ALL_COLUMNS * cost->row_count *
 						      rounds,
 					      sizeof(double)) };
 	int err = series.ns ? 0 : complain("no memory");

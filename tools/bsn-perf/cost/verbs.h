@@ -50,31 +50,13 @@ int verbs_open(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queu
 /* Whether queues can be on a thread domain. */
 bool verbs_has_td(struct bsn_device *device);
 
-/* As in struct cost_column. */
-int verbs_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
+/* As in struct cost_column; the other one is extended. */
+int verbs_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool is_extended,
 	       const char **why_not);
-int verbs_make_extended(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-			const char **why_not);
 void verbs_close(void *queue);
 int verbs_set_up(void *queue, const struct cost_shape *shape);
 int verbs_post(void *queue, enum cost_what what, unsigned count);
 int verbs_drain(void *queue, unsigned count);
 int verbs_drain_recv(void *queue, unsigned count);
-
-/* The provider has copied what came in a CQE. */
-COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape)
-{
-	if (shape.what == COST_POLL_RECV_DATA)
-		cost_read_data((const void *)(uintptr_t)q->recv[0].addr);
-}
-
-COST_INLINE bool verbs_polls_requests(struct cost_shape shape)
-{
-	return shape.what == COST_POLL || shape.what == COST_POLL_NONE;
-}
-
-#define VERBS_COLUMN                                                                               \
-	.size = sizeof(struct verbs_queue), .close = verbs_close, .set_up = verbs_set_up,          \
-	.run_of = run_of, .post = verbs_post, .drain = verbs_drain, .drain_recv = verbs_drain_recv
 
 #endif

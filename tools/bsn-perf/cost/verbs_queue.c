@@ -436,9 +436,10 @@ int verbs_open(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queu
 	return q->mr ? connect_all(q) : made(NULL);
 }
 
-static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
-		bool is_extended, const char **why_not)
+int verbs_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool is_extended,
+	       const char **why_not)
 {
+	struct verbs_queue *q = queue;
 	int err;
 
 	*why_not = why_not_at_all(kind, is_extended);
@@ -457,18 +458,6 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 	memcpy(q->recv, q->memory.recv, sizeof(q->recv));
 	q->data = (struct ibv_sge){ (uintptr_t)q->memory.data, 0, 0 };
 	return 0;
-}
-
-int verbs_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-	       const char **why_not)
-{
-	return make(queue, rig, kind, false, why_not);
-}
-
-int verbs_make_extended(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-			const char **why_not)
-{
-	return make(queue, rig, kind, true, why_not);
 }
 
 void verbs_close(void *queue)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "../../examples/ranks.h"
-#include "../stepper.h"
 
 /* From shorter rings than the model's a pool does not read which streams were used. */
 enum { KEY = 0x5eed, STREAMS_DEPTH = 64 };
@@ -71,34 +70,28 @@ static int tell_place(const struct dc_bench *b, uint32_t number, struct place *p
 	return bsn_dct_address(b->targets[number], &place->address);
 }
 
-static int find_own_places(struct dc_bench *b)
-{
-	int err = 0;
-
-	for (uint32_t p = 0; !err && p < b->count; p++)
-		err = tell_place(b, p, &b->places[p]);
-	return err ? complain_of(NULL, err) : 0;
-}
-
-/* Each process has one target; the peers of one are the others, its neighbour first. */
+/* Of many processes each has one target; the peers of one are the others, its neighbour first. */
 static int find_places(struct dc_bench *b)
 {
-	const unsigned count = b->ranks->count;
+	const unsigned count = b->ranks ? b->ranks->count : 1;
 	struct place mine, *all = calloc(count, sizeof(*all));
-	int err = all ? tell_place(b, 0, &mine) : -ENOMEM;
+	int err = all ? 0 : -ENOMEM;
 
-	if (!err && ranks_exchange(b->ranks, &mine, sizeof(mine), all))
+	for (uint32_t p = 0; !err && !b->ranks && p < b->count; p++)
+		err = tell_place(b, p, &b->places[p]);
+	if (!err && b->ranks)
+		err = tell_place(b, 0, &mine);
+	if (err)
+		err = complain_of(NULL, err);
+	else if (b->ranks && ranks_exchange(b->ranks, &mine, sizeof(mine), all))
 		err = complain("%s", ranks_error());
-	else if (err)
-		complain_of(NULL, err);
-	for (uint32_t p = 0; !err && p < b->count; p++)
+	for (uint32_t p = 0; !err && b->ranks && p < b->count; p++)
 		b->places[p] = all[(b->ranks->rank + 1 + p) % count];
 	free(all);
-	return err ? PERF_FAILED : 0;
+	return err;
 }
 
-int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan,
-		  struct ranks *ranks, struct dc_bench **bench)
+int dc_bench_open(const struct dc_plan *plan, struct ranks *ranks, struct dc_bench **bench)
 {
 	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
@@ -115,7 +108,7 @@ int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan
 	b->places = calloc(b->count, sizeof(*b->places));
 	if (!b->targets || !b->places)
 		return complain("no memory");
-	err = perf_open_device(options, &attr, &b->device);
+	err = perf_open_device(&attr, &b->device);
 	if (err)
 		return err;
 	if (ranks && is_on_verbs(b))
@@ -125,7 +118,7 @@ int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan
 	err = make_targets(b, targets);
 	if (err)
 		return complain_of(NULL, err);
-	return ranks ? find_places(b) : find_own_places(b);
+	return find_places(b);
 }
 
 void dc_bench_close(struct dc_bench *b)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../stepper.h"
 
 enum {
 	PEERS_DEFAULT = 200,
@@ -46,13 +45,12 @@ static struct perf_number numbers[NUMBERS] = {
 };
 
 static struct {
-	struct perf_options common;
 	char *peers, *pattern, *policy;
 	int simulate, pmix, full_handshake;
 } options;
 
 static const struct poptOption option_table[] = {
-	PERF_OPTIONS(&options.common),
+	PERF_OPTIONS,
 	{ "peers", 'n', POPT_ARG_STRING, &options.peers, 0,
 	  "targets (default: 200); several numbers: one run after the other", "N,..." },
 	{ "full-handshake", 0, POPT_ARG_NONE, &options.full_handshake, 0,
@@ -181,7 +179,7 @@ static int check_options(const struct dc_report *report)
 		return complain_usage("--local and --pmix are not for --simulate");
 	if (has_times && !options.simulate)
 		return complain_usage("times are of the model: use --simulate");
-	if (options.simulate && options.common.device)
+	if (options.simulate && perf_options.device)
 		return complain_usage("--simulate has no device");
 	if (options.simulate && options.full_handshake)
 		return complain_usage(
@@ -262,7 +260,7 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 		dc_bench_close(*bench);
 		*bench = NULL;
 		if (!options.simulate)
-			err = dc_bench_open(&options.common, &result->plan, ranks, bench);
+			err = dc_bench_open(&result->plan, ranks, bench);
 		if (!err && *bench)
 			report->device = dc_bench_device(*bench);
 		if (!err)
@@ -271,24 +269,20 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 	return err;
 }
 
-static int measure_and_report(struct dc_report *report, struct ranks *ranks)
+static int measure_and_report(struct dc_report *report, struct ranks *ranks, FILE *to)
 {
-	FILE *to = report_open(&options.common);
 	struct dc_bench *bench = NULL;
-	int err, unwritten;
+	int err;
 
-	if (!to)
-		return PERF_FAILED;
 	if (!ranks)
 		prefer_stepping();
 	err = measure(report, ranks, &bench);
 	if (!err && (!ranks || !ranks->rank))
-		dc_print(to, options.common.json, report);
+		dc_print(to, perf_options.json, report);
 	if (!err && ranks && ranks_wait(ranks)) /* nobody writes to this one's target any more */
 		err = complain("%s", ranks_error());
 	dc_bench_close(bench);
-	unwritten = report_close(to, &options.common);
-	return err ? err : unwritten;
+	return err;
 }
 
 /* -- many processes ---------------------------------------------------------------------------- */
@@ -302,8 +296,8 @@ static int be_one_of(struct ranks *ranks, struct dc_report *report)
 	if (is_local ? ranks_start(ranks, number(LOCAL)) : ranks_join(ranks))
 		return complain("--%s: %s", is_local ? "local" : "pmix", ranks_error());
 	if (ranks->rank) {
-		free(options.common.output);
-		options.common.output = NULL;
+		free(perf_options.output);
+		perf_options.output = NULL;
 	}
 	report->processes = ranks->count;
 	plan->crowd.peers = ranks->count > 1 ? ranks->count - 1 : 1;
@@ -313,45 +307,42 @@ static int be_one_of(struct ranks *ranks, struct dc_report *report)
 	return 0;
 }
 
-static int run_all(poptContext context, struct dc_report *report)
+static struct dc_report report;
+static struct ranks ranks;
+
+static bool has_ranks(void)
 {
-	struct dc_plan *plan = &report->results[0].plan;
-	struct ranks ranks = { 0 };
-	uint32_t *listed = NULL;
-	bool has_ranks;
-	int err = read_all(context, report);
-
-	has_ranks = number_given[LOCAL] || options.pmix;
-	if (!err && has_ranks)
-		err = be_one_of(&ranks, report);
-	if (err)
-		return err;
-	err = read_pattern(plan, &listed);
-	report->pattern = pattern_name(plan);
-	for (unsigned i = 1; i < report->count; i++) {
-		const uint32_t peers = report->results[i].plan.crowd.peers;
-
-		report->results[i] = report->results[0];
-		report->results[i].plan.crowd.peers = peers;
-	}
-	if (!err)
-		err = measure_and_report(report, has_ranks ? &ranks : NULL);
-	free(listed);
-	return has_ranks ? ranks_end(&ranks, err) : err;
+	return number_given[LOCAL] || options.pmix;
 }
 
-static int run(poptContext context, const char *const *args)
+static int read_options_of_dc(poptContext context)
 {
-	struct dc_report *report = calloc(1, sizeof(*report));
-	const int err = report ? run_all(context, report) : complain("no memory");
+	const int err = read_all(context, &report);
 
-	(void)args;
-	free(report);
-	return err;
+	return err || !has_ranks() ? err : be_one_of(&ranks, &report);
+}
+
+static int run(FILE *to)
+{
+	struct dc_plan *plan = &report.results[0].plan;
+	uint32_t *listed = NULL;
+	int err = read_pattern(plan, &listed);
+
+	report.pattern = pattern_name(plan);
+	for (unsigned i = 1; i < report.count; i++) {
+		const uint32_t peers = report.results[i].plan.crowd.peers;
+
+		report.results[i] = report.results[0];
+		report.results[i].plan.crowd.peers = peers;
+	}
+	if (!err)
+		err = measure_and_report(&report, has_ranks() ? &ranks : NULL, to);
+	free(listed);
+	return has_ranks() ? ranks_end(&ranks, err) : err;
 }
 
 const struct perf_command dc_command = {
 	"dc",
 	"many peers through few DC initiators: connections and waits, by each policy",
-	NULL, option_table, numbers, NUMBERS, run,
+	NULL, option_table, numbers, NUMBERS, read_options_of_dc, run,
 };

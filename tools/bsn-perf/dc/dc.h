@@ -38,8 +38,7 @@ struct dc_report {
  * peers are of this one
  */
 struct dc_bench;
-int dc_bench_open(const struct perf_options *options, const struct dc_plan *plan,
-		  struct ranks *ranks, struct dc_bench **bench);
+int dc_bench_open(const struct dc_plan *plan, struct ranks *ranks, struct dc_bench **bench);
 void dc_bench_close(struct dc_bench *bench);
 const struct bsn_device_info *dc_bench_device(const struct dc_bench *bench);
 

@@ -5,7 +5,6 @@
  * atomics is from post to completion, and the far end does nothing.
  */
 #include "../../examples/connect.h"
-#include "../stepper.h"
 #include "traffic.h"
 
 enum {
@@ -302,14 +301,18 @@ static int stay(const struct test *t)
 	return 0;
 }
 
-/* Waits until the peer is done, too: its messages arrive, or nothing does. */
-static int attend(const struct test *t, struct flow flows[ENDS])
+/*
+ * Waits until the peer is done, too: its messages arrive, or nothing does. Of both directions the
+ * rates are added.
+ */
+static int attend(const struct test *t, struct flow flows[ENDS], double *rate)
 {
 	struct waiting waiting = { 0 };
+	double theirs;
 
 	if (t->peer < 0)
 		return 0;
-	if (session_tell(t))
+	if (session_tell(t, *rate))
 		return -1;
 	if (!flows[0].receives)
 		stay(t);
@@ -319,7 +322,10 @@ static int attend(const struct test *t, struct flow flows[ENDS])
 		if (waiting.spins % LOOK_EVERY == 1 && connect_wait(t->peer, 0))
 			break;
 	}
-	return session_hear(t);
+	if (session_hear(t, &theirs))
+		return -1;
+	*rate += t->step.is_bidirectional ? theirs : 0;
+	return 0;
 }
 
 static int measure_bw(struct test *t)
@@ -340,11 +346,7 @@ static int measure_bw(struct test *t)
 	*found = (struct throughput){ .operations = flows[0].done + flows[1].done,
 				      .ns = now_ns() - start };
 	found->rate = (double)found->operations / ((double)found->ns / 1e9);
-	if (!err)
-		err = attend(t, flows);
-	if (!err && t->peer >= 0 && plan->is_bidirectional)
-		err = session_add_rates(t, &found->rate);
-	return err;
+	return err ? err : attend(t, flows, &found->rate);
 }
 
 /* -- both -------------------------------------------------------------------------------------- */

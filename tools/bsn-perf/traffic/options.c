@@ -49,7 +49,6 @@ struct perf_number test_numbers[PLAN_NUMBERS] = {
 };
 
 static struct {
-	struct perf_options common;
 	char *op, *path, *port, *connection;
 	int all, both;
 } options;
@@ -98,7 +97,7 @@ static int refuse(const struct poptOption *stranger)
 	{ name, 0, (kind) | POPT_ARGFLAG_DOC_HIDDEN, where, val, NULL, NULL }
 
 const struct poptOption test_options[] = {
-	PERF_OPTIONS(&options.common),
+	PERF_OPTIONS,
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "operation (default: write)",
 	  "write|read|send|atomic" },
 	{ "all", 'a', POPT_ARG_NONE, &options.all, 0,
@@ -110,7 +109,7 @@ const struct poptOption test_options[] = {
 	  "of which kind queue pairs are (default: RC)", "RC|UC|UD" },
 	{ "port", 'p', POPT_ARG_STRING, &options.port, 0, "TCP port (default: " PORT_DEFAULT ")",
 	  "PORT" },
-	ALSO("ib-dev", POPT_ARG_STRING, &options.common.device, 0),
+	ALSO("ib-dev", POPT_ARG_STRING, &perf_options.device, 0),
 	ALSO("tx-depth", POPT_ARG_STRING, NULL, 1 + PLAN_depth),
 	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + PLAN_inline_max),
 	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + PLAN_hop_limit),
@@ -171,7 +170,7 @@ static int check_size(const struct plan *plan)
 /* What does not go together. */
 static int check_plan(const struct plan *plan)
 {
-	const char *const output = options.common.output;
+	const char *const output = perf_options.output;
 
 	if (plan->seconds && number_given[PLAN_iters])
 		return complain_usage("--iters and --duration: use one of them");
@@ -262,7 +261,6 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 	uint64_t path = BSN_PATH_AUTO;
 	int err = read_with_strangers(context);
 
-	test->options = &options.common;
 	if (!err)
 		err = choose("path", options.path, paths, 3, &path);
 	if (!err)

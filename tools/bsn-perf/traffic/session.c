@@ -119,31 +119,22 @@ int session_meet(const struct test *t)
 	return swap(t, &mine, &theirs, 1);
 }
 
-#define DONE '!'
-
-int session_tell(const struct test *t)
+int session_tell(const struct test *t, double rate)
 {
-	const char done = DONE;
+	const uint64_t mine = htobe64((uint64_t)rate);
 
-	return send(t->peer, &done, 1, MSG_NOSIGNAL) == 1 ? 0 : SIDE_FAILS("the peer went away");
+	return send(t->peer, &mine, sizeof(mine), MSG_NOSIGNAL) == sizeof(mine)
+		       ? 0
+		       : SIDE_FAILS("the peer went away");
 }
 
-int session_hear(const struct test *t)
+int session_hear(const struct test *t, double *rate)
 {
-	char said;
-
-	if (connect_wait(t->peer, t->timeout_ms) && recv(t->peer, &said, 1, 0) == 1 && said == DONE)
-		return 0;
-	return SIDE_FAILS("the peer went away");
-}
-
-int session_add_rates(const struct test *t, double *rate)
-{
-	const uint64_t mine = htobe64((uint64_t)*rate);
 	uint64_t theirs;
 
-	if (swap(t, &mine, &theirs, sizeof(mine)))
-		return -1;
-	*rate += (double)be64toh(theirs);
+	if (!connect_wait(t->peer, t->timeout_ms) ||
+	    recv(t->peer, &theirs, sizeof(theirs), MSG_WAITALL) != sizeof(theirs))
+		return SIDE_FAILS("the peer went away");
+	*rate = (double)be64toh(theirs);
 	return 0;
 }

@@ -44,7 +44,7 @@ static int check_packets(const struct test *test)
 
 static int open_device(struct test *test)
 {
-	const int err = perf_open_device(test->options, &test->device_attr, &test->device);
+	const int err = perf_open_device(&test->device_attr, &test->device);
 
 	if (err)
 		return err;
@@ -145,63 +145,46 @@ static int measure(struct test *test, FILE *to, struct json_object *json)
 	return err;
 }
 
-static int run(struct test *test)
-{
-	FILE *report = report_open(test->options);
-	struct json_object *json = NULL;
-	int err, unwritten;
+static struct test test;
 
-	if (!report)
-		return PERF_FAILED;
-	err = set_up(test);
-	if (!err && test->options->json && !test->is_server)
-		json = begin_json(test);
+static int read_lat(poptContext context)
+{
+	return test_read_options(context, false, &test);
+}
+
+static int read_bw(poptContext context)
+{
+	return test_read_options(context, true, &test);
+}
+
+static int run(FILE *report)
+{
+	struct json_object *json = NULL;
+	int err;
+
+	test.peer = -1;
+	err = set_up(&test);
+	if (!err && perf_options.json && !test.is_server)
+		json = begin_json(&test);
 	if (!err)
-		err = measure(test, report, json);
-	if (!err && test->is_server && !test->options->json)
-		print_title(report, test);
+		err = measure(&test, report, json);
+	if (!err && test.is_server && !perf_options.json)
+		print_title(report, &test);
 	if (!err && json)
 		json_print(report, json);
 	else
 		json_object_put(json);
-	tear_down(test);
-	unwritten = report_close(report, test->options);
-	return err ? err : unwritten;
-}
-
-static int run_test(poptContext context, bool is_bw)
-{
-	struct test *test = calloc(1, sizeof(*test));
-	int err;
-
-	if (!test)
-		return complain("no memory");
-	test->peer = -1;
-	err = test_read_options(context, is_bw, test);
-	if (!err)
-		err = run(test);
-	free(test);
+	tear_down(&test);
 	return err;
-}
-
-static int lat(poptContext context, const char *const *args)
-{
-	(void)args;
-	return run_test(context, false);
-}
-
-static int bw(poptContext context, const char *const *args)
-{
-	(void)args;
-	return run_test(context, true);
 }
 
 #define ARGUMENTS "[OPTION...] [server | client HOST]"
 
 const struct perf_command lat_command = {
-	"lat", "latency of an operation", ARGUMENTS, test_options, test_numbers, PLAN_NUMBERS, lat,
+	"lat", "latency of an operation", ARGUMENTS, test_options, test_numbers, PLAN_NUMBERS,
+	read_lat, run,
 };
 const struct perf_command bw_command = {
 	"bw", "bandwidth and rate of an operation", ARGUMENTS, test_options, test_numbers,
-	PLAN_NUMBERS, bw,
+	PLAN_NUMBERS, read_bw, run,
 };

@@ -135,7 +135,6 @@ struct throughput {
 
 /* A whole test, from its options to its reports. */
 struct test {
-	const struct perf_options *options;
 	bool is_server, is_client; /* neither: both ends are in this process */
 	const char *host;          /* of the server; NULL at it */
 	const char *service;       /* TCP port */
@@ -169,12 +168,12 @@ int session_connect(const struct test *test);
 /* Both ends are there; none goes on before. */
 int session_meet(const struct test *test);
 
-/* This end is done, which the peer hears whenever it listens; and the answer, once there is one. */
-int session_tell(const struct test *test);
-int session_hear(const struct test *test);
-
-/* Swaps what each end measured: 0, and the sum of both rates in @rate. */
-int session_add_rates(const struct test *test, double *rate);
+/*
+ * This end is done, at such a rate, which the peer hears whenever it listens; and the answer, once
+ * there is one.
+ */
+int session_tell(const struct test *test, double rate);
+int session_hear(const struct test *test, double *rate);
 
 /* Measures (loops.c). */
 int run_lat(struct test *test);
