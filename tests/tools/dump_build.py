@@ -159,6 +159,15 @@ def test_every_golden_wqe(bench):
         check(built == golden, f'{name}:\n{built.hex(" ", 4)}\nis not\n{golden.hex(" ", 4)}')
 
 
+def test_options_without_an_argument_take_none(bench):
+    """Not that of the option before."""
+    begin = ['write', '--raddr', '1', '--rkey', '2']
+    for option in '--fence', '--signaled', '--solicited':
+        wanted = build(bench, *begin, option)
+        check(build(bench, *begin, '-t', 'uc', option) == wanted, option)
+        check(wanted != build(bench, *begin), option)
+
+
 def test_every_wqe_is_read_back(bench):
     for name in sorted(BUILT):
         kind, golden = read_golden(name)

@@ -12,62 +12,54 @@
 #include "command.h"
 #include "record.h"
 
-/* Options that set one field: X(NAME, option, field, what it is) */
-#define SHORTHANDS(X)                                                                              \
-	X(QPN, "qpn", "ctrl.qpn", "number of the QP")                                              \
-	X(INDEX, "index", "ctrl.wqe_index", "cumulative index in the ring, in units of 64 bytes")  \
-	X(OPMOD, "opmod", "ctrl.opmod", "opcode modifier")                                         \
-	X(IMM, "imm", "ctrl.imm", "immediate")                                                     \
-	X(INVALIDATE, "invalidate", "ctrl.imm", "rkey to invalidate")                              \
-	X(MKEY, "mkey", "ctrl.imm", "UMR: mkey to change")                                         \
-	X(OBJECT, "object", "ctrl.imm", "PSV, ASO, flow, MMO: number or parameters of the object") \
-	X(RADDR, "raddr", "raddr.raddr", "remote address")                                         \
-	X(RKEY, "rkey", "raddr.rkey", "remote key")                                                \
-	X(ADD, "add", "add", "atomic: what to add")                                                \
-	X(SWAP, "swap", "swap", "atomic: what to write")                                           \
-	X(COMPARE, "compare", "compare", "atomic: what to compare with")                           \
-	X(SWAP_MASK, "swap-mask", "swap_mask", "masked atomic: bits to write")                     \
-	X(COMPARE_MASK, "compare-mask", "compare_mask", "masked atomic: bits to compare")          \
-	X(BOUNDARY, "boundary", "field_boundary", "masked atomic: highest bit of each field")      \
-	X(DQPN, "dqpn", "dqpn", "UD, DC: destination")                                             \
-	X(QKEY, "qkey", "qkey", "UD: Q_Key")                                                       \
-	X(DC_KEY, "dc-key", "dc_key", "DC: access key")                                            \
-	X(LID, "lid", "rlid", "UD, DC: destination LID, on RoCEv2 the UDP source port")            \
-	X(SL, "sl", "sl", "UD, DC: service level")                                                 \
-	X(SRQN, "srqn", "srqn", "XRC: shared receive queue of the responder")
+/*
+ * Options that say something of the WQE; their order matters: X(NAME, option, its argument, who
+ * takes it, or else the field that it sets, what it is). One without an argument sets this value.
+ */
+#define OPTIONS(X)                                                                                 \
+	X(QPN, "qpn", "N", NULL, "ctrl.qpn", "number of the QP")                                   \
+	X(INDEX, "index", "N", NULL, "ctrl.wqe_index",                                             \
+	  "cumulative index in the ring, in units of 64 bytes")                                    \
+	X(OPMOD, "opmod", "N", NULL, "ctrl.opmod", "opcode modifier")                              \
+	X(IMM, "imm", "N", NULL, "ctrl.imm", "immediate")                                          \
+	X(INVALIDATE, "invalidate", "N", NULL, "ctrl.imm", "rkey to invalidate")                   \
+	X(MKEY, "mkey", "N", NULL, "ctrl.imm", "UMR: mkey to change")                              \
+	X(OBJECT, "object", "N", NULL, "ctrl.imm",                                                 \
+	  "PSV, ASO, flow, MMO: number or parameters of the object")                               \
+	X(RADDR, "raddr", "N", NULL, "raddr.raddr", "remote address")                              \
+	X(RKEY, "rkey", "N", NULL, "raddr.rkey", "remote key")                                     \
+	X(ADD, "add", "N", NULL, "add", "atomic: what to add")                                     \
+	X(SWAP, "swap", "N", NULL, "swap", "atomic: what to write")                                \
+	X(COMPARE, "compare", "N", NULL, "compare", "atomic: what to compare with")                \
+	X(SWAP_MASK, "swap-mask", "N", NULL, "swap_mask", "masked atomic: bits to write")          \
+	X(COMPARE_MASK, "compare-mask", "N", NULL, "compare_mask",                                 \
+	  "masked atomic: bits to compare")                                                        \
+	X(BOUNDARY, "boundary", "N", NULL, "field_boundary",                                       \
+	  "masked atomic: highest bit of each field")                                              \
+	X(DQPN, "dqpn", "N", NULL, "dqpn", "UD, DC: destination")                                  \
+	X(QKEY, "qkey", "N", NULL, "qkey", "UD: Q_Key")                                            \
+	X(DC_KEY, "dc-key", "N", NULL, "dc_key", "DC: access key")                                 \
+	X(LID, "lid", "N", NULL, "rlid", "UD, DC: destination LID, on RoCEv2 the UDP source port") \
+	X(SL, "sl", "N", NULL, "sl", "UD, DC: service level")                                      \
+	X(SRQN, "srqn", "N", NULL, "srqn", "XRC: shared receive queue of the responder")           \
+	X(GID, "gid", "GID", set_gid, NULL, "UD, DC: destination GID, in a vector of 48 bytes")    \
+	X(SGE, "sge", "ADDR:LEN:KEY", add_sge, NULL, "data segment; of a UMR a translation")       \
+	X(INLINE, "inline", "HEX", add_inline, NULL, "inline data")                                \
+	X(HEADER, "header", "HEX", add_header, NULL, "inline headers after the Ethernet segment")  \
+	X(SEGMENT, "segment", "NAME", build_segment, NULL,                                         \
+	  "another segment, which --set is about from here on")                                    \
+	X(RAW, "raw", "HEX", add_raw, NULL, "other bytes")                                         \
+	X(SET, "set", "FIELD=VALUE[,...]", set_fields, NULL,                                       \
+	  "any fields; SEGMENT.FIELD where two have the name")                                     \
+	X(SIGNALED, "signaled", NULL, NULL, "ctrl.ce=ALWAYS", "a CQE when done")                   \
+	X(SOLICITED, "solicited", NULL, NULL, "ctrl.solicited=1",                                  \
+	  "solicited event at the responder")                                                      \
+	X(FENCE, "fence", NULL, NULL, "ctrl.fence=SMALL_AND_FENCE", "what IBV_SEND_FENCE becomes")
 
-/* Options whose order matters: X(NAME, option, argument, what it is) */
-#define ACTIONS(X)                                                                                 \
-	X(GID, "gid", "GID", "UD, DC: destination GID, in a vector of 48 bytes")                   \
-	X(SGE, "sge", "ADDR:LEN:KEY", "data segment; of a UMR a translation")                      \
-	X(INLINE, "inline", "HEX", "inline data")                                                  \
-	X(HEADER, "header", "HEX", "inline headers after the Ethernet segment")                    \
-	X(SEGMENT, "segment", "NAME", "another segment, which --set is about from here on")        \
-	X(RAW, "raw", "HEX", "other bytes")                                                        \
-	X(SET, "set", "FIELD=VALUE[,...]", "any fields; SEGMENT.FIELD where two have the name")
-
-/* Options that set one value: X(NAME, option, field, value, what it is) */
-#define FLAGS(X)                                                                                   \
-	X(SIGNALED, "signaled", "ctrl.ce", BSN_CE_ALWAYS, "a CQE when done")                       \
-	X(SOLICITED, "solicited", "ctrl.solicited", 1, "solicited event at the responder")         \
-	X(FENCE, "fence", "ctrl.fence", BSN_FENCE_SMALL_AND_FENCE, "what IBV_SEND_FENCE becomes")
-
-enum action {
-	NO_ACTION, /* popt answers with these, never 0 */
-#define ENUM_SHORTHAND(NAME, option, field, text)   ACTION_##NAME,
-#define ENUM_ACTION(NAME, option, argument, text)   ACTION_##NAME,
-#define ENUM_FLAG(NAME, option, field, value, text) ACTION_##NAME,
-	SHORTHANDS(ENUM_SHORTHAND) ACTIONS(ENUM_ACTION) FLAGS(ENUM_FLAG) ACTION_COUNT
-};
-
-/* The field that an option sets; if the value is NULL, to its argument. */
-static const struct {
-	const char *field;
-	uint32_t value;
-} settings[ACTION_COUNT] = {
-#define SHORTHAND_SETTING(NAME, option, field, text)   [ACTION_##NAME] = { field, 0 },
-#define FLAG_SETTING(NAME, option, field, value, text) [ACTION_##NAME] = { field, value },
-	SHORTHANDS(SHORTHAND_SETTING) FLAGS(FLAG_SETTING)
+enum option {
+	NO_OPTION, /* popt answers with these, never 0 */
+#define ENUM_OPTION(NAME, ...) OPTION_##NAME,
+	OPTIONS(ENUM_OPTION)
 };
 
 static struct {
@@ -76,15 +68,14 @@ static struct {
 } options = { .size_bytes = 8 };
 
 static const struct poptOption option_table[] = {
-#define SHORTHAND_OPTION(NAME, option, field, text)                                                \
-	{ option, 0, POPT_ARG_STRING, NULL, ACTION_##NAME, text, "N" },
-#define ACTION_OPTION(NAME, option, argument, text)                                                \
-	{ option, 0, POPT_ARG_STRING, NULL, ACTION_##NAME, text, argument },
-#define FLAG_OPTION(NAME, option, field, value, text)                                              \
-	{ option, 0, POPT_ARG_NONE, NULL, ACTION_##NAME, text, NULL },
-	SHORTHANDS(SHORTHAND_OPTION) ACTIONS(ACTION_OPTION) FLAGS(FLAG_OPTION){
-		"transport", 't', POPT_ARG_STRING, &options.transport, 0,
-		"of the queue: rc (the default), uc, ud, dc, xrc, eth, ipoib", "NAME" },
+#define POPT_OPTION(NAME, option, argument, take, field, text)                                     \
+	{                                                                                          \
+		option, 0,       argument ? POPT_ARG_STRING : POPT_ARG_NONE, NULL, OPTION_##NAME,  \
+		text,   argument                                                                   \
+	},
+	OPTIONS(POPT_OPTION){ "transport", 't', POPT_ARG_STRING, &options.transport, 0,
+			      "of the queue: rc (the default), uc, ud, dc, xrc, eth, ipoib",
+			      "NAME" },
 	{ "size", 0, POPT_ARG_INT, &options.size_bytes, 0, "masked atomic: 8 bytes, or 4", "N" },
 	{ "pad", 'p', POPT_ARG_NONE, &options.pad, 0, "zeros up to a multiple of 64 bytes", NULL },
 	{ "binary", 'b', POPT_ARG_NONE, &options.binary, 0, "print the bytes, not hex", NULL },
@@ -96,7 +87,7 @@ static const struct poptOption option_table[] = {
 
 /** struct step - one option, in the order in which they were given */
 struct step {
-	enum action action;
+	enum option option;
 	char *argument;
 };
 
@@ -104,23 +95,24 @@ struct step {
 static struct step steps[STEPS_MAX];
 static unsigned step_count;
 
-static bool is_given(enum action action)
+static bool is_given(enum option option)
 {
 	for (unsigned i = 0; i < step_count; i++)
-		if (steps[i].action == action)
+		if (steps[i].option == option)
 			return true;
 	return false;
 }
 
 /* -- arguments --------------------------------------------------------------------------------- */
 
-/* Reads bytes as digits, with spaces, colons or nothing between them; the count, or -EINVAL. */
-static int read_hex(const char *text, uint8_t bytes[BUILD_MAX_BYTES])
+/* Reads bytes as digits, with spaces, colons or nothing between them, and appends them. */
+static int add_bytes(struct build *b, const char *text,
+		     int (*append)(struct build *, const uint8_t *, size_t))
 {
-	const char *at = text;
-	int count = 0;
+	uint8_t bytes[BUILD_MAX_BYTES];
+	size_t count = 0;
 
-	while (*at) {
+	for (const char *at = text; *at;) {
 		if (*at == ' ' || *at == ':') {
 			at++;
 			continue;
@@ -132,21 +124,22 @@ static int read_hex(const char *text, uint8_t bytes[BUILD_MAX_BYTES])
 		bytes[count++] = (uint8_t)strtoul((char[]){ at[0], at[1], '\0' }, NULL, 16);
 		at += 2;
 	}
-	return count;
+	return append(b, bytes, count);
 }
 
-static int add_bytes(struct build *b, const struct step *step)
+static int add_inline(struct build *b, const char *text)
 {
-	uint8_t bytes[BUILD_MAX_BYTES];
-	const int count = read_hex(step->argument, bytes);
+	return add_bytes(b, text, build_inline);
+}
 
-	if (count < 0)
-		return count;
-	if (step->action == ACTION_INLINE)
-		return build_inline(b, bytes, (size_t)count);
-	if (step->action == ACTION_HEADER)
-		return build_header(b, bytes, (size_t)count);
-	return build_raw(b, bytes, (size_t)count);
+static int add_header(struct build *b, const char *text)
+{
+	return add_bytes(b, text, build_header);
+}
+
+static int add_raw(struct build *b, const char *text)
+{
+	return add_bytes(b, text, build_raw);
 }
 
 static int add_sge(struct build *b, const char *text)
@@ -206,24 +199,18 @@ static int set_fields(struct build *b, const char *text)
 
 static int take_step(struct build *b, const struct step *step)
 {
-	switch (step->action) {
-	case ACTION_GID:
-		return set_gid(b, step->argument);
-	case ACTION_SGE:
-		return add_sge(b, step->argument);
-	case ACTION_INLINE:
-	case ACTION_HEADER:
-	case ACTION_RAW:
-		return add_bytes(b, step);
-	case ACTION_SEGMENT:
-		return build_segment(b, step->argument);
-	case ACTION_SET:
-		return set_fields(b, step->argument);
-	default:
-		return step->argument ? build_set(b, settings[step->action].field, step->argument)
-				      : build_set_number(b, settings[step->action].field,
-							 settings[step->action].value);
-	}
+	static const struct {
+		int (*take)(struct build *b, const char *text);
+		const char *field;
+	} takers[] = {
+#define TAKER(NAME, option, argument, take, field, text) [OPTION_##NAME] = { take, field },
+		OPTIONS(TAKER)
+	};
+	const char *field = takers[step->option].field;
+
+	if (!field)
+		return takers[step->option].take(b, step->argument);
+	return strchr(field, '=') ? set_fields(b, field) : build_set(b, field, step->argument);
 }
 
 /* -- the WQE ----------------------------------------------------------------------------------- */
@@ -232,21 +219,21 @@ static int take_step(struct build *b, const struct step *step)
 static int check_imm(const struct build *b)
 {
 	static const struct {
-		enum action action;
+		enum option option;
 		enum bsn_imm_use use;
-		const char *option;
-	} uses[] = { { ACTION_IMM, BSN_IMM_IMMEDIATE, "--imm" },
-		     { ACTION_INVALIDATE, BSN_IMM_INVALIDATE, "--invalidate" },
-		     { ACTION_MKEY, BSN_IMM_MKEY, "--mkey" },
-		     { ACTION_OBJECT, BSN_IMM_OBJECT, "--object" } };
+		const char *name;
+	} uses[] = { { OPTION_IMM, BSN_IMM_IMMEDIATE, "--imm" },
+		     { OPTION_INVALIDATE, BSN_IMM_INVALIDATE, "--invalidate" },
+		     { OPTION_MKEY, BSN_IMM_MKEY, "--mkey" },
+		     { OPTION_OBJECT, BSN_IMM_OBJECT, "--object" } };
 
 	for (size_t i = 0; b->op && i < COUNT(uses); i++)
-		if (is_given(uses[i].action) && b->op->imm != uses[i].use)
-			return build_refuse("%s has no %s: see --list%s", b->name, uses[i].option,
+		if (is_given(uses[i].option) && b->op->imm != uses[i].use)
+			return build_refuse("%s has no %s: see --list%s", b->name, uses[i].name,
 					    uses[i].use == BSN_IMM_IMMEDIATE
 						    ? ", where those with an immediate end in _IMM"
 						    : "");
-	if (b->op && b->op->has_raddr && !(is_given(ACTION_RADDR) && is_given(ACTION_RKEY)) &&
+	if (b->op && b->op->has_raddr && !(is_given(OPTION_RADDR) && is_given(OPTION_RKEY)) &&
 	    !options.force)
 		return build_refuse("%s needs --raddr and --rkey", b->name);
 	return 0;
@@ -258,14 +245,14 @@ static int begin(struct build *b, const char *operation)
 		record_transport_find(options.transport ? options.transport : "rc");
 	struct build_attr attr = { .operation = operation,
 				   .transport = (enum bsn_transport)transport.value,
-				   .is_extended = is_given(ACTION_GID) };
+				   .is_extended = is_given(OPTION_GID) };
 
 	if (!transport.is_known)
 		return build_refuse("%s: --transport is one of: rc uc ud dc xrc eth ipoib",
 				    options.transport);
 
 	for (unsigned i = 0; i < step_count; i++)
-		if (steps[i].action == ACTION_OPMOD)
+		if (steps[i].option == OPTION_OPMOD)
 			attr.opmod = (uint32_t)strtoul(steps[i].argument, NULL, 0);
 	if (options.size_bytes != 4 && options.size_bytes != 8)
 		return build_refuse("--size is 4 or 8");
@@ -360,7 +347,7 @@ static int take_option(int option, char *argument)
 {
 	if (step_count == STEPS_MAX)
 		return build_refuse("too many options");
-	steps[step_count++] = (struct step){ (enum action)option, argument };
+	steps[step_count++] = (struct step){ (enum option)option, argument };
 	return 0;
 }
 

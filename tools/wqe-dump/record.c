@@ -132,48 +132,59 @@ static void set_error(struct record *record, const struct bsn_cqe_err *err)
 		record->opcode = KNOWN(err->wqe_opcode);
 }
 
-void record_set_cqe(struct record *record, const void *bytes, size_t size,
-		    const struct bsn_cqe *cqe)
+static int set_cqe(struct record *record, struct bsn_bad *bad)
 {
-	const uint8_t *proper = (const uint8_t *)bytes + size - BSN_CQE_SIZE;
+	static struct bsn_cqe cqe;
+	const int err = bsn_cqe_decode(record->bytes, record->size_bytes, &cqe, bad);
 
 	record->kind = RECORD_CQE;
-	record->bytes = bytes;
-	record->size_bytes = (uint16_t)size;
-	record->cqe = cqe;
-	if (!cqe->view)
-		return;
-	record->qpn = KNOWN(bsn_cqe_qpn(proper));
-	record->wqe_index = KNOWN(cqe->tail.wqe_counter);
-	record->signature = KNOWN(cqe->tail.signature);
-	if (cqe->view == &bsn_cqe_err_desc)
-		set_error(record, &cqe->as.err);
-	if (cqe->view == &bsn_cqe_sig_err_desc)
+	record->cqe = &cqe;
+	if (err || !cqe.view)
+		return err;
+	record->qpn = KNOWN(bsn_cqe_qpn(record->bytes + record->size_bytes - BSN_CQE_SIZE));
+	record->wqe_index = KNOWN(cqe.tail.wqe_counter);
+	record->signature = KNOWN(cqe.tail.signature);
+	if (cqe.view == &bsn_cqe_err_desc)
+		set_error(record, &cqe.as.err);
+	if (cqe.view == &bsn_cqe_sig_err_desc)
 		record->kind = RECORD_ERROR_CQE;
-	if (cqe->view == &bsn_cqe_req_desc)
-		record->opcode = KNOWN(cqe->as.req.wqe_opcode);
+	if (cqe.view == &bsn_cqe_req_desc)
+		record->opcode = KNOWN(cqe.as.req.wqe_opcode);
+	return 0;
 }
 
-void record_set_wqe(struct record *record, const struct bsn_wqe *wqe)
+static int set_wqe(struct record *record, struct bsn_bad *bad)
 {
-	record->kind = RECORD_WQE;
-	record->bytes = wqe->bytes;
-	record->size_bytes = wqe->size_bytes;
-	record->transport = wqe->transport;
-	record->wqe = wqe;
-	record->qpn = KNOWN(wqe->ctrl.qpn);
-	record->opcode = KNOWN(wqe->ctrl.opcode);
-	record->wqe_index = KNOWN(wqe->ctrl.wqe_index);
-	record->signature = KNOWN(wqe->ctrl.signature);
+	static struct bsn_wqe wqe;
+
+	if (bsn_wqe_decode(record->bytes, record->size_bytes, record->transport, &wqe, bad))
+		return -EBADMSG;
+	record->size_bytes = wqe.size_bytes;
+	record->wqe = &wqe;
+	record->qpn = KNOWN(wqe.ctrl.qpn);
+	record->opcode = KNOWN(wqe.ctrl.opcode);
+	record->wqe_index = KNOWN(wqe.ctrl.wqe_index);
+	record->signature = KNOWN(wqe.ctrl.signature);
+	return 0;
 }
 
-void record_set_recv(struct record *record, const void *bytes, size_t size,
-		     const struct bsn_recv_wqe *recv)
+int record_decode(struct record *record, enum raw_kind kind, const void *bytes, size_t size,
+		  struct bsn_bad *bad)
 {
-	record->kind = RECORD_WQE;
+	static const enum bsn_recv_head heads[] = { [RAW_RECV] = BSN_RECV_PLAIN,
+						    [RAW_RECV_SRQ] = BSN_RECV_LINKED,
+						    [RAW_RECV_SIGNED] = BSN_RECV_SIGNED };
+	static struct bsn_recv_wqe recv;
+
 	record->bytes = bytes;
 	record->size_bytes = (uint16_t)size;
-	record->recv = recv;
+	if (kind == RAW_CQE || kind == RAW_CQE128)
+		return set_cqe(record, bad);
+	record->kind = RECORD_WQE;
+	if (kind == RAW_WQE)
+		return set_wqe(record, bad);
+	record->recv = &recv;
+	return bsn_recv_decode(bytes, size, heads[kind], &recv, bad);
 }
 
 /* -- what the printers walk -------------------------------------------------------------------- */

@@ -25,6 +25,9 @@ enum record_kind { RECORD_KINDS(RECORD_KIND) };
 /* Who noticed the error. */
 enum record_side { SIDE_UNKNOWN, SIDE_REQUESTER, SIDE_RESPONDER };
 
+/** enum raw_kind - what bytes are */
+enum raw_kind { RAW_GUESS, RAW_CQE, RAW_CQE128, RAW_WQE, RAW_RECV, RAW_RECV_SRQ, RAW_RECV_SIGNED };
+
 /** struct number - a number that may be unknown */
 struct number {
 	bool is_known;
@@ -73,7 +76,7 @@ struct record {
 	uint16_t texts_len;
 	char texts[RECORD_TEXTS_BYTES]; /* of fields; a record may be copied */
 
-	/* CQE and WQE: record_set_cqe(), record_set_wqe(), record_set_recv() */
+	/* CQE and WQE: record_decode() */
 	const uint8_t *bytes; /* NULL: only text */
 	uint16_t size_bytes;
 	enum bsn_transport transport; /* of a send WQE */
@@ -143,19 +146,15 @@ void record_add_text(struct record *record, const char *name, const char *text, 
 void record_set_status(struct record *record, const char *text, size_t len);
 
 /**
- * record_set_cqe() - makes it the record of a CQE, with the CQE's numbers
- * @bytes: BSN_CQE_SIZE or BSN_CQE128_SIZE, valid as long as the record
- * @cqe: the same, taken apart
+ * record_decode() - makes it the record of a CQE or WQE, with the numbers of that
+ * @record: has the transport of a send WQE; what is not in the bytes stays as it is
+ * @bytes: valid as long as the record
+ * @bad: filled with what is wrong
+ *
+ * Return: 0, or -EBADMSG. What was decoded is valid until the next call.
  */
-void record_set_cqe(struct record *record, const void *bytes, size_t size,
-		    const struct bsn_cqe *cqe);
-
-/** record_set_wqe() - likewise of a send WQE */
-void record_set_wqe(struct record *record, const struct bsn_wqe *wqe);
-
-/** record_set_recv() - likewise of a receive WQE */
-void record_set_recv(struct record *record, const void *bytes, size_t size,
-		     const struct bsn_recv_wqe *recv);
+int record_decode(struct record *record, enum raw_kind kind, const void *bytes, size_t size,
+		  struct bsn_bad *bad);
 
 /** struct record_row - one field, of a table or of a log line */
 struct record_row {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "judge.h"
+#include "raw.h"
 
 #define IMPLAUSIBLE  (-3)
 #define TITLE_POINTS 3   /* for all slots of the block, whatever they hold */

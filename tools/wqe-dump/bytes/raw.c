@@ -3,15 +3,9 @@
 
 #include <string.h>
 
-#include "judge.h"
-#include "teller.h"
-
-static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
+static void tell_recvs(struct teller *teller)
 {
-	static struct bsn_recv_wqe recv;
-	static struct record record;
 	const size_t stride = teller->attr->stride_bytes;
-	struct bsn_bad bad;
 	size_t at;
 
 	teller->ring.name = "receive queue";
@@ -20,16 +14,11 @@ static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 	teller->is_ring = teller_is_ring(teller->ring.count);
 	for (at = 0; at + stride <= teller->raw->size; at += stride) {
 		const uint8_t *bytes = teller->raw->bytes + at;
+		struct record *record =
+			is_zero(bytes, stride) ? NULL : teller_read(teller, at, bytes, stride);
 
-		if (is_zero(bytes, stride))
-			continue;
-		if (bsn_recv_decode(bytes, stride, head, &recv, &bad)) {
-			teller_refuse(teller, at, &bad);
-			continue;
-		}
-		teller_begin(teller, at, &record);
-		record_set_recv(&record, bytes, stride, &recv);
-		tell_record(teller->tell, &record);
+		if (record)
+			tell_record(teller->tell, record);
 	}
 	teller_rest(teller, at, "receive WQE", stride);
 }
@@ -123,23 +112,17 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 {
 	uint8_t copy[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 	const size_t size = unwrap(teller, offset, copy);
-	static struct record record;
-	static struct bsn_wqe wqe;
-	struct bsn_bad bad;
+	struct record *record;
 
 	if (is_zero(copy, size < BSN_BB_SIZE ? size : BSN_BB_SIZE))
 		return 1;
 	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
 		return 1; /* the end of a WQE that wraps, or the rest of an older WQE */
-	if (bsn_wqe_decode(copy, size, teller->transport, &wqe, &bad)) {
-		teller_refuse(teller, offset, &bad);
+	record = teller_read(teller, offset, copy, size);
+	if (!record)
 		return 1;
-	}
-	teller_begin(teller, offset, &record);
-	record_set_wqe(&record, &wqe);
-	record.transport_is_guess = teller->transport_is_guess;
-	tell_record(teller->tell, &record);
-	return bsn_bb_of_ds(wqe.ctrl.ds);
+	tell_record(teller->tell, record);
+	return bsn_bb_of_ds(record->wqe->ctrl.ds);
 }
 
 static void tell_wqes(struct teller *teller)
@@ -164,11 +147,10 @@ static void tell_wqes(struct teller *teller)
 bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw)
 {
 	struct teller teller = { .tell = tell, .raw = raw, .attr = attr };
-	enum raw_kind kind;
+	enum raw_kind kind = raw->kind;
 
-	if (raw->kind != RAW_GUESS)
-		kind = raw->kind;
-	else if (judge_bytes(attr, raw->bytes, raw->size, &kind) <= 0 && attr->kind == RAW_GUESS) {
+	if (kind == RAW_GUESS && judge_bytes(attr, raw->bytes, raw->size, &kind) <= 0 &&
+	    attr->kind == RAW_GUESS) {
 		tell_unread(
 			tell, teller_line(&teller, 0),
 			"%zu bytes that are neither CQEs nor WQEs (--format says what they are)",
@@ -181,8 +163,6 @@ bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw)
 	else if (kind == RAW_WQE)
 		tell_wqes(&teller);
 	else
-		tell_recvs(&teller, kind == RAW_RECV_SRQ      ? BSN_RECV_LINKED
-				    : kind == RAW_RECV_SIGNED ? BSN_RECV_SIGNED
-							      : BSN_RECV_PLAIN);
+		tell_recvs(&teller);
 	return true;
 }

@@ -5,9 +5,6 @@
 
 #include "../tell/tell.h"
 
-/** enum raw_kind - what such bytes are */
-enum raw_kind { RAW_GUESS, RAW_CQE, RAW_CQE128, RAW_WQE, RAW_RECV, RAW_RECV_SRQ, RAW_RECV_SIGNED };
-
 /** struct compression - how a CQ was created to compress */
 struct compression {
 	struct number format; /* enum bsn_mini_format of receives */
@@ -48,5 +45,82 @@ struct raw {
  * Return: false: they are neither.
  */
 bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw);
+
+/* -- guesses of what bytes are: whether the tables make sense of them -------------------------- */
+
+#define UNITS_MAX 512 /* CQEs or basic blocks that are judged */
+
+static inline bool is_zero(const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+/**
+ * judge_bytes() - how much the bytes look like CQEs or WQEs
+ * @attr: what is known about them
+ * @kind: filled with the likeliest kind
+ *
+ * Return: points a unit, in tenths; 0 or less: they are neither.
+ */
+int judge_bytes(const struct raw_attr *attr, const uint8_t *bytes, size_t size,
+		enum raw_kind *kind);
+
+/**
+ * judge_title() - whether a CQE is the title of a block of compressed ones, in the basic layout
+ * @attr: what is known about the queue
+ * @proper: the CQE
+ *
+ * Return: CQEs, and slots, of the block, UINT16_MAX at most; 0: it is no title.
+ */
+uint32_t judge_title(const struct raw_attr *attr, const uint8_t *proper);
+
+/** judge_ctrl() - decodes a control segment; false: it cannot be one */
+bool judge_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl);
+
+/** judge_ring() - whether bytes are a whole send queue: slots and indices agree */
+bool judge_ring(const uint8_t *bytes, size_t size);
+
+/**
+ * judge_transport() - the transport with which a WQE makes most sense
+ * @oddities: filled with how many things in it no program would post even so
+ *
+ * Return: enum bsn_transport, or -EBADMSG: it is no WQE with any.
+ */
+int judge_transport(const uint8_t *bytes, size_t size, unsigned *oddities);
+
+/* -- for what tells of WQEs and of CQEs -------------------------------------------------------- */
+
+/** struct teller - the queue that is told of */
+struct teller {
+	struct tell *tell;
+	const struct raw *raw;
+	const struct raw_attr *attr;
+	struct ring ring;
+	bool is_ring;      /* a whole queue; in a send queue, index modulo count is the slot */
+	size_t unread_end; /* where the last slot ended that could not be read */
+	enum bsn_transport transport;
+	bool transport_is_guess;
+};
+
+/** teller_line() - the line that a byte is from; 0: the input has no lines */
+unsigned long teller_line(const struct teller *teller, size_t offset);
+
+/** teller_is_ring() - whether so many slots are a whole queue, and not a few copied CQEs */
+bool teller_is_ring(uint32_t count);
+
+/** teller_read() - the record of what is at this offset; NULL: it told that it cannot be read */
+struct record *teller_read(struct teller *teller, size_t offset, const void *bytes, size_t size);
+
+/** teller_refuse() - tells of a slot that cannot be read; once for several neighbours */
+void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad);
+
+/** teller_rest() - tells of bytes after the last whole slot */
+void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size);
+
+/** raw_cqes_tell() - tells of a completion queue's CQEs, `size` bytes each */
+void raw_cqes_tell(struct teller *teller, size_t size);
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "teller.h"
+#include "raw.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "judge.h"
 
 /* A walk through a completion queue. */
 struct walker {
@@ -40,20 +38,14 @@ static bool is_unwritten(const uint8_t *proper)
 static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const uint8_t *bytes,
 		     size_t size, const char *compressed)
 {
-	static struct record record;
-	struct bsn_bad bad;
-	struct bsn_cqe cqe;
+	struct record *record = teller_read(teller, offset, bytes, size);
 
-	if (bsn_cqe_decode(bytes, size, &cqe, &bad)) {
-		teller_refuse(teller, offset, &bad);
+	if (!record)
 		return;
-	}
-	teller_begin(teller, offset, &record);
-	record.slot = teller->is_ring ? slot % teller->ring.count : 0;
-	record_set_cqe(&record, bytes, size, &cqe);
+	record->slot = teller->is_ring ? slot % teller->ring.count : 0;
 	if (compressed)
-		record_add_text(&record, "compressed", compressed, strlen(compressed));
-	tell_record(teller->tell, &record);
+		record_add_text(record, "compressed", compressed, strlen(compressed));
+	tell_record(teller->tell, record);
 }
 
 /* -- compressed ones --------------------------------------------------------------------------- */

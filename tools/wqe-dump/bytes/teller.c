@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "teller.h"
-
-#include "judge.h"
+#include "raw.h"
 
 unsigned long teller_line(const struct teller *teller, size_t offset)
 {
@@ -21,15 +19,6 @@ unsigned long teller_line(const struct teller *teller, size_t offset)
 	return raw->places[low].line;
 }
 
-void teller_begin(const struct teller *teller, size_t offset, struct record *record)
-{
-	*record = (struct record){ .line = teller_line(teller, offset) };
-	if (teller->is_ring) {
-		record->ring = &teller->ring;
-		record->slot = (uint32_t)(offset / teller->ring.stride_bytes);
-	}
-}
-
 void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad)
 {
 	if (teller->unread_end != offset || !offset)
@@ -37,6 +26,24 @@ void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *b
 			    offset + bad->offset, bad->segment, bad->field ? "." : "",
 			    bad->field ? bad->field : "", bad->why);
 	teller->unread_end = offset + teller->ring.stride_bytes;
+}
+
+struct record *teller_read(struct teller *teller, size_t offset, const void *bytes, size_t size)
+{
+	static struct record record;
+	struct bsn_bad bad;
+
+	record = (struct record){ .line = teller_line(teller, offset),
+				  .transport = teller->transport,
+				  .transport_is_guess = teller->transport_is_guess };
+	if (teller->is_ring) {
+		record.ring = &teller->ring;
+		record.slot = (uint32_t)(offset / teller->ring.stride_bytes);
+	}
+	if (!record_decode(&record, teller->raw->kind, bytes, size, &bad))
+		return &record;
+	teller_refuse(teller, offset, &bad);
+	return NULL;
 }
 
 void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size)

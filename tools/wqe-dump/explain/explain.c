@@ -85,7 +85,7 @@ const char *space_name(enum error_space space)
 
 /* -- what one number means --------------------------------------------------------------------- */
 
-const struct bsn_enum *explain_list(const char *name)
+static const struct bsn_enum *find_list(const char *name)
 {
 	size_t i = 0;
 
@@ -96,7 +96,7 @@ const struct bsn_enum *explain_list(const char *name)
 
 static const struct bsn_enum_value *find_value(const char *list, uint32_t value)
 {
-	return bsn_enum_find(explain_list(list), value);
+	return bsn_enum_find(find_list(list), value);
 }
 
 static void find_vendor(struct meaning *meaning)
@@ -116,11 +116,18 @@ static void find_status(struct meaning *meaning)
 		meaning->doc = ibv_wc_status_str((enum ibv_wc_status)meaning->value);
 }
 
+const struct bsn_enum *space_list(enum error_space space)
+{
+	static const char *const lists[SPACE_COUNT] = { [SPACE_SYNDROME] = "syndrome",
+							[SPACE_VENDOR] = "vendor_syndrome",
+							[SPACE_HEALTH] = "health_syndrome",
+							[SPACE_COMMAND] = "command_status" };
+
+	return lists[space] ? find_list(lists[space]) : NULL;
+}
+
 struct meaning meaning_of(enum error_space space, uint32_t value)
 {
-	static const char *const lists[] = { [SPACE_SYNDROME] = "syndrome",
-					     [SPACE_HEALTH] = "health_syndrome",
-					     [SPACE_COMMAND] = "command_status" };
 	struct meaning meaning = { .space = space, .value = value };
 	const struct bsn_enum_value *found;
 
@@ -128,8 +135,8 @@ struct meaning meaning_of(enum error_space space, uint32_t value)
 		find_vendor(&meaning);
 	} else if (space == SPACE_STATUS) {
 		find_status(&meaning);
-	} else if (lists[space]) {
-		found = find_value(lists[space], value);
+	} else if (space_list(space)) {
+		found = bsn_enum_find(space_list(space), value);
 		meaning.name = found ? found->name : NULL;
 		meaning.doc = found ? found->doc : NULL;
 	}

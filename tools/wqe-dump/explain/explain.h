@@ -77,8 +77,8 @@ const char *party_name(enum party party);
 /** space_name() - "vendor syndrome" … */
 const char *space_name(enum error_space space);
 
-/** explain_list() - one of the tables' lists of values, by its name */
-const struct bsn_enum *explain_list(const char *name);
+/** space_list() - the table's list of a space's numbers; NULL: it has none */
+const struct bsn_enum *space_list(enum error_space space);
 
 /** meaning_of() - what one number means; its name is NULL if no public source explains it */
 struct meaning meaning_of(enum error_space space, uint32_t value);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define QUESTION_NUMBERS 24
 #define QUESTION_BYTES   512
 #define NO_SPACE         SPACE_COUNT
@@ -33,6 +32,179 @@ struct question {
 	struct digits digits[QUESTION_NUMBERS];
 	char rest[QUESTION_BYTES]; /* the words */
 };
+
+/* -- words that name errors -------------------------------------------------------------------- */
+
+#define WORDS_MAX   16 /* of a question that count */
+#define WORD_BYTES  24
+#define MATCHES_MAX 6
+
+/** struct words - the words of a text in lower case, without those that say nothing */
+struct words {
+	unsigned count;
+	char word[WORDS_MAX][WORD_BYTES];
+};
+
+static bool is_idle(const char *word)
+{
+	static const char *const idle[] = { "err", "error", "ibv",  "wc", "with", "the", "of",
+					    "for", "and",   "what", "is", "does", "mean" };
+
+	for (size_t i = 0; i < COUNT(idle); i++)
+		if (!strcmp(word, idle[i]))
+			return true;
+	return strlen(word) < 2;
+}
+
+static void split(const char *text, struct words *words)
+{
+	words->count = 0;
+	while (*text && words->count < WORDS_MAX) {
+		char *word = words->word[words->count];
+		size_t len = 0;
+
+		while (isalpha((unsigned char)*text)) {
+			if (len < WORD_BYTES - 1)
+				word[len++] = (char)tolower((unsigned char)*text);
+			text++;
+		}
+		word[len] = '\0';
+		words->count += len && !is_idle(word);
+		while (*text && !isalpha((unsigned char)*text))
+			text++;
+	}
+}
+
+/* Whether one letter is missing, added or wrong, or two are swapped. */
+static bool is_misspelt(const char *a, const char *b)
+{
+	size_t of_a = strlen(a), of_b = strlen(b);
+
+	if (of_a < 5 || of_b < 5)
+		return false;
+	while (*a && *a == *b)
+		a++, b++, of_a--, of_b--;
+	while (of_a && of_b && a[of_a - 1] == b[of_b - 1])
+		of_a--, of_b--;
+	return (of_a < 2 && of_b < 2) || (of_a == 2 && of_b == 2 && a[0] == b[1] && a[1] == b[0]);
+}
+
+/* "prot" matches "protection", and "flushes" matches "flush"; "ready" does not match "read". */
+static bool is_same(const char *asked, const char *name)
+{
+	const size_t of_asked = strlen(asked), of_name = strlen(name);
+
+	if (of_asked <= of_name)
+		return !strncmp(asked, name, of_asked) ? of_asked > 2 || of_asked == of_name
+						       : is_misspelt(asked, name);
+	return (of_name > 4 && !strncmp(asked, name, of_name)) || is_misspelt(asked, name);
+}
+
+/* Whether one of these words is the other one; either side may be the question's. */
+static bool has_word(const struct words *words, const char *other, bool is_asked)
+{
+	for (unsigned i = 0; i < words->count; i++)
+		if (is_asked ? is_same(words->word[i], other) : is_same(other, words->word[i]))
+			return true;
+	return false;
+}
+
+/** struct search - the best matches so far */
+struct search {
+	struct words asked;
+	unsigned best_hits, best_extra;
+	unsigned count;
+	struct choice found[MATCHES_MAX];
+};
+
+/* Offers an error that is called @name; the words of @also match, too. */
+static void offer(struct search *search, enum error_space space, uint32_t value, const char *name,
+		  const char *also)
+{
+	struct words main_words, more;
+	unsigned hits = 0, extra = 0;
+
+	split(name, &main_words);
+	split(also, &more);
+	for (unsigned i = 0; i < search->asked.count; i++)
+		hits += has_word(&main_words, search->asked.word[i], false) ||
+			has_word(&more, search->asked.word[i], false);
+	for (unsigned i = 0; i < main_words.count; i++)
+		extra += !has_word(&search->asked, main_words.word[i], true);
+	if (!hits || hits < search->best_hits ||
+	    (hits == search->best_hits && extra > search->best_extra))
+		return;
+	if (hits > search->best_hits || extra < search->best_extra)
+		search->count = 0;
+	search->best_hits = hits;
+	search->best_extra = extra;
+	if (search->count < MATCHES_MAX)
+		search->found[search->count++] = (struct choice){ space, value };
+}
+
+static void offer_list(struct search *search, enum error_space space)
+{
+	const struct bsn_enum *list = space_list(space);
+
+	for (size_t i = 0; i < list->count; i++)
+		offer(search, space, list->values[i].value, list->values[i].name,
+		      space == SPACE_VENDOR ? "" : list->values[i].doc);
+}
+
+/* A syndrome is also known by the name and the text of its verbs status. */
+static void offer_statuses(struct search *search)
+{
+	for (uint32_t status = 0; bsn_status_name(status); status++) {
+		const char *name = bsn_status_name(status);
+		const char *text = ibv_wc_status_str((enum ibv_wc_status)status);
+		const uint32_t syndrome = bsn_syndrome_of_status(status);
+		char also[128];
+
+		if (!syndrome) {
+			offer(search, SPACE_STATUS, status, name, text);
+			continue;
+		}
+		snprintf(also, sizeof(also), "%s %s", name, text);
+		offer(search, SPACE_SYNDROME, syndrome, meaning_of(SPACE_SYNDROME, syndrome).name,
+		      also);
+	}
+}
+
+static void offer_nicknames(struct search *search, enum error_space only)
+{
+	static const struct {
+		enum error_space space;
+		uint8_t value;
+		const char *word, *also;
+	} nicknames[] = {
+#define NICKNAME(SPACE, NAME, word, also) { SPACE_##SPACE, BSN_##SPACE##_##NAME, word, also },
+		NICKNAMES(NICKNAME)
+	};
+
+	for (size_t i = 0; i < COUNT(nicknames); i++)
+		if ((only == NO_SPACE || only == nicknames[i].space) &&
+		    has_word(&search->asked, nicknames[i].word, true))
+			offer(search, nicknames[i].space, nicknames[i].value, nicknames[i].word,
+			      nicknames[i].also);
+}
+
+/* Finds the errors of a space, or NO_SPACE for any, that words name best. */
+static void match_words(const char *text, enum error_space space, struct search *search)
+{
+	static const enum error_space listed[] = { SPACE_VENDOR, SPACE_HEALTH, SPACE_COMMAND };
+
+	split(text, &search->asked);
+	if (space == NO_SPACE || space == SPACE_SYNDROME || space == SPACE_STATUS)
+		offer_statuses(search);
+	for (unsigned i = 0; i < COUNT(listed); i++)
+		if (space == NO_SPACE || space == listed[i])
+			offer_list(search, listed[i]);
+	offer_nicknames(search, space);
+	/* Most of the question must be about the error; half of it if the space is known. */
+	if (2 * search->best_hits <
+	    search->asked.count + (space == NO_SPACE && search->asked.count > 1))
+		search->count = 0;
+}
 
 /* -- words that say what a number is ----------------------------------------------------------- */
 
@@ -317,15 +489,15 @@ static void drop_worse(struct readings *readings)
 static void combine_words(const struct question *q, struct readings *readings)
 {
 	const struct error none = { .side = SIDE_UNKNOWN };
-	struct match match = { 0 };
+	struct search search = { 0 };
 
 	if (q->digits_count && q->only == NO_SPACE)
-		match_words(q->rest, SPACE_SYNDROME, &match);
+		match_words(q->rest, SPACE_SYNDROME, &search);
 	else if (!q->digits_count)
-		match_words(q->rest, q->only, &match);
-	for (unsigned i = 0; i < match.count; i++) {
+		match_words(q->rest, q->only, &search);
+	for (unsigned i = 0; i < search.count; i++) {
 		struct error error = none;
-		error.numbers[match.found[i].space] = KNOWN(match.found[i].value);
+		error.numbers[search.found[i].space] = KNOWN(search.found[i].value);
 		combine(q, 0, &error, readings);
 	}
 	if (!readings->count && q->digits_count)

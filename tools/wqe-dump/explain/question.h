@@ -27,20 +27,4 @@ struct readings {
 void question_read(const char *const *words, unsigned count, enum number_base base,
 		   struct readings *readings);
 
-#define MATCH_MAX 6
-
-/** struct match - what words may mean */
-struct match {
-	unsigned count;
-	struct meaning found[MATCH_MAX];
-};
-
-/**
- * match_words() - the errors that words name best
- * @text: any text; up to half of its words may name no error
- * @space: of the errors, or SPACE_COUNT for any
- * @match: filled with those that fit best, at most MATCH_MAX
- */
-void match_words(const char *text, enum error_space space, struct match *match);
-
 #endif

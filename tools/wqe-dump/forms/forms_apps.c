@@ -15,7 +15,6 @@
 #include "../explain/status.h"
 #include "../text/text.h"
 #include "keys.h"
-#include "wrapped.h"
 
 /*
  * -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal
@@ -361,58 +360,26 @@ static void read_vendor(struct record *record, const char *text)
 		guess_vendor(record, digits, decimal, hex);
 }
 
-static enum read_answer read_verbs(const struct line *line, const struct shape *shape,
-				   struct record *record)
+static void finish_verbs(struct record *record, const char *line)
 {
-	const char *vendor = find_vendor(line->text);
-	const struct number status = status_anywhere(line->text);
+	const char *vendor = find_vendor(line);
+	const struct number status = status_anywhere(line);
 
-	(void)shape;
 	if (!status.is_known)
-		return READ_OTHER;
-	*record = (struct record){ .kind = RECORD_STATUS, .line = line->number };
+		return;
 	status_set(record, status.value);
 	if (vendor)
 		read_vendor(record, vendor);
-	return status.value == IBV_WC_SUCCESS ? READ_FINE : READ_WELL;
 }
 
-static bool names_status(const struct line *line, const struct shape *shapes)
-{
-	(void)shapes;
-	return status_in(line->text).is_known;
-}
-
-/* Whether a sentence or a bracket goes on after the line. */
-static bool is_unfinished(const char *text)
-{
-	size_t len = strlen(text);
-	int open = 0;
-
-	for (const char *c = text; *c; c++)
-		open += (*c == '(') - (*c == ')');
-	while (len && strchr(" \t\"'`", text[len - 1]))
-		len--;
-	return open > 0 || (len && strchr(",\\", text[len - 1]));
-}
+static const struct shape verbs_lines[] = {
+	LINE_WITH(finish_verbs, STATUS, UNKNOWN, "", NO_KEYS),
+	LAST_LINE,
+};
 
 static enum form_answer feed_verbs(struct feed *feed, const struct line *line, void *state)
 {
-	/* 3: status, syndrome and vendor syndrome */
-	const struct reader reader = { read_verbs, NULL, names_status, NULL,
-				       is_unfinished(line->text) ? 3 : 0 };
-	struct wrapped whole;
-	struct record record;
-	enum read_answer answer;
-
-	(void)state;
-	if (text_is_source(line->text))
-		return FORM_PASS;
-	answer = read_verbs(line, NULL, &record);
-	if (wrapped_read(feed, line, &reader, answer, &record, &whole) != READ_WELL)
-		return FORM_PASS;
-	keys_tell(feed, &whole.line, &record);
-	return FORM_TAKEN;
+	return text_is_source(line->text) ? FORM_PASS : form_feed(feed, line, state);
 }
 
 /* Among the marks are the texts of statuses that no other program prints. */
@@ -426,5 +393,6 @@ const struct form form_verbs = {
 		       "memory management operation error", "bad response error",
 		       "local access error", "remote invalid request error", "remote access error",
 		       "remote operation error"),
+	.lines = verbs_lines,
 	.feed = feed_verbs,
 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../bytes/hex.h"
-#include "../bytes/judge.h"
 #include "../bytes/raw.h"
 
 #define BLOCK_MAX_BYTES (2u << 20)            /* of one dump: the longest send queue */

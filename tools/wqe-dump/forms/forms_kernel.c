@@ -12,7 +12,6 @@
 #include "../explain/explain.h"
 #include "../explain/status.h"
 #include "../text/text.h"
-#include "collect.h"
 #include "keys.h"
 
 /*
@@ -299,41 +298,6 @@ const struct form form_mlx5_health = {
 	.feed = feed_health,
 	.close = close_health,
 };
-
-/*
- * -- error CQEs of the Ethernet driver: mlx5/core/en.h mlx5e_dump_error_cqe(), then the CQE itself
- */
-
-static void finish_mlx5e(struct record *record, const char *line)
-{
-	const char *opcode = text_find(line, "opcode ");
-	uint64_t value;
-
-	if (!opcode || !text_number(opcode + strlen("opcode"), 16, &value))
-		return;
-	if (value == BSN_CQE_REQ_ERR)
-		record->side = SIDE_REQUESTER;
-	if (value == BSN_CQE_RESP_ERR)
-		record->side = SIDE_RESPONDER;
-}
-
-static const struct shape mlx5e_line =
-	LINE_WITH(finish_mlx5e, ERROR_CQE, UNKNOWN, "Error cqe on cqn ", FIELD_HEX("cqn ", "cqn"),
-		  FIELD_HEX("ci ", "ci"), HEX("sqn ", qpn), HEX("qn ", qpn),
-		  HEX("syndrome ", syndrome), HEX("vendor syndrome ", vendor_syndrome));
-
-static enum form_answer feed_mlx5e(struct feed *feed, const struct line *line, void *state)
-{
-	struct collect *collect = state;
-	enum form_answer answer = FORM_MORE;
-
-	if (!collect->has_begun)
-		answer = keys_begin(feed, line, &mlx5e_line, &collect->record);
-	return answer == FORM_MORE ? collect_cqe(feed, line, collect) : answer;
-}
-
-/* The dump may be missing: the kernel limits their rate. */
-COLLECT_FORM(mlx5e, "mlx5e", feed_mlx5e, "Error cqe on cqn ");
 
 /*
  * -- what mlx5_ib says before it dumps a CQE: hw/mlx5/cq.c mlx5_handle_error_cqe(). The dump says

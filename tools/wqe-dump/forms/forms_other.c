@@ -3,12 +3,122 @@
 #include "form.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 #include "../bytes/hex.h"
 #include "../explain/status.h"
 #include "../text/text.h"
-#include "other_nic.h"
+#include "keys.h"
+
+/*
+ * The names of other NICs: X(name, mark) for drivers, whose own messages have the mark; N(name) for
+ * devices, which others name with a number after it. Names with the same initial are next to each
+ * other, and a name comes after those that it begins with. Source: the kernel's
+ * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there;
+ * rdma-core's providers/ and kernel-boot/rdma_rename.c; mcxnex is Solaris' driver of older
+ * ConnectX.
+ */
+#define OTHER_NICS(X, N)                                                                           \
+	X("bnxt_en", "bnxt_en")                                                                    \
+	X("bnxt_re", "bnxt_re")                                                                    \
+	X("cxgb4", "cxgb4")                                                                        \
+	X("efa", "efa 0000:")                                                                      \
+	X("erdma", "erdma")                                                                        \
+	X("hfi1", "hfi1")                                                                          \
+	X("hns", "libhns")                                                                         \
+	X("hns3", "hns3")                                                                          \
+	X("hns_roce_hw_v2", "hns_roce")                                                            \
+	X("iw_cxgb4", "cxgb4")                                                                     \
+	X("i40e", "abnormal ae_id")                                                                \
+	X("i40iw", "i40iw")                                                                        \
+	X("ice", "abnormal ae_id")                                                                 \
+	X("ionic", "ionic")                                                                        \
+	X("irdma", "irdma")                                                                        \
+	X("ib_mthca", "mthca")                                                                     \
+	X("ib_qib", "ib_qib")                                                                      \
+	X("mana", "mana_")                                                                         \
+	X("mana_ib", "mana_ib")                                                                    \
+	X("mlx4", "mlx4:")                                                                         \
+	X("mlx4_core", "mlx4_")                                                                    \
+	X("mlx4_en", "mlx4_")                                                                      \
+	X("mlx4_ib", "mlx4_")                                                                      \
+	X("mcxnex", "mcxnex")                                                                      \
+	X("mthca", "mthca")                                                                        \
+	X("ocrdma", "ocrdma")                                                                      \
+	X("qedr", "qedr")                                                                          \
+	N("rdmap")                                                                                 \
+	X("rdma_rxe", "rdma_rxe")                                                                  \
+	N("rxe")                                                                                   \
+	X("siw", "siw")                                                                            \
+	X("usnic", "usnic")                                                                        \
+	X("vmw_pvrdma", "vmw_pvrdma")
+
+/* -- their names in a line --------------------------------------------------------------------- */
+
+/*
+ * Whether a name is also an English word. Such a name counts only if a device's address or more of
+ * a name follows.
+ */
+static bool is_english(const char *name)
+{
+	return !strcmp(name, "ice") || !strcmp(name, "ionic") || !strcmp(name, "mana");
+}
+
+/* Names of this length also begin names of functions: bnxt_re_poll_cq(). */
+#define FUNCTIONS_MIN 5
+
+/*
+ * Whether a text begins with a name, alone or with a number (bnxt_re0, rdmap16s27), or with the
+ * name of one of the driver's functions.
+ */
+static bool is_name(const char *text, const char *name)
+{
+	const size_t len = strlen(name);
+	size_t digits;
+
+	if (strncmp(text, name, len))
+		return false;
+	if (is_english(name) && text[len] != '_' && strncmp(text + len, " 0000:", 6))
+		return false;
+	if (text[len] == '_' && len >= FUNCTIONS_MIN && islower((unsigned char)text[len + 1]))
+		return true;
+	text += len + (text[len] == '_');
+	digits = strspn(text, "0123456789");
+	return digits || (text[-1] != '_' && !text_is_word(*text));
+}
+
+static const char *name_at(const char *text)
+{
+#define DRIVER(name, mark) name,
+#define DEVICE(name)       name,
+	static const char *const names[] = { OTHER_NICS(DRIVER, DEVICE) };
+#undef DRIVER
+#undef DEVICE
+	static size_t ends[UCHAR_MAX + 1]; /* one past the last name with this initial */
+	const size_t count = COUNT(names);
+
+	if (!ends[(unsigned char)*names[0]])
+		for (size_t i = 0; i < count; i++)
+			ends[(unsigned char)*names[i]] = i + 1;
+	for (size_t i = ends[(unsigned char)*text]; i && *names[i - 1] == *text; i--)
+		if (is_name(text, names[i - 1]))
+			return names[i - 1];
+	return NULL;
+}
+
+const char *other_nic_in(const char *text)
+{
+	const char *name = name_at(text);
+
+	while (*text && !name) {
+		text = text_next_word(text);
+		name = name_at(text);
+	}
+	return name;
+}
+
+/* -- lines about them -------------------------------------------------------------------------- */
 
 /* Whether a word begins with a sign; "err" must be a whole word. */
 static bool has_sign(const char *text, const char *sign)

@@ -8,7 +8,6 @@
 #define WQE_DUMP_KEYS_H
 
 #include "form.h"
-#include "wrapped.h"
 
 /** enum key_value - what follows a word */
 enum key_value {
@@ -41,7 +40,7 @@ struct key {
 
 /** struct shape - one line that a program writes */
 struct shape {
-	const char *text; /* tells it from other lines; the keys follow */
+	const char *text; /* tells it from other lines; the keys follow. "": of any program */
 	enum record_kind kind;
 	enum record_side side;
 	struct key keys[KEYS_MAX]; /* in the line's order; only the first must be there */
@@ -61,6 +60,14 @@ struct shape {
 	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, NULL, says }
 #define NO_KEYS   { NULL, KEY_NONE, 0, NULL }
 #define LAST_LINE { .text = NULL }
+
+/** enum read_answer - what a line was to a shape */
+enum read_answer {
+	READ_OTHER, /* none of its kind */
+	READ_FINE,  /* it tells of a success */
+	READ_CUT,   /* of its kind, but something is missing */
+	READ_WELL,
+};
 
 /**
  * keys_read() - reads a line of a shape
@@ -94,7 +101,12 @@ void keys_add(struct record *record, const struct record *other);
 /** keys_close() - the close() of a form whose state is a record: tells of it as it is */
 void keys_close(struct feed *feed, void *state);
 
-/** keys_feed() - looks at a line of one of these shapes; LAST_LINE ends them */
+/**
+ * keys_feed() - looks at a line of one of these shapes; LAST_LINE ends them
+ *
+ * A mailer, a terminal or a person may have broken the line: if it leaves something out, it is read
+ * with the next ones.
+ */
 enum form_answer keys_feed(struct feed *feed, const struct line *line, const struct shape *shapes);
 
 /** form_feed() - the feed() of a form whose lines are such shapes */
@@ -110,6 +122,9 @@ struct pair {
 /** pair_feed(), pair_close() - those of a form whose lines are a pair, and whose state a record */
 enum form_answer pair_feed(struct feed *feed, const struct line *line, void *state);
 void pair_close(struct feed *feed, void *state);
+
+/** other_nic_in() - the driver or device of another vendor that a line names, or NULL */
+const char *other_nic_in(const char *text);
 
 /* A form that has such a pair: its variable, its name, its struct pair, its marks. */
 #define PAIR_FORM(id, form_name, pair, ...)                                                        \

@@ -19,8 +19,8 @@
 /* What is kept of a queue from one look to the next. */
 struct watched {
 	struct look look;
-	bool was_told_of; /* the user knows that it is on the verbs path, or what was wrong */
-	bool has_failed;  /* its first failure was reported */
+	bool was_told_of;     /* the user knows that it is on the verbs path, or what was wrong */
+	bool has_failed;      /* its first failure was reported */
 	struct watched *next; /* in the order of the list */
 };
 
@@ -33,7 +33,7 @@ struct live {
 	unsigned part_count;
 	struct watched *watched, **last; /* those of this look, and where the next one goes */
 	struct watched *old;             /* those of the look before that are still to come */
-	size_t looked_count; /* of the last look */
+	size_t looked_count;             /* of the last look */
 };
 
 static volatile sig_atomic_t is_interrupted;
@@ -45,89 +45,73 @@ static void add_text(struct record *record, const char *name, const char *text)
 	record_add_text(record, name, text, strlen(text));
 }
 
-/* Adds to an entry of a ring where it is, and in what state. */
-static void tell_entry(struct live *live, struct look *look, uint32_t index, const char *state,
-		       struct record *record)
-{
-	record->ring = &look->ring;
-	record->slot = index & (look->ring.count - 1);
-	record_add_number(record, "ring_number", look->published.queue.number);
-	if (look->ring.producer.is_known)
-		record_add_number(record, "producer", look->ring.producer.value);
-	if (look->ring.consumer.is_known)
-		record_add_number(record, "consumer", look->ring.consumer.value);
-	add_text(record, "state", state);
-	tell_record(live->tell, record);
-}
-
-static void tell_bad(struct live *live, const struct look *look, uint32_t index,
-		     const struct bsn_bad *bad)
-{
-	tell_unread(live->tell, 0, "%s 0x%x, slot %u: %s, offset %u: %s", look->ring.name,
-		    look->published.queue.number, index & (look->ring.count - 1), bad->segment,
-		    bad->offset, bad->why);
-}
-
-static uint32_t tell_send(struct live *live, struct look *look, uint32_t index)
+static const char *state_of(const struct look *look, uint32_t index)
 {
 	const bool is_done = is_before(index, look->done_end);
-	struct record record = { 0 };
+
+	if (look->published.queue.kind == BSN_REGISTRY_COMPLETION)
+		return is_done ? "polled" : "not polled";
+	if (look->published.queue.kind != BSN_REGISTRY_SEND)
+		return "posted";
+	return is_done ? "done" : is_before(index, look->rung_end) ? "outstanding" : "not rung";
+}
+
+/* How many blocks the WQE of a send queue has. */
+static uint32_t blocks_at(const struct look *look, uint32_t index)
+{
 	struct bsn_ctrl ctrl;
-	struct bsn_bad bad;
-	struct bsn_wqe wqe;
 
 	bsn_ctrl_decode(&ctrl, look_at(look, index));
-	if (bsn_wqe_decode(look_at(look, index), (size_t)ctrl.ds * BSN_DS_SIZE,
-			   (enum bsn_transport)look->published.queue.transport, &wqe, &bad)) {
-		tell_bad(live, look, index, &bad);
-	} else {
-		record_set_wqe(&record, &wqe);
-		tell_entry(live, look, index,
-			   is_done                                 ? "done"
-			   : is_before(index, look->rung_end) ? "outstanding"
-								   : "not rung",
-			   &record);
-	}
 	return bsn_bb_of_ds(ctrl.ds);
 }
 
-static void tell_recv(struct live *live, struct look *look, uint32_t index)
+/* Reads an entry. An SRQ's receives have no QP. */
+static int read_entry(const struct look *look, uint32_t index, struct record *record,
+		      struct bsn_bad *bad)
 {
-	const bool is_shared = look->published.queue.kind == BSN_REGISTRY_SHARED_RECV;
-	const size_t bytes = look->ring.stride_bytes;
-	struct record record = { 0 };
-	struct bsn_recv_wqe recv;
-	struct bsn_bad bad;
+	static const enum raw_kind kinds[] = { [BSN_REGISTRY_SEND] = RAW_WQE,
+					       [BSN_REGISTRY_RECV] = RAW_RECV,
+					       [BSN_REGISTRY_SHARED_RECV] = RAW_RECV_SRQ,
+					       [BSN_REGISTRY_COMPLETION] = RAW_CQE };
+	const struct bsn_registry_queue *q = &look->published.queue;
+	const bool is_send = q->kind == BSN_REGISTRY_SEND;
+	const size_t slots = is_send ? blocks_at(look, index) : 1;
 
-	if (bsn_recv_decode(look_at(look, index), bytes,
-			    is_shared ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv, &bad)) {
-		tell_bad(live, look, index, &bad);
-		return;
-	}
-	record_set_recv(&record, look_at(look, index), bytes, &recv);
-	if (!is_shared)
-		record.qpn = KNOWN(look->published.queue.number);
-	record.wqe_index = KNOWN(index & UINT16_MAX);
-	tell_entry(live, look, index, "posted", &record);
+	*record = (struct record){ .transport = (enum bsn_transport)q->transport };
+	if (record_decode(record, kinds[q->kind], look_at(look, index),
+			  slots * look->ring.stride_bytes, bad))
+		return -EBADMSG;
+	if (q->kind == BSN_REGISTRY_RECV)
+		record->qpn = KNOWN(q->number);
+	if (record->recv)
+		record->wqe_index = KNOWN(index & UINT16_MAX);
+	return 0;
 }
 
-static void tell_cqe(struct live *live, struct look *look, uint32_t index)
+/* Tells of an entry of a ring: where it is, and in what state. */
+static void tell_entry(struct live *live, struct look *look, uint32_t index)
 {
 	const struct number *qp = &live->attr->qp;
-	const size_t bytes = look->ring.stride_bytes;
-	struct record record = { 0 };
-	struct bsn_cqe cqe;
+	const uint32_t slot = index & (look->ring.count - 1);
+	struct record record;
 	struct bsn_bad bad;
 
-	if (bsn_cqe_decode(look_at(look, index), bytes, &cqe, &bad)) {
-		tell_bad(live, look, index, &bad);
+	if (read_entry(look, index, &record, &bad)) {
+		tell_unread(live->tell, 0, "%s 0x%x, slot %u: %s, offset %u: %s", look->ring.name,
+			    look->published.queue.number, slot, bad.segment, bad.offset, bad.why);
 		return;
 	}
-	record_set_cqe(&record, look_at(look, index), bytes, &cqe);
-	if (qp->is_known && record.qpn.is_known && record.qpn.value != qp->value)
+	if (record.cqe && qp->is_known && record.qpn.is_known && record.qpn.value != qp->value)
 		return;
-	tell_entry(live, look, index,
-		   is_before(index, look->done_end) ? "polled" : "not polled", &record);
+	record.ring = &look->ring;
+	record.slot = slot;
+	record_add_number(&record, "ring_number", look->published.queue.number);
+	if (look->ring.producer.is_known)
+		record_add_number(&record, "producer", look->ring.producer.value);
+	if (look->ring.consumer.is_known)
+		record_add_number(&record, "consumer", look->ring.consumer.value);
+	add_text(&record, "state", state_of(look, index));
+	tell_record(live->tell, &record);
 }
 
 /* -- the first failure of a QP ----------------------------------------------------------------- */
@@ -181,33 +165,26 @@ static void tell_missed(struct live *live, const struct look *look)
 			    look->ring.name, look->published.queue.number, look->missed);
 }
 
+/* Whether an entry is shown: one that is done only if the looks go on. */
+static bool is_shown(const struct look *look, uint32_t index, bool goes_on)
+{
+	switch (look->published.queue.kind) {
+	case BSN_REGISTRY_RECV:
+		return true;
+	case BSN_REGISTRY_SHARED_RECV:
+		return !look->is_free[index] && look->was_free[index];
+	default:
+		return goes_on || !is_before(index, look->done_end);
+	}
+}
+
 static void tell_entries(struct live *live, struct look *look, bool goes_on)
 {
-	for (uint32_t at = look->first; at != look->end;) {
-		const bool is_done = is_before(at, look->done_end);
+	const bool is_send = look->published.queue.kind == BSN_REGISTRY_SEND;
 
-		switch (look->published.queue.kind) {
-		case BSN_REGISTRY_SEND: {
-			struct bsn_ctrl ctrl;
-			bsn_ctrl_decode(&ctrl, look_at(look, at));
-			at += is_done && !goes_on ? bsn_bb_of_ds(ctrl.ds)
-						  : tell_send(live, look, at);
-			break;
-		}
-		case BSN_REGISTRY_COMPLETION:
-			if (!is_done || goes_on)
-				tell_cqe(live, look, at);
-			at++;
-			break;
-		case BSN_REGISTRY_SHARED_RECV:
-			if (!look->is_free[at] && look->was_free[at])
-				tell_recv(live, look, at);
-			at++;
-			break;
-		default:
-			tell_recv(live, look, at++);
-		}
-	}
+	for (uint32_t at = look->first; at != look->end; at += is_send ? blocks_at(look, at) : 1)
+		if (is_shown(look, at, goes_on))
+			tell_entry(live, look, at);
 }
 
 static void tell_verbs(struct live *live, struct watched *watched)

@@ -84,10 +84,4 @@ const struct error_kind *kinds_count(const struct record *record);
 /** kinds_get() - the nth kind in order of appearance, or NULL */
 const struct error_kind *kinds_get(unsigned nth);
 
-/** html_fields_put() - writes the attributes of a record's element */
-void html_fields_put(const struct record *record);
-
-/** html_fields_end() - writes the tables of the segments that were used, and the script */
-void html_fields_end(void);
-
 #endif

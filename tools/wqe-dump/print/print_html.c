@@ -7,10 +7,12 @@
 #include "print.h"
 
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <wqe-dump-page.h> /* made of page.css and page.js */
 
 #define RINGS_MAX 64
 
@@ -89,6 +91,105 @@ static const char *opcode_name(unsigned opcode)
 	return op ? op->name : "unknown opcode";
 }
 
+/* -- fields, for the script: data-raw="00ff…" data-rows="ctrl@0 raddr@16 inline@32+5" ---------- */
+
+/* The tables that the page needs, by the names of their segments. */
+static struct json_object *tables;
+
+/* How far a walk through a record's fields is. */
+struct at {
+	const char *segment;
+	unsigned nth;
+};
+
+/* Makes a list of elements, of which a NULL comes last. */
+static struct json_object *new_list(struct json_object *const *elements)
+{
+	struct json_object *list = json_object_new_array();
+
+	while (*elements)
+		json_object_array_add(list, *elements++);
+	return list;
+}
+#define LIST(...) new_list((struct json_object *const[]){ __VA_ARGS__, NULL })
+
+static struct json_object *new_symbols(const struct bsn_enum *list)
+{
+	struct json_object *symbols = json_object_new_object();
+	char key[16];
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		snprintf(key, sizeof(key), "%u", list->values[i].value);
+		json_object_object_add(symbols, key,
+				       LIST(json_object_new_string(list->values[i].name),
+					    json_object_new_string(list->values[i].doc)));
+	}
+	return symbols;
+}
+
+/* [name, doc, dword, lowest bit, bits, symbols] */
+static struct json_object *new_row(const struct bsn_seg_desc *desc, const struct bsn_row *row)
+{
+	return LIST(json_object_new_string(row->name), json_object_new_string(row->doc),
+		    json_object_new_int(row->dword), json_object_new_int(row->lsb),
+		    json_object_new_int(row->width), new_symbols(bsn_row_enum(desc, row)));
+}
+
+static void add_table(const char *name)
+{
+	const struct bsn_seg_desc *const *desc = bsn_segments;
+	struct json_object *rows;
+
+	if (!tables)
+		tables = json_object_new_object();
+	if (json_object_object_get_ex(tables, name, NULL))
+		return;
+	while ((*desc)->name != name)
+		desc++;
+	rows = json_object_new_array();
+	for (unsigned i = 0; i < (*desc)->row_count; i++)
+		if ((*desc)->rows[i].name)
+			json_object_array_add(rows, new_row(*desc, &(*desc)->rows[i]));
+	json_object_object_add(tables, name, rows);
+}
+
+static void put_row(const struct record_row *row, void *arg)
+{
+	struct at *at = arg;
+
+	if (row->bytes)
+		printf("%s@%u+%u ", row->name, row->offset, row->size_bytes);
+	if (!row->row || (row->segment == at->segment && row->nth == at->nth))
+		return;
+	*at = (struct at){ row->segment, row->nth };
+	printf("%s@%u ", row->segment, row->offset - bsn_row_offset(row->row));
+	add_table(row->segment);
+}
+
+static void put_fields(const struct record *record)
+{
+	struct at at = { 0 };
+
+	if (!record->bytes)
+		return;
+	if (record_side_name(record->side))
+		printf(" data-side=\"%s\"", record_side_name(record->side));
+	printf(" data-raw=\"%s\" data-rows=\"", record_hex(record->bytes, record->size_bytes));
+	record_walk(record, put_row, &at);
+	putchar('"');
+}
+
+/* Slashes are escaped, so that no text ends the script. */
+static void put_script(void)
+{
+	if (!tables)
+		return;
+	printf("<script>\nconst tables = %s;\n%s</script>\n",
+	       json_object_to_json_string_ext(tables, JSON_C_TO_STRING_PLAIN), page_js);
+	json_object_put(tables);
+	tables = NULL;
+}
+
 /* -- what was found ---------------------------------------------------------------------------- */
 
 /* What a log line says; the fields of bytes are drawn by the script. */
@@ -145,7 +246,7 @@ static void put_record(const struct record *record)
 
 	printf("<section class=\"%s%s\" id=\"r%u\"", record->ring ? "slot" : "found",
 	       record->cause ? " error" : "", html.records);
-	html_fields_put(record);
+	put_fields(record);
 	summary_place(record, text);
 	put("><h3>", text, "</h3>");
 	summary_write(record, text);
@@ -356,32 +457,6 @@ static void put_picture(const struct picture *picture)
 
 /* -- the page ---------------------------------------------------------------------------------- */
 
-static const char style[] =
-	":root{color-scheme:light dark;--pale:#f4f4f4;--line:#ccc;--none:#e4e4e4;--wrong:#b00000}"
-	"@media(prefers-color-scheme:dark){"
-	":root{--pale:#2a2a2a;--line:#555;--none:#3a3a3a;--wrong:#ff8078}}"
-	"body{font:14px sans-serif;margin:0;height:100vh;display:flex;flex-direction:column}"
-	".rings{order:1;max-height:55vh;overflow:auto;padding:0 1em 1em;border-bottom:2px solid "
-	"#888}"
-	".records{order:2;flex:1;overflow:auto;padding:0 1em}"
-	/* The rings have the whole page while nothing is shown below them. */
-	"body:not(:has(.found,.records>.wrong,:target)) .rings{max-height:none;border:0}"
-	"body:not(:has(.found,.records>.wrong,:target)) .records{flex:none}"
-	".slots{display:grid;grid-template-columns:repeat(auto-fill,22px);gap:2px}"
-	".slots a,.slots i{height:22px;border-radius:3px;text-align:center;color:#000;"
-	"font:bold 12px/22px sans-serif;text-decoration:none}.slots i{color:inherit}"
-	".slots .fold{grid-column:span 5;font-weight:normal}"
-	".empty{background:var(--none)}.rest{opacity:.55}.bad{outline:3px solid #d00000}"
-	".producer{box-shadow:inset 0 0 0 3px #000}.consumer{box-shadow:inset 0 0 0 3px #fff}"
-	"[aria-current]{outline:3px solid #36c}"
-	".slot{display:none}.slot:target,.found:target{display:block;border-left:6px solid #36c}"
-	".records section{padding-left:1em}.error h3,.wrong{color:var(--wrong)}"
-	"table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:2px "
-	"6px;text-align:left}"
-	"td:nth-child(3),td:nth-child(5){font-family:monospace}"
-	"pre{background:var(--pale);padding:.5em;overflow:auto}"
-	".key{display:inline-block;width:14px;height:14px;margin:0 4px 0 12px;border-radius:3px}";
-
 static void begin(void)
 {
 	memset(&html, 0, sizeof(html));
@@ -389,7 +464,7 @@ static void begin(void)
 	printf("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 	       "<title>wqe-dump</title>\n<style>%s</style></head><body>\n"
 	       "<main class=\"records\">\n",
-	       style);
+	       page_css);
 }
 
 static void print_record(const struct record *record)
@@ -495,7 +570,7 @@ static void end(void)
 	      stdout);
 	put_pictures();
 	fputs("</header>\n", stdout);
-	html_fields_end();
+	put_script();
 	fputs("</body></html>\n", stdout);
 }
 

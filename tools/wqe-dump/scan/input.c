@@ -254,7 +254,10 @@ static void close_line(struct line *line)
 static bool strip_encoded_end(struct line *line)
 {
 	static const char *const ends[] = { "=0D=0A=", "=0A=", "=0D" };
+	const char last = line->len ? line->text[line->len - 1] : '\0';
 
+	if (last != '=' && last != 'D')
+		return false;
 	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		const size_t n = strlen(ends[i]);
 
