@@ -20,11 +20,10 @@ static uint64_t connects_of(const struct dc_figures *figures)
 
 static struct dc_figures figures_of(const struct dc_plan *plan, enum dc_policy policy)
 {
-	const struct dc_times times = DC_TIMES_DEFAULT;
 	struct dc_figures figures;
 
 	memset(&figures, 0, sizeof(figures)); /* whole ones are compared */
-	if (dc_simulate(plan, &times, policy, &figures))
+	if (dc_simulate(plan, policy, &figures))
 		fail_msg("%s", figures.why_not);
 	assert_true(figures.fairness > 0 && figures.fairness <= 1.0000001);
 	assert_true(connects_of(&figures) >= (plan->crowd.pattern == DC_PATTERN_incast ? 1 : 2));
@@ -54,12 +53,13 @@ static struct dc_plan plan_of(enum dc_pattern pattern, uint32_t initiators, uint
 			      uint32_t window)
 {
 	return (struct dc_plan){
-		.crowd = { .pattern = pattern, .peers = PEERS, .set = 8, .seed = 1 },
+		.crowd = { .pattern = pattern, .peers = PEERS, .seed = 1 },
 		.initiators = initiators,
 		.streams = streams,
 		.window = window,
 		.operations = OPERATIONS,
-		.bytes = 64
+		.bytes = 64,
+		.connect_ns = DC_CONNECT_NS
 	};
 }
 
@@ -251,14 +251,13 @@ static void few_slots(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-	const struct dc_times times = DC_TIMES_DEFAULT;
 	const struct dc_plan no_window = plan_of(DC_PATTERN_uniform, 8, 1, 0);
 	const struct dc_plan nobody = plan_of(DC_PATTERN_uniform, 0, 1, 1);
 	struct dc_figures figures;
 
 	(void)state;
-	assert_int_equal(dc_simulate(&no_window, &times, DC_POLICY_lru, &figures), -22);
-	assert_int_equal(dc_simulate(&nobody, &times, DC_POLICY_lru, &figures), -22);
+	assert_int_equal(dc_simulate(&no_window, DC_POLICY_lru, &figures), -22);
+	assert_int_equal(dc_simulate(&nobody, DC_POLICY_lru, &figures), -22);
 }
 
 /* An argument: only tests of such names. */

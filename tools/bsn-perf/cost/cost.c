@@ -52,21 +52,23 @@ static const struct poptOption option_table[] = {
 
 static void close_queue(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	const struct cost_column *column = cost_column_of(c, kind);
-
-	column->close(cost->queues[c][kind]);
+	if (cost->queues[c][kind])
+		cost_column_of(c, kind)->close(cost->queues[c][kind]);
 	free(cost->queues[c][kind]);
 	cost->queues[c][kind] = NULL;
 }
 
-static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
+static int open_once(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
-	void *queue = cost->queues[c][kind] = calloc(1, column->size);
+	void **const queue = &cost->queues[c][kind];
 	const char *why = NULL;
-	const int err = queue ? column->make(queue, &cost->rig, kind, column->is_other, &why)
-			      : -ENOMEM;
+	int err;
 
+	if (*queue || *cost->why_not[c][kind])
+		return 0;
+	*queue = calloc(1, column->size);
+	err = *queue ? column->make(*queue, &cost->rig, kind, column->is_other, &why) : -ENOMEM;
 	if (!err)
 		return 0;
 	if (err == -EOPNOTSUPP && !why && *bsn_error_text())
@@ -77,23 +79,8 @@ static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 		complain_of("bunsen's queues", err);
 	else
 		complain("%s's queues: %s", cost_column_names[c], strerror(-err));
-	if (queue)
-		close_queue(cost, c, kind);
+	close_queue(cost, c, kind);
 	return why ? 0 : PERF_FAILED;
-}
-
-/* Those that share Bunsen's need it even where it is not asked for. */
-static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
-{
-	const unsigned owner = cost_column_of(c, kind)->make ? c : COST_COLUMN_BUNSEN;
-	int err = 0;
-
-	if (!cost->queues[owner][kind] && !*cost->why_not[owner][kind])
-		err = open_own(cost, owner, kind);
-	cost->queues[c][kind] = cost->queues[owner][kind];
-	if (c != owner)
-		strcpy(cost->why_not[c][kind], cost->why_not[owner][kind]);
-	return err;
 }
 
 /* Whether a row needs such queues by a column. */
@@ -103,7 +90,7 @@ static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
 	unsigned r = 0;
 
 	while (r < cost->row_count && (cost->rows[r].shape.queues != kind || !column ||
-					  !column->run_of(&cost->rows[r])))
+				       !column->run_of(&cost->rows[r])))
 		r++;
 	return cost->has_column[c] && r < cost->row_count;
 }
@@ -115,12 +102,13 @@ static int open_all_queues(struct cost *cost)
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT && !err; kind++)
 			if (needs(cost, c, kind))
-				err = open_queues(cost, c, kind);
+				err = open_once(cost, cost_owner_of(c, kind), kind);
 	return err;
 }
 
 static int open_device(struct cost *cost)
 {
+	static _Alignas(COST_MEMORY) uint8_t memory[COST_MEMORY];
 	const struct bsn_device_attr verbs = { .path = BSN_PATH_VERBS };
 	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	int err;
@@ -129,17 +117,13 @@ static int open_device(struct cost *cost)
 	if (!options.bus || options.under_callgrind)
 		prefer_stepping();
 	prefer_sessions();
-	cost->rig.memory = aligned_alloc(COST_MEMORY, COST_MEMORY);
-	if (!cost->rig.memory)
-		return complain("no memory");
-	memset(cost->rig.memory, 0, COST_MEMORY);
-	cost->rig.memory_bytes = COST_MEMORY;
+	cost->rig.memory = memory;
+	cost->rig.memory_bytes = sizeof(memory);
 	err = perf_open_device(&attr, &cost->rig.device);
 	if (err)
 		return err;
 	cost->device = bsn_device_info(cost->rig.device);
-	if (cost->device->path == BSN_PATH_DIRECT &&
-	    cost->has_column[COST_COLUMN_VERBS]) {
+	if (cost->device->path == BSN_PATH_DIRECT && cost->has_column[COST_COLUMN_VERBS]) {
 		err = bsn_device_open(cost->device->name, &verbs, &cost->rig.verbs);
 		if (err)
 			return complain_of("plain verbs", err);
@@ -152,9 +136,7 @@ static void close_queues(struct cost *cost)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++)
-			if (cost->queues[c][kind] && cost_column_of(c, kind)->make)
-				close_queue(cost, c, kind);
-	memset(cost->queues, 0, sizeof(cost->queues));
+			close_queue(cost, c, kind);
 }
 
 static void close_device(struct cost *cost)
@@ -165,7 +147,6 @@ static void close_device(struct cost *cost)
 	if (cost->rig.verbs)
 		bsn_device_close(cost->rig.verbs);
 	bsn_device_close(cost->rig.device);
-	free(cost->rig.memory);
 }
 
 /* -- running ----------------------------------------------------------------------------------- */

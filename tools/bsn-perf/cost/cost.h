@@ -118,6 +118,12 @@ extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_ve
 /* What a column is for such queues; NULL: it has none. */
 const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues);
 
+/* The column that has made its queues. */
+static inline unsigned cost_owner_of(unsigned column, enum cost_queues queues)
+{
+	return cost_column_of(column, queues)->make ? column : COST_COLUMN_BUNSEN;
+}
+
 /* -- what columns are made of ------------------------------------------------------------------ */
 
 /* How many QPs such a queue has, and how deep each is. */

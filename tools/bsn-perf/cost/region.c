@@ -184,13 +184,12 @@ int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
 	for (unsigned i = 0; i < cost->row_count * COST_ALL_COLUMNS && !err; i++) {
 		const unsigned c = i * order % COST_ALL_COLUMNS, r = i / COST_ALL_COLUMNS;
 		const struct cost_row *row = &cost->rows[r];
-		const struct cost_case of = { .c = c,
-					      .r = r,
-					      .row = row,
-					      .column = cost_column_of(c, row->shape.queues),
-					      .queue = cost->queues[c][row->shape.queues],
-					      .counts = cost_counts_of(&cost->rig, row) };
+		const enum cost_queues kind = row->shape.queues;
+		struct cost_case of = { c, r, row, cost_column_of(c, kind), NULL,
+					cost_counts_of(&cost->rig, row) };
 
+		if (of.column)
+			of.queue = cost->queues[cost_owner_of(c, kind)][kind];
 		if (has(cost, &of))
 			err = one(cost, &of, arg);
 	}

@@ -23,20 +23,15 @@ struct dc_bench {
 	uint32_t count;
 	uint32_t bytes;
 	struct ranks *ranks; /* NULL: this process is alone */
+	struct bsn_dc_pool *pool; /* of the policy that is played */
+	struct bsn_ep **peers;
+	struct bsn_sge local;
 };
 
 /* What those know of a target that write to it. */
 struct place {
 	struct bsn_address address;
 	struct bsn_remote memory;
-};
-
-/* A pool of one policy. */
-struct pool {
-	struct dc_bench *bench;
-	struct bsn_dc_pool *pool;
-	struct bsn_ep **peers;
-	struct bsn_sge local;
 };
 
 static bool is_on_verbs(const struct dc_bench *b)
@@ -106,15 +101,15 @@ int dc_bench_open(const struct dc_plan *plan, struct ranks *ranks, struct dc_ben
 	b->ranks = ranks;
 	b->targets = calloc(targets, sizeof(struct bsn_dct *));
 	b->places = calloc(b->count, sizeof(*b->places));
-	if (!b->targets || !b->places)
+	b->peers = calloc(b->count, sizeof(struct bsn_ep *));
+	if (!b->targets || !b->places || !b->peers)
 		return complain("no memory");
 	err = perf_open_device(&attr, &b->device);
 	if (err)
 		return err;
 	if (ranks && is_on_verbs(b))
 		return complain("--local and --pmix need a device with DC: on plain verbs a target "
-				"that waits "
-				"connects nobody");
+				"that waits connects nobody");
 	err = make_targets(b, targets);
 	if (err)
 		return complain_of(NULL, err);
@@ -133,6 +128,7 @@ void dc_bench_close(struct dc_bench *b)
 	bsn_device_close(b->device);
 	free(b->targets);
 	free(b->places);
+	free(b->peers);
 	free(b);
 }
 
@@ -145,29 +141,29 @@ const struct bsn_device_info *dc_bench_device(const struct dc_bench *b)
 
 static int make_peer(void *arg, uint32_t number, void *user)
 {
-	struct pool *p = arg;
+	struct dc_bench *b = arg;
 
-	return bsn_dc_peer_create(p->pool, &p->bench->places[number].address, NULL, user,
-				  &p->peers[number]);
+	return bsn_dc_peer_create(b->pool, &b->places[number].address, NULL, user,
+				  &b->peers[number]);
 }
 
 static int post_write(void *arg, uint32_t number, uint64_t id)
 {
-	const struct pool *p = arg;
+	const struct dc_bench *b = arg;
 
-	return bsn_write(p->peers[number], &p->local, &p->bench->places[number].memory, id,
+	return bsn_write(b->peers[number], &b->local, &b->places[number].memory, id,
 			 BSN_F_SIGNALED | BSN_F_RING);
 }
 
 /* On plain verbs targets connect initiators that ask for it. */
 static int poll_pool(void *arg, struct bsn_completion *c, int n)
 {
-	const struct pool *p = arg;
+	const struct dc_bench *b = arg;
 
 	step();
-	for (uint32_t t = 0; is_on_verbs(p->bench) && t < p->bench->target_count; t++)
-		bsn_dct_accept(p->bench->targets[t]);
-	return bsn_poll(bsn_dc_pool_cq(p->pool), c, n);
+	for (uint32_t t = 0; is_on_verbs(b) && t < b->target_count; t++)
+		bsn_dct_accept(b->targets[t]);
+	return bsn_poll(bsn_dc_pool_cq(b->pool), c, n);
 }
 
 static uint64_t read_clock(void *unused)
@@ -178,40 +174,10 @@ static uint64_t read_clock(void *unused)
 
 static void read_counters(void *arg, struct dc_figures *figures)
 {
-	const struct pool *p = arg;
-
-	bsn_dc_pool_counters(p->pool, &figures->counters);
+	bsn_dc_pool_counters(((const struct dc_bench *)arg)->pool, &figures->counters);
 }
 
 /* -- a run ------------------------------------------------------------------------------------- */
-
-static void close_pool(struct pool *p)
-{
-	for (uint32_t i = 0; p->peers && i < p->bench->count; i++)
-		if (p->peers[i])
-			bsn_dc_peer_destroy(p->peers[i]);
-	free(p->peers);
-	bsn_dc_pool_destroy(p->pool);
-}
-
-static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures *figures)
-{
-	const struct dc_stage stage = {
-		.arg = p,
-		.peer = make_peer,
-		.post = post_write,
-		.poll = poll_pool,
-		.now_ns = read_clock,
-		.counters = read_counters,
-	};
-
-	p->peers = calloc(p->bench->count, sizeof(struct bsn_ep *));
-	if (!p->peers)
-		return complain("no memory");
-	if (p->bench->ranks && ranks_wait(p->bench->ranks))
-		return complain("%s", ranks_error());
-	return dc_play(plan, &stage, figures) ? complain("%s", figures->why_not) : 0;
-}
 
 /*
  * Of all processes: their operations until the last one is done, what each needs for one, and the
@@ -253,6 +219,24 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 	return err ? complain("%s", all ? ranks_error() : "no memory") : 0;
 }
 
+static int play_on(struct dc_bench *b, const struct dc_plan *plan, struct dc_figures *figures)
+{
+	const struct dc_stage stage = {
+		.arg = b,
+		.peer = make_peer,
+		.post = post_write,
+		.poll = poll_pool,
+		.now_ns = read_clock,
+		.counters = read_counters,
+	};
+
+	if (b->ranks && ranks_wait(b->ranks))
+		return complain("%s", ranks_error());
+	if (dc_play(plan, &stage, figures))
+		return complain("%s", figures->why_not);
+	return b->ranks ? gather(b->ranks, figures) : 0;
+}
+
 int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum dc_policy policy,
 		 struct dc_figures *figures)
 {
@@ -264,17 +248,20 @@ int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum dc_policy 
 		.policy = dc_policy_of_pool(policy),
 		.send_depth = is_short ? STREAMS_DEPTH : plan->window
 	};
-	struct pool p = { .bench = b, .local = { b->memory->addr, plan->bytes, b->memory->lkey } };
-	int err = bsn_dc_pool_create(b->device, &attr, &p.pool);
+	int err = bsn_dc_pool_create(b->device, &attr, &b->pool);
 
 	if (err) {
 		snprintf(figures->why_not, sizeof(figures->why_not), "%s",
 			 *bsn_error_text() ? bsn_error_text() : strerror(-err));
 		return 0;
 	}
-	err = play_on(&p, plan, figures);
-	if (!err && b->ranks)
-		err = gather(b->ranks, figures);
-	close_pool(&p);
+	b->local = (struct bsn_sge){ b->memory->addr, plan->bytes, b->memory->lkey };
+	err = play_on(b, plan, figures);
+	for (uint32_t i = 0; i < b->count; i++) {
+		if (b->peers[i])
+			bsn_dc_peer_destroy(b->peers[i]);
+		b->peers[i] = NULL;
+	}
+	bsn_dc_pool_destroy(b->pool);
 	return err;
 }

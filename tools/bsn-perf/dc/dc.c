@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 enum {
 	PEERS_DEFAULT = 200,
 	PEERS_MAX = 1 << 20,
@@ -18,10 +17,7 @@ enum {
 	NS_MAX = 1000000000,
 };
 
-enum number {
-	DCIS, STREAMS, WINDOW, OPERATIONS, BYTES, SET, CONNECT, ANSWER, RANDOM, ISSUE, SEED, LOCAL,
-	NUMBERS
-};
+enum number { DCIS, STREAMS, WINDOW, OPERATIONS, BYTES, CONNECT, SEED, LOCAL, NUMBERS };
 static struct perf_number numbers[NUMBERS] = {
 	[DCIS] = { "dcis", 'm', 1, DCIS_MAX, 8, "initiators (default: 8)", "N" },
 	[STREAMS] = { "streams", 0, 1, STREAMS_MAX, 1,
@@ -31,14 +27,8 @@ static struct perf_number numbers[NUMBERS] = {
 	[OPERATIONS] = { "operations", 'c', 1, OPERATIONS_MAX, 100000,
 		"requests (default: 100000)", "N" },
 	[BYTES] = { "size", 's', 1, BYTES_MAX, 64, "bytes of a request (default: 64)", "BYTES" },
-	[SET] = { "set", 0, 1, PEERS_MAX, 8, "peers in the set of moving (default: 8)", "N" },
 	[CONNECT] = { "connect-ns", 0, 0, NS_MAX, DC_CONNECT_NS,
 		"the model's time to connect (default: 60)", "N" },
-	[ANSWER] = { "answer-ns", 0, 1, NS_MAX, DC_ANSWER_NS, "to answer (default: 1200)", "N" },
-	[RANDOM] = { "random-ns", 0, 0, NS_MAX, DC_RANDOM_NS,
-		"beyond that, at random (default: 500)", "N" },
-	[ISSUE] = { "issue-ns", 0, 0, NS_MAX, DC_ISSUE_NS,
-		"between two requests of an initiator (default: 50)", "N" },
 	[SEED] = { "seed", 0, 1, UINT64_MAX >> 1, 1, "of the pattern (default: 1)", "N" },
 	[LOCAL] = { "local", 0, 1, RANKS_MAX, 1,
 		"so many processes, each of which is a peer of all others", "N" },
@@ -166,8 +156,6 @@ static uint32_t number(enum number which)
 
 static int check_options(const struct dc_report *report)
 {
-	const bool has_times = number_given[CONNECT] || number_given[ANSWER] ||
-			       number_given[RANDOM] || number_given[ISSUE];
 	const struct dc_plan *plan = &report->results[0].plan;
 	const bool is_local = number_given[LOCAL], has_ranks = is_local || options.pmix;
 
@@ -177,8 +165,8 @@ static int check_options(const struct dc_report *report)
 		return complain_usage("--peers: those of a process are the other ones");
 	if (has_ranks && options.simulate)
 		return complain_usage("--local and --pmix are not for --simulate");
-	if (has_times && !options.simulate)
-		return complain_usage("times are of the model: use --simulate");
+	if (number_given[CONNECT] && !options.simulate)
+		return complain_usage("--connect-ns is the model's: use --simulate");
 	if (options.simulate && perf_options.device)
 		return complain_usage("--simulate has no device");
 	if (options.simulate && options.full_handshake)
@@ -198,17 +186,15 @@ static int read_all(poptContext context, struct dc_report *report)
 	first->plan = (struct dc_plan){
 		.crowd = { .pattern = DC_PATTERN_zipf,
 			   .peers = PEERS_DEFAULT,
-			   .set = number(SET),
 			   .seed = numbers[SEED].value },
 		.initiators = number(DCIS),
 		.streams = number(STREAMS),
 		.window = number(WINDOW),
 		.operations = number(OPERATIONS),
 		.bytes = number(BYTES),
+		.connect_ns = number(CONNECT),
 		.full_handshake = options.full_handshake,
 	};
-	report->times = (struct dc_times){ number(CONNECT), number(ANSWER), number(RANDOM),
-					   number(ISSUE) };
 	if (!err)
 		err = read_policies(first->figures);
 	if (!err)
@@ -218,17 +204,15 @@ static int read_all(poptContext context, struct dc_report *report)
 
 /* -- all of it --------------------------------------------------------------------------------- */
 
-static int simulate(const struct dc_report *report, const struct dc_plan *plan,
-		    enum dc_policy policy, struct dc_figures *figures)
+static int simulate(const struct dc_plan *plan, enum dc_policy policy, struct dc_figures *figures)
 {
-	const int err = dc_simulate(plan, &report->times, policy, figures);
+	const int err = dc_simulate(plan, policy, figures);
 
 	return err ? complain("%s", *figures->why_not ? figures->why_not : strerror(-err)) : 0;
 }
 
 /* @bench: NULL: on a model */
-static int run_policies(const struct dc_report *report, struct dc_bench *bench,
-			struct dc_result *result)
+static int run_policies(struct dc_bench *bench, struct dc_result *result)
 {
 	const struct dc_plan *plan = &result->plan;
 	uint64_t connects;
@@ -239,7 +223,7 @@ static int run_policies(const struct dc_report *report, struct dc_bench *bench,
 			continue;
 		show_progress("%u peers, %s", plan->crowd.peers, dc_policy_names[p]);
 		err = bench ? dc_bench_run(bench, plan, p, &result->figures[p])
-			    : simulate(report, plan, p, &result->figures[p]);
+			    : simulate(plan, p, &result->figures[p]);
 		end_progress();
 	}
 	if (err)
@@ -264,7 +248,7 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 		if (!err && *bench)
 			report->device = dc_bench_device(*bench);
 		if (!err)
-			err = run_policies(report, *bench, result);
+			err = run_policies(*bench, result);
 	}
 	return err;
 }

@@ -26,7 +26,6 @@ struct dc_result {
 /* All that was asked for. */
 struct dc_report {
 	const struct bsn_device_info *device; /* NULL: a model */
-	struct dc_times times;                /* of the model */
 	const char *pattern;                  /* its name, or that of a file */
 	unsigned processes;                   /* 0: this one alone */
 	struct dc_result results[DC_COUNTS_MAX];

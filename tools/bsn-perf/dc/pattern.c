@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BURST = 8, MOVES_EVERY = 1000 };
+enum { BURST = 8, MOVES_EVERY = 1000, SET = 8 };
 #define EXPONENT 0.99
 
 const char *const dc_pattern_names[DC_PATTERN_COUNT] = {
@@ -17,7 +17,7 @@ struct dc_draws {
 	uint64_t state;
 	uint32_t drawn, last; /* how many; the last one */
 	double *shares;       /* of peers by zipf, summed up; NULL: not wanted */
-	uint32_t *set;        /* of "moving" */
+	uint32_t set[SET];    /* of "moving" */
 };
 
 /* -- draws ------------------------------------------------------------------------------------- */
@@ -52,31 +52,24 @@ static uint32_t by_zipf(struct dc_draws *d)
 	return low;
 }
 
-static bool has_shares(const struct dc_crowd *of)
-{
-	return !of->listed && (of->pattern == DC_PATTERN_zipf || of->pattern == DC_PATTERN_bursts);
-}
-
 struct dc_draws *dc_draws_begin(const struct dc_crowd *crowd)
 {
+	const bool has_shares = !crowd->listed && (crowd->pattern == DC_PATTERN_zipf ||
+						   crowd->pattern == DC_PATTERN_bursts);
 	struct dc_draws *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
 	d->of = *crowd;
 	d->state = crowd->seed ? crowd->seed : 1;
-	if (has_shares(crowd))
-		d->shares = malloc(crowd->peers * sizeof(*d->shares));
-	if (crowd->pattern == DC_PATTERN_moving)
-		d->set = malloc(crowd->set * sizeof(*d->set));
-	if ((has_shares(crowd) && !d->shares) ||
-	    (crowd->pattern == DC_PATTERN_moving && !d->set)) {
-		dc_draws_end(d);
+	d->shares = has_shares ? malloc(crowd->peers * sizeof(*d->shares)) : NULL;
+	if (has_shares && !d->shares) {
+		free(d);
 		return NULL;
 	}
 	if (d->shares)
 		share_out(d);
-	for (uint32_t i = 0; d->set && i < crowd->set; i++)
+	for (uint32_t i = 0; crowd->pattern == DC_PATTERN_moving && i < SET; i++)
 		d->set[i] = any_below(d, crowd->peers);
 	return d;
 }
@@ -86,15 +79,14 @@ void dc_draws_end(struct dc_draws *d)
 	if (!d)
 		return;
 	free(d->shares);
-	free(d->set);
 	free(d);
 }
 
 static uint32_t by_moving(struct dc_draws *d, uint32_t i)
 {
 	if (i % MOVES_EVERY == MOVES_EVERY - 1)
-		d->set[any_below(d, d->of.set)] = any_below(d, d->of.peers);
-	return d->set[any_below(d, d->of.set)];
+		d->set[any_below(d, SET)] = any_below(d, d->of.peers);
+	return d->set[any_below(d, SET)];
 }
 
 static uint32_t draw_one(struct dc_draws *d, uint32_t i)

@@ -149,7 +149,7 @@ static void read_counters(void *arg, struct dc_figures *figures)
 
 /* -- life -------------------------------------------------------------------------------------- */
 
-static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times *times)
+static int make(struct dcs *d, const struct dc_plan *plan)
 {
 	const uint32_t slots = plan->initiators * plan->streams;
 
@@ -165,11 +165,10 @@ static int make(struct dcs *d, const struct dc_plan *plan, const struct dc_times
 		d->slots[at] = (struct slot){ .peer = NOBODY, .last = NOBODY };
 		d->free[d->free_count++] = at;
 	}
-	return dc_device_make(&d->device, plan, times, plan->initiators);
+	return dc_device_make(&d->device, plan, plan->initiators);
 }
 
-int dc_simulate_dcs(const struct dc_plan *plan, const struct dc_times *times,
-		    enum dc_policy policy, struct dc_figures *figures)
+int dc_simulate_dcs(const struct dc_plan *plan, enum dc_policy policy, struct dc_figures *figures)
 {
 	struct dcs d = { .has_quota = policy == DC_POLICY_dcs_quota };
 	const struct dc_stage stage = {
@@ -180,7 +179,7 @@ int dc_simulate_dcs(const struct dc_plan *plan, const struct dc_times *times,
 		.now_ns = dc_device_now,
 		.counters = read_counters,
 	};
-	int err = make(&d, plan, times);
+	int err = make(&d, plan);
 
 	if (!err)
 		err = dc_play(plan, &stage, figures);

@@ -57,12 +57,12 @@ void dc_device_begin(struct dc_device *d, uint16_t initiator, unsigned stream, u
 		d->taken_early += s->target && s->busy_ns > d->now_ns;
 		if (s->target && s->busy_ns > start)
 			start = s->busy_ns;
-		start += d->times.connect_ns;
+		start += d->connect_ns;
 		s->target = target;
 		d->connects++;
 	}
-	i->free_ns = start + d->times.issue_ns;
-	done = start + d->times.answer_ns + dc_roll_below(&d->random, d->times.random_ns);
+	i->free_ns = start + DC_ISSUE_NS;
+	done = start + DC_ANSWER_NS + dc_roll_below(&d->random, DC_RANDOM_NS);
 	s->busy_ns = s->busy_ns > done ? s->busy_ns : done;
 	i->done_ns = i->done_ns >= done ? i->done_ns + 1 : done; /* one after the other */
 	sift_up(d, (struct dc_request){ i->done_ns, tag, initiator });
@@ -79,10 +79,9 @@ bool dc_device_end(struct dc_device *d, struct dc_request *done)
 	return true;
 }
 
-int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct dc_times *times,
-		   uint32_t count)
+int dc_device_make(struct dc_device *d, const struct dc_plan *plan, uint32_t count)
 {
-	d->times = *times;
+	d->connect_ns = plan->connect_ns;
 	d->now_ns = 1;                 /* a program may take 0 for no time */
 	d->random = ~plan->crowd.seed; /* not the pattern's own dice */
 	d->streams_each = plan->streams;

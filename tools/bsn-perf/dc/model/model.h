@@ -9,31 +9,19 @@
 
 #include "../play.h"
 
-/**
- * struct dc_times - what the model takes for what
- * @connect_ns: a stream goes to another target than before: it waits until all is answered that it
- *	has outstanding, and then so much longer. UCX adds 60 ns to a DC latency for the packet that
- *	connects and its completion (src/uct/ib/mlx5/dc/dc_mlx5.c), and 140 ns where a full
- *	handshake is on; a maintainer has measured 2.7 us for the latter
- * @answer_ns: from the begin of a request to its answer, at the least: twice the 600 ns that UCX
- *	takes for one way from EDR on (src/uct/ib/base/ib_iface.c)
- * @random_ns: beyond that, any time up to this one; assumed
- * @issue_ns: from the begin of an initiator's request to that of the next; assumed
+/*
+ * What the model takes beside plan->connect_ns: from the begin of a request to its answer, at the
+ * least: twice the 600 ns that UCX takes for one way from EDR on (src/uct/ib/base/ib_iface.c);
+ * beyond that, any time up to the next one, and from the begin of an initiator's request to that of
+ * the next: both are assumed.
  */
-struct dc_times {
-	uint32_t connect_ns, answer_ns, random_ns, issue_ns;
-};
-
 enum { DC_CONNECT_NS = 60, DC_ANSWER_NS = 1200, DC_RANDOM_NS = 500, DC_ISSUE_NS = 50 };
-
-#define DC_TIMES_DEFAULT { DC_CONNECT_NS, DC_ANSWER_NS, DC_RANDOM_NS, DC_ISSUE_NS }
 
 /*
  * Plays the plan by one policy: as dc_play(), or -EINVAL: it cannot be. Random times are of the
  * plan's seed.
  */
-int dc_simulate(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
-		struct dc_figures *figures);
+int dc_simulate(const struct dc_plan *plan, enum dc_policy policy, struct dc_figures *figures);
 
 /* -- inside of the model ----------------------------------------------------------------------- */
 
@@ -51,7 +39,7 @@ struct dc_request {
  * @taken_early: see struct dc_figures
  */
 struct dc_device {
-	struct dc_times times;
+	uint32_t connect_ns;
 	struct dc_initiator *initiators;
 	struct dc_stream *streams;
 	uint32_t streams_each;
@@ -61,8 +49,7 @@ struct dc_device {
 };
 
 /* Of @count initiators; the requests of @plan may be outstanding, and two more of each. -ENOMEM. */
-int dc_device_make(struct dc_device *d, const struct dc_plan *plan, const struct dc_times *times,
-		   uint32_t count);
+int dc_device_make(struct dc_device *d, const struct dc_plan *plan, uint32_t count);
 void dc_device_free(struct dc_device *d);
 
 /* A request begins, to a target (1 and up). 0: it goes to nobody, so the stream stays connected. */
@@ -81,7 +68,6 @@ uint64_t dc_device_now(void *arg);
 void dc_device_counters(const struct dc_device *d, struct dc_figures *figures);
 
 /* UCX's dcs, or dcs_quota (dcs.c); as dc_simulate(). */
-int dc_simulate_dcs(const struct dc_plan *plan, const struct dc_times *times,
-		    enum dc_policy policy, struct dc_figures *figures);
+int dc_simulate_dcs(const struct dc_plan *plan, enum dc_policy policy, struct dc_figures *figures);
 
 #endif

@@ -166,8 +166,7 @@ static uint32_t ring_for(const struct dc_plan *plan)
 	return ring_bb;
 }
 
-static int make(struct pool_model *m, const struct dc_plan *plan, const struct dc_times *times,
-		enum dc_policy policy)
+static int make(struct pool_model *m, const struct dc_plan *plan, enum dc_policy policy)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
 					       .streams = plan->streams,
@@ -182,7 +181,7 @@ static int make(struct pool_model *m, const struct dc_plan *plan, const struct d
 		return -ENOMEM;
 	m->lane.hot.reg = m->page;
 	m->local = (struct bsn_sge){ 0x1000, plan->bytes, 1 };
-	err = dc_device_make(&m->device, plan, times, m->pool->count);
+	err = dc_device_make(&m->device, plan, m->pool->count);
 	for (uint32_t k = 0; !err && k < m->pool->count; k++)
 		err = make_dci(m, k);
 	return err ? err : pool_begin(m->pool);
@@ -202,8 +201,8 @@ static void free_model(struct pool_model *m)
 	free(m->page);
 }
 
-static int simulate_pool(const struct dc_plan *plan, const struct dc_times *times,
-			 enum dc_policy policy, struct dc_figures *figures)
+static int simulate_pool(const struct dc_plan *plan, enum dc_policy policy,
+			 struct dc_figures *figures)
 {
 	struct pool_model m = { .ring_bb = ring_for(plan) };
 	const struct dc_stage stage = {
@@ -214,7 +213,7 @@ static int simulate_pool(const struct dc_plan *plan, const struct dc_times *time
 		.now_ns = dc_device_now,
 		.counters = read_counters,
 	};
-	int err = make(&m, plan, times, policy);
+	int err = make(&m, plan, policy);
 
 	if (!err)
 		err = dc_play(plan, &stage, figures);
@@ -229,11 +228,9 @@ static bool can_be(const struct dc_plan *plan)
 	       (uint64_t)plan->initiators * plan->streams < MOST_SLOTS;
 }
 
-int dc_simulate(const struct dc_plan *plan, const struct dc_times *times, enum dc_policy policy,
-		struct dc_figures *figures)
+int dc_simulate(const struct dc_plan *plan, enum dc_policy policy, struct dc_figures *figures)
 {
 	if (!can_be(plan))
 		return -EINVAL;
-	return (policy >= DC_POLICY_dcs ? dc_simulate_dcs : simulate_pool)(plan, times, policy,
-									   figures);
+	return (policy >= DC_POLICY_dcs ? dc_simulate_dcs : simulate_pool)(plan, policy, figures);
 }
