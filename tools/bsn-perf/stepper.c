@@ -12,15 +12,11 @@ static unsigned (*softcx_step)(unsigned max_wqes);
 
 static bool is_softcx(void)
 {
-	static bool looked;
+	/* POSIX has data pointers convert to function pointers, as ISO C does not. */
+	void *symbol = dlsym(RTLD_DEFAULT, "softcx_step");
 
-	if (!looked) {
-		/* POSIX has data pointers convert to function pointers, as ISO C does not. */
-		void *symbol = dlsym(RTLD_DEFAULT, "softcx_step");
-		memcpy(&softcx_step, &symbol, sizeof(symbol));
-	}
-	looked = true;
-	return softcx_step;
+	memcpy(&softcx_step, &symbol, sizeof(symbol));
+	return symbol;
 }
 
 void prefer_stepping(void)

@@ -108,28 +108,23 @@ static const char *pattern_name(const struct dc_plan *plan)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-static int want_policy(struct dc_figures *figures, const char *name)
-{
-	const int p = find_name(name, dc_policy_names, DC_POLICY_COUNT);
-
-	if (p < 0)
-		return complain_usage("--policy %s: there is none", name);
-	if (!options.simulate && !dc_is_of_pools((enum dc_policy)p))
-		return complain_usage("--policy %s: UCX's, to compare with: use --simulate", name);
-	figures[p].is_wanted = true;
-	return 0;
-}
-
 static int read_policies(struct dc_figures *figures)
 {
 	char *rest = options.policy, *name;
-	int err = 0;
 
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		figures[p].is_wanted = !rest && (options.simulate || dc_is_of_pools(p));
-	while (!err && rest && (name = strsep(&rest, ",")))
-		err = want_policy(figures, name);
-	return err;
+	while (rest && (name = strsep(&rest, ","))) {
+		const int p = find_name(name, dc_policy_names, DC_POLICY_COUNT);
+
+		if (p < 0)
+			return complain_usage("--policy %s: there is none", name);
+		if (!options.simulate && !dc_is_of_pools((enum dc_policy)p))
+			return complain_usage("--policy %s: UCX's, to compare with: use --simulate",
+					      name);
+		figures[p].is_wanted = true;
+	}
+	return 0;
 }
 
 /* The plans differ in that alone, once the first one is known. */

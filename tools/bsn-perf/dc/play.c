@@ -218,16 +218,6 @@ static void sum_up(const struct run *r, uint64_t ns)
 	f->request_p99_us = (double)histogram_percentile(&r->took, 99) / 1e3;
 }
 
-static int measure(struct run *r)
-{
-	const uint64_t start = now(r);
-	const int err = play(r);
-
-	if (!err)
-		sum_up(r, now(r) - start);
-	return err;
-}
-
 static int make(struct run *r)
 {
 	const uint32_t window = r->plan->window, peers = r->plan->crowd.peers;
@@ -258,6 +248,7 @@ static int make(struct run *r)
 int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_figures *figures)
 {
 	struct run *r = calloc(1, sizeof(*r));
+	uint64_t start;
 	int err;
 
 	if (!r) {
@@ -268,8 +259,11 @@ int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_
 	r->stage = stage;
 	r->figures = figures;
 	err = make(r);
+	start = now(r);
 	if (!err)
-		err = measure(r);
+		err = play(r);
+	if (!err)
+		sum_up(r, now(r) - start);
 	dc_draws_end(r->draws);
 	free(r->requests);
 	free(r->peers);

@@ -190,7 +190,7 @@ static int measure_lat(struct test *t)
 			tell_progress(turn + 1, total);
 		start = now_ns();
 	}
-	t->throughput.ns = now - begin;
+	t->ns = now - begin;
 	return 0;
 }
 
@@ -305,14 +305,14 @@ static int stay(const struct test *t)
  * Waits until the peer is done, too: its messages arrive, or nothing does. Of both directions the
  * rates are added.
  */
-static int attend(const struct test *t, struct flow flows[ENDS], double *rate)
+static int attend(struct test *t, struct flow flows[ENDS])
 {
 	struct waiting waiting = { 0 };
 	double theirs;
 
 	if (t->peer < 0)
 		return 0;
-	if (session_tell(t, *rate))
+	if (session_tell(t))
 		return -1;
 	if (!flows[0].receives)
 		stay(t);
@@ -324,14 +324,13 @@ static int attend(const struct test *t, struct flow flows[ENDS], double *rate)
 	}
 	if (session_hear(t, &theirs))
 		return -1;
-	*rate += t->step.is_bidirectional ? theirs : 0;
+	t->rate += t->step.is_bidirectional ? theirs : 0;
 	return 0;
 }
 
 static int measure_bw(struct test *t)
 {
 	const struct plan *plan = &t->step;
-	struct throughput *found = &t->throughput;
 	struct flow flows[ENDS];
 	uint64_t start;
 	int err;
@@ -343,10 +342,10 @@ static int measure_bw(struct test *t)
 	if (!err)
 		err = stream(t, flows, plan->seconds ? UINT64_MAX : plan->iters,
 			     plan->seconds ? start + plan->seconds * NS_PER_SECOND : 0);
-	*found = (struct throughput){ .operations = flows[0].done + flows[1].done,
-				      .ns = now_ns() - start };
-	found->rate = (double)found->operations / ((double)found->ns / 1e9);
-	return err ? err : attend(t, flows, &found->rate);
+	t->ns = now_ns() - start;
+	t->operations = flows[0].done + flows[1].done;
+	t->rate = (double)t->operations / ((double)t->ns / 1e9);
+	return err ? err : attend(t, flows);
 }
 
 /* -- both -------------------------------------------------------------------------------------- */

@@ -45,8 +45,8 @@ void print_title(FILE *to, const struct test *test)
 		path_name(info), info->name,
 		model_name(info) ? " of softcx, a model: no figure of a NIC" : "",
 		has_peer(test) ? "two processes" : "one process");
-	if (!plan->is_sweep && test->throughput.ns)
-		fprintf(to, ", sampled for %.3f s", (double)test->throughput.ns / 1e9);
+	if (!plan->is_sweep && test->ns)
+		fprintf(to, ", sampled for %.3f s", (double)test->ns / 1e9);
 	fputc('\n', to);
 }
 
@@ -63,12 +63,12 @@ static double us_of(const struct histogram *h, double percent)
 /* MB and Gb are 10^6 bytes and 10^9 bits. */
 static void print_bw(FILE *to, const struct test *test)
 {
-	const double rate = test->throughput.rate, bytes = rate * (double)test->step.size;
+	const double rate = test->rate, bytes = rate * (double)test->step.size;
 
 	if (test->plan.is_sweep)
 		fprintf(to, "%10llu %12llu %10.3f %12.3f %12.3f %12.4f\n",
 			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
-			(double)test->throughput.ns / 1e9, bytes / 1e6, 8 * bytes / 1e9,
+			(double)test->ns / 1e9, bytes / 1e6, 8 * bytes / 1e9,
 			rate / 1e6);
 	else
 		fprintf(to, "%.3f MB/s, %.3f Gb/s, %.4f Mpps\n", bytes / 1e6, 8 * bytes / 1e9,
@@ -83,7 +83,7 @@ static void print_lat(FILE *to, const struct test *test)
 	if (test->plan.is_sweep) {
 		fprintf(to, "%10llu %12llu %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n",
 			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
-			(double)test->throughput.ns / 1e9, min, us_of(h, 50), us_of(h, 99),
+			(double)test->ns / 1e9, min, us_of(h, 50), us_of(h, 99),
 			us_of(h, 99.9), max);
 		return;
 	}
@@ -130,7 +130,7 @@ static void add_latencies(struct json_object *report, const struct test *test)
 
 static void add_rates(struct json_object *report, const struct test *test)
 {
-	const double rate = test->throughput.rate;
+	const double rate = test->rate;
 
 	json_add_figure(report, "bytes_per_second", rate * (double)test->step.size);
 	json_add_figure(report, "messages_per_second", rate);
@@ -145,7 +145,7 @@ void add_result(struct json_object *report, const struct test *test)
 	json_add_number(into, "size", test->step.size);
 	json_add_number(into, "iters", test->step.iters);
 	json_object_object_add(into, "seconds",
-			       json_object_new_double((double)test->throughput.ns / 1e9));
+			       json_object_new_double((double)test->ns / 1e9));
 	if (test->plan.is_bw)
 		add_rates(into, test);
 	else

@@ -119,9 +119,9 @@ int session_meet(const struct test *t)
 	return swap(t, &mine, &theirs, 1);
 }
 
-int session_tell(const struct test *t, double rate)
+int session_tell(const struct test *t)
 {
-	const uint64_t mine = htobe64((uint64_t)rate);
+	const uint64_t mine = htobe64((uint64_t)t->rate);
 
 	return send(t->peer, &mine, sizeof(mine), MSG_NOSIGNAL) == sizeof(mine)
 		       ? 0

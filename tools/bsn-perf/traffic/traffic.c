@@ -125,7 +125,7 @@ static int measure_step(struct test *test, FILE *to, struct json_object *json, u
 	if (is_bw ? run_bw(test) : run_lat(test))
 		return PERF_FAILED;
 	if (test->plan.seconds)
-		test->step.iters = is_bw ? test->throughput.operations : test->histogram.count;
+		test->step.iters = is_bw ? test->operations : test->histogram.count;
 	if (json)
 		add_result(json, test);
 	else if (!test->is_server)

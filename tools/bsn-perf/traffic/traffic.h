@@ -124,15 +124,6 @@ void side_resize(struct side *side, const struct plan *plan);
 
 /* -- a test ------------------------------------------------------------------------------------ */
 
-/*
- * What was found: how long what is measured took; of bw also operations of this process, and a
- * second's of both directions.
- */
-struct throughput {
-	uint64_t operations, ns;
-	double rate;
-};
-
 /* A whole test, from its options to its reports. */
 struct test {
 	bool is_server, is_client; /* neither: both ends are in this process */
@@ -146,8 +137,10 @@ struct test {
 	int peer;                /* its socket, or -1 */
 	bool has_receives;       /* posted before the first run */
 	struct plan step;        /* what is measured at the moment */
-	struct throughput throughput;
-	struct histogram histogram;   /* of lat, in ns; at the server, which only answers, empty */
+	uint64_t ns;             /* how long what is measured took */
+	uint64_t operations;     /* of bw: of this process */
+	double rate;             /* of bw: a second's, of both directions */
+	struct histogram histogram; /* of lat, in ns; at the server, which only answers, empty */
 };
 
 /* Whether the other end is another process. */
@@ -169,10 +162,10 @@ int session_connect(const struct test *test);
 int session_meet(const struct test *test);
 
 /*
- * This end is done, at such a rate, which the peer hears whenever it listens; and the answer, once
+ * This end is done, at its rate, which the peer hears whenever it listens; and the answer, once
  * there is one.
  */
-int session_tell(const struct test *test, double rate);
+int session_tell(const struct test *test);
 int session_hear(const struct test *test, double *rate);
 
 /* Measures (loops.c). */
