@@ -35,8 +35,10 @@ struct checked_rq {
 	struct bsn_pd *pd;
 	uint32_t number; /* of the QP or SRQ */
 	uintptr_t poster;
-	uint32_t *lkeys; /* of a QP's own: of its last @depth receives, @rq->max_sge each */
-	uint32_t depth, posted;
+	const struct srq_object *srq; /* NULL: a QP's own */
+	uint32_t *lkeys; /* of each place of a receive, @rq->max_sge */
+	uint32_t places; /* a QP's last receives, or an SRQ's WQEs; 0: not kept */
+	uint32_t posted;
 };
 
 int checks_open(struct bsn_device *device)
@@ -240,15 +242,23 @@ static int leave_recvs(struct checked_rq *c, int result)
 	return result;
 }
 
-/* The lkeys of the @back-th last receive. */
-static uint32_t *lkeys_of(const struct checked_rq *c, uint32_t back)
+/* Of the next receive. If an SRQ is full, there is none, and nothing is posted. */
+static uint32_t next_place(const struct checked_rq *c)
 {
-	return c->lkeys + (size_t)((c->posted - back) % c->depth) * c->rq->max_sge;
+	uint32_t slot = 0;
+
+	if (!c->places)
+		return 0;
+	if (!c->srq)
+		return c->posted % c->places;
+	c->srq->path->srq_free_slots(c->srq, &slot, 1);
+	return slot;
 }
 
-static void remember(struct checked_rq *c, const struct bsn_sge *sge, unsigned count)
+static void remember(struct checked_rq *c, uint32_t place, const struct bsn_sge *sge,
+		     unsigned count)
 {
-	uint32_t *const lkeys = lkeys_of(c, 0);
+	uint32_t *const lkeys = c->lkeys + (size_t)place * c->rq->max_sge;
 
 	for (unsigned i = 0; i < c->rq->max_sge; i++)
 		lkeys[i] = i < count && sge[i].length ? sge[i].lkey : 0;
@@ -258,65 +268,152 @@ static void remember(struct checked_rq *c, const struct bsn_sge *sge, unsigned c
 static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	struct checked_rq *c = checked_recvs_of(rq);
+	const uint32_t place = next_place(c);
 	int err = bsn_rq_check_list(rq, sge, count);
 
 	if (!err)
 		err = check_recvs(c, sge, count);
 	if (!err)
 		err = c->inner->post(rq, sge, count, id);
-	if (!err && c->lkeys)
-		remember(c, sge, count);
+	if (!err && c->places)
+		remember(c, place, sge, count);
 	return leave_recvs(c, err);
 }
 
-/* Counts the QP's receives that may still write to that memory. */
+static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_t number,
+				   uint32_t places)
+{
+	struct checked_rq *c = calloc(1, sizeof(*c));
+	uint32_t *lkeys = calloc((size_t)places * rq->max_sge + 1, sizeof(*lkeys));
+
+	if (!c || !lkeys) {
+		free(c);
+		free(lkeys);
+		return NULL;
+	}
+	*c = (struct checked_rq){ .path = { .post = post_recv, .post_many = bsn_rq_post_each },
+				  .inner = dv_rq(rq)->path,
+				  .rq = rq,
+				  .pd = pd,
+				  .number = number,
+				  .lkeys = lkeys,
+				  .places = places };
+	dv_rq(rq)->path = &c->path;
+	leave_recvs(c, 0);
+	return c;
+}
+
+static void free_rq(struct checked_rq *c)
+{
+	if (c)
+		free(c->lkeys);
+	free(c);
+}
+
+/* -- memory that is to be freed --------------------------------------------------------------- */
+
+static uint32_t count_lkey(const struct checked_rq *c, uint32_t place, uint32_t lkey)
+{
+	const uint32_t *const lkeys = c->lkeys + (size_t)place * c->rq->max_sge;
+	uint32_t found = 0;
+
+	for (unsigned i = 0; i < c->rq->max_sge; i++)
+		found += lkeys[i] == lkey;
+	return found;
+}
+
+/* Counts the QP's own receives that may still write to that memory. */
 static uint32_t count_recvs(struct bsn_qp *qp, uint32_t lkey)
 {
-	struct checked_rq *c = qp->checked_recvs;
+	const struct checked_rq *c = qp->checked_recvs;
 	struct bsn_outstanding left = { 0 };
 	uint32_t found = 0;
 
 	if (!c || dv_sq(qp->sq)->route.has_failed)
 		return 0;
 	qp->path->qp_outstanding(qp, &left);
-	for (uint32_t back = 1; back <= left.recvs && back <= c->depth; back++)
-		for (unsigned i = 0; i < c->rq->max_sge; i++)
-			found += lkeys_of(c, back)[i] == lkey;
+	for (uint32_t back = 1; back <= left.recvs && back <= c->places; back++)
+		found += count_lkey(c, (c->posted - back) % c->places, lkey);
 	return found;
 }
 
-int checks_free(struct bsn_device *device, uint32_t lkey)
+/* Whether something takes receives of that SRQ: a failed QP does not. */
+static bool is_received_from(const struct srq_object *srq)
 {
-	int err = 0;
+	unsigned takers = (unsigned)atomic_load(&srq->uses.count);
 
-	pthread_mutex_lock(&device->lock);
-	for (struct bsn_qp *qp = device->qps; qp && device->is_checked && !err; qp = qp->next) {
+	for (const struct bsn_qp *qp = srq->device->qps; qp; qp = qp->next)
+		takers -= qp->srq == srq && (dv_sq(qp->sq)->route.has_failed ||
+					     qp->verbs->state == IBV_QPS_ERR);
+	return takers || srq->xrcd;
+}
+
+/* As count_recvs(), of an SRQ: each receive that was posted is in a WQE which is not free. */
+static int count_shared_recvs(const struct srq_object *srq, uint32_t lkey, uint32_t *found)
+{
+	const struct checked_rq *const c = srq->checked;
+	uint32_t *free_slots, free_count;
+
+	*found = 0;
+	if (!c || !c->places || !is_received_from(srq))
+		return 0;
+	free_slots = calloc(c->places, sizeof(*free_slots));
+	if (!free_slots)
+		return fail(ENOMEM, "no memory");
+	free_count = srq->path->srq_free_slots(srq, free_slots, c->places);
+	for (uint32_t i = 0; i < c->places; i++)
+		*found += count_lkey(c, i, lkey);
+	for (uint32_t i = 0; i < free_count; i++)
+		*found -= count_lkey(c, free_slots[i], lkey);
+	free(free_slots);
+	return 0;
+}
+
+static int check_qps(const struct bsn_device *device, uint32_t lkey)
+{
+	for (struct bsn_qp *qp = device->qps; qp; qp = qp->next) {
 		const uint32_t recvs = count_recvs(qp, lkey);
+
 		if (recvs)
-			err = fail(
+			return fail(
 				EBUSY,
 				"%u receives of QP 0x%x are posted into the memory of lkey 0x%x: "
 				"bsn_qp_fail() and poll, or destroy the QP first",
 				recvs, qp->info.number, lkey);
 	}
-	pthread_mutex_unlock(&device->lock);
+	return 0;
+}
+
+static int check_srqs(const struct bsn_device *device, uint32_t lkey)
+{
+	uint32_t recvs;
+	int err = 0;
+
+	for (struct srq_object *srq = device->srqs; srq && !err; srq = srq->next) {
+		err = count_shared_recvs(srq, lkey, &recvs);
+		if (!err && recvs)
+			err = fail(
+				EBUSY,
+				"%u receives of an SRQ are posted into the memory of lkey 0x%x: "
+				"destroy the SRQ, or the QPs and targets that receive from it, "
+				"first",
+				recvs, lkey);
+	}
 	return err;
 }
 
-static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_t number)
+int checks_free(struct bsn_device *device, uint32_t lkey)
 {
-	struct checked_rq *c = calloc(1, sizeof(*c));
+	int err;
 
-	if (!c)
-		return NULL;
-	*c = (struct checked_rq){ .path = { .post = post_recv, .post_many = bsn_rq_post_each },
-				  .inner = dv_rq(rq)->path,
-				  .rq = rq,
-				  .pd = pd,
-				  .number = number };
-	dv_rq(rq)->path = &c->path;
-	leave_recvs(c, 0);
-	return c;
+	if (!device->is_checked)
+		return 0;
+	pthread_mutex_lock(&device->lock);
+	err = check_qps(device, lkey);
+	if (!err)
+		err = check_srqs(device, lkey);
+	pthread_mutex_unlock(&device->lock);
+	return err;
 }
 
 /* -- from creation to the end ---------------------------------------------------------------- */
@@ -325,29 +422,17 @@ int checks_add_srq(struct srq_object *srq)
 {
 	if (!srq->device->is_checked)
 		return 0;
-	srq->checked = front_rq(srq->rq, srq->pd, srq->number);
-	return srq->checked ? 0 : fail(ENOMEM, "no memory");
+	/* On demand a receive may be posted again by itself, in another WQE. */
+	srq->checked = front_rq(srq->rq, srq->pd, srq->number, srq->is_on_demand ? 0 : srq->slots);
+	if (!srq->checked)
+		return fail(ENOMEM, "no memory");
+	srq->checked->srq = srq;
+	return 0;
 }
 
 void checks_remove_srq(struct srq_object *srq)
 {
-	free(srq->checked);
-}
-
-static int front_recvs(struct bsn_qp *qp)
-{
-	const uint32_t depth = qp->info.recv_depth;
-	uint32_t *lkeys = calloc((size_t)depth * qp->rq->max_sge + 1, sizeof(*lkeys));
-	struct checked_rq *c = lkeys ? front_rq(qp->rq, qp->pd, qp->info.number) : NULL;
-
-	if (!c) {
-		free(lkeys);
-		return -ENOMEM;
-	}
-	c->lkeys = lkeys;
-	c->depth = depth ? depth : 1;
-	qp->checked_recvs = c;
-	return 0;
+	free_rq(srq->checked);
 }
 
 int checks_add_qp(struct bsn_qp *qp)
@@ -357,7 +442,10 @@ int checks_add_qp(struct bsn_qp *qp)
 	if (!qp->device->is_checked)
 		return 0;
 	c = calloc(1, sizeof(*c));
-	if (!c || (!qp->srq && front_recvs(qp))) {
+	if (!qp->srq)
+		qp->checked_recvs =
+			front_rq(qp->rq, qp->pd, qp->info.number, qp->info.recv_depth);
+	if (!c || (!qp->srq && !qp->checked_recvs)) {
 		free(c);
 		return fail(ENOMEM, "no memory");
 	}
@@ -375,9 +463,7 @@ int checks_add_qp(struct bsn_qp *qp)
 void checks_remove_qp(struct bsn_qp *qp)
 {
 	free(qp->checked_sends);
-	if (qp->checked_recvs)
-		free(qp->checked_recvs->lkeys);
-	free(qp->checked_recvs);
+	free_rq(qp->checked_recvs);
 }
 
 void checks_hand_over(struct bsn_qp *qp)

@@ -13,6 +13,7 @@
  * (their path pointers included) of an object whose libibverbs object is there @…_free: undoes
  * …_make
  * @srq_leave: before an SRQ of XRC is destroyed
+ * @srq_free_slots: lists up to @max WQEs that are free, the next one to be posted first
  * @cq_is_known: whether the state of an idle adopted CQ is still that of its libibverbs CQ
  * @cq_request: asks for an event
  * @qp_sends: completions that a full send queue of qp->info can give: blocks, or requests
@@ -51,6 +52,7 @@ struct path_ops {
 	int (*srq_make)(struct srq_object *srq);
 	void (*srq_free)(struct srq_object *srq);
 	int (*srq_leave)(struct srq_object *srq);
+	uint32_t (*srq_free_slots)(const struct srq_object *srq, uint32_t *slots, uint32_t max);
 	uint32_t (*qp_sends)(const struct bsn_qp *qp);
 	int (*qp_create)(struct bsn_qp *qp, const struct ibv_qp_init_attr *init);
 	int (*qp_adopt)(struct bsn_qp *qp, uint32_t wanted);

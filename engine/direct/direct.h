@@ -19,6 +19,7 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map);
 int direct_srq_make(struct srq_object *srq);
 void direct_srq_free(struct srq_object *srq);
 int direct_srq_leave(struct srq_object *srq);
+uint32_t direct_srq_free_slots(const struct srq_object *srq, uint32_t *slots, uint32_t max);
 
 /* mkey.c */
 int direct_mkey_create(struct bsn_pd *pd, const struct provider_mkey_attr *attr, void **handle,

@@ -265,6 +265,7 @@ const struct path_ops direct_path = {
 	.srq_make = direct_srq_make,
 	.srq_free = direct_srq_free,
 	.srq_leave = direct_srq_leave,
+	.srq_free_slots = direct_srq_free_slots,
 	.qp_sends = qp_sends,
 	.qp_create = qp_create,
 	.qp_adopt = qp_adopt,

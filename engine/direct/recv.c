@@ -2,6 +2,8 @@
 /* The direct path's receive queues, a QP's own and shared ones. */
 #include "direct.h"
 
+#include "srq.h"
+
 int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 {
 	const struct bsn_rq_init init = {
@@ -72,6 +74,18 @@ int direct_srq_leave(struct srq_object *srq)
 {
 	(void)srq;
 	return 0;
+}
+
+uint32_t direct_srq_free_slots(const struct srq_object *srq, uint32_t *slots, uint32_t max)
+{
+	const struct bsn_srq *const ring = bsn_srq_of(srq->rq);
+	uint32_t slot = ring->next, n = 0;
+
+	for (; n < max && slot != BSN_SRQ_NO_SLOT; n++) {
+		slots[n] = slot;
+		slot = bsn_srq_link(bsn_srq_wqe(ring, slot));
+	}
+	return n;
 }
 
 void direct_srq_free(struct srq_object *srq)

@@ -175,6 +175,7 @@ const struct path_ops verbs_path = {
 	.srq_make = verbs_srq_make,
 	.srq_free = verbs_srq_free,
 	.srq_leave = verbs_srq_leave,
+	.srq_free_slots = verbs_srq_free_slots,
 	.qp_sends = qp_sends,
 	.qp_create = qp_create,
 	.qp_adopt = qp_adopt,

@@ -203,6 +203,20 @@ int verbs_srq_make(struct srq_object *srq)
 	return 0;
 }
 
+uint32_t verbs_srq_free_slots(const struct srq_object *srq, uint32_t *slots, uint32_t max)
+{
+	const struct recv_queue *const rq = recv_queue_of(srq->rq);
+	uint32_t n = 0;
+
+	for (; n < max && n <= rq->mask; n++) {
+		slots[n] = __atomic_load_n(&rq->free[(rq->head + n) & rq->mask],
+					   __ATOMIC_ACQUIRE); /* O6 */
+		if (slots[n] == NO_SLOT)
+			break;
+	}
+	return n;
+}
+
 void verbs_srq_free(struct srq_object *srq)
 {
 	verbs_rq_free(srq->rq);

@@ -153,6 +153,7 @@ void verbs_rq_clear(struct recv_queue *rq);
 void verbs_rq_free(struct bsn_rq *rq);
 int verbs_srq_make(struct srq_object *srq);
 void verbs_srq_free(struct srq_object *srq);
+uint32_t verbs_srq_free_slots(const struct srq_object *srq, uint32_t *slots, uint32_t max);
 
 /* cq.c */
 int verbs_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr);

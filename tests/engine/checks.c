@@ -215,6 +215,37 @@ static void memory_of_a_shared_queue(struct bench *b)
 	}
 }
 
+static void memory_that_a_shared_queue_waits_for(struct bench *b)
+{
+	static uint8_t bytes[4096] __attribute__((aligned(4096)));
+	const struct bsn_sge other = bench_sge(b, 1, 0, 8);
+	struct bsn_mr *mr;
+	struct bsn_sge sge;
+
+	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++) {
+		ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
+		sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+		ok(bsn_recv(b->srq, &sge, i));
+		ok(bsn_recv(b->srq, &other, i));
+		for (int n = 0; n < 2; n++) {
+			if (!n)
+				says(bsn_mr_deregister(mr), -EBUSY, "1 receives of an SRQ");
+			ok(bsn_send_inline(b->ep[0], "x", 1, i, BSN_F_SIGNALED | BSN_F_RING));
+			expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
+			expect_done(b, b->cq[1], i, BSN_RECV);
+			if (!n)
+				ok(bsn_mr_deregister(mr));
+		}
+	}
+	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
+	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	ok(bsn_recv(b->srq, &sge, 1));
+	says(bsn_mr_deregister(mr), -EBUSY, "1 receives of an SRQ");
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_fail(b->qp[end]));
+	ok(bsn_mr_deregister(mr)); /* nobody receives from it now */
+}
+
 /* -- threads ----------------------------------------------------------------------------------- */
 
 struct elsewhere {
@@ -333,6 +364,8 @@ static const struct bench_case cases[] = {
 	{ CASE("pointers to nothing", pointers_to_nothing), OWN },
 	{ CASE("receives before the bad one", receives_before_the_bad_one), OWN },
 	{ CASE("memory of a shared queue", memory_of_a_shared_queue), .has_srq = true, OWN },
+	{ CASE("memory that a shared queue waits for", memory_that_a_shared_queue_waits_for),
+	  .has_srq = true, OWN },
 	{ CASE("another thread has to be told of", another_thread_has_to_be_told_of), OWN },
 	{ CASE("what is not published is told of", what_is_not_published_is_told_of),
 	  .is_bare = true },
