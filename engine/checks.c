@@ -36,8 +36,8 @@ struct checked_rq {
 	uint32_t number; /* of the QP or SRQ */
 	uintptr_t poster;
 	const struct srq_object *srq; /* NULL: a QP's own */
-	uint32_t *lkeys; /* of each place of a receive, @rq->max_sge */
-	uint32_t places; /* a QP's last receives, or an SRQ's WQEs; 0: not kept */
+	uint32_t *lkeys;              /* of each place of a receive, @rq->max_sge */
+	uint32_t places;              /* a QP's last receives, or an SRQ's WQEs; 0: not kept */
 	uint32_t posted;
 };
 
@@ -343,8 +343,8 @@ static bool is_received_from(const struct srq_object *srq)
 	unsigned takers = (unsigned)atomic_load(&srq->uses.count);
 
 	for (const struct bsn_qp *qp = srq->device->qps; qp; qp = qp->next)
-		takers -= qp->srq == srq && (dv_sq(qp->sq)->route.has_failed ||
-					     qp->verbs->state == IBV_QPS_ERR);
+		takers -= qp->srq == srq &&
+			  (dv_sq(qp->sq)->route.has_failed || qp->verbs->state == IBV_QPS_ERR);
 	return takers || srq->xrcd;
 }
 
@@ -392,12 +392,11 @@ static int check_srqs(const struct bsn_device *device, uint32_t lkey)
 	for (struct srq_object *srq = device->srqs; srq && !err; srq = srq->next) {
 		err = count_shared_recvs(srq, lkey, &recvs);
 		if (!err && recvs)
-			err = fail(
-				EBUSY,
-				"%u receives of an SRQ are posted into the memory of lkey 0x%x: "
-				"destroy the SRQ, or the QPs and targets that receive from it, "
-				"first",
-				recvs, lkey);
+			err = fail(EBUSY,
+				   "%u receives of an SRQ are posted into the memory of lkey 0x%x: "
+				   "destroy the SRQ, or the QPs and targets that receive from it, "
+				   "first",
+				   recvs, lkey);
 	}
 	return err;
 }
@@ -443,8 +442,7 @@ int checks_add_qp(struct bsn_qp *qp)
 		return 0;
 	c = calloc(1, sizeof(*c));
 	if (!qp->srq)
-		qp->checked_recvs =
-			front_rq(qp->rq, qp->pd, qp->info.number, qp->info.recv_depth);
+		qp->checked_recvs = front_rq(qp->rq, qp->pd, qp->info.number, qp->info.recv_depth);
 	if (!c || (!qp->srq && !qp->checked_recvs)) {
 		free(c);
 		return fail(ENOMEM, "no memory");

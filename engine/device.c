@@ -137,6 +137,25 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 	return err;
 }
 
+/* A misspelt name would set nothing, and nobody would notice. */
+static void tell_of_unknown_variables(const struct bsn_device *device)
+{
+	static const char *const known[] = { "BSN_CHECK", "BSN_DEVICE",   "BSN_LOG",
+					     "BSN_PATH",  "BSN_REGISTRY", "BSN_STORE" };
+
+	for (char **variable = environ; variable && *variable; variable++) {
+		const size_t length = strcspn(*variable, "=");
+		bool is_known = strncmp(*variable, "BSN_", 4) != 0;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			is_known |=
+				strlen(known[i]) == length && !strncmp(*variable, known[i], length);
+		if (!is_known)
+			say(device, "%.*s is no variable of this library: bunsen(7) lists them",
+			    (int)length, *variable);
+	}
+}
+
 /* Sets the device up when its context is open. */
 static int set_up(struct bsn_device *device, bool is_mlx5)
 {
@@ -168,6 +187,7 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	pthread_mutex_init(&device->lock, NULL);
 	pthread_mutex_init(&device->cq_lock, NULL);
 	say(device, "%s: %s", device->info.name, device->path_why);
+	tell_of_unknown_variables(device);
 	return 0;
 }
 

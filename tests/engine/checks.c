@@ -175,7 +175,8 @@ static void pointers_to_nothing(struct bench *b)
 	const struct bsn_remote to = bench_remote(b, 1, 0), *volatile no_remote = NULL;
 	const void *volatile no_data = NULL;
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND, .sge_count = 1, .flags = BSN_F_RING };
-	const struct bsn_wr copied = { .opcode = BSN_OPCODE_SEND, .sge_count = 1,
+	const struct bsn_wr copied = { .opcode = BSN_OPCODE_SEND,
+				       .sge_count = 1,
 				       .flags = BSN_F_INLINE | BSN_F_RING };
 
 	says(bsn_write_inline(b->ep[0], no_data, 16, &to, 1, BSN_F_RING), -EINVAL,

@@ -81,6 +81,14 @@ def test_allreduce_usage(bench):
                         PROGRAMS['allreduce'], '--depth', value, status=2)
 
 
+def test_usage(bench):
+    out = bench.run(PROGRAMS['allreduce'], '--help')[0]
+    check(out.startswith('usage: mpirun') and '--check' in out, out)
+    for name in 'hello_write', 'pingpong', 'dc_workers', 'attach_cm':
+        if name in PROGRAMS:
+            bench.complains(f'usage: {name} PORT [HOST]', PROGRAMS[name], '--help', status=2)
+
+
 LAYOUTS = {
     'transpose': """by column:
  101 201 301 401
@@ -118,7 +126,7 @@ def test_stripes(bench):
     """What was handed out is there, in the order of posts, which the program itself looks at."""
     for path in 'direct', 'verbs':
         out, _ = bench.run(PROGRAMS['stripes'], '4', '64', BSN_PATH=path)
-        found = re.findall(r'^(\d) stripes: 20000 writes of 64 bytes in the order of posts', out,
+        found = re.findall(r'^(\d) stripes?: 20000 writes of 64 bytes in the order of posts', out,
                            re.MULTILINE)
         check(found == ['1', '2', '4'], out)
     bench.complains('usage: stripes', PROGRAMS['stripes'], '17', status=2)

@@ -66,9 +66,14 @@ def test_one_device(bench):
     bench.complains('no RDMA device nix_0', INFO, '--device', 'nix_0')
 
 
+def test_misspelt_variable(bench):
+    check('BSN_CHEK is no variable' in bench.run(INFO, BSN_CHEK='1')[1], 'nothing is said')
+    check(not bench.run(INFO, BSN_LOG='0', BSN_STORE='8x8', BSNX='1')[1], 'of one that is known')
+
+
 def test_usage(bench):
     bench.complains('--frob: unknown option', INFO, '--frob', status=2)
-    bench.complains('one argument too many: x', INFO, 'x', status=2)
+    bench.complains('x: one argument too many: --device names one', INFO, 'x', status=2)
     check('--json' in bench.run(INFO, '--help')[0], 'no help')
     check(bench.run(INFO, '--version')[0].startswith('bsn-info '), 'no version')
 

@@ -158,8 +158,7 @@ static struct json_object *to_json(struct bsn_device *device)
 	json_object_object_add(object, "name", json_object_new_string(info->name));
 	json_object_object_add(object, "direct", json_object_new_boolean(direct));
 	json_object_object_add(object, "why", json_object_new_string(info->path_why));
-	json_object_object_add(object, "store",
-			       string_or_null(direct ? info->store_name : NULL));
+	json_object_object_add(object, "store", string_or_null(direct ? info->store_name : NULL));
 	add_port(object, info);
 	for (size_t i = 0; i < LIMITS; i++)
 		add_uint(all_limits, limits[i].name, limit_of(info, &limits[i]));
@@ -183,12 +182,21 @@ static struct json_object *to_json(struct bsn_device *device)
 
 /* -- all of them ------------------------------------------------------------------------------- */
 
+/* Passes on what the library says of variables in the environment. */
+static void tell_of_environment(void *arg, const char *line)
+{
+	(void)arg;
+	if (!strncmp(line, "BSN_", 4))
+		fprintf(stderr, "bsn-info: %s\n", line);
+}
+
 /* One that cannot be opened is told of, too; then the exit status is not 0. */
 static int tell_of(const char *name, struct json_object *devices)
 {
+	const struct bsn_device_attr attr = { .log = tell_of_environment };
 	struct bsn_device *device;
 
-	if (bsn_device_open(name, NULL, &device)) {
+	if (bsn_device_open(name, &attr, &device)) {
 		fflush(stdout);
 		fprintf(stderr, "bsn-info: %s\n", bsn_error_text());
 		return INFO_FAILED;

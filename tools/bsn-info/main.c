@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	if (got < -1) {
 		status = usage(poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
 	} else if (poptPeekArg(context)) {
-		status = usage("one argument too many", poptPeekArg(context));
+		status = usage(poptPeekArg(context), "one argument too many: --device names one");
 	} else if (options.version) {
 		puts("bsn-info " BSN_VERSION);
 		status = INFO_OK;

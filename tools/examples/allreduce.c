@@ -316,7 +316,7 @@ static void compare(struct ring *r, unsigned long rounds, bool has_check)
 	free(mine);
 }
 
-enum { FLOATS, CHUNK, DEPTH, ROUNDS, NUMBERS, CHECK = NUMBERS };
+enum { FLOATS, CHUNK, DEPTH, ROUNDS, NUMBERS, CHECK = NUMBERS, HELP };
 
 static struct {
 	unsigned long value, most;
@@ -333,9 +333,13 @@ static const char usage[] =
 static bool parse(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "floats", 1, NULL, FLOATS }, { "chunk", 1, NULL, CHUNK },
-		{ "depth", 1, NULL, DEPTH },   { "rounds", 1, NULL, ROUNDS },
-		{ "check", 0, NULL, CHECK },   { 0 },
+		{ "floats", 1, NULL, FLOATS },
+		{ "chunk", 1, NULL, CHUNK },
+		{ "depth", 1, NULL, DEPTH },
+		{ "rounds", 1, NULL, ROUNDS },
+		{ "check", 0, NULL, CHECK },
+		{ "help", 0, NULL, HELP },
+		{ 0 },
 	};
 	bool has_check = false;
 	int o;
@@ -354,8 +358,8 @@ static bool parse(int argc, char **argv)
 		}
 	}
 	if (o >= 0 || optind < argc) {
-		fputs(usage, stderr);
-		exit(2);
+		fputs(usage, o == HELP ? stdout : stderr);
+		exit(o == HELP ? 0 : 2);
 	}
 	return has_check;
 }

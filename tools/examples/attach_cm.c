@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 {
 	static struct talk t;
 
-	if (argc < 2 || argc > 3) {
+	if (argc < 2 || argc > 3 || *argv[1] == '-') {
 		fprintf(stderr, "usage: attach_cm PORT [HOST]\n");
 		return 2;
 	}

@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	struct bsn_mr *mem;
 	int peer;
 
-	if (argc < 2 || argc > 3) {
+	if (argc < 2 || argc > 3 || *argv[1] == '-') {
 		fprintf(stderr, "usage: dc_workers PORT [HOST]\n");
 		return 2;
 	}

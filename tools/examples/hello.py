@@ -34,6 +34,8 @@ Completion = structure(
     ('hw_syndrome', U8), ('sl', U8), ('data', P), ('slid', U16), ('dlid_path_bits', U8),
     ('reserved', U8 * 5), ('timestamp', U64))
 
+if sys.argv[1:2] == ['--help']:
+    sys.exit(print(__doc__))
 library = c.CDLL(sys.argv[1] if len(sys.argv) > 1 else 'libbunsen.so.1')
 library.bsn_error_text.restype = c.c_char_p
 library.bsn_qp_ep.restype = P

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	char ready;
 	int n;
 
-	if (argc < 2 || argc > 3) {
+	if (argc < 2 || argc > 3 || *argv[1] == '-') {
 		fprintf(stderr, "usage: hello_write PORT [HOST]\n");
 		return 2;
 	}

@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	struct end e = { 0 };
 	char ready;
 
-	if (argc < 2 || argc > 3) {
+	if (argc < 2 || argc > 3 || *argv[1] == '-') {
 		fprintf(stderr, "usage: pingpong PORT [HOST]\n");
 		return 2;
 	}

@@ -121,9 +121,9 @@ static void run(struct bsn_device *dev, const struct bsn_mr *mem, unsigned count
 				exit(fprintf(stderr, "stripes: %llu is not there\n",
 					     (unsigned long long)i) > 0);
 	}
-	printf("%u stripes: %d writes of %u bytes in the order of posts, %.2f us each, %llu "
+	printf("%u stripe%s: %d writes of %u bytes in the order of posts, %.2f us each, %llu "
 	       "overtaken\n",
-	       count, REQUESTS, bytes, (now_us() - start) / REQUESTS,
+	       count, count > 1 ? "s" : "", REQUESTS, bytes, (now_us() - start) / REQUESTS,
 	       (unsigned long long)s.overtaken);
 	stripes_close(&s);
 }
