@@ -167,15 +167,15 @@ static int add_place(struct build *b, enum bsn_place place)
 }
 
 /* IPoIB has only extended address vectors. */
-static int add_places(struct build *b, const struct build_attr *attr)
+static int add_places(struct build *b)
 {
-	const bool is_extended = attr->is_extended || attr->transport == BSN_TRANSPORT_IPOIB;
-	uint64_t places = bsn_wqe_places(b->op, attr->transport, attr->opmod, is_extended);
+	const bool is_extended = b->is_extended || b->transport == BSN_TRANSPORT_IPOIB;
+	uint64_t places = bsn_wqe_places(b->op, b->transport, b->opmod, is_extended);
 	enum bsn_place place;
 	int err = 0;
 
 	if (!places)
-		return build_refuse("%s has no modifier 0x%x", b->name, attr->opmod);
+		return build_refuse("%s has no modifier 0x%x", b->name, b->opmod);
 	while (!err && bsn_place_next(&places, &place))
 		err = add_place(b, place);
 	return err;
@@ -202,23 +202,20 @@ static int begin_receive(struct build *b, const char *name)
 	return build_refuse("no operation %s: see wqe-dump build --list", name);
 }
 
-int build_begin(struct build *build, const struct build_attr *attr)
+int build_begin(struct build *b, const char *operation)
 {
-	struct build *b = build;
 	unsigned at;
 	int err;
 
-	memset(b, 0, sizeof(*b));
-	b->transport = attr->transport;
-	b->op = find_operation(attr->operation);
+	b->op = find_operation(operation);
 	if (!b->op)
-		return begin_receive(b, attr->operation);
+		return begin_receive(b, operation);
 	b->name = b->op->name;
-	err = add_places(b, attr);
+	err = add_places(b);
 	if (!err)
 		err = build_set_number(b, "ctrl.opcode", b->op->opcode);
 	if (!err)
-		err = build_set_number(b, "ctrl.opmod", attr->opmod);
+		err = build_set_number(b, "ctrl.opmod", b->opmod);
 	if (!err && find_field(b, "rgid_hi", &at)) /* the extended vector */
 		err = build_set_number(b, "ext", 1);
 	return err;

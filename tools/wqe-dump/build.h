@@ -10,10 +10,14 @@
 
 /** struct build - a WQE that grows; functions return 0, or -EINVAL and have said why */
 struct build {
+	/* What decides which segments there are; all else is zero before build_begin() */
+	enum bsn_transport transport;
+	uint32_t opmod;
+	bool is_extended; /* address vector of 48 bytes */
+
 	const char *name;            /* of the operation */
 	const struct bsn_wqe_op *op; /* NULL: a receive WQE */
 	enum bsn_recv_head head;     /* of a receive WQE: what it begins with */
-	enum bsn_transport transport;
 	size_t size;
 	size_t translations; /* of a UMR: where they begin and end, else 0 */
 	size_t translations_end;
@@ -27,19 +31,14 @@ struct build {
 	uint8_t bytes[BUILD_MAX_BYTES];
 };
 
-/** struct build_attr - decides which segments there are */
-struct build_attr {
-	const char *operation; /* name of an opcode, with or without RDMA_; recv, recv_srq … */
-	enum bsn_transport transport;
-	uint32_t opmod;
-	bool is_extended; /* address vector of 48 bytes */
-};
-
 /** build_refuse() - says on standard error what is wrong; -EINVAL */
 int build_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** build_begin() - appends the operation's segments, zero except for the opcode */
-int build_begin(struct build *build, const struct build_attr *attr);
+/**
+ * build_begin() - appends the operation's segments, zero except for the opcode
+ * @operation: name of an opcode, with or without RDMA_; recv, recv-srq …
+ */
+int build_begin(struct build *build, const char *operation);
 
 /**
  * build_set() - sets a field

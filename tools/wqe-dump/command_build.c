@@ -243,22 +243,20 @@ static int begin(struct build *b, const char *operation)
 {
 	const struct number transport =
 		record_transport_find(options.transport ? options.transport : "rc");
-	struct build_attr attr = { .operation = operation,
-				   .transport = (enum bsn_transport)transport.value,
-				   .is_extended = is_given(OPTION_GID) };
 
 	if (!transport.is_known)
 		return build_refuse("%s: --transport is one of: rc uc ud dc xrc eth ipoib",
 				    options.transport);
-
+	b->transport = (enum bsn_transport)transport.value;
+	b->is_extended = is_given(OPTION_GID);
 	for (unsigned i = 0; i < step_count; i++)
 		if (steps[i].option == OPTION_OPMOD)
-			attr.opmod = (uint32_t)strtoul(steps[i].argument, NULL, 0);
+			b->opmod = (uint32_t)strtoul(steps[i].argument, NULL, 0);
 	if (options.size_bytes != 4 && options.size_bytes != 8)
 		return build_refuse("--size is 4 or 8");
 	if (strcasestr(operation, "masked"))
-		attr.opmod = BSN_OPMOD_MASKED(options.size_bytes);
-	return build_begin(b, &attr);
+		b->opmod = BSN_OPMOD_MASKED(options.size_bytes);
+	return build_begin(b, operation);
 }
 
 static int build(struct build *b, const char *operation)
