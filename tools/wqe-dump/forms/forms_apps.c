@@ -20,7 +20,7 @@
  * -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal
  */
 
-static const struct shape nccl_lines[] = {
+KEYS_FORM(nccl, "nccl", MARKS("Got completion from peer ", "Got completion with error "),
 	/* The same line as people shorten it. */
 	LINE(STATUS, UNKNOWN, "Got completion from peer with status", STATUS("with status"),
 	     DECIMAL("vendor err", vendor_syndrome), DECIMAL("vendor_err", vendor_syndrome)),
@@ -31,54 +31,36 @@ static const struct shape nccl_lines[] = {
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
 	     STATUS("with error "), DECIMAL("vendor err ", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "Got completion with error ", STATUS("with error "),
-	     DECIMAL("vendor err ", vendor_syndrome)),
-	LAST_LINE,
-};
-
-KEYS_FORM(nccl, "nccl", nccl_lines, "Got completion from peer ", "Got completion with error ");
+	     DECIMAL("vendor err ", vendor_syndrome)));
 
 /* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---- */
 
-static const struct shape mpi_lines[] = {
+KEYS_FORM(mpi, "mpi", MARKS(" CQ with status", "vendor code=0x"),
 	LINE(STATUS, UNKNOWN, " CQ with status", STATUS("status number "),
 	     FIELD_HEX("wr_id ", "wr_id"), DECIMAL("vendor error ", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "ompletion with error ", STATUS("error "),
-	     HEX("vendor code=", vendor_syndrome)),
-	LAST_LINE,
-};
-
-KEYS_FORM(mpi, "mpi", mpi_lines, " CQ with status", "vendor code=0x");
+	     HEX("vendor code=", vendor_syndrome)));
 
 /*
  * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of
  * rdma-core: libibverbs/examples, librdmacm/examples
  */
 
-static const struct shape perftest_first[] = {
-	LINE(WQE, REQUESTER, "Completion with error at client", NO_KEYS),
-	LINE(WQE, RESPONDER, "Completion with error at server", NO_KEYS),
-	LAST_LINE,
-};
-static const struct shape perftest_second =
+PAIR_FORM(perftest, "perftest", MARKS("Completion with error at ", " syndrom 0x"),
+	"a completion with error, and its status is not there",
 	LINE(STATUS, UNKNOWN, "Failed status", STATUS("Failed status"),
-	     FIELD_DECIMAL("wr_id ", "wr_id"), HEX("syndrom ", vendor_syndrome));
-static const struct pair perftest_pair = { perftest_first, &perftest_second,
-					   "a completion with error, and its status is not there" };
+	     FIELD_DECIMAL("wr_id ", "wr_id"), HEX("syndrom ", vendor_syndrome)),
+	LINE(WQE, REQUESTER, "Completion with error at client", NO_KEYS),
+	LINE(WQE, RESPONDER, "Completion with error at server", NO_KEYS));
 
-PAIR_FORM(perftest, "perftest", perftest_pair, "Completion with error at ", " syndrom 0x");
-
-static const struct shape example_lines[] = {
+KEYS_FORM(examples, "verbs-example", MARKS(") for wr_id ", "cq completion failed status ",
+		"Work completion error ", "bad completion with status"),
 	LINE(STATUS, UNKNOWN, "Failed status ", STATUS("Failed status "),
 	     FIELD_DECIMAL("wr_id ", "wr_id")),
 	LINE(STATUS, UNKNOWN, "cq completion failed status ", STATUS("status ")),
 	LINE(STATUS, UNKNOWN, "Work completion error ", STATUS("error ")),
 	LINE(STATUS, UNKNOWN, "ot bad completion with status", STATUS("status"),
-	     DECIMAL("vendor syndrome", vendor_syndrome)),
-	LAST_LINE,
-};
-
-KEYS_FORM(examples, "verbs-example", example_lines, ") for wr_id ", "cq completion failed status ",
-	  "Work completion error ", "bad completion with status");
+	     DECIMAL("vendor syndrome", vendor_syndrome)));
 
 /* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------- */
 
@@ -165,16 +147,12 @@ static void finish_gpunetio(struct record *record, const char *line)
 	record->qpn = KNOWN(both & BSN_QPN_MAX);
 }
 
-static const struct shape gpunetio_lines[] = {
+KEYS_FORM(gpunetio, "gpunetio", MARKS(" wqe_qpn="),
 	LINE_WITH(finish_gpunetio, ERROR_CQE, REQUESTER,
 		  "with err: syndrome=", HEX("syndrome=", syndrome),
 		  HEX("vendor_err_synd=", vendor_syndrome), HEX("hw_err_synd=", hw_syndrome),
 		  FIELD_DECIMAL("hw_synd_type=", "hw_syndrome_type"),
-		  DECIMAL("wqe_counter=", wqe_index)),
-	LAST_LINE,
-};
-
-KEYS_FORM(gpunetio, "gpunetio", gpunetio_lines, " wqe_qpn=");
+		  DECIMAL("wqe_counter=", wqe_index)));
 
 /*
  * -- NVSHMEM: ibgda_device.cuh over several lines, src/modules/transport/ibdevx and ibrc on one
@@ -209,15 +187,56 @@ const struct form form_nvshmem = {
 	.close = keys_close,
 };
 
-static const struct shape nvshmem_lines[] = {
+KEYS_FORM(nvshmem_lines, "nvshmem-line", MARKS("ibdevx completion with error",
+		"ibv_poll_cq failed, status: "),
 	LINE(ERROR_CQE, REQUESTER, "ibdevx completion with error. hws: ", HEX("hws: ", hw_syndrome),
 	     HEX("ves: ", vendor_syndrome), HEX("syn: ", syndrome)),
-	LINE(STATUS, UNKNOWN, "ibv_poll_cq failed, status: ", STATUS("status: ")),
-	LAST_LINE,
-};
+	LINE(STATUS, UNKNOWN, "ibv_poll_cq failed, status: ", STATUS("status: ")));
 
-KEYS_FORM(nvshmem_lines, "nvshmem-line", nvshmem_lines, "ibdevx completion with error",
-	  "ibv_poll_cq failed, status: ");
+/*
+ * -- DPDK's mlx5 drivers: net/mlx5/mlx5_tx.c, mlx5_rx.c, hws/mlx5dr_send.c; crypto/mlx5/;
+ * common/mlx5's DEVX_DRV_LOG(); hws/mlx5dr_cmd.c
+ */
+
+/* Some drivers print the WQE's opcode, others the CQE's. No WQE has an opcode of an error CQE. */
+static void sort_opcode(struct record *record, const char *line)
+{
+	(void)line;
+	if (record->opcode.value != BSN_CQE_REQ_ERR && record->opcode.value != BSN_CQE_RESP_ERR)
+		return;
+	if (record->opcode.value == BSN_CQE_RESP_ERR)
+		record->side = SIDE_RESPONDER;
+	record->opcode = (struct number){ 0 };
+}
+
+/*
+ * The crypto driver swaps a single byte as if it were four, and so prints 0x13 as 13000000
+ * (mlx5_crypto_xts.c mlx5_crypto_xts_cqe_err_handle()).
+ */
+static void turn_syndrome(struct record *record, const char *line)
+{
+	uint64_t value;
+
+	if (text_number_after(line, "CQE ERR:", 16, &value) && value <= UINT32_MAX &&
+	    !(value & 0xffffff))
+		record->syndrome = KNOWN(value >> 24);
+}
+
+KEYS_FORM(dpdk, "dpdk", MARKS("CQE ERR:", "Unexpected CQE error syndrome ", " failed errno=",
+		"Bad DevX status ", "(syndrome: "),
+	LINE_WITH(sort_opcode, ERROR_CQE, REQUESTER, "CQE ERR:", HEX("CQE ERR:", syndrome),
+		  HEX("Vendor_ERR:", vendor_syndrome), HEX("OP:", opcode), HEX("QPN:", qpn),
+		  HEX("WQE_CNT:", wqe_index)),
+	LINE(ERROR_CQE, UNKNOWN, "Unexpected CQE error syndrome ", HEX("syndrome ", syndrome),
+	     FIELD_DECIMAL("CQN = ", "cqn"), DECIMAL("SQN = ", qpn), DECIMAL("RQN = ", qpn),
+	     DECIMAL("wqe_counter = ", wqe_index), FIELD_DECIMAL("wq_ci = ", "wq_ci"),
+	     FIELD_DECIMAL("rq_ci = ", "rq_ci"), FIELD_DECIMAL("cq_ci = ", "cq_ci")),
+	LINE_WITH(turn_syndrome, ERROR_CQE, REQUESTER, "CQE ERR:", NO_KEYS),
+	LINE(COMMAND, UNKNOWN, "DevX ", FIELD_DECIMAL("failed errno=", "errno"),
+	     FIELD_HEX("status=", "status"), HEX("syndrome=", syndrome)),
+	LINE(COMMAND, UNKNOWN, "Bad DevX status ", FIELD_HEX("status ", "status"),
+	     HEX("syndrome = ", syndrome)),
+	LINE(COMMAND, UNKNOWN, "Failed to ", HEX("(syndrome: ", syndrome)));
 
 /*
  * -- others: SPDK's lib/nvme/nvme_rdma.c and lib/nvmf/rdma.c; Mooncake's worker_pool.cpp; UCCL's
@@ -226,34 +245,22 @@ KEYS_FORM(nvshmem_lines, "nvshmem-line", nvshmem_lines, "ibdevx completion with 
  * which only counts
  */
 
-static const struct shape spdk_lines[] = {
+KEYS_FORM(spdk, "spdk", MARKS("WC error, qid ", "Error on CQ "),
 	LINE(STATUS, UNKNOWN, "WC error, qid ", FIELD_DECIMAL("qid ", "qid"), STATUS("status: ")),
-	LINE(STATUS, UNKNOWN, "Error on CQ ", FIELD_HEX("CQ ", "cq"), STATUS("status: ")),
-	LAST_LINE,
-};
+	LINE(STATUS, UNKNOWN, "Error on CQ ", FIELD_HEX("CQ ", "cq"), STATUS("status: ")));
 
-KEYS_FORM(spdk, "spdk", spdk_lines, "WC error, qid ", "Error on CQ ");
-
-static const struct shape mooncake_lines[] = {
+KEYS_FORM(mooncake, "mooncake", MARKS("rocess failed for slice", "error WQE for slice"),
 	LINE(STATUS, REQUESTER, "for slice", FIELD_WORD("local_nic: ", "local_nic"),
 	     FIELD_WORD("peer_nic: ", "peer_nic"), FIELD_DECIMAL("dest_rkey: ", "rkey"),
-	     STATUS("): ")),
-	LAST_LINE,
-};
+	     STATUS("): ")));
 
-KEYS_FORM(mooncake, "mooncake", mooncake_lines, "rocess failed for slice", "error WQE for slice");
-
-static const struct shape uccl_lines[] = {
+KEYS_FORM(uccl, "uccl", MARKS("CQE ERROR wr_id=", "CQE error, wr_id=", " CQ state error: "),
 	LINE(STATUS, UNKNOWN, "CQE ERROR ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
 	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
 	LINE(STATUS, UNKNOWN, "CQE error, ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
 	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
 	LINE(STATUS, REQUESTER, "RC send CQ state error: ", STATUS("error: ")),
-	LINE(STATUS, RESPONDER, "RC recv CQ state error: ", STATUS("error: ")),
-	LAST_LINE,
-};
-
-KEYS_FORM(uccl, "uccl", uccl_lines, "CQE ERROR wr_id=", "CQE error, wr_id=", " CQ state error: ");
+	LINE(STATUS, RESPONDER, "RC recv CQ state error: ", STATUS("error: ")));
 
 static void finish_vpp(struct record *record, const char *line)
 {
@@ -264,7 +271,9 @@ static void finish_vpp(struct record *record, const char *line)
 		record_add_number(record, "count", count);
 }
 
-static const struct shape app_lines[] = {
+KEYS_FORM(apps, "program", MARKS(", vendor_error: ", " for slot ", "RDMA completion, error status(",
+		"RDMA completion error(", "cq_readerr", "work request returned error",
+		"a work item failed: status ", "Bad wc status ", "tx completion errors"),
 	LINE(STATUS, UNKNOWN, "{WR: ", STATUS("error: "),
 	     DECIMAL("vendor_error: ", vendor_syndrome)),
 	LINE(STATUS, REQUESTER, "Send for slot ", STATUS(": ")),
@@ -276,14 +285,7 @@ static const struct shape app_lines[] = {
 	LINE(STATUS, RESPONDER, "work request returned error", STATUS("status(")),
 	LINE(STATUS, UNKNOWN, "a work item failed: status ", STATUS("status ")),
 	LINE(STATUS, UNKNOWN, "Bad wc status ", STATUS("status ")),
-	LINE_WITH(finish_vpp, STATUS, REQUESTER, "tx completion errors", NO_KEYS),
-	LAST_LINE,
-};
-
-KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
-	  "RDMA completion, error status(", "RDMA completion error(", "cq_readerr",
-	  "work request returned error", "a work item failed: status ", "Bad wc status ",
-	  "tx completion errors");
+	LINE_WITH(finish_vpp, STATUS, REQUESTER, "tx completion errors", NO_KEYS));
 
 /*
  * -- anything else that names a verbs status or a vendor error. Nothing says whether a number

@@ -65,7 +65,9 @@ static void finish_command(struct record *record, const char *line)
 		text, RECORD_COMMAND, SIDE_UNKNOWN, { NO_KEYS }, finish_command, says              \
 	}
 
-static const struct shape command_lines[] = {
+KEYS_FORM(mlx5_command, "mlx5-command", MARKS(" op_mod(", "Will cause a leak of a command",
+		") No done completion", " out of queue timeout", " after timeout",
+		"failed to allocate command entry"),
 	LINE_WITH(finish_command, COMMAND, UNKNOWN, " op_mod(", HEX("syndrome (", syndrome),
 		  FIELD_DECIMAL("err(-", "errno")),
 	SILENT("timeout", "Will cause a leak of a command"),
@@ -73,13 +75,7 @@ static const struct shape command_lines[] = {
 	SILENT("timeout", ") canceled on out of queue timeout"),
 	SILENT("late", ") recovered after timeout"),
 	SILENT("late", "Command completion arrived after timeout"),
-	SILENT("no slot", ": failed to allocate command entry"),
-	LAST_LINE,
-};
-
-KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(", "Will cause a leak of a command",
-	  ") No done completion", " out of queue timeout", " after timeout",
-	  "failed to allocate command entry");
+	SILENT("no slot", ": failed to allocate command entry"));
 
 /*
  * -- the health buffer: mlx5/core/health.c print_health_info() writes a line for each number; so
@@ -332,18 +328,12 @@ const struct form form_mlx5_wc = {
  * CQE it is, then its syndromes; people often show only the second line
  */
 
-static const struct shape poll_first[] = {
-	LINE(WQE, REQUESTER, "Requestor error cqe on cqn ", FIELD_HEX("cqn ", "cqn")),
-	LINE(WQE, RESPONDER, "Responder error cqe on cqn ", FIELD_HEX("cqn ", "cqn")),
-	LAST_LINE,
-};
-static const struct shape poll_second =
+PAIR_FORM(mlx5_poll, "mlx5_ib-poll", MARKS("r error cqe on cqn 0x", ", vendor syndrome 0x"),
+	"an error CQE, and its syndrome is not there",
 	LINE(ERROR_CQE, UNKNOWN, "syndrome 0x", HEX("syndrome ", syndrome),
-	     HEX("vendor syndrome ", vendor_syndrome));
-static const struct pair poll_pair = { poll_first, &poll_second,
-				       "an error CQE, and its syndrome is not there" };
-
-PAIR_FORM(mlx5_poll, "mlx5_ib-poll", poll_pair, "r error cqe on cqn 0x", ", vendor syndrome 0x");
+	     HEX("vendor syndrome ", vendor_syndrome)),
+	LINE(WQE, REQUESTER, "Requestor error cqe on cqn ", FIELD_HEX("cqn ", "cqn")),
+	LINE(WQE, RESPONDER, "Responder error cqe on cqn ", FIELD_HEX("cqn ", "cqn")));
 
 /*
  * -- lines of mlx5 that say everything: mlx5/core/eq.c cq_err_event_notifier() ("syndrom" in the
@@ -382,7 +372,10 @@ static void finish_qp(struct record *record, const char *line)
 		  FIELD_HEX(" ", "hw_syndrome_type"), HEX(" ", hw_syndrome), NO_VALUE(")"))
 
 /* The syndrome of a CQ's error is one of device.h struct mlx5_eqe_cq_err, no completion's. */
-static const struct shape mlx5_lines[] = {
+KEYS_FORM(mlx5_lines, "mlx5", MARKS("CQ error on CQN ", ", SQ: 0x", "/1: QP ", "/2: QP ",
+		"health compromised", "Fatal error ", "health recovery f", "65535.65535.65535",
+		"initializing state, aborting", "Waiting for FW ", "High temperature on sensors",
+		"insufficient power on", "Port module event[error]"),
 	LINE_SAYS("TX timeout", STATUS, UNKNOWN, "TX timeout on queue: ",
 		  FIELD_DECIMAL("queue: ", "queue"), HEX("SQ: ", qpn), FIELD_HEX("CQ: ", "cqn"),
 		  FIELD_HEX("SQ Cons: ", "sq_consumer"), FIELD_HEX("SQ Prod: ", "sq_producer")),
@@ -407,14 +400,7 @@ static const struct shape mlx5_lines[] = {
 	LINE_SAYS("insufficient power", HEALTH, UNKNOWN, "insufficient power on the PCIe slot",
 		  FIELD_WORD("slot ", "power")),
 	LINE_SAYS("module error", HEALTH, UNKNOWN, "Port module event[error]",
-		  FIELD_DECIMAL(": module ", "module")),
-	LAST_LINE,
-};
-
-KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x", "/1: QP ", "/2: QP ",
-	  "health compromised", "Fatal error ", "health recovery f", "65535.65535.65535",
-	  "initializing state, aborting", "Waiting for FW ", "High temperature on sensors",
-	  "insufficient power on", "Port module event[error]");
+		  FIELD_DECIMAL(": module ", "module")));
 
 /*
  * -- the kernel's own users: ulp/iser, ulp/isert, ulp/ipoib, ulp/srp, ulp/rtrs; nvme/host/rdma.c
@@ -422,7 +408,8 @@ KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x", "/1: Q
  * o2iblnd_cb.c
  */
 
-static const struct shape ulp_lines[] = {
+KEYS_FORM(kernel_ulp, "kernel-ulp", MARKS("vend_err ", " (wr_cqe: ", " completion on <",
+		" for CQE ", "ib_srp: failed ", "cq.id=", "smb_direct: ", "kiblnd_"),
 	LINE(STATUS, REQUESTER, "send event (status=", STATUS("status="),
 	     FIELD_DECIMAL("wrid=", "wr_id"), HEX("vend_err ", vendor_syndrome)),
 	LINE(STATUS, RESPONDER, "(status=", STATUS("status="), FIELD_DECIMAL("wrid=", "wr_id"),
@@ -442,9 +429,4 @@ static const struct shape ulp_lines[] = {
 	LINE(STATUS, UNKNOWN, " status=", STATUS("status="), HEX("/", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, " error. status='", STATUS("status=")),
 	LINE(STATUS, REQUESTER, ": failed ", STATUS(": failed ")),
-	LINE(STATUS, RESPONDER, " failed: ", STATUS("failed: ")),
-	LAST_LINE,
-};
-
-KEYS_FORM(kernel_ulp, "kernel-ulp", ulp_lines, "vend_err ", " (wr_cqe: ", " completion on <",
-	  " for CQE ", "ib_srp: failed ", "cq.id=", "smb_direct: ", "kiblnd_");
+	LINE(STATUS, RESPONDER, " failed: ", STATUS("failed: ")));

@@ -195,7 +195,9 @@ const struct form form_ucx_wqe = {
 
 /* -- the rest: one line each ------------------------------------------------------------------- */
 
-static const struct shape ucx_lines[] = {
+KEYS_FORM(ucx_lines, "ucx-line", MARKS("CQE(op_own ", "send completion with error: ",
+		"completion with error on qp ", "completion[", "Send completion (wr_id=",
+		", syndrome 0"),
 	LINE(CQE, UNKNOWN, "CQE(op_own ", FIELD_HEX("op_own ", "op_own"), HEX("qp ", qpn),
 	     FIELD_HEX("sqp ", "rqpn"), FIELD_DECIMAL("slid ", "slid"),
 	     FIELD_DECIMAL("bytes ", "byte_count"), DECIMAL("wqe_idx ", wqe_index)),
@@ -207,19 +209,9 @@ static const struct shape ucx_lines[] = {
 	     HEX("vendor_err ", vendor_syndrome), FIELD_HEX("wr_id ", "wr_id")),
 	LINE(STATUS, REQUESTER, "Send completion (wr_id=", FIELD_HEX("wr_id=", "wr_id"),
 	     STATUS("error: ")),
-	LINE(COMMAND, UNKNOWN, "mlx5dv_devx_", HEX("syndrome ", syndrome)),
-	LAST_LINE,
-};
-
-KEYS_FORM(ucx_lines, "ucx-line", ucx_lines, "CQE(op_own ",
-	  "send completion with error: ", "completion with error on qp ", "completion[",
-	  "Send completion (wr_id=", ", syndrome 0");
+	LINE(COMMAND, UNKNOWN, "mlx5dv_devx_", HEX("syndrome ", syndrome)));
 
 /* UCX does not treat a flush as an error; up to 1.9 it only traces which WQE was flushed. */
-static const struct shape ucx_flush_lines[] = {
+KEYS_FORM(ucx_flush, "ucx-flush", MARKS("] is flushed"),
 	LINE_SAYS("WR flushed", STATUS, UNKNOWN, "QP 0x", HEX("QP ", qpn),
-		  DECIMAL("wqe[", wqe_index)),
-	LAST_LINE,
-};
-
-KEYS_FORM(ucx_flush, "ucx-flush", ucx_flush_lines, "] is flushed");
+		  DECIMAL("wqe[", wqe_index)));

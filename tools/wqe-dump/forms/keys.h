@@ -126,19 +126,23 @@ void pair_close(struct feed *feed, void *state);
 /** other_nic_in() - the driver or device of another vendor that a line names, or NULL */
 const char *other_nic_in(const char *text);
 
-/* A form that has such a pair: its variable, its name, its struct pair, its marks. */
-#define PAIR_FORM(id, form_name, pair, ...)                                                        \
-	const struct form form_##id = { .name = form_name,                                         \
-					.marks = MARKS(__VA_ARGS__),                               \
-					.state_bytes = sizeof(struct record),                      \
-					.lines = &(pair),                                          \
-					.feed = pair_feed,                                         \
-					.close = pair_close }
-
-/* A form that has only such lines: its variable, its name, its shapes, its marks. */
-#define KEYS_FORM(id, form_name, shapes, ...)                                                      \
+/* A form that has such a pair: its variable, name, marks, @lacks, @second, and all of @first. */
+#define PAIR_FORM(id, form_name, its_marks, it_lacks, its_second, ...)                             \
 	const struct form form_##id = {                                                            \
-		.name = form_name, .marks = MARKS(__VA_ARGS__), .lines = shapes, .feed = form_feed \
+		.name = form_name,                                                                 \
+		.marks = its_marks,                                                                \
+		.state_bytes = sizeof(struct record),                                              \
+		.lines = &(const struct pair){ (const struct shape[]){ __VA_ARGS__, LAST_LINE },   \
+					       &(const struct shape)its_second, it_lacks },        \
+		.feed = pair_feed,                                                                 \
+		.close = pair_close                                                                \
 	}
+
+/* A form that has only such lines: its variable, its name, its marks, its shapes. */
+#define KEYS_FORM(id, form_name, its_marks, ...)                                                   \
+	const struct form form_##id = { .name = form_name,                                         \
+					.marks = its_marks,                                        \
+					.lines = (const struct shape[]){ __VA_ARGS__, LAST_LINE }, \
+					.feed = form_feed }
 
 #endif
