@@ -2,10 +2,10 @@
 /*
  * Dynamically connected transport (DC): many peers through few queues.
  *
- * A target (DCT) is what peers send to. Messages to it take receives from an SRQ. Its memory is
- * open to any peer that knows its address, which holds an access key. An initiator (DCI) is a QP of
+ * Peers send requests to a target (DCT). Messages take receives from its SRQ. Any peer that has the
+ * target's address, which contains an access key, may use its memory. An initiator (DCI) is a QP of
  * type BSN_QP_DC: it receives nothing, and each of its requests goes to one endpoint. The device
- * connects it to the target of a request, and disconnects it from the one before:
+ * connects it to the target of each request, and first disconnects it from the previous target:
  *
  *	bsn_dct_create(device, &(struct bsn_dct_attr){ .cq = cq, .srq = srq }, &dct);
  *	bsn_dct_address(dct, &mine);   exchange(&mine, peers);
@@ -16,16 +16,16 @@
  *	bsn_write(ep[i], &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING);
  *
  * Requests of one DCI are executed in order, and each change of target costs a disconnection and a
- * connection. If one fails, the DCI is in error, and what was posted after it is flushed, to
- * whichever peer.
+ * connection. If one fails, the DCI is in error, and all later requests are flushed, whatever their
+ * peer.
  *
- * Rules of parameters, results and threads are those of bsn.h. bsn_device_info() has the feature
- * "dc", and says why a device has none: then a QP of type BSN_QP_DC is -EOPNOTSUPP.
+ * Rules of parameters, results and threads are those of bsn.h. The feature "dc" of
+ * bsn_device_info() says why a device has none: then a QP of type BSN_QP_DC is -EOPNOTSUPP.
  *
- * On plain verbs targets and pools are there all the same, by RC connections that are made on
- * demand. A pool's initiators are RC QPs then, and a target makes one for each initiator that asks
- * to be connected, once its process calls bsn_dct_accept(). They find each other by datagrams (UD),
- * so both need nothing but the target's address. Both ends have to be on plain verbs.
+ * On plain verbs targets and pools use RC connections that are made on demand. A pool's initiators
+ * are RC QPs, and a target creates one for each initiator that asks, when its process calls
+ * bsn_dct_accept(). They ask by datagrams (UD), so the target's address is all they need. Both ends
+ * must be on plain verbs.
  */
 #ifndef BSN_DC_H
 #define BSN_DC_H
@@ -39,16 +39,16 @@ struct bsn_dct;
 
 /**
  * struct bsn_dct_attr
- * @cq: where its messages complete; the SRQ's depth of its entries is this target's
+ * @cq: where its messages complete; the target takes as many entries as the SRQ's depth
  * @srq: the SRQ whose receives its messages take
- * @access_key: what initiators must know. A request with another key is not answered, and fails at
- *	its initiator once retries are used up
- * @user: comes back in its completions
- * @connect: of its acknowledgements: gid_index, hop_limit, traffic_class, sl; mtu, 0: the port's;
+ * @access_key: initiators must have the same. A request with another key is not answered, and fails
+ *	at its initiator after the retries
+ * @user: of its completions
+ * @connect: for its acknowledgements: gid_index, hop_limit, traffic_class, sl; mtu, 0: the port's;
  *	min_rnr_timer. Its other fields are not read
- * @full_handshake: whoever connects to it does so by a full handshake, which costs a round trip
- *	more and is safer where packets are lost, whatever initiators were told. Where
- *	bsn_device_info() has the feature "dc-full-handshake"
+ * @full_handshake: each initiator that connects to it uses a full handshake, whatever its own
+ *	setting. That costs a round trip more, and is safer if packets are lost. It needs the
+ *	feature "dc-full-handshake" of bsn_device_info()
  */
 struct bsn_dct_attr {
 	struct bsn_cq *cq;
@@ -61,42 +61,42 @@ struct bsn_dct_attr {
 };
 
 /**
- * bsn_dct_create - a target that takes requests from now on
+ * bsn_dct_create - creates a target that accepts requests from now on
  *
- * A target never fails: a request that it refuses fails at its initiator.
- * On plain verbs it has a UD QP and a CQ of its own, and an RC QP for each initiator that is
- * connected, whose number its completions have. With a full handshake it is made by a command to
- * the firmware (DevX), since verbs have no way to ask for that.
- * Return: -EOPNOTSUPP no DC here, or no full handshake, and why; -EINVAL no CQ or SRQ, or of
- * another device; -ENOSPC the CQ has no room for what the SRQ may receive; -EREMOTEIO the firmware
- * refused the command, and why.
+ * A target never fails: a request that it refuses fails at its initiator. On plain verbs it has its
+ * own UD QP and CQ, and an RC QP for each connected initiator; completions have that QP's number. A
+ * target with full handshake is created by a command to the firmware (DevX), since verbs cannot ask
+ * for that.
+ * Return: -EOPNOTSUPP no DC, or no full handshake: the text says why; -EINVAL no CQ or SRQ, or of
+ * another device; -ENOSPC the CQ has fewer entries than the SRQ may receive messages; -EREMOTEIO
+ * the firmware refused the command: the text says why.
  */
 BSN_API int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr,
 			   struct bsn_dct **dct);
 
 /**
- * bsn_dct_destroy - ends a target; requests of its initiators are not answered any more
+ * bsn_dct_destroy - destroys a target; requests to it are not answered any more
  *
- * Context: as bsn_qp_destroy(). Completions not yet polled are dropped, and their receives are the
- * SRQ's again.
+ * Context: as bsn_qp_destroy(). Completions that were not polled are dropped, and their receives
+ * are given back to the SRQ.
  */
 BSN_API int bsn_dct_destroy(struct bsn_dct *dct);
 
-/** bsn_dct_address - what initiators need to know, for bsn_ep_create(): the access key is in it */
+/** bsn_dct_address - the address that initiators need; it contains the access key */
 BSN_API int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address);
 
 BSN_API uint32_t bsn_dct_number(const struct bsn_dct *dct);
 
 /**
- * bsn_dct_accept - on plain verbs: connects initiators that ask for it, and lets go those that
+ * bsn_dct_accept - on plain verbs: connects initiators that ask for it, and disconnects those that
  * leave
  *
- * Who is connected needs no more of it, so a program calls it as often as newcomers shall not wait
- * longer. They ask again for a while; see bsn_dc_pool_create(). On a device that has DC there is
- * nothing to do.
+ * Call it as often as new initiators may wait; connected ones do not need it. Initiators ask again
+ * for a while, see struct bsn_dc_pool_attr. On a device with DC it does nothing.
  *
  * Context: the thread that polls the target's CQ; makes system calls.
- * Return: how many came or went, 0 on a device; a negative errno: -EIO the device is gone.
+ * Return: how many it connected or disconnected, 0 on a device with DC; a negative errno: -EIO the
+ * device is gone.
  */
 BSN_API int bsn_dct_accept(struct bsn_dct *dct);
 
@@ -105,55 +105,56 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
 /**
  * struct bsn_dc_pool - N initiators for any number of peers, for one thread
  *
- * A peer is an endpoint, and every post works on it. Polls of the CQ drive the pool, and QPs may
- * complete there, too:
+ * A peer is an endpoint, and takes every post. Polls of the CQ drive the pool, and QPs may complete
+ * there, too:
  *
  *	bsn_dc_pool_create(device, &(struct bsn_dc_pool_attr){ .cq = cq, .initiators = 32 }, &pool);
  *	bsn_dc_peer_create(pool, &address, NULL, user, &ep);
  *	while (bsn_write(ep, &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING) == -EAGAIN)
  *		handle(done, bsn_poll(cq, done, 16));
  *
- * A post to a peer takes an initiator for it: the one that it had last, if it still has it, else
- * one that no peer has, else an idle one, which the pool's policy chooses. The peer keeps the
- * initiator after its requests are done, until another peer needs it; so a peer that comes back
- * finds its connection. An initiator with requests of one peer outstanding is never given to
- * another one.
+ * A post to a peer needs an initiator. The pool takes the one that the peer still has; or else one
+ * that no peer has; or else an idle one, which the pool's policy chooses. The peer keeps the
+ * initiator after its requests are done, until another peer needs it; so a peer that posts soon
+ * again finds its connection. While requests of a peer are outstanding its initiator is not given
+ * away.
  *
- * Where all are busy the post is -EAGAIN, and the peer waits in line. When its turn comes,
- * bsn_poll() gives a completion of opcode BSN_DC_READY, with the peer's user pointer. The peer
- * posts before the next poll of the CQ, or its turn passes. No peer that comes later overtakes it.
+ * If all are busy, the post returns -EAGAIN, and the peer waits in line. When its turn comes,
+ * bsn_poll() returns a completion of opcode BSN_DC_READY, with the peer's user pointer. The program
+ * posts to the peer before the next poll of the CQ, or the turn is lost. No later peer overtakes
+ * it.
  *
  * The line is a deficit round robin in bytes. A peer that goes on posting while others wait loses
- * its initiator after a turn's bytes, and then waits in line. It owes the bytes that it posted
- * beyond them, and is passed until so many turns have gone by. A peer that pauses owes nothing.
+ * its initiator after the bytes of a turn, and then waits in line. If it posted more, it is skipped
+ * until it has paid back the excess in turns. A peer that pauses owes nothing.
  *
- * On plain verbs a peer has to be connected first: a post to one that is not is -EAGAIN, bsn_poll()
- * connects it when its turn comes, and says BSN_DC_READY when that is done. Only such polls make
- * system calls. A peer that is evicted is disconnected.
+ * On plain verbs a peer must be connected first: before that a post returns -EAGAIN, bsn_poll()
+ * connects the peer when its turn comes, and returns BSN_DC_READY when it is connected. Only such
+ * polls make system calls. A peer that loses its initiator is disconnected.
  *
- * Unsignaled requests stay unsignaled. Where a peer waits for an initiator whose last request is
- * unsignaled, the pool posts a NOP of its own, which the program does not see.
+ * Unsignaled requests stay unsignaled. If a peer waits for an initiator whose last request is
+ * unsignaled, the pool posts a NOP of its own, whose completion is hidden.
  *
- * If a request fails, what was posted to that peer after it is flushed, and posts to that peer are
- * -ENOTCONN until bsn_dc_peer_reset(). A spare initiator takes the place of the failed one; no
- * other peer notices.
+ * If a request fails, the later requests to that peer are flushed, and posts to it return -ENOTCONN
+ * until bsn_dc_peer_reset(). A spare replaces the failed initiator; no other peer notices.
  *
- * An initiator with streams has a connection for each, to as many peers, and what is said here of
- * initiators is said of streams: one of them has requests of one peer alone. Their requests share a
- * queue, so a peer may find it full of others', and what one appended is published when another one
- * rings. A stream fails alone, as long as no more of its initiator's have than
- * max_dc_failed_streams. One more, and the whole initiator fails. Then WRITEs and READs that the
- * other peers have outstanding are posted again by another initiator, and complete once, in order,
- * although the target may have executed them before. A peer with a message, an immediate, an atomic
- * or a copy among them fails, too, since nobody tells whether that was executed.
+ * An initiator with streams has a connection for each, so it serves that many peers at a time. All
+ * that is said here of initiators then applies to streams: a stream has requests of one peer. The
+ * peers share the initiator's queue, so a peer may find it full of others' requests, and a ring
+ * publishes what others have appended. A stream fails alone, while at most max_dc_failed_streams of
+ * its initiator are in error. With one more the whole initiator fails. Then the outstanding WRITEs
+ * and READs of the other peers are posted again on another initiator, and complete once, in order,
+ * although the target may have executed them before. A peer with an outstanding message, immediate,
+ * atomic or copy fails, too, since nothing says whether that was executed.
  */
 struct bsn_dc_pool;
 
 /**
- * enum bsn_dc_policy - which initiator a peer takes that has none
- * @BSN_DC_LRU: one that nobody has, else of the next three that a clock comes to the idle one that
- *	was used least since it came there last
- * @BSN_DC_HASHED: each peer has one place, by its number, where it waits even if others are idle
+ * enum bsn_dc_policy - which initiator a peer gets
+ * @BSN_DC_LRU: one that no peer has; if there is none, a clock hand goes round the initiators, and
+ *	of the next three the pool takes the idle one that posted least since the hand last passed
+ *	it
+ * @BSN_DC_HASHED: the one that the peer's number selects; it waits for that even if others are idle
  */
 enum bsn_dc_policy {
 	BSN_DC_LRU,
@@ -162,37 +163,36 @@ enum bsn_dc_policy {
 
 /**
  * struct bsn_dc_pool_attr
- * @cq: where its requests complete, by themselves or among those of others, and which one thread
- *	polls, the pool's. Of its entries each initiator takes what a QP of its depth takes, and one
- *	more, spares too; on plain verbs two more each, and 32. NULL: one of its own that has just
- *	that: bsn_dc_pool_cq()
- * @initiators: that are used at once; 0: 8
- * @spares: that are ready to take the place of one that failed; 0: 1
- * @streams: of each initiator, each of them for a peer of its own; 0: 1; max_dc_streams of
- *	bsn_device_info() at most
- * @send_depth: requests of a peer that may be outstanding; 0: 64. The queue of an initiator has as
- *	many for each of its streams, which its peers share, and 16 at the least; from it the pool
- *	reads who was used, so it knows less with a short one
+ * @cq: where its requests complete, maybe beside those of other queues; only the pool's thread
+ *	polls it. Each initiator and spare takes as many entries as a QP of its depth, and one more;
+ *	on plain verbs two more each, and 32. NULL: the pool creates one with just that many:
+ *	bsn_dc_pool_cq()
+ * @initiators: used at once; 0: 8
+ * @spares: ready to replace initiators that fail; 0: 1
+ * @streams: of each initiator, each for one peer; 0: 1; max_dc_streams of bsn_device_info() at most
+ * @send_depth: outstanding requests of a peer; 0: 64. The queue of an initiator has as many for
+ *	each of its streams, which its peers share, and at least 16. The policy compares queue
+ *	indices, so it knows less if the queue is short
  * @max_send_sge, @max_inline, @signal_every: as in struct bsn_qp_attr
- * @turn_bytes: of data, that a peer may post before others that wait get its initiator; 0: 64 KiB
- * @max_reads: READs and atomics that an initiator may have outstanding, as far as is known; 0: no
- *	limit. One more is -EAGAIN: poll, and post it again; the peer keeps its initiator, and other
- *	requests are taken meanwhile. Without a limit the device holds the initiator up, and all
- *	that was posted after, while it has as many on their way as max_rd_atomic of @connect says.
- *	READs and atomics cost more with a limit
- * @lag_port: of a bonded device: the port, from 1 on, by which all initiators send, so that a pool
- *	for each port spreads the load; 0: as the driver spreads them
- * @no_repeats: of streams: what was flushed since other peers failed the initiator is not posted
- *	again
- * @policy: which initiator a peer takes that has none
+ * @turn_bytes: bytes of data that a peer may post while others wait; 0: 64 KiB
+ * @max_reads: outstanding READs and atomics of an initiator, as far as is known; 0: no limit. One
+ *	more returns -EAGAIN: poll, and post it again; the peer keeps its initiator, which takes its
+ *	other requests. Without a limit the device holds up the initiator, and all later requests,
+ *	while max_rd_atomic (of @connect) are being executed. READs and atomics cost more with a
+ *	limit
+ * @lag_port: of a bonded device: the port, from 1 on, by which all initiators send; to use all
+ *	ports, create a pool for each; 0: the driver chooses
+ * @no_repeats: of streams: requests that were flushed because another peer failed the initiator are
+ *	not posted again
+ * @policy: which initiator a peer gets
  * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic. On plain verbs
- *	a target that does not answer is asked again after 8 timeouts, a millisecond at least, then
- *	after twice as long each time, but a second at most; retry_count times in all
+ *	the pool asks a target that does not answer again after 8 timeouts (a millisecond at least),
+ *	doubles that time with each try, up to a second, and gives up after retry_count tries
  * @lane: NULL: that of the CQ
- * @full_handshake: initiators wait for a target's answer to their connection before they send data:
- *	a round trip more for each connection, and safer where packets are lost. Where
- *	bsn_device_info() has the feature "dc-full-handshake". They have a register of their own, so
- *	@lane is NULL
+ * @full_handshake: initiators wait for the target's answer before they send data: a connection
+ *	costs a round trip more, and is safer if packets are lost. It needs the feature
+ *	"dc-full-handshake" of bsn_device_info(), and @lane must be NULL, since the initiators have
+ *	a register of their own
  */
 struct bsn_dc_pool_attr {
 	struct bsn_cq *cq;
@@ -211,15 +211,15 @@ struct bsn_dc_pool_attr {
 };
 
 /**
- * bsn_dc_pool_create - a pool without peers
- * On plain verbs each initiator is an RC QP, and the pool has a UD QP besides.
- * With a full handshake initiators are made by commands to the firmware (DevX), since verbs have no
- * way to ask for that.
- * Return: -EOPNOTSUPP no DC here, and why; streams, lag_port or full_handshake on plain verbs;
- * streams or full_handshake of a device that has none; lag_port of one that is not bonded; -EINVAL
- * more than the device has (QPs, ports to bond), an attribute out of its range, or a CQ that
- * several threads poll; -ENOSPC the CQ has not as many entries; -EREMOTEIO the firmware refused a
- * command, and why; what bsn_qp_create() and bsn_cq_create() say.
+ * bsn_dc_pool_create - creates a pool without peers
+ * On plain verbs each initiator is an RC QP, and the pool also has a UD QP.
+ * Initiators with full handshake are created by commands to the firmware (DevX), since verbs cannot
+ * ask for that.
+ * Return: -EOPNOTSUPP no DC: the text says why; streams, lag_port or full_handshake on plain verbs;
+ * streams or full_handshake on a device without them; lag_port on a device that is not bonded;
+ * -EINVAL more than the device has (QPs, ports), an attribute out of its range, or a CQ with
+ * is_shared; -ENOSPC the CQ has too few entries; -EREMOTEIO the firmware refused a command: the
+ * text says why; the errors of bsn_qp_create() and bsn_cq_create().
  */
 BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *attr,
 			       struct bsn_dc_pool **pool);
@@ -228,12 +228,12 @@ BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_po
 BSN_API int bsn_dc_pool_destroy(struct bsn_dc_pool *pool);
 
 /**
- * bsn_dc_peer_create - an endpoint to a DCT: 64 bytes; peers of one host share the rest
+ * bsn_dc_peer_create - an endpoint for a DCT: 64 bytes; peers of one host share the rest
  * @address: bsn_dct_address(); on plain verbs of a target on plain verbs
- * @attr: of the way: gid_index, sl, traffic_class, hop_limit; NULL: all by default
- * @user: comes back in completions
+ * @attr: gid_index, sl, traffic_class and hop_limit are read; NULL: defaults
+ * @user: of completions
  *
- * It is not for bsn_ep_destroy(). Nothing is sent.
+ * Destroy it by bsn_dc_peer_destroy(), not bsn_ep_destroy(). Nothing is sent.
  * Return: -EPROTO not the address of a DCT, or of another version, link layer or InfiniBand subnet;
  * -EINVAL, -ENOMEM.
  */
@@ -241,12 +241,12 @@ BSN_API int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_addres
 			       const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
 
 /**
- * bsn_dc_peer_udp_port - the UDP source port of a peer's packets, by which RoCE v2 networks choose
- * their way
+ * bsn_dc_peer_udp_port - sets the UDP source port of a peer's packets, by which RoCE v2 networks
+ * choose a route
  * @port: 0xc000 at least
  *
- * It is in each request that is posted from now on. Before, the provider chooses it at random, the
- * same for all peers of a host.
+ * Each request posted from now on has it. By default the provider chooses a random one, the same
+ * for all peers of a host.
  * Context: the pool's thread.
  * Return: -EINVAL a lower port; -EOPNOTSUPP plain verbs, InfiniBand, or RoCE v1, as
  * bsn_device_info() says of "dc-udp-port".
@@ -258,13 +258,13 @@ BSN_API int bsn_dc_peer_destroy(struct bsn_ep *ep);
 
 /**
  * struct bsn_dc_error - why posts to a peer are -ENOTCONN
- * @has_failed: a request to it did, or to connect it, or on its initiator; else the rest is zeros,
+ * @has_failed: a request to it, its connection, or its initiator failed; false: all else is zero,
  *	and the text says so
- * @generation: how often its initiator had been repaired when that happened
+ * @generation: how often its initiator had been repaired before
  * @first: the completion of the request
- * @text: of its syndrome pair; until the thread asks again
- * @wqe, @wqe_bytes: the request as the device was given it, for bsn_wqe_decode() or wqe-dump; none
- *	on plain verbs, where the provider has it
+ * @text: what its two syndromes mean; valid until the thread's next call
+ * @wqe, @wqe_bytes: the request's WQE, for bsn_wqe_decode() or wqe-dump; none on plain verbs, where
+ *	the provider has it
  */
 struct bsn_dc_error {
 	bool has_failed;
@@ -278,66 +278,63 @@ struct bsn_dc_error {
 /**
  * bsn_dc_peer_error - why a peer failed
  *
- * It is kept until the peer is reset, or bsn_dc_pool_repair() makes its initiator ready again.
+ * The error is kept until the peer is reset, or bsn_dc_pool_repair() repairs its initiator.
  * Return: 0; -EINVAL no peer, or no place for the error.
  */
 BSN_API int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error);
 
 /**
- * bsn_dc_peer_reset - a peer that failed may be posted to again
- * Return: 0, also where it has not failed; -EBUSY requests from before have not come back yet:
- * poll.
+ * bsn_dc_peer_reset - lets a failed peer take posts again
+ * Return: 0, even if it has not failed; -EBUSY earlier requests have not come back yet: poll.
  */
 BSN_API int bsn_dc_peer_reset(struct bsn_ep *ep);
 
 /**
- * BSN_DC_READY - opcode of a completion: the peer that it names may post; id and lengths are 0
+ * BSN_DC_READY - opcode of a completion: the turn of the peer that it names; id and length are 0
  *
- * Its status is IBV_WC_SUCCESS, but for a peer of plain verbs that cannot be connected:
- * IBV_WC_RETRY_EXC_ERR, and posts to it are -ENOTCONN. bsn_dc_peer_error() says why.
+ * Its status is IBV_WC_SUCCESS. If a peer on plain verbs cannot be connected, it is
+ * IBV_WC_RETRY_EXC_ERR, and posts to the peer return -ENOTCONN: bsn_dc_peer_error() says why.
  */
 #define BSN_DC_READY 0x90
 
 /**
- * bsn_dc_pool_repair - makes initiators that failed ready again, or single streams of them, off the
- * data path
+ * bsn_dc_pool_repair - makes failed initiators and failed streams ready again
  *
- * Without it the pool goes on with what is left. Call it when bsn_poll() gave a failure, and all
- * that was outstanding to that peer has come back.
- * Context: the pool's thread; makes system calls.
- * Return: how many are still not ready, since requests of theirs are outstanding; a negative errno.
+ * Without it the pool goes on with the initiators that are left. Call it after bsn_poll() returned
+ * a failure, and all outstanding requests to that peer have come back.
+ * Context: the pool's thread; makes system calls, so it is not for the data path.
+ * Return: how many are not ready yet, because they have requests outstanding; a negative errno.
  */
 BSN_API int bsn_dc_pool_repair(struct bsn_dc_pool *pool);
 
 /**
  * bsn_dc_pool_cq - where its requests complete
  *
- * Completions of one peer come in order. Where a request failed, src_qpn is its initiator's
- * generation: how often that had been repaired. The poll looks after the pool only while peers
- * wait, few initiators are idle or flushed requests are to be posted again; else a CQ with pools
- * costs what others do. On plain verbs each poll does.
+ * Completions of one peer come in order. If a request failed, src_qpn is its initiator's
+ * generation: how often that had been repaired. Polls do work for the pool only while peers wait,
+ * few initiators are idle, or flushed requests are to be posted again; at other times they cost
+ * what they cost on a CQ without pools. On plain verbs each poll does.
  */
 BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
 
 /**
- * struct bsn_dc_counters - what happened so far
- * @bindings: how often a peer was given another initiator than it had; there were at most so many
- *	connections, but for those that the device made anew since they had been idle for too long
- * @evictions: of these, from an idle peer
- * @revocations: initiators that a peer lost because others waited
- * @waits: peers that waited in line
+ * struct bsn_dc_counters - counts since the pool was created
+ * @bindings: peers that got a new initiator; an upper limit of the connections, without those that
+ *	the device made again because they were idle for too long
+ * @evictions: of these, taken from an idle peer
+ * @revocations: initiators lost because others waited
+ * @waits: peers that had to wait in line
  * @turns: BSN_DC_READY completions
- * @passed: of these, turns that were not used
- * @markers: NOPs of the pool's own
- * @reads_held: READs and atomics that were refused for max_reads
- * @repeats: requests that were posted again, since other peers failed their initiator
- * @failures, @repairs: of initiators, and of single streams
- * @connects, @reconnects: where @has_connects, what the device counted since the pool was made, of
- *	all pools of this process: connections, and those of them to a target whose connection the
- *	device had given up, since it was idle. softcx counts them. A ConnectX tells nobody of its
- *	initiators, and neither do plain verbs: both are 0. A target's port has the counter
- *	rx_dct_connect there, in sysfs
- * @peers, @waiting, @broken: peers, those in line, and initiators or streams to be repaired, now
+ * @passed: of these, not used
+ * @markers: NOPs that the pool posted
+ * @reads_held: READs and atomics refused for max_reads
+ * @repeats: requests posted again, after another peer failed their initiator
+ * @failures, @repairs: of initiators and streams
+ * @connects, @reconnects: if @has_connects, the device's counts for all pools of this process:
+ *	connections, and of these the ones made again because the device had closed an idle one.
+ *	softcx has these counts. A ConnectX does not count for initiators, and plain verbs do not:
+ *	both are 0. A target's port has the counter rx_dct_connect, in sysfs
+ * @peers, @waiting, @broken: now: peers, those in line, and initiators or streams to be repaired
  */
 struct bsn_dc_counters {
 	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held,
@@ -347,8 +344,7 @@ struct bsn_dc_counters {
 };
 
 /**
- * bsn_dc_pool_counters - Context: the pool's thread; reads a file of the device, where it counts
- * connections
+ * bsn_dc_pool_counters - Context: the pool's thread; reads a file if the device counts connections
  */
 BSN_API int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters *counters);
 

@@ -38,7 +38,6 @@ LONG_LINES = {
     '.ci/': 2,
     'README.md': 3,
     'dv/': 8,
-    'engine/': 16,
     'engine/doc/': 12,
     'tests/': 17,
     'tests/arm64/': 4,
