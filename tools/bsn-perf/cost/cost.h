@@ -134,17 +134,13 @@ static inline unsigned cost_qps_of(const struct cost_rig *rig, enum cost_queues 
 	return cost_kinds[kind].qps ? cost_kinds[kind].qps : rig->qps;
 }
 
-/* Whether QPs take turns, if only one. */
-static inline bool cost_takes_turns(const struct cost_rig *rig, enum cost_queues kind)
-{
-	return cost_kinds[kind].qps > 1 || cost_qps_of(rig, kind) > 1;
-}
-
 static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queues kind)
 {
+	const bool takes_turns = cost_kinds[kind].qps > 1 || cost_qps_of(rig, kind) > 1;
+
 	if (cost_kinds[kind].depth)
 		return cost_kinds[kind].depth;
-	return cost_takes_turns(rig, kind) ? rig->many_depth : rig->depth;
+	return takes_turns ? rig->many_depth : rig->depth;
 }
 
 /* Of the one that all QPs share: a round posts fewer, and no ConnectX has more than 32767. */
