@@ -54,12 +54,12 @@ BSN_HEADER_BEGIN
 BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
-/** bsn_sq_post_inline - the same of one piece of data that is copied now; its length is in @what */
+/** bsn_sq_post_inline - the same for inline data, which are copied now; their length is in @what */
 BSN_API int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 			       const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
 /**
- * bsn_post - any request: several SGEs, inline data from several pieces, a layout, every opcode
+ * bsn_post - any request: any number of SGEs, inline or not, a layout, every opcode
  *
  * Order, context and return value are those of all posts: bsn_post.h.
  */

@@ -82,11 +82,11 @@ static int check_masked(const struct bsn_ep *ep, const struct bsn_remote *remote
 	int err;
 
 	if (bytes != 4 && bytes != 8)
-		return refuse(EINVAL, "atomics under masks have 4 or 8 bytes");
+		return refuse(EINVAL, "masked atomics have 4 or 8 bytes");
 	err = check(ep, bytes == 4 ? BSN_CAN_MASKED_4 : BSN_CAN_MASKED_8,
-		    "the device, transport or path has no atomics under masks of that size");
+		    "the device, transport or path has no masked atomics of that size");
 	if (!err && remote->addr % bytes)
-		return refuse(EINVAL, "an atomic's address is a multiple of its size");
+		return refuse(EINVAL, "an atomic's address must be a multiple of its size");
 	return err;
 }
 

@@ -34,7 +34,7 @@ int provider_refused(int result)
 	const int err = provider_error_of_int(result);
 
 	return err ? refuse(-err,
-			    "libibverbs or the kernel refused it, and gives no more than the errno")
+			    "libibverbs or the kernel refused it: the errno is all that it gives")
 		   : 0;
 }
 

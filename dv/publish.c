@@ -176,7 +176,7 @@ int bsn_ring_many(struct bsn_ep *const *eps, unsigned count)
 
 	for (unsigned i = 0; i < count; i++)
 		if (!has_queue(eps[i]))
-			return refuse(EINVAL, "no endpoint among those to ring; none was rung");
+			return refuse(EINVAL, "no endpoint: one is NULL, and no queue was rung");
 	for (unsigned i = 0; i < count; i += RING_GROUP)
 		ring_group(eps + i, count - i < RING_GROUP ? count - i : RING_GROUP);
 	for (unsigned i = 0; i < count; i++) {

@@ -33,9 +33,9 @@ static int judge_opcode(const struct bsn_sq *sq, const struct bsn_request *r)
 	if (r->what & UNKNOWN_FLAGS)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (!is_one_of(sq->ops | dv_sq(sq)->held_ops, opcode))
-		return refuse(EOPNOTSUPP, "this transport or device does not have the operation");
+		return refuse(EOPNOTSUPP, "the transport or device lacks the operation");
 	if (r->what & BSN_F_INLINE && !is_one_of(BSN_OPS_WITH_GATHER, opcode))
-		return refuse(EOPNOTSUPP, "this operation sends no data that could be inline");
+		return refuse(EOPNOTSUPP, "the operation has no data to inline");
 	if (count && opcode == BSN_OPCODE_NOP)
 		return refuse(EOPNOTSUPP, "a NOP has no data");
 	if (r->operand && count != 1)
@@ -75,7 +75,7 @@ static int measure_data(const struct bsn_sq *sq, const struct bsn_request *r)
 	}
 	for (unsigned i = 0; i < count; i++) {
 		if (r->sge[i].length > BSN_DATA_MAX_BYTES && !r->operand)
-			return refuse(EMSGSIZE, "an SGE has less than 2 GiB");
+			return refuse(EMSGSIZE, "an SGE must be shorter than 2 GiB");
 		ds += r->sge[i].length != 0 || r->operand;
 	}
 	return ds;
@@ -108,8 +108,9 @@ static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer,
 	if (r->what & UNKNOWN_FLAGS)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (bsn_bb_of_ds(ds) > dv_sq(sq)->capacity_bb)
-		return refuse(EMSGSIZE, "the queue does not have so many blocks: create it with a "
-					"greater send_depth");
+		return refuse(
+			EMSGSIZE,
+			"the WQE is longer than the queue: create it with a greater send_depth");
 	return (int)ds;
 }
 
@@ -263,10 +264,10 @@ int bsn_sq_refuse_opcode(struct bsn_ep *ep)
 int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list)
 {
 	if (wr->flags & BSN_F_INLINE)
-		return refuse(EINVAL, "a map's data are not copied into the WQE");
+		return refuse(EINVAL, "the data of a map cannot be inline");
 	if (wr->map->length > BSN_DATA_MAX_BYTES)
 		return refuse(EMSGSIZE,
-			      "a message has less than 2^31 bytes: post pieces of the mkey");
+			      "a message must be shorter than 2^31 bytes: post parts of the mkey");
 	*as_list = *wr;
 	as_list->map = NULL;
 	as_list->sge = wr->map->sge;
@@ -299,8 +300,8 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	ctrl.ds = (uint32_t)ds - prefix_ds_of(peer_or_null(ep));
 	ctrl.imm = r.imm;
 	if (ctrl.ds > BSN_BB_DS || wr->sge_count > BSN_PREPARED_SGE)
-		return refuse(EMSGSIZE, "a prepared request is one basic block, without the peer's "
-					"address");
+		return refuse(EMSGSIZE, "a prepared request must fit one block of 64 bytes, "
+					"without the peer's address");
 	memset(p, 0, sizeof(*p));
 	put_data(put_remote((uint8_t *)p->body, r.what, r.remote), &r);
 	p->ctrl = (bsn_v2){ bsn_to_be64(bsn_ctrl_word(&ctrl, 0)).raw,

@@ -22,7 +22,7 @@ int bsn_rq_check_list(const struct bsn_rq *rq, const struct bsn_sge *sge, unsign
 				   count, rq->max_sge);
 	for (unsigned i = 0; i < count; i++)
 		if (sge[i].length > BSN_DATA_MAX_BYTES)
-			return refuse(EMSGSIZE, "an SGE has less than 2 GiB");
+			return refuse(EMSGSIZE, "an SGE must be shorter than 2 GiB");
 	return 0;
 }
 

@@ -227,8 +227,9 @@ static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 	for (uint16_t at = first; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds))) {
 		bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, at));
 		if (ctrl.opcode == BSN_OPCODE_UMR)
-			return refuse(EBUSY, "a UMR is among the appended requests, and its mkey "
-					     "counts on it: ring");
+			return refuse(
+				EBUSY,
+				"the UMR of an mkey was appended and cannot be cancelled: ring");
 		fence = add_fence(fence, ctrl.fence);
 	}
 	return (int)fence;

@@ -44,12 +44,12 @@ static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
 	if (whole->closed)
 		return refuse(whole->closed, whole->closed_why);
 	if (requests > whole->capacity_bb)
-		return refuse(EMSGSIZE,
-			      "more requests than the queue takes: make it with a greater "
-			      "send_depth, or with more SGEs");
+		return refuse(EMSGSIZE, "the map needs more requests than the queue takes: create "
+					"it with a greater send_depth or max_send_sge");
 	if (requests > whole->path->room(sq))
-		return refuse(EAGAIN,
-			      "the send queue has not room for all its requests: poll its CQ");
+		return refuse(
+			EAGAIN,
+			"the send queue has no room for all requests of the map: poll its CQ");
 	return 0;
 }
 
@@ -89,7 +89,7 @@ int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
 
 /* Posts the request as a new one, with the data that were copied when it was prepared. */
 static __attribute__((noinline, cold)) int
-post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+post_as_request(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
 	const uint8_t *const data =
 		(const uint8_t *)p->body + (has_remote(p->wr.opcode) ? BSN_RADDR_SIZE : 0);
@@ -118,7 +118,7 @@ post_prepared_refilled(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t
 
 	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds))
 		       ? bsn_sq_post_prepared(ep, p, id, flags)
-		       : post_anew(ep, p, id, flags);
+		       : post_as_request(ep, p, id, flags);
 }
 
 /* A path may bind the endpoint to a queue with a ring, which takes the prepared WQE as it is. */
@@ -129,7 +129,7 @@ post_prepared_cold(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 	int err;
 
 	if (!path || !path->bind || dv_sq(ep->sq)->closed)
-		return post_anew(ep, p, id, flags);
+		return post_as_request(ep, p, id, flags);
 	err = path->bind(ep);
 	return err ? err : bsn_sq_post_prepared(ep, p, id, flags);
 }
@@ -142,7 +142,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	uint8_t *at;
 
 	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
-		return post_anew(ep, prepared, id, flags);
+		return post_as_request(ep, prepared, id, flags);
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
 	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN))
 		return post_prepared_cold(ep, prepared, id, flags);

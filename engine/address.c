@@ -88,8 +88,7 @@ static int check_fabric(const struct bsn_device *device, const struct wire_addre
 		return 0;
 	return fail(EPROTO,
 		    "the peer's port is in another InfiniBand subnet (GID prefix %#llx, here "
-		    "%#llx), to "
-		    "which no request goes",
+		    "%#llx), which requests cannot reach",
 		    (unsigned long long)theirs, (unsigned long long)ours);
 }
 
@@ -113,7 +112,7 @@ int read_address(const struct bsn_device *device, const struct transport *transp
 	peers = transport_of((enum bsn_qp_type)wire->type);
 	if (peers != transport)
 		return fail(EPROTO, "the peer's QP is %s, this one is %s",
-			    peers ? peers->name : "of no known type", transport->name);
+			    peers ? peers->name : "of an unknown type", transport->name);
 	if ((bool)wire->is_xrc_target != wants_xrc_target)
 		return fail(EPROTO,
 			    "the address is of an XRC%s: an initiator connects to a target, and a "
@@ -151,8 +150,8 @@ static uint8_t gid_index_of(const struct bsn_device *device, const struct bsn_co
 }
 
 /* RoCE needs the GRH; InfiniBand within a subnet does not. */
-struct ibv_ah_attr way_to(const struct bsn_device *device, uint16_t lid, const uint8_t gid[16],
-			  const struct bsn_connect_attr *attr)
+struct ibv_ah_attr av_to(const struct bsn_device *device, uint16_t lid, const uint8_t gid[16],
+			 const struct bsn_connect_attr *attr)
 {
 	struct ibv_ah_attr ah = {
 		.dlid = lid,

@@ -70,7 +70,7 @@ static inline uint8_t or_default(uint8_t value, uint8_t if_zero)
 /* -EINVAL: no MTU has so many bytes. */
 int mtu_of(uint32_t bytes, enum ibv_mtu *mtu);
 
-struct ibv_ah_attr way_to(const struct bsn_device *device, uint16_t lid, const uint8_t gid[16],
-			  const struct bsn_connect_attr *attr);
+struct ibv_ah_attr av_to(const struct bsn_device *device, uint16_t lid, const uint8_t gid[16],
+			 const struct bsn_connect_attr *attr);
 
 #endif

@@ -75,8 +75,8 @@ static int adopt_new(struct bsn_device *device, struct ibv_cq *verbs, const stru
 	err = path->cq_make(cq);
 	if (err) {
 		free(cq);
-		return err == -EBUSY ? fail(EBUSY, "the CQ has completions, or was polled already: "
-						   "attach all of its QPs before their first post, "
+		return err == -EBUSY ? fail(EBUSY, "the CQ has completions or was polled: attach "
+						   "all of its QPs before their first post, "
 						   "or make another CQ")
 				     : err;
 	}

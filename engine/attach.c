@@ -79,9 +79,9 @@ static int check(struct bsn_device *device, const struct ibv_qp *verbs)
 		return fail(EOPNOTSUPP, "a QP with an SRQ cannot be attached: Bunsen would have "
 					"to count receives of other QPs");
 	if (is_attached(device, verbs))
-		return fail(EBUSY, "the QP is attached already");
+		return fail(EBUSY, "the QP is already attached");
 	if (was_posted_to(verbs))
-		return fail(EBUSY, "the QP was posted to already: attach before its first post");
+		return fail(EBUSY, "the QP was posted to: attach before its first post");
 	return 0;
 }
 

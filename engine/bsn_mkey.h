@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Layouts: in which order a request walks over memory, so that one request gathers or scatters a
- * matrix column or the faces of a cube. The NIC does the walk, by a memory key that spans the
- * layout (mkey), which a request of a send queue configures (UMR: user-mode registration). On plain
- * verbs lists of SGEs do it, as far as they reach.
+ * Layouts: the order in which a request reads or writes memory, so that one request gathers or
+ * scatters a matrix column or the faces of a cube. The NIC does so by a memory key that spans the
+ * layout (mkey); a request of a send queue configures it (UMR: user-mode registration). On plain
+ * verbs lists of SGEs do it, if they are long enough.
  *
  *	bsn_layout_create()   checks a layout, once
- *	bsn_layout_map()      makes SGEs of it, to post with: of its blocks, where they fit one
- *	                      request, else of an mkey
- *	bsn_mkey_configure()  makes an mkey that the program keeps span it
+ *	bsn_layout_map()      returns SGEs to post: those of the blocks if they fit one request, or
+ *	                      else one of an mkey
+ *	bsn_mkey_configure()  lets an mkey that the program keeps span the layout
  *
  * Later requests of the queue that a UMR was posted to wait for it. A request of another queue, or
- * of the peer, may use the mkey once the UMR has completed: bsn_mkey_state() tells.
+ * of the peer, may use the mkey after the UMR has completed: bsn_mkey_state() says whether it has.
  *
  * Rules of every function here, beside those of bsn.h:
  *
- *	Threads   a pool, its layouts and its mkeys belong to one thread, the poster of the queues
- *	          that they are used with
- *	Return    what bsn_sq_post_sgl() returns where a UMR is posted; of a layout:
+ *	Threads   one thread uses a pool, its layouts and its mkeys: the poster of their queues
+ *	Return    if a UMR is posted, as bsn_sq_post_sgl(); of a layout:
  *	          -ENODATA    it is empty, or one of its parts is
  *	          -ENOTUNIQ   blocks of one lkey overlap
  *	          -EOVERFLOW  addresses or lengths beyond 64 bits
@@ -26,11 +25,11 @@
  *	          -EACCES     it is of another protection domain than the pool
  *	          -EFAULT     it reaches outside its memory
  *	          -ELOOP      nested deeper than the device follows, or in itself
- *	          -EMSGSIZE   it takes more translations than the pool's mkeys have, or more UMRs
+ *	          -EMSGSIZE   it needs more translations than the pool's mkeys have, or more UMRs
  *	                      than the queue takes
- *	          -EBUSY      the UMR of an mkey that it nests has not completed on another queue
- *	          Unless 0, nothing was posted and no mkey changed; but one that was
- *	          BSN_MKEY_UNKNOWN may be BSN_MKEY_FREE, with other keys.
+ *	          -EBUSY      the UMR of a nested mkey, on another queue, has not completed
+ *	          If not 0, nothing was posted and no mkey changed; except that an mkey in state
+ *	          BSN_MKEY_UNKNOWN may become BSN_MKEY_FREE, with other keys.
  */
 #ifndef BSN_MKEY_H
 #define BSN_MKEY_H
@@ -46,27 +45,26 @@ enum bsn_mkey_state {
 	BSN_MKEY_FREE,    /* spans nothing */
 	BSN_MKEY_PENDING, /* its UMR has not completed: for later requests of the same queue only */
 	BSN_MKEY_READY,   /* for every queue, and for peers */
-	BSN_MKEY_UNKNOWN, /* the queue failed before its UMR had completed: the next UMR makes the
-			   * mkey anew, with other keys */
+	BSN_MKEY_UNKNOWN, /* the queue failed before its UMR had completed: the next UMR replaces
+			   * the mkey, with other keys */
 };
 
 /**
  * struct bsn_mkey_pool_attr - of mkeys of one kind
  *
- * Each UMR may give an mkey another form of layout. So all forms share a pool, and none runs short
- * while others have mkeys left. An mkey of pages is of another kind from its creation on: these
- * have a pool of their own.
+ * Each UMR may give an mkey another form of layout, so all forms share the mkeys of a pool. Only
+ * mkeys of pages are of another kind from their creation on, and need their own pool.
  *
  * @pd: NULL: the device's own
  * @count: how many mkeys; 0: 64
  * @max_translations: of each: parts of a list, or one more than parts of a round; 0: 52
  * @access: of peers and of local writes, IBV_ACCESS_*; 0: everything
- * @page_bytes: a power of two: layouts are lists of parts of just so many bytes (KSM), which the
- *	device translates faster; 0: any layout
- * @takes_any_lkey: memory that was not registered by Bunsen may be used: it cannot be checked
- * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); else the device
- *	refuses that, and both queue pairs fail. After an invalidation call bsn_invalidated().
- *	Source: mlx5_ifc.h struct mlx5_ifc_mkc_bits, en_rinval
+ * @page_bytes: a power of two: layouts are lists of blocks of this size (KSM), which the device
+ *	translates faster; 0: any layout
+ * @takes_any_lkey: memory may be registered without Bunsen: lkeys are not checked
+ * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); otherwise the
+ *	device refuses that, and both queue pairs fail. After an invalidation call
+ *	bsn_invalidated(). Source: mlx5_ifc.h struct mlx5_ifc_mkc_bits, en_rinval
  */
 struct bsn_mkey_pool_attr {
 	struct bsn_pd *pd;
@@ -79,9 +77,9 @@ struct bsn_mkey_pool_attr {
 };
 
 /**
- * bsn_mkey_pool_create - makes the mkeys
+ * bsn_mkey_pool_create - creates the mkeys
  *
- * On plain verbs a pool has none, and maps what lists of SGEs can do.
+ * On plain verbs a pool has none, and maps layouts as lists of SGEs.
  * Return: -EOPNOTSUPP the device or its driver has no mkeys that UMR may change, or none of pages;
  * -EMSGSIZE more translations than the device takes.
  */
@@ -117,12 +115,12 @@ struct bsn_part {
  *	a column        one part, many rounds                      A.. A.. A.. A..
  *	interleaved     several parts, many rounds                 A B, A B, A B, A B
  *
- * The memory of a part may be spanned by an mkey, its address then being an offset in there. So
- * layouts nest.
+ * The lkey of a part may be that of an mkey; its address is then an offset in the mkey. So layouts
+ * nest.
  *
- * What the device makes of it (bsn_umr.h): a list is one translation a part, of 2^31 bytes at most;
- * several rounds are a repeat block, one entry a part, with a stride and a block of less than 2^16
- * bytes each. What has longer blocks or strides becomes a list of all blocks.
+ * For the device (bsn_umr.h) a list has one translation for each part, of 2^31 bytes at most.
+ * Several rounds are a repeat block, with an entry for each part; its blocks and strides have less
+ * than 2^16 bytes. A layout with longer ones becomes a list of all blocks.
  */
 struct bsn_layout_attr {
 	const struct bsn_part *parts;
@@ -134,17 +132,17 @@ struct bsn_layout_attr {
 struct bsn_layout;
 
 /**
- * bsn_layout_create - checks a layout, and keeps what it says; the parts are not needed any more
+ * bsn_layout_create - checks a layout, and keeps a copy; the caller may reuse the parts
  *
- * Deregister its memory only once nothing uses the layout. Then it is refused, with -ENOENT, also
- * where an mkey spanned it already. An mkey that it nests stays as it is for as long as the layout
- * is there.
+ * Deregister its memory only after nothing uses the layout. From then on the layout is refused with
+ * -ENOENT, even if an mkey spans it. A nested mkey cannot be configured again while the layout
+ * exists.
  * Context: allocates.
  */
 BSN_API int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layout_attr *attr,
 			      struct bsn_layout **layout);
 
-/** bsn_layout_destroy - -EBUSY while it is mapped; an mkey of one's own spans it all the same */
+/** bsn_layout_destroy - -EBUSY while it is mapped; an mkey that spans it stays valid */
 BSN_API int bsn_layout_destroy(struct bsn_layout *layout);
 
 /** struct bsn_mkey - a key; it spans the bytes 0 to @length - 1 of its layout */
@@ -154,75 +152,75 @@ struct bsn_mkey {
 	uint32_t rkey;
 };
 
-/** enum bsn_map_flags - BSN_MAP_KEY: an mkey in any case: one SGE, which peers may use, too */
+/** enum bsn_map_flags - BSN_MAP_KEY: always an mkey: one SGE, and an rkey for peers */
 enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
 
 /**
- * bsn_layout_map - makes SGEs of a layout, to post with: struct bsn_map, and @map of struct bsn_wr
- * @ep: of the queue that will use it; RC: a UMR may have to be posted there, unsignaled and not
- *	rung. No completion tells of it; if it fails, bsn_qp_error() does
+ * bsn_layout_map - returns SGEs of a layout to post: struct bsn_map, and @map of struct bsn_wr
+ * @ep: of the queue that will use the map, RC. If an mkey is needed, a UMR is posted there,
+ *	unsignaled and not published. It has no completion; if it fails, bsn_qp_error() says so
  * @flags: enum bsn_map_flags
  *
- * The map is valid until bsn_layout_unmap(), to be called once each request that uses it has
- * completed. After that its mkey stays with the layout until the pool needs it for another one: so
- * mapping the layout again mostly posts nothing.
+ * The map is valid until bsn_layout_unmap(); call that after every request that uses the map has
+ * completed. The layout then keeps its mkey until the pool needs it for another layout, so to map
+ * it again rarely needs a UMR.
  *
  * Return: also -ENOBUFS all mkeys are in use; -EBUSY the mkey's UMR, on another queue, has not
- * completed: poll that one; -EOPNOTSUPP BSN_MAP_KEY on plain verbs, or @ep is not of RC.
+ * completed: poll that queue; -EOPNOTSUPP BSN_MAP_KEY on plain verbs, or @ep is not of RC.
  */
 BSN_API int bsn_layout_map(struct bsn_layout *layout, struct bsn_ep *ep, unsigned flags,
 			   const struct bsn_map **map);
 
 /*
- * bsn_post() of a map: on plain verbs a WRITE or READ of more SGEs than a request takes becomes
- * several requests, of which only the last completes; others are refused with -EMSGSIZE, as are
- * 2^31 bytes and more in one request.
+ * bsn_post() of a map on plain verbs: a WRITE or READ with more SGEs than a request takes becomes
+ * several requests, of which only the last completes. Other opcodes are refused with -EMSGSIZE.
+ * Requests of 2^31 bytes and more are refused with -EMSGSIZE on both paths.
  */
 
-/** bsn_layout_unmap - what was mapped is used no more; each map once */
+/** bsn_layout_unmap - ends the use of a map; once for each map */
 BSN_API void bsn_layout_unmap(const struct bsn_map *map);
 
 /* -- mkeys by hand ----------------------------------------------------------------------------- */
 
 /**
- * bsn_mkey_take - an mkey for the program to configure; it spans nothing yet
+ * bsn_mkey_take - takes an mkey that the program will configure; it spans nothing yet
  *
- * Its keys differ from those of its last user: a request with the old ones is refused once it is
- * configured.
+ * Its keys differ from those of its last use: after it is configured the device refuses the old
+ * ones.
  * Return: 0; -ENOBUFS all are in use.
  */
 BSN_API int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **mkey);
 
-/** bsn_mkey_give - gives it back; -EBUSY where a layout nests it, or its UMR has not completed */
+/** bsn_mkey_give - gives it back; -EBUSY a layout nests it, or its UMR has not completed */
 BSN_API int bsn_mkey_give(struct bsn_mkey *mkey);
 
 /**
- * bsn_mkey_configure - posts the UMR by which @mkey spans @layout, which is of the same pool
+ * bsn_mkey_configure - posts a UMR after which @mkey spans @layout, which is of the same pool
  * @id, @flags: as of any post
  *
- * No request that uses what it spanned before may be outstanding: the device may read it again.
- * Return: -EBUSY where another layout nests it.
+ * No request that uses the mkey may be outstanding: the device may read its old layout again.
+ * Return: -EBUSY another layout nests it.
  */
 BSN_API int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, struct bsn_layout *layout,
 			       uint64_t id, unsigned flags);
 
 /**
- * bsn_mkey_invalidate - posts the request (LOCAL_INV) after which it spans nothing
- * Return: -EINVAL its state is unknown; -EBUSY where a layout nests it.
+ * bsn_mkey_invalidate - posts a request (LOCAL_INV) after which it spans nothing
+ * Return: -EINVAL its state is unknown; -EBUSY a layout nests it.
  */
 BSN_API int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id,
 				unsigned flags);
 
-/** bsn_mkey_state - its state, as far as the queue's CQ was polled; the poster's thread */
+/** bsn_mkey_state - its state, by what was polled; call it on the poster's thread */
 BSN_API enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey);
 
 /* -- memory windows ---------------------------------------------------------------------------- */
 
 /**
- * struct bsn_window - a key for a peer, bound to memory by a request and taken back by one
- * @addr: where its memory begins for the peer: 0 where it was bound with IBV_ACCESS_ZERO_BASED
+ * struct bsn_window - a key for a peer; one request binds it to memory, another invalidates it
+ * @addr: the peer's address of its first byte: 0 if it was bound with IBV_ACCESS_ZERO_BASED
  * @length: bytes; 0: not bound
- * @rkey: another one after each binding
+ * @rkey: changes with each binding
  */
 struct bsn_window {
 	uint64_t addr;
@@ -232,7 +230,7 @@ struct bsn_window {
 
 /**
  * struct bsn_window_attr - of a memory window
- * @is_type_1: for any queue, and bound anew without an invalidation; else it is of type 2
+ * @is_type_1: for any queue, and bound again without an invalidation; false: type 2
  */
 struct bsn_window_attr {
 	struct bsn_pd *pd;
@@ -245,35 +243,35 @@ BSN_API int bsn_window_create(struct bsn_device *device, const struct bsn_window
 BSN_API int bsn_window_destroy(struct bsn_window *window);
 
 /**
- * bsn_window_bind - posts the request by which a peer may reach @memory through the window
+ * bsn_window_bind - posts a request after which a peer may use @memory by the window's rkey
  * @memory: 2^31 bytes at most, registered with IBV_ACCESS_MW_BIND, and with IBV_ACCESS_LOCAL_WRITE
  *	if the peer may write
  * @access: IBV_ACCESS_REMOTE_*, IBV_ACCESS_ZERO_BASED
  * @id, @flags: as of any post
  *
- * A window of type 2 belongs to the queue from then on. The rkey changes at once; give it to the
- * peer by a message of the same queue, or once the request has completed.
+ * A window of type 2 then belongs to the queue. The rkey changes at once; send it to the peer by a
+ * later message of the same queue, or after the request has completed.
  * Return: -EBUSY type 2, and it is bound; -EMSGSIZE longer; -EACCES without those rights, or of
- * another protection domain; -EFAULT outside its memory. Where Bunsen did not register the memory,
- * only the device finds that out.
+ * another protection domain; -EFAULT outside its memory. If Bunsen did not register the memory,
+ * only the device checks this.
  */
 BSN_API int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *window,
 			    const struct bsn_sge *memory, int access, uint64_t id, unsigned flags);
 
-/** bsn_window_invalidate - posts the request (LOCAL_INV) that takes a window of type 2 back */
+/** bsn_window_invalidate - posts a request (LOCAL_INV) that invalidates a window of type 2 */
 BSN_API int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *window, uint64_t id,
 				  unsigned flags);
 
 /**
- * bsn_invalidated - a peer has invalidated an mkey or a window: BSN_C_INVAL with this rkey
+ * bsn_invalidated - tells the library that a peer has invalidated an mkey or a window: BSN_C_INVAL
  * @device: of the queue that the message came to
  * @rkey: imm of the completion
  *
- * An mkey then spans nothing: one that was taken may be configured again, and mapping a layout
- * whose map had it gives another one. Layouts that nest it are refused, and requests that use them
- * fail. A window may be bound again.
- * Context: of an mkey the thread of its pool; of a window that which binds it.
- * Return: -ENOENT no mkey and no window has that key now; -EINVAL peers may not invalidate mkeys of
+ * An mkey then spans nothing: a taken one may be configured again, and a layout that was mapped by
+ * it gets another one when it is mapped next. Layouts that nest it are refused, and requests that
+ * use them fail. A window may be bound again.
+ * Context: for an mkey its pool's thread; for a window the thread that binds it.
+ * Return: -ENOENT no mkey and no window has this rkey; -EINVAL peers may not invalidate mkeys of
  * its pool.
  */
 BSN_API int bsn_invalidated(struct bsn_device *device, uint32_t rkey);

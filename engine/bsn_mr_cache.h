@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cache of registrations: any address of the process to its lkey. The rules of bsn.h hold here,
- * too.
+ * A cache of registrations: finds the lkey of any address of the process. The rules of bsn.h apply.
  *
- * Each thread uses a cache through a view, which remembers the region that was found last. A region
- * is registered when it is first asked for, and stays so until its memory goes: the cache gives up
- * nothing by itself, since a posted request may use it. Code that unmaps memory calls
- * bsn_mr_cache_invalidate() before; a watch does so for all memory that it knows of.
+ * Each thread uses a cache through a view, which keeps the region that was found last. A region is
+ * registered at its first use, and stays registered until its memory is invalidated: the cache
+ * drops nothing by itself, since a posted request may use it. Before a program unmaps memory it
+ * calls bsn_mr_cache_invalidate(); a watch does so for all memory that it knows.
  *
- * Part of a region may go. Its keys then serve what is left of it, and the region is deregistered
- * after the last of its bytes went. Until then the device reaches the old pages, which no program
- * has any more. A region whose bytes are all in a newer one is not found any more; it stays for
- * posted requests, and still counts.
+ * Part of a region may be invalidated. Its keys then serve the rest, and the region is deregistered
+ * after its last byte was invalidated. Until then the device reaches the old pages, which no
+ * program can. If a newer region has all bytes of an older one, searches no longer find the older
+ * one; it stays for posted requests, and counts in max_regions.
  */
 #ifndef BSN_MR_CACHE_H
 #define BSN_MR_CACHE_H
@@ -23,12 +22,11 @@ BSN_HEADER_BEGIN
 struct bsn_mr_cache;
 
 /**
- * struct bsn_mr_watch - a source of news about memory that comes and goes
- * @attach: from here on the watch calls bsn_mr_cache_invalidate() before memory goes; NULL: it
- *	never does
- * @detach: after its return the watch makes no more such calls
- * @extent: widens a range to what may be registered with it. [*@start, *@end) is the wanted range,
- *	in whole pages, and may grow. Returns false where the watch does not know the range.
+ * struct bsn_mr_watch - invalidates memory before it is unmapped
+ * @attach: the watch calls bsn_mr_cache_invalidate() from now on; NULL: it never does
+ * @detach: after it returns the watch makes no more such calls
+ * @extent: widens a range to all that may be registered with it. [*@start, *@end) is the wanted
+ *	range, in whole pages, and may grow. Returns false if the watch does not know the range.
  */
 struct bsn_mr_watch {
 	void *arg;
@@ -39,10 +37,10 @@ struct bsn_mr_watch {
 
 /**
  * struct bsn_mr_cache_attr - of all registrations of a cache
- * @quarantine: so many registrations rest after all of their memory went, before they are
- *	deregistered: meanwhile the kernel gives their keys to nobody else
- * @max_regions: regions that are registered and do not rest, and parts that may be found; 0: 65536
- * @watch: NULL: the application invalidates by itself; it outlives the cache
+ * @quarantine: so many registrations are kept after all of their memory was invalidated: until they
+ *	are deregistered the kernel gives their keys to no other region
+ * @max_regions: registered regions outside of the quarantine, and parts of them; 0: 65536
+ * @watch: must outlive the cache; NULL: the application invalidates
  */
 struct bsn_mr_cache_attr {
 	struct bsn_pd *pd;
@@ -58,17 +56,15 @@ BSN_API int bsn_mr_cache_create(struct bsn_device *device, const struct bsn_mr_c
 				struct bsn_mr_cache **cache);
 
 /**
- * bsn_mr_cache_destroy - deregisters all; requests that were posted with its keys must have
- * completed
+ * bsn_mr_cache_destroy - deregisters all; requests with its keys must have completed
  *
- * No view of it may be used any more, nor bsn_mr_cache_invalidate().
- * Return: 0; -EBUSY a window is still bound to a region.
+ * Its views and bsn_mr_cache_invalidate() may not be used any more.
+ * Return: 0; -EBUSY a window is bound to a region.
  */
 BSN_API int bsn_mr_cache_destroy(struct bsn_mr_cache *cache);
 
 /**
- * struct bsn_mr_view - one thread's view of a cache; bsn_mr_view_init() makes it, and nothing need
- * end it
+ * struct bsn_mr_view - one thread's view of a cache, by bsn_mr_view_init(); nothing destroys it
  * @last: the region that was found last, or a part of it; its rkey is for peers
  */
 struct bsn_mr_view {
@@ -82,7 +78,7 @@ struct bsn_mr_view {
 BSN_API int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cache);
 
 /**
- * bsn_mr_view_is_last - whether the region that was found last has these bytes, and is still there
+ * bsn_mr_view_is_last - whether the region that was found last has these bytes, and is valid
  *
  * Order: sees each invalidation that happened before the call.
  * Context: one thread a view. It makes no call, so a function whose slow path is a tail call needs
@@ -93,15 +89,15 @@ BSN_ALWAYS_INLINE bool bsn_mr_view_is_last(const struct bsn_mr_view *view, const
 {
 	const uint64_t at = (uintptr_t)addr;
 
-	/* No memory of a process is so high that the sum of an SGE could overflow. */
+	/* Addresses of a process are too low for this sum to overflow. */
 	return BSN_LIKELY(at >= view->last.addr && length <= UINT32_MAX &&
 			  at + length <= view->end &&
 			  __atomic_load_n(view->removals, __ATOMIC_RELAXED) == view->seen);
 }
 
 /**
- * bsn_mr_view_search - bsn_mr_view_get() and bsn_mr_view_find() of another region than the last
- * @registers: what no region has is registered; else -ENOENT
+ * bsn_mr_view_search - bsn_mr_view_get() and bsn_mr_view_find() if the last region lacks the bytes
+ * @registers: if no region has the bytes, registers them; false: returns -ENOENT
  */
 BSN_API int bsn_mr_view_search(struct bsn_mr_view *view, uint64_t addr, uint64_t length,
 			       bool registers);
@@ -122,13 +118,13 @@ BSN_ALWAYS_INLINE bool bsn_mr_view_find(struct bsn_mr_view *view, const void *ad
 }
 
 /**
- * bsn_mr_view_get - the same; where no region has the bytes, it registers them: the pages that they
- * touch, or what the watch knows around them and no other region has
+ * bsn_mr_view_get - the same; but if no region has the bytes, it registers the pages that they
+ * touch, or with a watch the whole range that it knows around them and no other region has
  *
- * Context: as bsn_mr_view_find() where a region has them; registers where it must: allocates,
- *	    locks, makes system calls.
- * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN their memory kept changing
- * while it was registered; -ENOSPC the cache is full; as bsn_mr_register().
+ * Context: as bsn_mr_view_find() if a region has them; otherwise it allocates, locks and makes
+ *	    system calls.
+ * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN the memory changed while it was
+ * registered; -ENOSPC the cache is full; as bsn_mr_register().
  */
 BSN_ALWAYS_INLINE int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length)
 {
@@ -147,11 +143,11 @@ BSN_ALWAYS_INLINE struct bsn_sge bsn_mr_view_sge(const struct bsn_mr_view *view,
 /**
  * bsn_mr_cache_invalidate - these bytes are about to be unmapped
  *
- * After its return no view finds them. Requests that use them must have completed before.
+ * After it returns no view finds them. Requests that use them must have completed before.
  *
- * Context: any thread, also in a hook of munmap() or in a callback of EAL: it takes a lock for a
- * moment, allocates nothing, and makes no other system call. Deregistrations that are due wait for
- * the next bsn_mr_view_get() that registers, or for bsn_mr_cache_reap().
+ * Context: any thread, even in a hook of munmap() or a callback of EAL: it takes a lock, allocates
+ * nothing, and makes no other system call. It deregisters nothing: the next bsn_mr_view_get() that
+ * registers does, or bsn_mr_cache_reap().
  */
 BSN_API void bsn_mr_cache_invalidate(struct bsn_mr_cache *cache, const void *addr, uint64_t length);
 
@@ -159,14 +155,13 @@ BSN_API void bsn_mr_cache_invalidate(struct bsn_mr_cache *cache, const void *add
 BSN_API int bsn_mr_cache_reap(struct bsn_mr_cache *cache);
 
 /**
- * bsn_mr_cache_flush - forgets and deregisters all regions, the quarantine too
+ * bsn_mr_cache_flush - deregisters all regions, the quarantine too
  *
- * It gives memory and keys back. No request that was posted with the cache's keys may be
- * outstanding.
+ * No request with the cache's keys may be outstanding.
  */
 BSN_API int bsn_mr_cache_flush(struct bsn_mr_cache *cache);
 
-/** struct bsn_mr_cache_stats - @regions are registered, @parts may be found, others rest */
+/** struct bsn_mr_cache_stats - registered regions, their valid parts, and those in quarantine */
 struct bsn_mr_cache_stats {
 	uint64_t regions, parts, resting;
 	uint64_t registered_bytes;               /* of all three */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message channel on RDMA WRITE: messages go straight into a ring in the receiver's memory, so
- * there are no receives to post and no completions to poll on its side. Both ends have
+ * Messages by RDMA WRITE into a ring in the receiver's memory: the receiver posts no receives, and
+ * polls no completions for them. Each end has
  *
  *	an inbox   memory with a ring for each sender, and one thread that reads it
- *	lines      one a peer: a connected RC QP, the peer's ring in our inbox, and our ring in its
+ *	lines      one for each peer: a connected RC QP, the peer's ring in our inbox, and our ring
+ *	           in the peer's inbox
  *
  *	bsn_msg_inbox_create(device, &(struct bsn_msg_inbox_attr){ .senders = 8 }, &inbox);
  *	bsn_msg_line_create(inbox, qp, user, &line);   each QP, of BSN_MSG_RECORD bytes inline
@@ -14,26 +15,25 @@
  *	bsn_msg_send(line, "hello", 5, BSN_F_RING);
  *	bsn_msg_poll(inbox, &msg);                     msg.data, msg.length, msg.line
  *
- * What makes a message whole, whatever the order in which its bytes come:
+ * Messages do not depend on the order in which their bytes arrive:
  *
  *	short     up to BSN_MSG_SHORT bytes are in their record of 64 bytes, one inline WRITE. The
- *	          record's first word is a sum of the ring's key, the message's number, its length
- *	          and all of its bytes; until that is right nothing is taken
- *	longer    the bytes are a WRITE of their own, and the record is a later WRITE of the same
- *	          QP. An RC QP executes WRITEs in order (IBTA 9.5), and inboxes are never of
- *	          relaxed ordering; so the WRITEs before a record are in memory when the record is
- *	credits   the receiver tells in a word of the sender's inbox how many messages it took; that
- *	          word has a sum, too
+ *	          record's first word is a checksum of the ring's key, the message's number, its
+ *	          length and all of its bytes; the receiver takes the record after it is right
+ *	longer    the bytes are one WRITE, and the record is a later WRITE of the same QP. An RC QP
+ *	          executes WRITEs in order (IBTA 9.5), and inboxes never have relaxed ordering; so
+ *	          the bytes are in memory when the record is
+ *	credits   the receiver writes into the sender's inbox how many messages it took; that word
+ *	          has a checksum, too
  *
- * A peer that does not keep to this leaves a record or word wrong for @patience_ns, or gives
- * credits for messages that were never sent. Then its line fails with -EPROTO, and the other lines
- * go on.
+ * A line fails with -EPROTO if a checksum stays wrong for @patience_ns, or if the peer gives
+ * credits for messages that were never sent. The other lines go on.
  *
- * Threads: an inbox and all of its lines belong to one thread, which is the poster of their QPs.
- *           Nothing else is posted to those; receives, and other requests of the peer, are free.
- * Room: the application polls the CQ of the QPs, as ever: this makes room in send queues, and tells
- *           of a connection that broke. The channel's own requests are not signaled, and fail with
- *           the line's address as id.
+ * Threads: one thread uses an inbox and its lines, and is the poster of their QPs. The application
+ *           posts no sends to these; receives, and other requests of the peer, are allowed.
+ * Room: the application polls the CQ of the QPs: that frees room in the send queues, and reports
+ *           broken connections. The lines' own requests are unsignaled; if one fails, its id is the
+ *           line's address.
  *
  * Rules of parameters and results are those of bsn.h. Both paths have it.
  */
@@ -50,17 +50,17 @@ BSN_HEADER_BEGIN
 /** struct bsn_msg_inbox - where messages arrive */
 struct bsn_msg_inbox;
 
-/** struct bsn_msg_line - to and from one peer */
+/** struct bsn_msg_line - messages to and from one peer */
 struct bsn_msg_line;
 
 /**
  * struct bsn_msg_inbox_attr - sizes, of each sender's ring
- * @pd: that of the QPs; NULL: the device's default
- * @senders: lines that there may be; 0: 1
+ * @pd: that of the QPs; NULL: the device's own
+ * @senders: lines, at most; 0: 1
  * @depth: messages that may be unread; 4 to 65536, a power of two; 0: 64
- * @bytes: for messages longer than BSN_MSG_SHORT, the longest of which is a quarter of it; a power
- *	of two up to 2^31; 0: there are no longer ones
- * @patience_ns: how long a record may stay wrong before it is an error; 0: a second
+ * @bytes: for messages longer than BSN_MSG_SHORT, each at most a quarter of this; a power of two up
+ *	to 2^31; 0: none
+ * @patience_ns: how long a checksum may stay wrong; 0: a second
  */
 struct bsn_msg_inbox_attr {
 	struct bsn_pd *pd;
@@ -80,37 +80,37 @@ BSN_API int bsn_msg_inbox_destroy(struct bsn_msg_inbox *inbox);
  *	connected before the first message is sent
  * @user: comes with each message
  *
- * Return: -ENOSPC the inbox has as many lines as it was made for; -EOPNOTSUPP not RC, or attached;
- * -EINVAL another domain, or too little inline.
+ * Return: -ENOSPC the inbox has as many lines as @senders; -EOPNOTSUPP not RC, or attached; -EINVAL
+ * another domain, or too small a max_inline.
  */
 BSN_API int bsn_msg_line_create(struct bsn_msg_inbox *inbox, struct bsn_qp *qp, void *user,
 				struct bsn_msg_line **line);
 
 /**
- * bsn_msg_line_destroy - the peer must not send any more: bsn_qp_fail() its QP before, where it
- * might
+ * bsn_msg_line_destroy - destroys a line
  *
- * The QP may be destroyed then.
+ * The peer must not send any more: if it might, call bsn_qp_fail() of the line's QP first. The QP
+ * may be destroyed afterwards.
  */
 BSN_API int bsn_msg_line_destroy(struct bsn_msg_line *line);
 
-/** struct bsn_msg_address - where the peer is to write; travels as plain bytes */
+/** struct bsn_msg_address - where the peer writes; to be sent as it is */
 struct bsn_msg_address {
 	uint8_t bytes[64];
 };
 BSN_API int bsn_msg_line_address(const struct bsn_msg_line *line, struct bsn_msg_address *address);
 
 /**
- * bsn_msg_line_connect - the line sends to the peer's ring
+ * bsn_msg_line_connect - lets the line send to the peer's ring
  * @peer: bsn_msg_line_address() of the peer's line
  *
- * Return: -EPROTO no such address, or of a host of another byte order; -EISCONN it is connected
- * already.
+ * Return: -EPROTO not the address of a line, or of a host of another byte order; -EISCONN it is
+ * already connected.
  */
 BSN_API int bsn_msg_line_connect(struct bsn_msg_line *line, const struct bsn_msg_address *peer);
 
 /**
- * bsn_msg_send - a message, whose bytes are copied now
+ * bsn_msg_send - sends a message; its bytes are copied now
  * @length: up to the QP's max_inline, and no more than a quarter of the peer's @bytes; up to
  *	BSN_MSG_SHORT always
  * @flags: BSN_F_RING; or 0: a later message with it, or bsn_msg_ring(), publishes this one
@@ -150,11 +150,10 @@ struct bsn_msg {
 /**
  * bsn_msg_poll - the next message of any line; each line in turn
  *
- * Frees the message that the last call gave. The sender gets its credits a quarter of a ring at a
- * time.
+ * Frees the message of the last call. The sender gets its credits a quarter of a ring at a time.
  * Context: as bsn_msg_send().
- * Return: 1; 0 there is none; -EPROTO a line has failed: @msg->line and @msg->user say which. Each
- * line says so once, and is then left out.
+ * Return: 1; 0 there is none; -EPROTO a line has failed: @msg->line and @msg->user say which. That
+ * is reported once for each line, which is then skipped.
  */
 BSN_API int bsn_msg_poll(struct bsn_msg_inbox *inbox, struct bsn_msg *msg);
 

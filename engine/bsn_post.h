@@ -13,7 +13,7 @@
  * Common to all posts:
  *
  *	@ep       where to: bsn_qp_ep(), or an endpoint of a UD, DC or XRC QP, or of a pool of DC
- *	@local    one piece of local memory; for several use bsn_post()
+ *	@local    one SGE of local memory; for several use the sgl forms or bsn_post()
  *	@remote   remote address and key
  *	@id       comes back in the completion
  *	@flags    enum bsn_flags; best a constant, so that the code folds
@@ -58,7 +58,7 @@ BSN_POST_API int bsn_write_imm(struct bsn_ep *ep, const struct bsn_sge *local,
 			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 			       unsigned flags);
 
-/** bsn_write_sgl - RDMA WRITE of @count pieces of local memory, one after the other */
+/** bsn_write_sgl - RDMA WRITE of @count SGEs of local memory, in order */
 BSN_POST_API int bsn_write_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 			       const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
@@ -71,7 +71,7 @@ BSN_POST_API int bsn_write_imm_inline(struct bsn_ep *ep, const void *data, uint3
 BSN_POST_API int bsn_read(struct bsn_ep *ep, const struct bsn_sge *local,
 			  const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
-/** bsn_read_sgl - RDMA READ into @count pieces of local memory, one after the other; RC */
+/** bsn_read_sgl - RDMA READ into @count SGEs of local memory, in order; RC */
 BSN_POST_API int bsn_read_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 			      const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
@@ -83,7 +83,7 @@ BSN_POST_API int bsn_send(struct bsn_ep *ep, const struct bsn_sge *local, uint64
 BSN_POST_API int bsn_send_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id,
 				 unsigned flags);
 
-/** bsn_send_sgl - message of @count pieces of local memory, one after the other */
+/** bsn_send_sgl - message of @count SGEs of local memory, in order */
 BSN_POST_API int bsn_send_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 			      uint64_t id, unsigned flags);
 
@@ -111,7 +111,7 @@ BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared 
 BSN_POST_API int bsn_recv(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 
 /**
- * bsn_recv_sgl - bsn_recv() of @count pieces of memory; 0 is a receive for messages without data
+ * bsn_recv_sgl - bsn_recv() of @count SGEs; 0 for messages without data
  */
 BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
 			      uint64_t id);
@@ -120,30 +120,28 @@ BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsi
  * bsn_poll - reaps up to @n completions
  *
  * It also drives the pools of DC initiators that complete here (bsn_dc.h): BSN_DC_READY is a peer's
- * turn. Gives fewer than @n where no more came. Also where more than 64 are asked for, and as many
- * as can stay in the ring until the next poll were given: so poll until 0 is returned. A request
- * that failed is a completion with a status, not an error. What was reaped by the previous call
- * (pointers into CQEs included) may be overwritten from this one on.
+ * turn. It returns fewer than @n if no more came; or, of more than 64, if no more can stay in the
+ * ring until the next poll: so poll until it returns 0. A request that failed is a completion with
+ * a status, not an error. The call may overwrite what pointers of earlier completions point to.
  *
  * Order: O4, O5, O6.
- * Context: the CQ's thread; no allocation, and no system call but where a pool on plain verbs
- * connects a peer; a lock only where the CQ, or the SRQ of a receive that may meet page faults, is
- * shared.
- * Return: how many, 0 if there are none, or if @n is 0 or less; only when there are none: -EIO the
- * device is gone, -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a
- * compressed one of an attached CQ).
+ * Context: the CQ's thread; no allocation, and no system call unless a pool on plain verbs connects
+ * a peer; a lock only if the CQ has is_shared, or the SRQ of a receive is_on_demand.
+ * Return: how many, 0 if there is none, or if @n is 0 or less. A negative errno only if no
+ * completion is left: -EIO the device is gone, -EOVERFLOW the CQ overran, -EPROTO a CQE that this
+ * library cannot read (a compressed one of an attached CQ).
  */
 BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n);
 
 /**
  * struct bsn_wait_attr - how bsn_wait() waits
- * @timeout_ns: in all; 0: for ever
- * @busy_ns: awake before it sleeps; 0: 20,000. The CPU rests until the next CQE's line is written,
- *	by UMWAIT, MONITORX or WFE where it has one of them
- * @solicited_only: asleep, only a solicited or failed completion wakes; those before it are given
- *	with it
- * @never_sleeps: stays awake, and so needs no channel
- * @ends_at_event: asleep, an asynchronous event of the device ends the wait, too
+ * @timeout_ns: in all; 0: without end
+ * @busy_ns: before it sleeps; 0: 20,000. If the CPU has UMWAIT, MONITORX or WFE, it rests by them
+ *	until the next CQE is written
+ * @solicited_only: only a solicited or failed completion ends the sleep; it comes with those before
+ *	it
+ * @never_sleeps: stays busy, and needs no channel
+ * @ends_at_event: an asynchronous event of the device ends the sleep, too
  */
 struct bsn_wait_attr {
 	uint64_t timeout_ns;
@@ -154,23 +152,23 @@ struct bsn_wait_attr {
 };
 
 /**
- * bsn_wait - bsn_poll() that waits until there is a completion: awake for a while, then asleep
- * @attr: how; NULL: 20 us awake, then asleep for as long as it takes
+ * bsn_wait - bsn_poll() that waits until there is a completion: busy for a while, then asleep
+ * @attr: how; NULL: 20 us busy, then asleep without end
  *
- * No completion is missed, however it races with the wait. To sleep, bsn_wait() takes the events of
- * the CQ's channel: so that channel is this CQ's alone, and nobody else calls bsn_channel_get().
- * Several threads may wait on a CQ that is shared (is_shared).
+ * It misses no completion, even one that comes just before it sleeps. It takes the events of the
+ * CQ's channel, so the channel must have no other CQ, and no thread may call bsn_channel_get().
+ * Several threads may wait on a CQ with is_shared.
  *
- * The death of a CQ or device ends the wait once its event was taken: by bsn_device_get_event() in
- * another thread, or in this one after -ECANCELED (@ends_at_event).
+ * If the CQ overran or the device is gone, the wait ends after that event was taken: by
+ * bsn_device_get_event() in another thread, or in this one after -ECANCELED (@ends_at_event).
  *
  * Order: O4, O5; O8 before it sleeps.
- * Context: the CQ's thread; no allocation; system calls only to sleep, and a file of its own with
- * the first.
- * Return: as bsn_poll(), and 0 once @timeout_ns are over; -EINTR a signal's handler ran while it
- * slept; -ECANCELED an event waits. Refused, where a poll found nothing: -EINVAL a CQ without a
- * channel, or no place for completions; -EBUSY the channel has several CQs; -EOPNOTSUPP an attached
- * CQ, whose channel is the application's.
+ * Context: the CQ's thread; no allocation; system calls only to sleep; the first sleep opens a
+ * file.
+ * Return: as bsn_poll(), and 0 after @timeout_ns; -EINTR a signal handler ran during the sleep;
+ * -ECANCELED an event waits. Only if a poll found no completion: -EINVAL a CQ without a channel, or
+ * no place for completions; -EBUSY the channel has several CQs; -EOPNOTSUPP an attached CQ, whose
+ * channel is the application's.
  */
 BSN_API int bsn_wait(struct bsn_cq *cq, struct bsn_completion *c, int n,
 		     const struct bsn_wait_attr *attr);

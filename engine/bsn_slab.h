@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Slabs: registered buffers of one size, given and taken in O(1). The rules of bsn.h hold here,
- * too.
+ * Slabs: registered buffers of one size, taken and given back in O(1). The rules of bsn.h apply.
  *
- * Each thread takes buffers through a view of its own, which keeps some of them, and goes to the
- * store that all views share for a batch at a time. A slab that one thread owns has no lock at all.
+ * Each thread takes buffers through its own view, which keeps some of them, and exchanges batches
+ * with the store that all views share. A slab that one thread uses has no lock.
  */
 #ifndef BSN_SLAB_H
 #define BSN_SLAB_H
@@ -14,12 +13,11 @@
 BSN_HEADER_BEGIN
 
 /**
- * struct bsn_slab_store - what holds the buffers that no view keeps; an application may bring its
- * own
- * @make: an empty store for @count buffers; or a negative errno
- * @take: all @n of them, or none: false. Any thread.
- * @give: never more than were made. Any thread.
- * @count: how many it has, while none are taken or given
+ * struct bsn_slab_store - holds the buffers that no view keeps; an application may have its own
+ * @make: makes an empty store for @count buffers, or returns a negative errno
+ * @take: takes all @n: true; or none: false. Any thread.
+ * @give: gives @n back, never more than were made. Any thread.
+ * @count: how many it has; called while no thread takes or gives
  */
 struct bsn_slab_store {
 	int (*make)(uint32_t count, void **store);
@@ -33,10 +31,9 @@ struct bsn_slab_store {
  * struct bsn_slab_attr
  * @size_bytes: of each buffer; rounded up to whole cache lines of 64 bytes
  * @count: buffers
- * @memory: how they are registered, and, by its @mem, where they come from; NULL: as of
- *	bsn_buf_alloc()
- * @store: NULL: buffers on a stack, under a lock unless @has_one_owner
- * @has_one_owner: one thread has all views; not with a @store, which knows by itself
+ * @memory: as for bsn_buf_alloc()
+ * @store: NULL: a stack, under a lock unless @has_one_owner
+ * @has_one_owner: one thread uses all views; not with a @store, which does its own locking
  */
 struct bsn_slab_attr {
 	size_t size_bytes;
@@ -56,13 +53,13 @@ struct bsn_slab {
 BSN_API int bsn_slab_create(struct bsn_device *device, const struct bsn_slab_attr *attr,
 			    struct bsn_slab **slab);
 
-/** bsn_slab_destroy - Return: 0; -EBUSY a buffer is still in use, or a view was not emptied */
+/** bsn_slab_destroy - Return: 0; -EBUSY a buffer is in use, or a view was not emptied */
 BSN_API int bsn_slab_destroy(struct bsn_slab *slab);
 
 /** BSN_SLAB_KEEPS - buffers that a view keeps at most; it takes and gives half of them at a time */
 #define BSN_SLAB_KEEPS 64
 
-/** struct bsn_slab_view - what one thread sees of a slab; bsn_slab_view_empty() ends it */
+/** struct bsn_slab_view - one thread's view of a slab; call bsn_slab_view_empty() at its end */
 struct bsn_slab_view {
 	struct bsn_slab *slab;
 	uint32_t kept;
@@ -71,19 +68,19 @@ struct bsn_slab_view {
 
 BSN_API int bsn_slab_view_init(struct bsn_slab_view *view, struct bsn_slab *slab);
 
-/** bsn_slab_view_empty - gives back what the view keeps; it may be used on */
+/** bsn_slab_view_empty - gives back what the view keeps; the view stays usable */
 BSN_API void bsn_slab_view_empty(struct bsn_slab_view *view);
 
 BSN_API bool bsn_slab_refill(struct bsn_slab_view *view);
 BSN_API void bsn_slab_spill(struct bsn_slab_view *view);
 
 /**
- * bsn_slab_get - a buffer; NULL: all are in use, or kept by other views
+ * bsn_slab_get - takes a buffer; NULL: all are in use, or in other views
  *
- * Its bytes are what its last user left. The buffer that was given back last comes first.
+ * Its bytes are those of its last user. The buffer that was given back last is taken first.
  *
- * Context: the view's thread; no allocation, no system call; a lock once in BSN_SLAB_KEEPS / 2 at
- * the most, and none where the slab has one owner.
+ * Context: the view's thread; no allocation, no system call; a lock at most once in
+ * BSN_SLAB_KEEPS / 2 calls, and none if the slab has one owner.
  */
 static inline void *bsn_slab_get(struct bsn_slab_view *view)
 {

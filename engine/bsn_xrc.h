@@ -22,10 +22,10 @@
  *	bsn_xrc_ep_create(qp, number, user, &ep);
  *	bsn_send(ep, &local, id, BSN_F_SIGNALED | BSN_F_RING);
  *
- * The protection domain of the SRQ is the request's, of RDMA and atomics, too: a key of the process
- * that has the SRQ (IBTA annex A14). Requests of one initiator are executed in order, whichever SRQ
- * they are for. Where one fails, the initiator is in error, and so is the target that refused it:
- * bsn_qp_reset() the one, destroy the other and make it anew.
+ * The protection domain of the SRQ applies to requests, RDMA and atomics included: their rkey is
+ * one of the process that has the SRQ (IBTA annex A14). Requests of one initiator are executed in
+ * order, whatever their SRQ. If one fails, the initiator is in error, and so is the target that
+ * refused it: call bsn_qp_reset() for the initiator; destroy the target and create another.
  *
  * Rules of parameters, results and threads are those of bsn.h. bsn_device_info() has the feature
  * "xrc", and says why a device has none. Both paths have it.
@@ -42,10 +42,10 @@ struct bsn_xrcd;
 
 /**
  * bsn_xrcd_open - the domain of a file
- * @fd: any file that is open; its inode is the domain, and every process that opens that shares it.
- *	The descriptor is not kept. -1: a domain of this process alone
+ * @fd: any open file; every process that opens the same file (inode) shares the domain. The
+ *	descriptor is not kept. -1: a domain of this process alone
  *
- * The last of its processes ends it.
+ * The domain ends with its last process.
  * Return: 0; -EOPNOTSUPP the device has no XRC; -EBADF no open file.
  */
 BSN_API int bsn_xrcd_open(struct bsn_device *device, int fd, struct bsn_xrcd **xrcd);
@@ -71,9 +71,10 @@ BSN_API int bsn_xrc_target_address(const struct bsn_xrc_target *target,
 				   struct bsn_address *address);
 
 /**
- * bsn_xrc_target_connect - from here on the initiator's requests are executed
+ * bsn_xrc_target_connect - the target executes the initiator's requests from now on
  * @peer: bsn_qp_address() of an initiator
- * @attr: of the way, mtu, min_rnr_timer and max_dest_rd_atomic; its other fields are not read
+ * @attr: gid_index, sl, traffic_class, hop_limit, mtu, min_rnr_timer and max_dest_rd_atomic are
+ *	read
  * Return: as bsn_qp_connect().
  */
 BSN_API int bsn_xrc_target_connect(struct bsn_xrc_target *target, const struct bsn_address *peer,
@@ -85,12 +86,12 @@ BSN_API uint32_t bsn_xrc_target_number(const struct bsn_xrc_target *target);
 /* -- endpoints --------------------------------------------------------------------------------- */
 
 /**
- * bsn_xrc_ep_create - an endpoint of an initiator: an SRQ of the target's domain
+ * bsn_xrc_ep_create - an endpoint of an initiator, for an SRQ of the target's domain
  * @srqn: the receiver's bsn_srq_number()
- * @user: comes back in completions
+ * @user: of completions
  *
- * bsn_ep_destroy() ends it. Nothing is sent: if no SRQ has the number, the first request fails.
- * Return: -EINVAL not of type BSN_QP_XRC, or no number that an SRQ may have.
+ * bsn_ep_destroy() destroys it. Nothing is sent: if no SRQ has the number, the first request fails.
+ * Return: -EINVAL the QP is not a BSN_QP_XRC, or the number is not one that an SRQ can have.
  */
 BSN_API int bsn_xrc_ep_create(struct bsn_qp *qp, uint32_t srqn, void *user, struct bsn_ep **ep);
 

@@ -59,11 +59,11 @@ static int check_thread(uintptr_t *owner, const char *what, uint32_t number, con
 
 	if (!*owner)
 		*owner = self;
-	return *owner == self ? 0
-			      : fail(EPERM,
-				     "%s 0x%x belongs to another thread: one thread at a time, and "
-				     "%s() where it changes",
-				     what, number, hand_over);
+	return *owner == self
+		       ? 0
+		       : fail(EPERM,
+			      "%s 0x%x belongs to another thread: call %s() to change the thread",
+			      what, number, hand_over);
 }
 
 static int check_key(const struct bsn_pd *pd, const struct bsn_sge *sge, bool is_written)
@@ -87,11 +87,10 @@ static int check_key(const struct bsn_pd *pd, const struct bsn_sge *sge, bool is
 			    sge->length, (unsigned long long)sge->addr, sge->lkey,
 			    (unsigned long long)key.length, (unsigned long long)key.addr);
 	if (is_written && !(key.access & IBV_ACCESS_LOCAL_WRITE))
-		return fail(
-			EINVAL,
-			"lkey 0x%x is of memory that the device may not write to: register it with "
-			"IBV_ACCESS_LOCAL_WRITE",
-			sge->lkey);
+		return fail(EINVAL,
+			    "lkey 0x%x does not allow the device to write: register the memory "
+			    "with IBV_ACCESS_LOCAL_WRITE",
+			    sge->lkey);
 	return 0;
 }
 
@@ -140,7 +139,7 @@ static int check_request(struct checked_sq *c, const struct bsn_request *r)
 	if (!r->remote && is_one_of(BSN_OPS_WITH_RADDR, opcode))
 		return fail(EINVAL, "no remote address");
 	if (r->operand && r->remote->addr % 8)
-		return fail(EINVAL, "an atomic at 0x%llx, which is no multiple of 8",
+		return fail(EINVAL, "an atomic at 0x%llx, which is not a multiple of 8",
 			    (unsigned long long)r->remote->addr);
 	if (r->what & BSN_F_INLINE)
 		return check_inline(r->sge, count);

@@ -55,7 +55,7 @@ static int to_rtr(struct bsn_qp *qp, const struct wire_address *peer,
 			return err;
 		verbs.dest_qp_num = bsn_from_be32(peer->qpn);
 		verbs.rq_psn = bsn_from_be32(peer->psn);
-		verbs.ah_attr = way_to(qp->device, bsn_from_be16(peer->lid), peer->gid, attr);
+		verbs.ah_attr = av_to(qp->device, bsn_from_be16(peer->lid), peer->gid, attr);
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	}
 	if (qp->transport->is_reliable && !qp->transport->is_initiator) {
@@ -108,8 +108,8 @@ int check_port(const struct bsn_device *device, const struct wire_address *peer)
 	if (port.state == IBV_PORT_ACTIVE)
 		return 0;
 	return fail(ENETDOWN,
-		    "port %u of %s is %s, not active: see to its cable, its interface "
-		    "(ip link) or subnet manager",
+		    "port %u of %s is %s, not active: check its cable, its interface (ip link) or "
+		    "the subnet manager",
 		    info->port, info->name, ibv_port_state_str(port.state));
 }
 

@@ -61,7 +61,8 @@ static int check_sessions(const struct bsn_device *device, const struct bsn_cq_a
 	const bool is_128 = attr->cqe_size == BSN_CQE128_SIZE;
 
 	if (attr->compression > BSN_CQES_BY_STRIDE_INDEX)
-		return fail(EINVAL, "%d is no enum bsn_cqe_compression", (int)attr->compression);
+		return fail(EINVAL, "%d is not an enum bsn_cqe_compression",
+			    (int)attr->compression);
 	if (attr->is_padded && !is_128)
 		return fail(EINVAL, "only CQEs of 128 bytes are padded");
 	if (!attr->compression && !attr->is_padded)
@@ -84,11 +85,11 @@ static int check_sessions(const struct bsn_device *device, const struct bsn_cq_a
 static int check_timestamps(const struct bsn_device *device, const struct bsn_cq_attr *attr)
 {
 	if ((unsigned)attr->timestamps > BSN_TIMESTAMPS_REAL_TIME)
-		return fail(EINVAL, "%d is no enum bsn_timestamps", (int)attr->timestamps);
+		return fail(EINVAL, "%d is not an enum bsn_timestamps", (int)attr->timestamps);
 	if (attr->timestamps == BSN_TIMESTAMPS_NS && !provider_has_clock_info(device->context))
 		return fail(EOPNOTSUPP,
-			    "the kernel does not tell how ticks of %s become "
-			    "nanoseconds: ask for BSN_TIMESTAMPS_RAW",
+			    "the kernel does not say how to convert ticks of %s to nanoseconds: "
+			    "ask for BSN_TIMESTAMPS_RAW",
 			    device->info.name);
 	if (attr->timestamps == BSN_TIMESTAMPS_REAL_TIME &&
 	    !provider_has_real_time(device->context))
@@ -107,7 +108,7 @@ static int check_overrun(const struct bsn_device *device, const struct bsn_cq_at
 {
 	if (attr->ignores_overrun && !device->path->shows_rings)
 		return fail(EOPNOTSUPP, "only the direct path can ignore overruns: libibverbs "
-					"stores its record at each poll all the same");
+					"updates its record at each poll");
 	return 0;
 }
 
@@ -297,8 +298,7 @@ int cq_is_clean(const struct cq_object *cq, uint32_t entries)
 	if (!stale || cq->charged + entries + stale <= cq->entries)
 		return 0;
 	return fail(EBUSY,
-		    "%u completions of queues that are gone are still in the CQ, which ignores "
-		    "overruns: "
+		    "the CQ, which ignores overruns, has %u completions of destroyed queues: "
 		    "poll it empty",
 		    stale);
 }

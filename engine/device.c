@@ -122,13 +122,14 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 	if (!found) {
 		if (list)
 			ibv_free_device_list(list);
-		return name ? fail(ENODEV, "no RDMA device %s: bsn-info lists what there is", name)
+		return name ? fail(ENODEV, "no RDMA device %s: bsn-info lists the devices", name)
 			    : fail(ENODEV, "no RDMA device: load the driver, or run under softcx");
 	}
 	*is_mlx5 = provider_is_mlx5(found);
 	err = provider_open(found, *is_mlx5, &device->context);
 	if (err && is_forbidden(found, -err))
-		err = fail(EACCES, "no permission to open %s: see the rights of /dev/infiniband",
+		err = fail(EACCES,
+			   "no permission to open %s: check the permissions of /dev/infiniband",
 			   ibv_get_device_name(found));
 	else if (err)
 		err = fail(-err, "cannot open %s: %s", ibv_get_device_name(found), strerror(-err));
@@ -204,7 +205,7 @@ int bsn_device_open_layout(const char *name, const struct bsn_device_attr *attr,
 		return fail(
 			EPROTO,
 			"compiled with the headers of a later libbunsen, of layout %u; this one "
-			"knows %u: install that later one, or compile with this one's headers",
+			"knows %u: install the later library, or compile with this one's headers",
 			layout_version, BSN_LAYOUT_VERSION);
 	device = calloc(1, sizeof(*device));
 	if (!device)
@@ -305,8 +306,8 @@ int bsn_device_clock(struct bsn_device *device, enum bsn_timestamps as, uint64_t
 		return fail(EINVAL, "BSN_TIMESTAMPS_RAW, or BSN_TIMESTAMPS_NS, not %d", (int)as);
 	if (as == BSN_TIMESTAMPS_NS && !provider_has_clock_info(device->context))
 		return fail(EOPNOTSUPP,
-			    "the kernel does not tell how ticks of %s become "
-			    "nanoseconds: ask for BSN_TIMESTAMPS_RAW",
+			    "the kernel does not say how to convert ticks of %s to nanoseconds: "
+			    "ask for BSN_TIMESTAMPS_RAW",
 			    device->info.name);
 	err = read_clock(device, &ticks);
 	if (!err)

@@ -363,7 +363,7 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 void hold_qp(struct bsn_qp *qp);
 
 /* state.c: why an address was refused, if the error tells, else "" */
-const char *hint_of_way(const struct ibv_ah_attr *way, int err);
+const char *hint_of_av(const struct ibv_ah_attr *av, int err);
 /* @mask: attributes beside the state */
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);
 int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state);

@@ -44,7 +44,7 @@ static struct ep_object *new_ep(struct bsn_qp *qp, void *user)
 	return ep;
 }
 
-static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uint64_t key,
+static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *av, uint32_t qpn, uint64_t key,
 		   void *user, struct bsn_ep **out)
 {
 	struct ep_object *ep = new_ep(qp, user);
@@ -53,10 +53,10 @@ static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uin
 	if (!ep)
 		return fail(ENOMEM, "no memory");
 	errno = 0;
-	ep->ah = ibv_create_ah(qp->verbs->pd, way); /* an attached QP has the application's */
+	ep->ah = ibv_create_ah(qp->verbs->pd, av); /* an attached QP has the application's */
 	if (!ep->ah) {
 		err = fail(errno ? errno : EIO, "no address handle for the peer: %s%s",
-			   strerror(errno), hint_of_way(way, -errno));
+			   strerror(errno), hint_of_av(av, -errno));
 		goto free_ep;
 	}
 	err = qp->path->ep_make(ep, qpn, key);
@@ -78,7 +78,7 @@ int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 {
 	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
 	struct wire_address wire;
-	struct ibv_ah_attr way;
+	struct ibv_ah_attr av;
 	int err;
 
 	if (!qp || !peer || !out)
@@ -93,10 +93,10 @@ int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 		err = check_connect(qp->device, &attr);
 	if (err)
 		return err;
-	way = way_to(qp->device, bsn_from_be16(wire.lid), wire.gid, &attr);
+	av = av_to(qp->device, bsn_from_be16(wire.lid), wire.gid, &attr);
 	if (qp->transport->is_initiator)
-		return make_ep(qp, &way, bsn_from_be32(wire.qpn), dc_key_of(&wire), user, out);
-	return make_ep(qp, &way, bsn_from_be32(wire.qpn),
+		return make_ep(qp, &av, bsn_from_be32(wire.qpn), dc_key_of(&wire), user, out);
+	return make_ep(qp, &av, bsn_from_be32(wire.qpn),
 		       attr.qkey ? attr.qkey : bsn_from_be32(wire.qkey), user, out);
 }
 
@@ -189,7 +189,7 @@ int bsn_ep_create_mcast(struct bsn_qp *qp, const struct bsn_mcast_group *group,
 			const struct bsn_connect_attr *given, void *user, struct bsn_ep **out)
 {
 	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
-	struct ibv_ah_attr way;
+	struct ibv_ah_attr av;
 	int err = check_group(qp, group);
 
 	if (!err && !out)
@@ -198,16 +198,16 @@ int bsn_ep_create_mcast(struct bsn_qp *qp, const struct bsn_mcast_group *group,
 		err = check_connect(qp->device, &attr);
 	if (err)
 		return err;
-	way = way_to(qp->device, group->lid, group->gid, &attr);
-	way.is_global = 1;
-	return make_ep(qp, &way, QPN_OF_GROUPS, attr.qkey ? attr.qkey : qp->qkey, user, out);
+	av = av_to(qp->device, group->lid, group->gid, &attr);
+	av.is_global = 1;
+	return make_ep(qp, &av, QPN_OF_GROUPS, attr.qkey ? attr.qkey : qp->qkey, user, out);
 }
 
 int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const void *grh,
 			const struct bsn_connect_attr *given, void *user, struct bsn_ep **out)
 {
 	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
-	struct ibv_ah_attr way;
+	struct ibv_ah_attr av;
 	struct ibv_wc wc;
 	int err;
 
@@ -223,11 +223,11 @@ int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const
 	};
 	err = provider_error_of_int(ibv_init_ah_from_wc(qp->device->context, qp->device->info.port,
 							&wc, (struct ibv_grh *)(uintptr_t)grh,
-							&way));
+							&av));
 	if (err)
 		return fail(-err, "the message does not say where it came from: %s",
 			    strerror(-err));
-	return make_ep(qp, &way, c->src_qpn, attr.qkey ? attr.qkey : qp->qkey, user, out);
+	return make_ep(qp, &av, c->src_qpn, attr.qkey ? attr.qkey : qp->qkey, user, out);
 }
 
 int bsn_ep_destroy(struct bsn_ep *hot)

@@ -15,9 +15,9 @@ static int check_cq(const struct bsn_device *device, const struct bsn_qp_attr *a
 	if (cq->device != device)
 		return fail(EINVAL, "the CQ is of another device");
 	if (cq->path != device->path)
-		return fail(EINVAL, "the CQ is attached by way of verbs: create another one");
+		return fail(EINVAL, "the CQ is attached: create one by bsn_cq_create()");
 	if (!cq->owns_verbs && !cq->lane && !attr->lane)
-		return fail(EINVAL, "the CQ is an attached one and brings no lane: name one");
+		return fail(EINVAL, "the CQ is attached and has no lane: name one");
 	return 0;
 }
 
@@ -42,7 +42,7 @@ static int check_objects(const struct bsn_device *device, const struct bsn_qp_at
 		return fail(EINVAL, "the SRQ is of another device");
 	if (attr->srq && ((const struct srq_object *)dv_rq(attr->srq)->owner)->xrcd)
 		return fail(EINVAL, "the SRQ is in an XRC domain: initiators name it in each "
-				    "request, and no QP has it");
+				    "request, and no QP uses it");
 	return 0;
 }
 
@@ -69,21 +69,16 @@ static int check_inline_recv(const struct bsn_device *device, const struct bsn_q
 	if (!attr->max_inline_recv && !attr->max_inline_resp)
 		return 0;
 	if (device->no_inline_recv)
-		return fail(EOPNOTSUPP, "nothing comes inside CQEs: %s", device->no_inline_recv);
+		return fail(EOPNOTSUPP, "no data in CQEs: %s", device->no_inline_recv);
 	if (!transport->has_inline_recv)
 		return fail(EOPNOTSUPP,
-			    "nothing comes inside CQEs on %s: the driver offers it on RC "
-			    "and UC",
+			    "no data in CQEs on %s: the driver offers them on RC and UC",
 			    transport->name);
 	if (attr->max_inline_resp && !transport->is_reliable)
-		return fail(EOPNOTSUPP,
-			    "%s has no READs and atomics whose results might come inside "
-			    "CQEs",
+		return fail(EOPNOTSUPP, "%s has no READs and atomics, so no results in CQEs",
 			    transport->name);
 	if (attr->max_inline_resp && (!attr->max_inline_recv || !attr->signal_all))
-		return fail(EINVAL,
-			    "results come inside CQEs only where messages do (max_inline_recv) "
-			    "and every request completes (signal_all)");
+		return fail(EINVAL, "results in CQEs need max_inline_recv and signal_all");
 	return 0;
 }
 
@@ -123,9 +118,8 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 		return fail(EOPNOTSUPP, "no XRC: %s", device->no_xrc);
 	if (attr->srq && attr->cq &&
 	    cq_of(attr->recv_cq ? attr->recv_cq : attr->cq)->ignores_overrun)
-		return fail(EOPNOTSUPP, "receives of an SRQ may be posted anew while the CQ has "
-					"completions of them of a queue that is gone: use a CQ "
-					"without ignores_overrun");
+		return fail(EOPNOTSUPP, "receives of an SRQ need a CQ without ignores_overrun: "
+					"their completions may outlive their QP");
 	err = check_inline_recv(device, attr);
 	if (!err)
 		err = check_objects(device, attr);
@@ -446,7 +440,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	if (!qp)
 		return 0;
 	if (atomic_load(&qp->uses.count))
-		return fail(EBUSY, "endpoints of this QP are still there: destroy them first");
+		return fail(EBUSY, "the QP has endpoints: destroy them first");
 	err = qp->path->qp_leave(qp);
 	if (err)
 		return err;

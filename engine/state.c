@@ -19,9 +19,9 @@ static int modify_by_command(struct bsn_qp *qp, const struct ibv_qp_attr *attr, 
 }
 
 /* What the error means when the kernel resolves a RoCE address: core/verbs.c, core/addr.c. */
-const char *hint_of_way(const struct ibv_ah_attr *way, int err)
+const char *hint_of_av(const struct ibv_ah_attr *av, int err)
 {
-	if (!way->is_global)
+	if (!av->is_global)
 		return "";
 	switch (-err) {
 	case EINVAL:
@@ -43,7 +43,7 @@ int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char 
 		return modify_by_command(qp, attr, to);
 	err = provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
 	return err ? fail(-err, "cannot bring the QP to %s: %s%s", to, strerror(-err),
-			  mask & IBV_QP_AV ? hint_of_way(&attr->ah_attr, err) : "")
+			  mask & IBV_QP_AV ? hint_of_av(&attr->ah_attr, err) : "")
 		   : 0;
 }
 

@@ -42,8 +42,8 @@ int bsn_xrcd_open(struct bsn_device *device, int fd, struct bsn_xrcd **out)
 		return fail(EOPNOTSUPP, "no XRC: %s", device->no_xrc);
 	if (fd < -1 || (fd >= 0 && fcntl(fd, F_GETFD) < 0))
 		return fail(EBADF,
-			    "%d is no open file: name an open file, or -1 for a domain of "
-			    "this process alone",
+			    "%d is not an open file: use an open file, or -1 for a domain of this "
+			    "process alone",
 			    fd);
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
@@ -108,7 +108,7 @@ static int to_rtr(struct bsn_xrc_target *target, const struct wire_address *peer
 		.qp_state = IBV_QPS_RTR,
 		.dest_qp_num = bsn_from_be32(peer->qpn),
 		.rq_psn = bsn_from_be32(peer->psn),
-		.ah_attr = way_to(device, bsn_from_be16(peer->lid), peer->gid, attr),
+		.ah_attr = av_to(device, bsn_from_be16(peer->lid), peer->gid, attr),
 		.max_dest_rd_atomic =
 			rd_atomic(attr->max_dest_rd_atomic, device->info.max_rd_atomic, UINT8_MAX),
 		.min_rnr_timer = or_default(attr->min_rnr_timer, DEFAULT_MIN_RNR_TIMER),

@@ -45,25 +45,25 @@ static int to_init(struct bsn_dct *dct)
 }
 
 /* The attributes of its acknowledgements; the initiator names their destination. */
-static int path_of(const struct bsn_dct *dct, const struct bsn_connect_attr *connect,
-		   struct ibv_qp_attr *path)
+static int ack_attr(const struct bsn_dct *dct, const struct bsn_connect_attr *connect,
+		    struct ibv_qp_attr *attr)
 {
 	const struct bsn_device_info *info = &dct->device->info;
 
-	*path = (struct ibv_qp_attr){
+	*attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR,
 		.port_num = info->port,
 		.path_mtu = dct->device->port.active_mtu,
 		.min_rnr_timer = or_default(connect->min_rnr_timer, DEFAULT_MIN_RNR_TIMER),
-		.ah_attr = way_to(dct->device, info->lid, info->gid, connect),
+		.ah_attr = av_to(dct->device, info->lid, info->gid, connect),
 	};
-	return connect->mtu ? mtu_of(connect->mtu, &path->path_mtu) : 0;
+	return connect->mtu ? mtu_of(connect->mtu, &attr->path_mtu) : 0;
 }
 
 static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 {
 	struct ibv_qp_attr path;
-	const int err = path_of(dct, connect, &path);
+	const int err = ack_attr(dct, connect, &path);
 
 	if (err)
 		return err;
@@ -86,10 +86,9 @@ static int check(const struct bsn_device *device, const struct bsn_dct_attr *att
 	    ((const struct srq_object *)dv_rq(attr->srq)->owner)->device != device)
 		return fail(EINVAL, "the CQ or the SRQ is of another device");
 	if (((const struct srq_object *)dv_rq(attr->srq)->owner)->xrcd)
-		return fail(EINVAL,
-			    "the SRQ is in an XRC domain: a DCT needs one without a domain");
+		return fail(EINVAL, "the SRQ is in an XRC domain: a DCT needs an SRQ without one");
 	if (cq_of(attr->cq)->path != device->path)
-		return fail(EINVAL, "the CQ is attached by way of verbs: create another one");
+		return fail(EINVAL, "the CQ is attached: create one by bsn_cq_create()");
 	if (attr->pd && attr->pd->device != device)
 		return fail(EINVAL, "the protection domain is of another device");
 	return check_connect(device, &attr->connect);
@@ -125,7 +124,7 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 		.path = &path,
 	};
 	struct bsn_cmd_out answer;
-	int err = path_of(dct, connect, &path);
+	int err = ack_attr(dct, connect, &path);
 
 	if (err)
 		return err;

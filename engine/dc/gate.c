@@ -47,7 +47,7 @@ static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
  * Counts the READs that are outstanding. It takes those that are done from @reads; if some are no
  * longer in the ring, or were cancelled, it counts the outstanding ones.
  */
-static void count_again(struct gate *g, struct bsn_sq *sq)
+static void recount_reads(struct gate *g, struct bsn_sq *sq)
 {
 	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
 	const uint32_t pi = bsn_sq_wide_pi(sq), done = pi - outstanding;
@@ -65,11 +65,11 @@ static void count_again(struct gate *g, struct bsn_sq *sq)
  * Counts once more, and refuses the post if the limit is still reached. A refused peer may have
  * signaled or rung nothing, so that no completion would come: the end is marked.
  */
-static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *g)
+static __attribute__((noinline)) int refuse_or_recount(struct bsn_ep *ep, struct gate *g)
 {
 	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
 
-	count_again(g, ep->sq);
+	recount_reads(g, ep->sq);
 	if (g->reads < g->most)
 		return 0;
 	pool->counters.reads_held++;
@@ -98,7 +98,7 @@ static int leave(struct bsn_sq *sq, struct gate *g, int err)
 /* Admits a READ. One that the queue then refuses stays in the count until all are counted anew. */
 static bool admits_read(struct bsn_ep *ep, struct gate *g)
 {
-	if (BSN_UNLIKELY(g->reads >= g->most) && look_again(ep, g))
+	if (BSN_UNLIKELY(g->reads >= g->most) && refuse_or_recount(ep, g))
 		return false;
 	g->reads++;
 	return true;

@@ -67,7 +67,7 @@ int initiator_connect(struct bsn_dc_pool *pool, struct initiator *i)
 	if (err || !pool->attr.lag_port)
 		return err;
 	err = set_lag_port(i, pool->attr.lag_port);
-	return err ? fail(-err, "initiators cannot be told to send by port %u (lag_port): %s",
+	return err ? fail(-err, "initiators cannot send by port %u (lag_port): %s",
 			  pool->attr.lag_port,
 			  err == -EOPNOTSUPP ? "the device is not bonded" : strerror(-err))
 		   : 0;

@@ -7,18 +7,18 @@
 /* -- hosts ------------------------------------------------------------------------------------- */
 
 /* FNV-1a */
-static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_attr *way)
+static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_attr *av)
 {
-	const uint8_t *bytes = (const uint8_t *)way;
+	const uint8_t *bytes = (const uint8_t *)av;
 	uint32_t hash = 2166136261u;
 
-	for (size_t k = 0; k < sizeof(*way); k++)
+	for (size_t k = 0; k < sizeof(*av); k++)
 		hash = (hash ^ bytes[k]) * 16777619u;
 	return &pool->hosts[(hash ^ hash >> 16) % HOST_BUCKETS];
 }
 
-/* Copies the fields, and zeroes the padding, so that memcmp() can compare ways. */
-static void copy_way(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
+/* Copies the fields, and zeroes the padding, so that memcmp() can compare address vectors. */
+static void copy_av(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
 {
 	memset(to, 0, sizeof(*to));
 	to->grh.dgid = from->grh.dgid;
@@ -41,10 +41,10 @@ static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 	int err;
 
 	errno = 0;
-	ep.ah = ibv_create_ah(pool->initiators[0].qp->pd->verbs, &host->way);
+	ep.ah = ibv_create_ah(pool->initiators[0].qp->pd->verbs, &host->av);
 	if (!ep.ah)
 		return fail(errno ? errno : EIO, "no address handle for the peer: %s%s",
-			    strerror(errno), hint_of_way(&host->way, -errno));
+			    strerror(errno), hint_of_av(&host->av, -errno));
 	err = pool->device->path->ep_make(&ep, 0, 0);
 	ibv_destroy_ah(ep.ah);
 	if (err)
@@ -56,14 +56,14 @@ static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 }
 
 /* Makes a host, and puts it first in its bucket. */
-static int add_host(struct bsn_dc_pool *pool, struct host **at, const struct ibv_ah_attr *way)
+static int add_host(struct bsn_dc_pool *pool, struct host **at, const struct ibv_ah_attr *av)
 {
 	struct host *host = bsn_hot_alloc(sizeof(*host));
 	int err;
 
 	if (!host)
 		return fail(ENOMEM, "no memory");
-	copy_way(&host->way, way);
+	copy_av(&host->av, av);
 	err = pool->rc ? 0 : read_vector(pool, host);
 	if (err) {
 		free(host);
@@ -76,16 +76,16 @@ static int add_host(struct bsn_dc_pool *pool, struct host **at, const struct ibv
 
 static int get_host(struct bsn_dc_pool *pool, const struct ibv_ah_attr *given, struct host **out)
 {
-	struct ibv_ah_attr way;
+	struct ibv_ah_attr av;
 	struct host **bucket, *host;
 	int err = 0;
 
-	copy_way(&way, given);
-	bucket = bucket_of(pool, &way);
-	for (host = *bucket; host && memcmp(&host->way, &way, sizeof(way)); host = host->next)
+	copy_av(&av, given);
+	bucket = bucket_of(pool, &av);
+	for (host = *bucket; host && memcmp(&host->av, &av, sizeof(av)); host = host->next)
 		;
 	if (!host) {
-		err = add_host(pool, bucket, &way);
+		err = add_host(pool, bucket, &av);
 		host = *bucket;
 	}
 	if (err)
@@ -97,7 +97,7 @@ static int get_host(struct bsn_dc_pool *pool, const struct ibv_ah_attr *given, s
 
 static void put_host(struct bsn_dc_pool *pool, struct host *host)
 {
-	struct host **at = bucket_of(pool, &host->way);
+	struct host **at = bucket_of(pool, &host->av);
 
 	if (--host->peers)
 		return;
@@ -188,7 +188,7 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 {
 	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
 	struct wire_address wire;
-	struct ibv_ah_attr way;
+	struct ibv_ah_attr av;
 	struct peer *peer;
 	struct host *host = NULL;
 	int err;
@@ -200,8 +200,8 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 		err = check_connect(pool->device, &attr);
 	if (err)
 		return err;
-	way = way_to(pool->device, bsn_from_be16(wire.lid), wire.gid, &attr);
-	err = get_host(pool, &way, &host);
+	av = av_to(pool->device, bsn_from_be16(wire.lid), wire.gid, &attr);
+	err = get_host(pool, &av, &host);
 	if (err)
 		return err;
 	if (pool->rc)
@@ -231,12 +231,12 @@ static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
 			    "no UDP source port on plain verbs, where the provider chooses it");
 	if (pool->device->port.link_layer != IBV_LINK_LAYER_ETHERNET)
 		return fail(EOPNOTSUPP, "no UDP source port on InfiniBand, which has no UDP");
-	if (ibv_query_gid_ex(pool->device->context, host->way.port_num, host->way.grh.sgid_index,
+	if (ibv_query_gid_ex(pool->device->context, host->av.port_num, host->av.grh.sgid_index,
 			     &entry, 0) ||
 	    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
 		return fail(EOPNOTSUPP,
 			    "no UDP source port: GID %u is of RoCE v1, take one of RoCE v2",
-			    host->way.grh.sgid_index);
+			    host->av.grh.sgid_index);
 	return 0;
 }
 
@@ -272,7 +272,7 @@ static int release_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 	if (holds(pool, s) || !is_done(pool, s))
 		return fail(EBUSY,
 			    "requests to this peer are outstanding: poll until they are done; "
-			    "the last one tells only if it is signaled");
+			    "signal the last one, or its completion stays unknown");
 	if (s->state == SLOT_OUT)
 		forget_slot(s);
 	else

@@ -205,7 +205,7 @@ struct slot *choose_slot(struct bsn_dc_pool *pool, const struct peer *peer)
  * Finds a slot for a peer that has one. It may leave a slot that is out when nothing of it is
  * outstanding there.
  */
-static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool,
+static __attribute__((noinline)) struct slot *check_slot(struct bsn_dc_pool *pool,
 							 const struct peer *peer, struct slot *s)
 {
 	if (is_idle(pool, s))
@@ -220,5 +220,5 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct peer *peer)
 {
 	struct slot *s = peer->slot;
 
-	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : choose_slot(pool, peer);
+	return BSN_UNLIKELY(s) ? check_slot(pool, peer, s) : choose_slot(pool, peer);
 }

@@ -95,7 +95,8 @@ static int check_sizes(const struct bsn_device *device, const struct bsn_dc_pool
 	if (attr->cq && cq_of(attr->cq)->device != device)
 		return fail(EINVAL, "the CQ is of another device");
 	if (attr->cq && cq_of(attr->cq)->is_shared)
-		return fail(EINVAL, "several threads poll the CQ, and a pool is one thread's");
+		return fail(EINVAL,
+			    "several threads poll the CQ (is_shared), and one thread uses a pool");
 	return 0;
 }
 
@@ -293,8 +294,7 @@ int bsn_dc_pool_destroy(struct bsn_dc_pool *pool)
 	if (!pool)
 		return 0;
 	if (pool->peer_count)
-		return fail(EBUSY, "%u peers of the pool are still there: destroy them first",
-			    pool->peer_count);
+		return fail(EBUSY, "the pool has %u peers: destroy them first", pool->peer_count);
 	end(pool);
 	return 0;
 }

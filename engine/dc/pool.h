@@ -66,7 +66,7 @@ struct host {
 	uint8_t more[BSN_AV_DC_GRH_SIZE - BSN_DS_SIZE] __attribute__((aligned(16)));
 	uint8_t head[BSN_DS_SIZE]; /* without key and number */
 	uint8_t prefix_ds;
-	struct ibv_ah_attr way;
+	struct ibv_ah_attr av;
 	struct bsn_ep *ep; /* on plain verbs: to the datagram QP of its targets */
 	uint32_t peers;
 	struct host *next;

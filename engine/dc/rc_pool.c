@@ -109,16 +109,16 @@ static void settle(struct initiator *i, enum rc_reason reason)
 
 static enum rc_reason join(struct initiator *i, const struct wire_address *qp)
 {
-	const struct ibv_ah_attr *way = &i->rc.ask.host->way;
+	const struct ibv_ah_attr *av = &i->rc.ask.host->av;
 	const struct bsn_address address = address_from(qp);
 	struct bsn_connect_attr connect = i->pool->attr.connect;
 
 	connect.mtu = 0; /* the target chose it */
-	connect.gid_index = way->grh.sgid_index;
+	connect.gid_index = av->grh.sgid_index;
 	connect.has_gid_index = true;
-	connect.sl = way->sl;
-	connect.traffic_class = way->grh.traffic_class;
-	connect.hop_limit = way->grh.hop_limit ? way->grh.hop_limit : BSN_NO_RETRY;
+	connect.sl = av->sl;
+	connect.traffic_class = av->grh.traffic_class;
+	connect.hop_limit = av->grh.hop_limit ? av->grh.hop_limit : BSN_NO_RETRY;
 	return bsn_qp_connect(i->qp, &address, &connect) ? RC_NO_WAY_BACK : 0;
 }
 

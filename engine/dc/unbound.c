@@ -21,12 +21,10 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct peer *peer)
 	start_waiting(pool, peer);
 	if (is_first)
 		make_room(pool, false); /* later calls are the polls' */
-	return refuse(EAGAIN,
-		      pool->rc
-			      ? "this peer waits for its turn, or until it is connected, of which "
-				"bsn_poll() will tell"
-			      : "all initiators are in use: this peer waits for its turn, of which "
-				"bsn_poll() will tell");
+	return refuse(EAGAIN, pool->rc ? "this peer waits for its turn or its connection: "
+					 "bsn_poll() will return BSN_DC_READY"
+				       : "all initiators are in use: this peer waits for its turn: "
+					 "bsn_poll() will return BSN_DC_READY");
 }
 
 /*

@@ -106,7 +106,7 @@ static int watch_attach(void *arg, struct bsn_mr_cache *cache)
 	if (!rte_mem_event_callback_register(name_of(cache, name), memory_changes, cache) ||
 	    rte_errno == ENOTSUP) /* --legacy-mem: EAL's memory never changes */
 		return 0;
-	return fail(rte_errno ? rte_errno : EIO, "EAL tells nothing of its memory: %s",
+	return fail(rte_errno ? rte_errno : EIO, "EAL does not describe its memory: %s",
 		    rte_strerror(rte_errno));
 }
 
@@ -251,7 +251,7 @@ static int check_hugepages(const struct bsn_eal_attr *attr)
 	if (bytes && bytes >= attr->bytes)
 		return 0;
 	return fail(ENOMEM,
-		    "EAL needs hugepages, of which %zu bytes are free and %zu are wanted: raise "
+		    "EAL has too few hugepages: %zu bytes are free, it needs %zu: raise "
 		    "/proc/sys/vm/nr_hugepages",
 		    bytes, attr->bytes ? attr->bytes : 1);
 }
@@ -408,7 +408,7 @@ int bsn_eal_close(struct bsn_eal *eal)
 	if (eal->opens)
 		eal->opens--;
 	else
-		err = fail(EINVAL, "it was closed as often as it was opened");
+		err = fail(EINVAL, "it was already closed as often as it was opened");
 	pthread_mutex_unlock(&eal->lock);
 	return err;
 }

@@ -113,7 +113,7 @@ static int make(struct bsn_device *device, struct buf *buf, const struct choice 
 	if (err)
 		return err < 0 ? err : -EIO;
 	err = !buf->block.addr || buf->block.length < request->length
-		      ? fail(EPROTO, "the source gave fewer bytes than were asked for")
+		      ? fail(EPROTO, "the source gave fewer bytes than the request asks for")
 		      : bsn_mr_register(device, buf->block.addr, request->length, attr, mr);
 	if (!err) {
 		buf->source = source;
@@ -201,7 +201,7 @@ int bsn_buf_info(const struct bsn_mr *pub, struct bsn_buf_info *info)
 	const struct mr_object *mr = (const struct mr_object *)(const void *)pub;
 
 	if (!mr || !mr->buf || !info)
-		return fail(EINVAL, "no buffer of bsn_buf_alloc(), or no place for the result");
+		return fail(EINVAL, "not a buffer of bsn_buf_alloc(), or no place for the result");
 	*info = (struct bsn_buf_info){
 		.source = mr->buf->source->name,
 		.page_bytes = mr->buf->block.page_bytes,

@@ -100,7 +100,7 @@ int bsn_mr_register_dm(struct bsn_dm *dm, uint64_t offset, size_t length,
 
 	if (!dm || !length || !out || (attr && attr->has_iova && attr->iova))
 		return fail(EINVAL, "no memory, no place for the result, or an IOVA: addresses of "
-				    "device memory count from 0");
+				    "device memory begin at 0");
 	if (offset > dm->length || length > dm->length - offset)
 		return fail(EINVAL, "this memory has %llu bytes", (unsigned long long)dm->length);
 	pd = register_pd(dm->device, attr ? attr->pd : NULL);

@@ -22,16 +22,15 @@ static int check_nested(struct mkey_object *inner, uint32_t lkey, const struct b
 	if (inner->pub.lkey != lkey)
 		return gone(lkey);
 	if (!inner->pub.length)
-		return fail(EINVAL, "mkey 0x%x, which the layout nests, spans nothing", lkey);
+		return fail(EINVAL, "the nested mkey 0x%x is not configured", lkey);
 	if (state == BSN_MKEY_UNKNOWN)
 		return fail(EINVAL,
-			    "the queue of mkey 0x%x, which the layout nests, failed before it was "
-			    "configured",
+			    "the queue of the nested mkey 0x%x failed before it was configured",
 			    lkey);
 	if (state == BSN_MKEY_PENDING && sq && inner->sq != sq)
 		return fail(EBUSY,
-			    "the UMR of mkey 0x%x, which the layout nests, has not completed on "
-			    "another queue: poll that one",
+			    "the UMR of the nested mkey 0x%x has not completed on another queue: "
+			    "poll that queue",
 			    lkey);
 	return layout_look(inner->layout, sq); /* the memory that it spans may be gone */
 }
@@ -85,7 +84,7 @@ static int find_memory(struct bsn_mkey_pool *pool, struct layout_memory *memory)
 }
 
 /* Checks memory once more that was found before. */
-static int find_again(struct bsn_mkey_pool *pool, const struct layout_memory *memory)
+static int check_known_memory(struct bsn_mkey_pool *pool, const struct layout_memory *memory)
 {
 	const struct known_key *const key = find_key(pool, memory->lkey);
 
@@ -94,7 +93,7 @@ static int find_again(struct bsn_mkey_pool *pool, const struct layout_memory *me
 	return check_reach(pool, memory, key);
 }
 
-int layout_look_again(struct bsn_layout *layout, const struct bsn_sq *sq)
+int layout_check_changes(struct bsn_layout *layout, const struct bsn_sq *sq)
 {
 	const uint32_t removed = atomic_load(&layout->device->keys_removed);
 	int err = 0;
@@ -104,7 +103,7 @@ int layout_look_again(struct bsn_layout *layout, const struct bsn_sq *sq)
 		if (memory->mkey)
 			err = check_nested(memory->mkey, memory->lkey, sq);
 		else if (layout->keys_removed != removed)
-			err = find_again(layout->pool, memory);
+			err = check_known_memory(layout->pool, memory);
 	}
 	if (!err)
 		layout->keys_removed = removed;
@@ -137,7 +136,9 @@ static int choose_form(const struct making *m, enum form *form, uint64_t *count)
 	if (m->pool->attr.page_bytes) {
 		*form = PAGES;
 		if (!are_pages(m))
-			return fail(EINVAL, "the pool is of pages: a list of parts of %llu bytes",
+			return fail(EINVAL,
+				    "the pool has page_bytes: it takes only lists of parts of %llu "
+				    "bytes",
 				    (unsigned long long)m->pool->attr.page_bytes);
 	} else if (m->rounds > 1 && m->longest <= BSN_REPEAT_MAX_STRIDE &&
 		   m->pool->device->caps.has_repeat) {
@@ -165,10 +166,9 @@ static int too_many_sges(const struct bsn_mkey_pool *pool, uint64_t count)
 
 	return fail(EMSGSIZE, "%llu SGEs: the pool's layouts have %u (max_translations)%s",
 		    (unsigned long long)count, most,
-		    count > in_one
-			    ? "; with more WRITEs and READs go as several requests, but a SEND "
-			      "cannot on plain verbs: copy the data"
-			    : "");
+		    count > in_one ? "; on plain verbs a WRITE or READ of more is split, but a "
+				     "SEND cannot be: copy the data"
+				   : "");
 }
 
 /*

@@ -110,11 +110,11 @@ BSN_ALWAYS_INLINE bool layout_is_as_made(const struct bsn_layout *layout)
  * Checks what can have changed since the layout was made or checked last: memory that was
  * deregistered, and mkeys that it nests, if @sq may use them. 0, or why it cannot be used.
  */
-int layout_look_again(struct bsn_layout *layout, const struct bsn_sq *sq);
+int layout_check_changes(struct bsn_layout *layout, const struct bsn_sq *sq);
 
 BSN_ALWAYS_INLINE int layout_look(struct bsn_layout *layout, const struct bsn_sq *sq)
 {
-	return BSN_LIKELY(layout_is_as_made(layout)) ? 0 : layout_look_again(layout, sq);
+	return BSN_LIKELY(layout_is_as_made(layout)) ? 0 : layout_check_changes(layout, sq);
 }
 
 /* uses.c: ends a use; the last one frees the layout. */

@@ -20,7 +20,7 @@ static int lend(struct bsn_layout *layout, struct bsn_ep *ep)
 }
 
 /* Uses the mkey that the layout has, unless its UMR is on another queue or on one that failed. */
-static int use_again(struct bsn_layout *layout, struct bsn_ep *ep)
+static int use_mkey_of(struct bsn_layout *layout, struct bsn_ep *ep)
 {
 	struct mkey_object *const mkey = layout->slot;
 	const enum bsn_mkey_state state = mkey_state_of(mkey);
@@ -60,7 +60,7 @@ static __attribute__((noinline)) int map_slowly(struct bsn_layout *layout, struc
 		return fail(EOPNOTSUPP, "plain verbs have no mkeys that span a layout");
 	err = layout_look(layout, ep->sq);
 	if (!err && has_mkeys && takes_key(layout, ep->sq, flags)) {
-		err = layout->slot ? use_again(layout, ep) : lend(layout, ep);
+		err = layout->slot ? use_mkey_of(layout, ep) : lend(layout, ep);
 		if (!err)
 			*map = &layout->slot->map;
 	} else if (!err) {

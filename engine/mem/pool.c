@@ -233,7 +233,7 @@ static int check_idle(const struct bsn_mkey_pool *pool)
 		is_pending |= mkey_state_of(&pool->mkeys[i]) == BSN_MKEY_PENDING;
 	}
 	if (pool->layouts)
-		return fail(EBUSY, "%u layouts of the pool are there: destroy them", pool->layouts);
+		return fail(EBUSY, "the pool has %u layouts: destroy them first", pool->layouts);
 	if (uses)
 		return fail(EBUSY, "%u mkeys of the pool are taken, mapped, or nested", uses);
 	if (is_pending)

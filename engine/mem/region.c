@@ -57,11 +57,11 @@ int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, s
 	verbs = ibv_reg_dmabuf_mr(pd->verbs, offset, length, iova, fd,
 				  register_access(device, attr));
 	if (!verbs && errno == EBADF)
-		return fail(EBADF, "%d is no open descriptor", fd);
+		return fail(EBADF, "%d is not an open descriptor", fd);
 	if (!verbs && errno == EINVAL)
 		return fail(
 			EINVAL,
-			"descriptor %d is no dma-buf, or ends before byte %llu, or the IOVA has "
+			"descriptor %d is not a dma-buf, or ends before byte %llu, or the IOVA has "
 			"another offset in its page than the first byte",
 			fd, (unsigned long long)(offset + length));
 	return finish_special(pd, verbs, iova, length, register_access(device, attr), out);
@@ -75,12 +75,11 @@ static int explain_prefetch(int error)
 {
 	switch (error) {
 	case ENOENT:
-		return fail(ENOENT, "an lkey is none of an on-demand region");
+		return fail(ENOENT, "an lkey is not that of an on-demand region");
 	case EPERM:
-		return fail(EPERM, "a region is of another protection domain, or may not be "
-				   "written");
+		return fail(EPERM, "a region is of another protection domain, or not writable");
 	case EFAULT:
-		return fail(EFAULT, "a piece is beyond its region, or not mapped");
+		return fail(EFAULT, "an SGE is beyond its region, or not mapped");
 	default:
 		return fail(error, "cannot prefetch: %s", strerror(error));
 	}
@@ -99,9 +98,9 @@ int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct b
 
 	if (!device || !pieces || !count || flags & ~known ||
 	    (flags & BSN_PREFETCH_WRITE && flags & BSN_PREFETCH_NO_FAULT))
-		return fail(EINVAL, "no device, no pieces, or flags that do not go together");
+		return fail(EINVAL, "no device, no SGEs, or flags that exclude each other");
 	if (count > PIECES_MAX)
-		return fail(EINVAL, "%d pieces at most", PIECES_MAX);
+		return fail(EINVAL, "%d SGEs at most", PIECES_MAX);
 	if (device->no_odp)
 		return fail(EOPNOTSUPP, "no memory on demand: %s", device->no_odp);
 	pd = register_pd(device, pd);

@@ -98,7 +98,8 @@ static int check_iova(uint64_t addr, const struct bsn_mr_attr *attr)
 int register_check(const struct bsn_device *device, const struct bsn_mr_attr *attr, int access)
 {
 	if (attr && attr->is_physical)
-		return fail(EOPNOTSUPP, "no region by physical addresses: %s", device->no_physical);
+		return fail(EOPNOTSUPP, "no regions of physical addresses: %s",
+			    device->no_physical);
 	if (access & IBV_ACCESS_ON_DEMAND && device->no_odp)
 		return fail(EOPNOTSUPP, "no memory on demand: %s", device->no_odp);
 	return 0;
@@ -115,8 +116,7 @@ static int check_implicit(const struct bsn_device *device, const struct bsn_mr_a
 	if (device->no_implicit)
 		return fail(EOPNOTSUPP, "no implicit regions: %s", device->no_implicit);
 	if (!attr || !attr->is_on_demand || attr->has_iova)
-		return fail(EINVAL, "an implicit region is on demand, and has the addresses of the "
-				    "process");
+		return fail(EINVAL, "an implicit region must be on demand, and has no IOVA");
 	return 0;
 }
 
@@ -163,8 +163,8 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 		return 0;
 	if (atomic_load(&mr->windows.count))
 		return fail(EBUSY,
-			    "%u memory window(s) are bound to it: invalidate or destroy them, and "
-			    "tell of what a peer has invalidated (bsn_invalidated())",
+			    "%u memory window(s) are bound to it: invalidate or destroy them; if a "
+			    "peer invalidated one, call bsn_invalidated()",
 			    atomic_load(&mr->windows.count));
 	err = checks_free(mr->device, mr->pub.lkey);
 	if (err)
@@ -196,16 +196,17 @@ static int check_change(const struct mr_object *mr, unsigned changes, const void
 	const unsigned known = BSN_MR_CHANGE_MEMORY | BSN_MR_CHANGE_PD | BSN_MR_CHANGE_ACCESS;
 
 	if (!mr || !changes || changes & ~known)
-		return fail(EINVAL, "no region, or no change that is known");
+		return fail(EINVAL, "no region, no change, or an unknown one");
 	if (mr->is_special || mr->pub.addr != (uintptr_t)mr->verbs->addr)
-		return fail(EOPNOTSUPP, "only memory of the program, and without an IOVA, can be "
-					"registered anew");
+		return fail(EOPNOTSUPP,
+			    "only memory of the program, without an IOVA, can be changed");
 	if (changes & BSN_MR_CHANGE_MEMORY && mr->buf)
-		return fail(EBUSY, "a buffer has its own bytes; bsn_mr_register() takes others");
+		return fail(EBUSY, "a buffer keeps its own bytes: register other memory with "
+				   "bsn_mr_register()");
 	if (changes & BSN_MR_CHANGE_MEMORY && (!addr || !length))
 		return fail(EINVAL, "no memory");
 	if (attr && attr->has_iova)
-		return fail(EOPNOTSUPP, "libibverbs registers anew without an IOVA");
+		return fail(EOPNOTSUPP, "libibverbs cannot change a region with an IOVA");
 	return register_check(mr->device, attr,
 			      changes & BSN_MR_CHANGE_ACCESS ? register_access(mr->device, attr)
 							     : 0);

@@ -187,7 +187,7 @@ int bsn_slab_create(struct bsn_device *device, const struct bsn_slab_attr *attr,
 		return fail(EINVAL, "no device, no size, no count, or no place for the result");
 	if (attr->has_one_owner && attr->store)
 		return fail(EINVAL,
-			    "the application's store has its own locks: leave has_one_owner out");
+			    "the application's store has its own locks: do not set has_one_owner");
 	size = (attr->size_bytes + LINE - 1) / LINE * LINE;
 	if (size < attr->size_bytes || __builtin_mul_overflow(size, attr->count, &bytes))
 		return fail(ENOMEM, "no %u buffers of %zu bytes", attr->count, attr->size_bytes);
@@ -222,7 +222,7 @@ int bsn_slab_destroy(struct bsn_slab *pub)
 	if (!pub)
 		return 0;
 	if (slab->store->count(slab->stored) != pub->count)
-		return fail(EBUSY, "buffers of the slab are in use, or kept by a view: "
+		return fail(EBUSY, "buffers of the slab are in use, or kept by a view: call "
 				   "bsn_slab_view_empty()");
 	err = bsn_buf_free(slab->mr);
 	if (err)

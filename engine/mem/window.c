@@ -209,9 +209,9 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 	if (err)
 		return err;
 	if (!memory || !memory->length)
-		return fail(EINVAL,
-			    "a window is bound to one byte at least; bsn_window_invalidate() "
-			    "takes it back");
+		return fail(
+			EINVAL,
+			"a window has one byte at least; bsn_window_invalidate() undoes a binding");
 	if (memory->length > BSN_KLM_MAX_BYTES)
 		return fail(EMSGSIZE, "a window has 2^31 bytes at most");
 	if (access & ~RIGHTS)
@@ -245,7 +245,8 @@ int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *pub, uint64_t id
 	if (err)
 		return err;
 	if (!window->is_type_2)
-		return fail(EOPNOTSUPP, "a window of type 1 belongs to no queue: bind it anew");
+		return fail(EOPNOTSUPP,
+			    "a window of type 1 is not invalidated: bind it to other memory");
 	if (!pub->length)
 		return fail(EINVAL, "the window is not bound");
 	err = umr_post_invalidate(ep->sq, pub->rkey, true, window->device->caps.fence, id, flags);
@@ -266,7 +267,7 @@ int bsn_invalidated(struct bsn_device *device, uint32_t rkey)
 		return mkey_invalidated(key.mkey, rkey);
 	window = find_window(device, rkey);
 	if (!window)
-		return fail(ENOENT, "no mkey and no window has the key 0x%x now", rkey);
+		return fail(ENOENT, "no mkey and no window has rkey 0x%x", rkey);
 	unbind(window);
 	return 0;
 }

@@ -100,17 +100,15 @@ int bsn_msg_inbox_destroy(struct bsn_msg_inbox *inbox)
 static int check_line(const struct bsn_msg_inbox *inbox, const struct bsn_qp *qp)
 {
 	if (inbox->count == inbox->attr.senders)
-		return fail(ENOSPC, "the inbox was made for %u senders, and has as many lines",
-			    inbox->count);
+		return fail(ENOSPC, "the inbox has %u lines, as many as its senders", inbox->count);
 	if (qp->device != inbox->device)
 		return fail(EINVAL, "the QP is of another device");
 	if (qp->type != BSN_QP_RC)
 		return fail(EOPNOTSUPP, "a line needs an RC QP: others lose messages, or have no "
 					"RDMA WRITE");
 	if (!qp->owns_verbs)
-		return fail(EOPNOTSUPP,
-			    "an attached QP is not in a protection domain that an inbox may have: "
-			    "bsn_qp_create()");
+		return fail(EOPNOTSUPP, "an attached QP is in a protection domain of the "
+					"application: use bsn_qp_create()");
 	if (qp->pd != inbox->pd)
 		return fail(EINVAL, "the QP and the inbox are in two protection domains");
 	if (qp->info.max_inline < BSN_MSG_RECORD)
@@ -243,8 +241,9 @@ static int check_wire(const struct wire_line *wire)
 		return fail(EPROTO, "the peer's host has another byte order");
 	if (wire->magic != WIRE_MAGIC || !is_power_of_2(wire->depth) || wire->depth < MIN_DEPTH ||
 	    wire->depth > MAX_DEPTH || (wire->bytes && !is_power_of_2(wire->bytes)))
-		return fail(EPROTO,
-			    "this is no address of a line, or of another version of Bunsen");
+		return fail(
+			EPROTO,
+			"this is not the address of a line, or that of another version of Bunsen");
 	return 0;
 }
 

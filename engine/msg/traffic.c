@@ -321,8 +321,7 @@ int bsn_msg_send_from(struct bsn_msg_line *line, const struct bsn_sge *local, ui
 	if (err)
 		return err;
 	if (!local || local->length <= BSN_MSG_SHORT)
-		return refuse(EINVAL,
-			      "no memory, or of so few bytes that bsn_msg_send() takes them");
+		return refuse(EINVAL, "no memory, or a short message: use bsn_msg_send()");
 	err = place_longer(line, local->length, &filled, &to);
 	if (!err)
 		err = bsn_write(line->ep, local, &to, id, flags & BSN_F_SIGNALED);

@@ -120,7 +120,8 @@ static int qp_failed(struct bsn_qp *qp)
 
 	if (!err && verbs_sq_outstanding(send_queue_of(qp->sq)))
 		post_marker(qp);
-	return err ? fail(-err, "the provider does not take requests in error: %s", strerror(-err))
+	return err ? fail(-err, "the provider takes no requests in the error state: %s",
+			  strerror(-err))
 		   : 0;
 }
 

@@ -231,7 +231,7 @@ def test_no_device_of_that_name(bench):
 
 
 def test_no_permission(bench):
-    text = 'no permission to open mlx5_0: see the rights of /dev/infiniband'
+    text = 'no permission to open mlx5_0: check the permissions of /dev/infiniband'
     script = f'#!/bin/sh\necho \'{{"devices": []}}\'\necho "bsn-info: {text}" >&2\nexit 1\n'
     report = bench.complains(text, build=stub_build(bench, 'tools/bsn-info', script))
     check(report['device'] is None and len(report['machine']) >= 5, report)

@@ -387,7 +387,7 @@ static void a_qp_is_attached_once_and_to_its_device(struct bench *b)
 	struct app *a = start_attached(b, IBV_QPT_RC, false);
 	struct bsn_qp *out;
 
-	assert_refused(a, a->qp, EBUSY, "attached already");
+	assert_refused(a, a->qp, EBUSY, "already attached");
 	assert_int_equal(bsn_qp_attach(b->device, a->peer, NULL, &out), -EINVAL);
 	assert_non_null(strstr(bsn_error_text(), "bsn_device_attach"));
 	assert_int_equal(bsn_qp_attach(NULL, a->peer, NULL, &out), -EINVAL);

@@ -162,7 +162,7 @@ static void addresses(struct bench *b)
 	assert_no_address(b, AT_VERSION, 2, "version 2");
 	assert_no_address(b, AT_QPN, 1, "QPN");
 	assert_no_address(b, AT_TYPE, BSN_QP_UC, "UC, this one is RC");
-	assert_no_address(b, AT_TYPE, 77, "no known type");
+	assert_no_address(b, AT_TYPE, 77, "unknown type");
 	assert_no_address(b, AT_LINK, IBV_LINK_LAYER_ETHERNET, "Ethernet");
 	assert_no_address(b, AT_MTU, 0, "MTU");
 	assert_no_address(b, AT_MTU, 6, "MTU");

@@ -117,7 +117,7 @@ static void what_is_left_behind_keeps_its_entries(struct bench *b)
 	struct bsn_completion c;
 
 	write_some(b, qp, 0, 3);
-	assert_refused(bsn_qp_reset(qp), EBUSY, "3 completions of queues that are gone");
+	assert_refused(bsn_qp_reset(qp), EBUSY, "3 completions of destroyed queues");
 	assert_int_equal(bsn_poll(cq, &c, 1), 0);
 	ok(bsn_qp_reset(qp));
 	ok(bsn_qp_destroy(qp));
@@ -126,7 +126,7 @@ static void what_is_left_behind_keeps_its_entries(struct bench *b)
 	write_some(b, qp, 0, 2);
 	ok(bsn_qp_destroy(qp));
 	assert_refused(bsn_qp_create(b->device, &attr, &other), EBUSY,
-		       "2 completions of queues that are gone");
+		       "2 completions of destroyed queues");
 	assert_int_equal(bsn_poll(cq, &c, 1), 0);
 	qp = make_loop(b, cq);
 	write_some(b, qp, 0, 2);

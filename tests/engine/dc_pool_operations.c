@@ -164,7 +164,7 @@ static void they_are_refused(struct bench *b)
 	make(b, &r, NULL);
 	for (unsigned bytes = 4; bytes <= 8; bytes += 4) {
 		assert_int_equal(add_fields(&r, 0, bytes), -EOPNOTSUPP);
-		assert_non_null(strstr(bsn_error_text(), "masks"));
+		assert_non_null(strstr(bsn_error_text(), "masked"));
 		assert_int_equal(swap_low_byte(&r, 0, bytes), -EOPNOTSUPP);
 	}
 	assert_int_equal(copy_by(&r, 0, LENGTH), -EOPNOTSUPP);

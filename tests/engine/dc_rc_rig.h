@@ -153,7 +153,7 @@ static inline void expect_ready(struct rig *r, int p)
 static inline void connect(struct rig *r, int p)
 {
 	assert_int_equal(write_flags(r, p, 0, NOW), -EAGAIN);
-	assert_non_null(strstr(bsn_error_text(), "connected"));
+	assert_non_null(strstr(bsn_error_text(), "connection"));
 	assert_int_equal(write_flags(r, p, 0, NOW), -EAGAIN); /* again is no second place */
 	expect_ready(r, p);
 }

@@ -358,7 +358,7 @@ static void impossible_attributes_are_refused(struct bench *b)
 					       .signal_all = true };
 
 	if (b->kind == BENCH_VERBS) {
-		assert_refused(b, recv, EOPNOTSUPP, "nothing comes inside CQEs");
+		assert_refused(b, recv, EOPNOTSUPP, "no data in CQEs");
 		return;
 	}
 	assert_refused(b, long_recv, EINVAL, "32 (64 with a cqe_size of 128)");

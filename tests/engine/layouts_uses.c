@@ -89,11 +89,11 @@ static void pages_of_one_size(struct bench *b)
 		use_pages(b, pool, part, count);
 	}
 	part[1].bytes--;
-	refused(b, pool, EINVAL, "of pages",
+	refused(b, pool, EINVAL, "page_bytes",
 		(struct bsn_layout_attr){ .parts = part, .part_count = 5 });
 	part[1].bytes++;
 	part[0].stride = PAGE;
-	refused(b, pool, EINVAL, "of pages",
+	refused(b, pool, EINVAL, "page_bytes",
 		(struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 5 });
 	ok(bsn_mkey_pool_destroy(pool));
 }

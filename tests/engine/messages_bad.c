@@ -278,7 +278,7 @@ static void sends_that_cannot_be_are_refused(struct bench *b)
 	ok(bsn_msg_line_create(e.inbox[0], b->qp[0], NULL, &alone));
 	e.line[0] = alone;
 	assert_refused(bsn_msg_send(alone, data, 1, 0), ENOTCONN, "bsn_msg_line_connect()");
-	assert_refused(bsn_msg_line_connect(alone, &nonsense), EPROTO, "no address of a line");
+	assert_refused(bsn_msg_line_connect(alone, &nonsense), EPROTO, "not the address of a line");
 	for (unsigned i = 0; i < 2; i++) { /* of a host of the other byte order */
 		const uint8_t swapped = e.address[1].bytes[i];
 		e.address[1].bytes[i] = e.address[1].bytes[3 - i];

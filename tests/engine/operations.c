@@ -331,7 +331,7 @@ static void a_device_without_atomics_refuses_them(struct bench *b)
 	struct bsn_prepared p;
 
 	assert_int_equal(bsn_fetch_add(b->ep[0], &local, &remote, 1, 1, BSN_F_RING), -EOPNOTSUPP);
-	assert_non_null(strstr(bsn_error_text(), "device does not have the operation"));
+	assert_non_null(strstr(bsn_error_text(), "device lacks the operation"));
 	assert_int_equal(bsn_cmp_swap(b->ep[0], &local, &remote, 1, 1, 1, BSN_F_RING), -EOPNOTSUPP);
 	for (unsigned i = 0; i < 2; i++) {
 		wr.opcode = i ? BSN_OPCODE_ATOMIC_CS : BSN_OPCODE_ATOMIC_FA;

@@ -417,7 +417,7 @@ static void queues_are_rung_together(struct bench *b)
 		append_at_both_ends(b, i);
 		if (!(i & 2)) {
 			assert_int_equal(bsn_ring_many(none, 2), -EINVAL);
-			assert_non_null(strstr(bsn_error_text(), "none was rung"));
+			assert_non_null(strstr(bsn_error_text(), "no queue was rung"));
 			expect_nothing(b, b->cq[0]);
 		}
 		ok(bsn_ring_many(both, i & 4 ? 2 : 3));

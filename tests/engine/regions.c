@@ -323,7 +323,7 @@ static void memory_of_a_dma_buf(struct bench *b)
 		ok(bsn_mr_deregister(mr));
 		refused(EINVAL, "ends before",
 			bsn_mr_register_dmabuf(b->device, fd, PAGE, PAGE + 1, NULL, &mr));
-		refused(EBADF, "no open descriptor",
+		refused(EBADF, "not an open descriptor",
 			bsn_mr_register_dmabuf(b->device, -1, 0, PAGE, NULL, &mr));
 	}
 	close(fd);

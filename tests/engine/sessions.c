@@ -181,7 +181,7 @@ static void impossible_attributes_are_refused(struct bench *b)
 		int error;
 		const char *why;
 	} bad[] = {
-		{ { .compression = (enum bsn_cqe_compression)4 }, EINVAL, "no enum" },
+		{ { .compression = (enum bsn_cqe_compression)4 }, EINVAL, "not an enum" },
 		{ { .is_padded = true }, EINVAL, "128 bytes" },
 		{ { .compression = BSN_CQES_BY_HASH }, EOPNOTSUPP, "direct path" },
 		{ { .cqe_size = 128, .is_padded = true }, EOPNOTSUPP, "direct path" },

@@ -209,7 +209,8 @@ def check_no_permission(bench):
     os.chown(file, NOBODY, NOBODY)
     try:
         for program in ['bsn-info'], ['bsn-perf', 'lat']:
-            bench.complains(f'no permission to open {DEVICE}: see the rights of /dev/infiniband',
+            bench.complains(f'no permission to open {DEVICE}: '
+                            'check the permissions of /dev/infiniband',
                             'setpriv', '--bounding-set=-all', BUILD / 'tools' / program[0],
                             *program[1:])
     finally:

@@ -89,7 +89,7 @@ enum bsn_publish {
  * @record: send word of the doorbell record
  * @ctrl_next: word 0 of the next control segment, in host order: the QPN, and @pi
  * @pi: the next free block
- * @ctrl_carry: the carry of @pi, at a ring's end; the cold way clears it
+ * @ctrl_carry: the carry of @pi, at a ring's end; the library clears it
  * @last: of the last WQE that was not published at once: the low half of its address
  * @quiet: unsignaled posts until the library signals one
  * @ce_quiet: ce of an unsignaled WQE, as in enum bsn_flags, but eight bits down
