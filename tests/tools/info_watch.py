@@ -219,7 +219,7 @@ def test_usage(bench):
             ('--count goes with --watch', '--count=1'), ('--count is', '--watch', '--count=-1'),
             ('are apart', '--check', '--watch'), ('are apart', '--plot=x', '--watch'),
             ('--plot takes no other', '--plot=x', '--json'),
-            ('one argument too many: 5', '--watch=1', '5')):
+            ('5: one argument too many: --device names one', '--watch=1', '5')):
         bench.complains(text, INFO, *args, status=2)
     bench.complains('no RDMA device', INFO, '--watch', '--count=1', device=False)
     bench.complains('no RDMA device nix_0', INFO, '--watch', '--device=nix_0')
