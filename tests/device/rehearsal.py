@@ -188,6 +188,9 @@ def test_the_whole_of_it(bench):
     names = {row['name'] for row in report['machine']}
     check(names >= {'link', 'GIDs', 'hugepages', 'locked memory', 'write combining', 'PCIe', 'NUMA',
                     'frequency governor', 'kernel', 'firmware', 'libibverbs1'}, names)
+    checked = {row['check'] for row in report['checks']}
+    check(checked >= {'memlock', 'pcie-link', 'port-state', 'mtu'}, checked)
+    check('What bsn-info --check finds' in page.text, 'the page does not tell of the host')
     check(not list(bench.out.glob('*.new')), 'half a report is left')
 
 

@@ -183,6 +183,17 @@ def machine_of(report):
                  for row in report['machine']])
 
 
+def checks_of(report):
+    if not report['checks']:
+        return
+    kinds = {'ok': 'ok', 'wrong': 'bad'}
+    yield '<h2>Host</h2>'
+    yield table('What bsn-info --check finds', ['', 'of', '', 'found', 'what to do'],
+                [(row['check'], row['subject'],
+                  (row['status'], kinds.get(row['status'], 'unknown')),
+                  row['found'], row['mend'] or '') for row in report['checks']])
+
+
 def tests_of(report):
     yield '<h2>Tests</h2>'
     if not report['tests']:
@@ -285,8 +296,8 @@ def cost_of(report):
 
 
 def page_of(report):
-    sections = [head_of, machine_of, tests_of, features_of, syndromes_of, latency_of, bandwidth_of,
-                cost_of]
+    sections = [head_of, machine_of, checks_of, tests_of, features_of, syndromes_of, latency_of,
+                bandwidth_of, cost_of]
     body = '\n'.join(part for section in sections for part in section(report))
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<title>Bunsen: report of {esc(report["made"]["host"])}</title>'

@@ -114,6 +114,19 @@ def check_headers_installed():
             [f'{path}: installed, not public' for path in sorted(installed - public)])
 
 
+def check_examples_are_described():
+    """Each example has its section, and each section its example."""
+    parts = {'connect', 'connect_cm', 'loop', 'ranks', 'tutorial_verbs'}
+    there = {path.name if path.suffix == '.py' else path.stem
+             for path in (ROOT / 'tools/examples').iterdir()
+             if path.suffix in ('.c', '.cpp', '.py')} - parts
+    text = (ROOT / 'engine/doc/examples.md').read_text(encoding='utf-8')
+    told = {one for heading in re.findall(r'^### (.*)$', text, re.MULTILINE)
+            for one in heading.split(', ')}
+    return [f'{one}: not both in tools/examples/ and in engine/doc/examples.md'
+            for one in sorted(there ^ told)]
+
+
 MOST_HEADERS = 15 # that a program may name
 
 

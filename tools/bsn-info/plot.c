@@ -181,7 +181,9 @@ static void draw_line(const struct recording *recording, const struct line *line
 	const double span =
 		recording->last > recording->first ? recording->last - recording->first : 1;
 
-	printf("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"", color);
+	/* As much may come as goes: the line of what goes is seen through the other one. */
+	printf("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s points=\"", color,
+	       line->counter == 1 ? " stroke-dasharray=\"6 4\"" : "");
 	for (unsigned k = 0; k < line->count; k++)
 		printf("%.1f,%.1f ",
 		       LEFT + PLOT_WIDTH * (line->points[k].time - recording->first) / span,
