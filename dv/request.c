@@ -234,7 +234,7 @@ static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	if (BSN_UNLIKELY(!has_queue(ep) || dv_sq(ep->sq)->closed))
+	if (BSN_UNLIKELY(!is_open(ep)))
 		return bsn_sq_no_queue(ep);
 	return dv_sq(ep->sq)->path ? dv_sq(ep->sq)->path->post(ep, r)
 				   : post_to_ring(ep->sq, peer_or_null(ep), r);
@@ -256,7 +256,7 @@ int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t
 
 int bsn_sq_refuse_opcode(struct bsn_ep *ep)
 {
-	const int err = has_queue(ep) && !dv_sq(ep->sq)->closed ? 0 : bsn_sq_no_queue(ep);
+	const int err = is_open(ep) ? 0 : bsn_sq_no_queue(ep);
 
 	return err ? err : refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
 }

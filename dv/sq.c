@@ -278,7 +278,7 @@ uint32_t bsn_sq_room(struct bsn_sq *sq)
 
 uint32_t bsn_room(struct bsn_ep *ep)
 {
-	if (!has_queue(ep) || dv_sq(ep->sq)->closed)
+	if (!is_open(ep))
 		return 0;
 	return dv_sq(ep->sq)->path ? dv_sq(ep->sq)->path->room(ep->sq) : bsn_sq_room(ep->sq);
 }

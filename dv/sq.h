@@ -203,6 +203,12 @@ static inline bool has_queue(const struct bsn_ep *ep)
 	return ep && ep->sq && (dv_sq(ep->sq)->ring || dv_sq(ep->sq)->path);
 }
 
+/* Whether the queue takes requests. One that has neither a ring nor a path is closed from the start. */
+static inline bool is_open(const struct bsn_ep *ep)
+{
+	return ep && ep->sq && !dv_sq(ep->sq)->closed;
+}
+
 /* bsn_ring() and bsn_cancel() of the queue. */
 int bsn_sq_ring(struct bsn_sq *sq);
 int bsn_sq_cancel(struct bsn_sq *sq);

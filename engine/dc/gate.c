@@ -95,49 +95,25 @@ static int leave(struct bsn_sq *sq, struct gate *g, int err)
 	return err;
 }
 
-/* Admits a READ. One that the queue then refuses stays in the count until all are counted anew. */
-static bool admits_read(struct bsn_ep *ep, struct gate *g)
-{
-	if (BSN_UNLIKELY(g->reads >= g->most) && refuse_or_recount(ep, g))
-		return false;
-	g->reads++;
-	return true;
-}
-
-static __attribute__((noinline)) int post_atomic(struct bsn_ep *ep, const struct bsn_request *r)
-{
-	struct bsn_sq *const sq = ep->sq;
-	struct gate *const g = gate_of(sq);
-
-	if (!admits_read(ep, g))
-		return -EAGAIN;
-	enter(sq, g);
-	return leave(sq, g, bsn_sq_post_atomic(ep, r->what, r->sge, r->remote, r->operand, r->id));
-}
-
-/* Posts requests that the gate does not count, and bodies. */
-static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_request *r)
-{
-	struct bsn_sq *const sq = ep->sq;
-	struct gate *const g = gate_of(sq);
-
-	if (is_limited(r->what & 0xff) && !admits_read(ep, g))
-		return -EAGAIN;
-	enter(sq, g);
-	return leave(sq, g, bsn_ep_post(ep, r));
-}
-
+/* A READ that the queue then refuses stays in the count until all are counted anew. */
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
+	const unsigned opcode = r->what & 0xff;
 	struct bsn_sq *const sq = ep->sq;
 	struct gate *const g = gate_of(sq);
+	int err;
 
-	if (BSN_UNLIKELY((r->what & 0xff) != BSN_OPCODE_RDMA_READ || r->body))
-		return r->operand ? post_atomic(ep, r) : post_other(ep, r);
-	if (!admits_read(ep, g))
+	if (BSN_UNLIKELY(g->reads >= g->most) && is_limited(opcode) && refuse_or_recount(ep, g))
 		return -EAGAIN;
+	g->reads += is_limited(opcode);
 	enter(sq, g);
-	return leave(sq, g, bsn_sq_post_sgl(ep, r->what, r->sge, r->remote, 0, r->id));
+	if (r->operand)
+		err = bsn_sq_post_atomic(ep, r->what, r->sge, r->remote, r->operand, r->id);
+	else if (BSN_LIKELY(opcode == BSN_OPCODE_RDMA_READ))
+		err = bsn_sq_post_sgl(ep, r->what, r->sge, r->remote, 0, r->id);
+	else
+		err = bsn_ep_post(ep, r);
+	return leave(sq, g, err);
 }
 
 static int ring(struct bsn_sq *sq)
