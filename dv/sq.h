@@ -203,7 +203,7 @@ static inline bool has_queue(const struct bsn_ep *ep)
 	return ep && ep->sq && (dv_sq(ep->sq)->ring || dv_sq(ep->sq)->path);
 }
 
-/* Whether the queue takes requests. One that has neither a ring nor a path is closed from the start. */
+/* Whether the queue takes requests. One that has neither a ring nor a path is always closed. */
 static inline bool is_open(const struct bsn_ep *ep)
 {
 	return ep && ep->sq && !dv_sq(ep->sq)->closed;

@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
-/** tests_share - N: an N-th of the cases is enough, as programs run slowly (BSN_TESTS_SHARE=N) */
+/** tests_share - N: an N-th of the cases is enough, as programs run slowly (TESTS_SHARE=N) */
 static inline unsigned tests_share(void)
 {
-	const char *share = getenv("BSN_TESTS_SHARE");
+	const char *share = getenv("TESTS_SHARE");
 	const unsigned long n = share ? strtoul(share, NULL, 10) : 1;
 
 	return n ? (unsigned)n : 1;

@@ -81,7 +81,7 @@ class Bench:
         softcx = [BUILD / 'tools/softcx', 'run', '--fabric', self.fabric, f'--fault={fault}',
                   '--']
         env = {key: value for key, value in os.environ.items()
-               if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
+               if not key.startswith(('SOFTCX_', 'BSN_'))}
         process = subprocess.Popen(
             [*(softcx if model else []), RUN, '--build', build, '--out', self.out, *args],
             env=dict(env, **environment), text=True, stdin=subprocess.DEVNULL,

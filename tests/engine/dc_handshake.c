@@ -281,7 +281,7 @@ static void their_register_rings(struct bench *b)
 	struct bsn_counters counters;
 	struct rig r;
 
-	if (getenv("BSN_TESTS_SHARE"))
+	if (getenv("TESTS_SHARE"))
 		return;
 	start(b, &r, &attr, true);
 	for (uint64_t id = 0; id < 4; id++) {

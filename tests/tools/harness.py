@@ -51,7 +51,7 @@ class Bench:
 
     def start(self, program, *args, device=True, **more):
         env = {key: value for key, value in os.environ.items()
-               if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
+               if not key.startswith(('SOFTCX_', 'BSN_'))}
         if device:
             env['SOFTCX_FABRIC'] = self.fabric
             env['SOFTCX_TRACE'] = self.trace.name

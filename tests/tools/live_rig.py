@@ -19,7 +19,7 @@ class Program:
     def __init__(self, bench, program=PROGRAM, **more):
         more.setdefault('BSN_REGISTRY', '1')
         env = {key: value for key, value in os.environ.items()
-               if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
+               if not key.startswith(('SOFTCX_', 'BSN_'))}
         self.process = subprocess.Popen([program], env={**env, **more}, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         bench.started.append(self.process)

@@ -62,7 +62,7 @@ def run_engine_test(tap, path):
     """Each case of the program is one of ours."""
     subject = path.name.replace('test_engine_', '')
     env = dict(os.environ, BSN_TEST_DEVICE=DEVICE, CMOCKA_MESSAGE_OUTPUT='TAP',
-               BSN_TEST_FEATURES=str(FEATURES), BSN_TESTS_SHARE='4')  # the guest is emulated
+               BSN_TEST_FEATURES=str(FEATURES), TESTS_SHARE='4')  # the guest is emulated
     try:
         run = subprocess.run([path], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, timeout=PROGRAM_S, check=False)
