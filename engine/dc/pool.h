@@ -5,7 +5,7 @@
  *	peers.c       makes peers, and what the peers of a host share
  *	slots.c       binds peers to slots, and reads their use in the send rings
  *	policy.c      chooses the slot of a peer that has none
- *	idle.c        finds idle slots when few are idle
+ *	idle.c        chooses, too, when few slots are idle: the first one it finds
  *	line.c        keeps the line of waiting peers, and gives turns
  *	unbound.c     takes posts of peers that have no slot
  *	gate.c        limits outstanding READs
@@ -163,7 +163,7 @@ struct initiator {
 	uint64_t bound, used; /* a bit per stream: a peer is bound; it was used, too */
 	uint32_t read_pi;     /* read_streams() has read the ring up to here */
 	uint32_t marked_pi;   /* here ended its last request when mark_end() saw it signaled */
-	uint32_t generation;  /* how often it was repaired */
+	uint32_t generation;  /* how often it, or a stream of it, was repaired */
 	uint32_t failed_streams; /* while others go on */
 	uint32_t held_slots;     /* that hold requests: struct failure */
 	uint16_t seen_pi; /* the last request that a policy saw done, or that took a slot */
