@@ -105,9 +105,9 @@ def test_cost_in_instructions_and_lines(bench):
         for column in set(row) - {'op'}:
             figures = row[column]
             check(figures['instructions'] > figures['lines'] >= 1, row)
-        # The first post of a ring looks for room, which comes once a ring.
-        if op != 'write_sge_first':
-            check(row['bunsen']['instructions'] < row['ibv']['instructions'], row)
+        # The first post of a ring looks for room, which comes once a ring: clang's takes 1.02.
+        most = 1.05 if op == 'write_sge_first' else 1
+        check(row['bunsen']['instructions'] < most * row['ibv']['instructions'], row)
     first, last = (rows[op]['bunsen']['instructions']
                    for op in ('write_sge_first', 'write_sge_last'))
     check(first != last, 'one of them goes on at the ring\'s begin')
