@@ -114,7 +114,7 @@ enum bsn_crypto_order { BSN_CRYPTO_ORDERS(BSN_ENUM_CRYPTO_ORDER) };
 #define BSN_MKEY_QPN_ANY      0xffffffu /* of an mkey that every QP may use */
 #define BSN_REPEAT_OP         0x400u    /* a first translation with this mkey is a repeat block */
 #define BSN_XLT_SIZE          16 /* bytes in a translation: the octoword of the counts below */
-#define BSN_MKEY_ANY_QP       0xffffffu /* of mkey_ctx.qpn */
+#define BSN_MKEY_ANY_QP       BSN_MKEY_QPN_ANY /* of mkey_ctx.qpn */
 #define BSN_KLM_MAX_BYTES     0x80000000ull
 #define BSN_REPEAT_MAX_STRIDE 0xffffu
 
