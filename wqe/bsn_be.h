@@ -2,8 +2,8 @@
 /*
  * A part of bsn_decode.h, which programs include.
  *
- * Big-endian words as the device sees them. Each is a struct of one member, so that a value in the
- * device's order and one in the host's cannot be mixed without a conversion: it does not compile.
+ * Big-endian integers, as the device reads and writes them. Each is a struct of one member, so code
+ * that mixes the device's byte order with the host's does not compile.
  */
 #ifndef BSN_BE_H
 #define BSN_BE_H
@@ -31,7 +31,7 @@ struct bsn_be64 {
 #define BSN_BE_SWAP(bits, v) (v)
 #endif
 
-/* bsn_to_beN(): host to device; bsn_from_beN(): device to host; load and store at any alignment. */
+/* bsn_to_beN(): host to device. bsn_from_beN(): device to host. Load and store at any alignment. */
 #define BSN_BE_CONVERSIONS(bits)                                                                   \
 	static inline struct bsn_be##bits bsn_to_be##bits(uint##bits##_t v)                        \
 	{                                                                                          \
@@ -60,10 +60,10 @@ BSN_BE_CONVERSIONS(32)
 BSN_BE_CONVERSIONS(64)
 
 /**
- * bsn_byte_to_be32 - a dword below 256
+ * bsn_byte_to_be32 - bsn_to_be32() of a value below 256
  *
- * Does the same as bsn_to_be32(), by a shift. After a swap, gcc 12 would also widen the result
- * where it becomes a part of a word.
+ * It shifts instead of swapping: after a swap, gcc 12 needs one more instruction to widen the
+ * result to 64 bits.
  */
 static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(uint32_t v)
 {
@@ -74,10 +74,10 @@ static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(ui
 }
 
 /**
- * bsn_wide_be32 - a dword of the device's, as 64 bits
+ * bsn_wide_be32 - swaps the bytes of a dword, and widens it to 64 bits
  *
- * On x86-64 an instruction that writes 32 bits of a register clears the other 32. After a swap of
- * its own gcc 12 clears them again; after this one it does not.
+ * On x86-64 the swap itself clears the upper 32 bits. After __builtin_bswap32() gcc 12 clears them
+ * once more, so the swap is in assembly.
  */
 static inline __attribute__((always_inline)) uint64_t bsn_wide_be32(uint32_t raw)
 {
@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) uint64_t bsn_wide_be32(uint32_t raw
 	return wide;
 }
 
-/** bsn_wide_be16 - the same of half a dword, as 32 bits */
+/** bsn_wide_be16 - swaps the bytes of half a dword, and widens it to 32 bits */
 static inline __attribute__((always_inline)) uint32_t bsn_wide_be16(uint16_t raw)
 {
 	const struct bsn_be16 be = { raw };
@@ -111,10 +111,9 @@ static inline __attribute__((always_inline)) uint32_t bsn_wide_be16(uint16_t raw
 }
 
 /**
- * bsn_pair_to_be64 - two dwords, the first in the high half, as one word of the device's
+ * bsn_pair_to_be64 - bsn_to_be64() of two dwords, the first in the high half
  *
- * Does the same as bsn_to_be64(). Where the second dword is a constant 0, it costs one swap and no
- * shift.
+ * If the second dword is a constant 0, it costs one swap and no shift.
  */
 static inline __attribute__((always_inline)) struct bsn_be64 bsn_pair_to_be64(uint64_t v)
 {
@@ -126,7 +125,7 @@ static inline __attribute__((always_inline)) struct bsn_be64 bsn_pair_to_be64(ui
 	return be;
 }
 
-/** bsn_join_raw_to_be64 - two dwords, as they lie in memory */
+/** bsn_join_raw_to_be64 - joins two dwords that are in the device's order */
 static inline __attribute__((always_inline)) struct bsn_be64
 bsn_join_raw_to_be64(uint32_t first_raw, uint32_t second_raw)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands to the firmware, as DevX hands them on: mailboxes, of which a segment describes at most 64
- * bytes, so that a long one has several, each with its offset. Bytes that are not described are
- * reserved, or no code here reads them.
+ * Mailboxes of commands to the firmware, which programs send by DevX. A segment describes at most 64
+ * bytes, so a long mailbox has several, each with its offset. Bytes that no segment describes are
+ * reserved, or are not used by code here.
  *
  * Sources: mlx5_ifc.h is the kernel's include/linux/mlx5/mlx5_ifc.h, to which rdma-core's
  * providers/mlx5/mlx5_ifc.h adds a few fields; ib_mlx5_ifc.h is UCX's src/uct/ib/mlx5/; mlx5_prm.h is
@@ -85,7 +85,7 @@ extern "C" {
 	X(MASKED_COMPARE_SWAP, 2, "compare and swap under masks")                                  \
 	X(MASKED_FETCH_ADD, 3, "fetch and add by fields")
 
-/* What may touch memory on demand: mlx5_ifc.h struct mlx5_ifc_odp_per_transport_service_cap_bits */
+/* Operations that may use memory on demand: mlx5_ifc.h struct mlx5_ifc_odp_per_transport_service_cap_bits */
 #define BSN_ODP_OPERATIONS(X)                                                                      \
 	X(SEND, 1 << 5, "gathers of messages")                                                     \
 	X(RECEIVE, 1 << 4, "receives")                                                             \
@@ -153,7 +153,7 @@ enum bsn_cap { BSN_CAPS(BSN_ENUM_CAP) };
 enum bsn_atomic_operation { BSN_ATOMIC_OPERATIONS(BSN_ENUM_ATOMIC_OPERATION) };
 #undef BSN_ENUM_ATOMIC_OPERATION
 
-/* What every mailbox begins with: mlx5_ifc.h struct mlx5_ifc_mbox_in_bits, mlx5_ifc_mbox_out_bits */
+/* The head of every mailbox: mlx5_ifc.h struct mlx5_ifc_mbox_in_bits, mlx5_ifc_mbox_out_bits */
 #define BSN_CMD_IN_SIZE 8
 #define BSN_TABLE_CMD_IN(F, Q, Z, I)                                                               \
 	F(opcode, 0, 16, 16, "the command")                                                        \
@@ -172,9 +172,9 @@ BSN_SEG_DEFINE(cmd_in, BSN_CMD_IN_SIZE, BSN_TABLE_CMD_IN)
 BSN_SEG_DEFINE(cmd_out, BSN_CMD_OUT_SIZE, BSN_TABLE_CMD_OUT)
 
 /*
- * CREATE_MKEY: after the head the mkey's context (struct bsn_mkey_ctx), what it translates by, and
- * the translations: mlx5_ifc.h struct mlx5_ifc_create_mkey_in_bits; where a umem is named,
- * ib_mlx5_ifc.h and mlx5_prm.h.
+ * CREATE_MKEY: the head, the mkey's context (struct bsn_mkey_ctx), the size and place of its
+ * translations, and these: mlx5_ifc.h struct mlx5_ifc_create_mkey_in_bits; the umem: ib_mlx5_ifc.h
+ * and mlx5_prm.h.
  */
 #define BSN_CREATE_MKEY_FLAGS_OFFSET 8
 #define BSN_CREATE_MKEY_CTX_OFFSET   16
@@ -199,8 +199,8 @@ BSN_SEG_DEFINE(create_mkey_flags, BSN_CREATE_MKEY_FLAGS_SIZE, BSN_TABLE_CREATE_M
 BSN_SEG_DEFINE(create_mkey_xlt, BSN_CREATE_MKEY_XLT_SIZE, BSN_TABLE_CREATE_MKEY_XLT)
 
 /*
- * The object that a command makes or names, in byte 8: of the answer where the command creates it, of
- * the request where it queries, modifies or destroys it. Source: the kernel's hw/mlx5/devx.c
+ * The object that a command creates or names. It is in byte 8 of the answer if the command creates
+ * it; in byte 8 of the request if it queries, modifies or destroys it. Source: the kernel's hw/mlx5/devx.c
  * devx_get_created_obj_id()
  */
 #define BSN_CMD_OBJECT_OFFSET 8
@@ -218,10 +218,10 @@ BSN_SEG_DEFINE(cmd_object, BSN_CMD_OBJECT_SIZE, BSN_TABLE_CMD_OBJECT)
 #define BSN_QUERY_MKEY_OUT_CTX_OFFSET 16 /* struct bsn_mkey_ctx */
 
 /*
- * Queues of DevX lie in umems: CREATE_CQ has the CQ's context (mlx5_ifc.h struct mlx5_ifc_cqc_bits) and
- * then where its ring is, CREATE_QP the same of a QP. The kernel sets the bits "valid" of each umem
- * (hw/mlx5/devx.c devx_set_umem_valid()). Source of the numbers of umems: rdma-core's
- * tests/mlx5_prm_structs.py
+ * The rings of DevX's queues are in umems. CREATE_CQ has the CQ's context (mlx5_ifc.h struct
+ * mlx5_ifc_cqc_bits), then the umem of its ring; CREATE_QP has the same for a QP. The kernel sets the
+ * bits "valid" of each umem (hw/mlx5/devx.c devx_set_umem_valid()). Source of the numbers of umems:
+ * rdma-core's tests/mlx5_prm_structs.py
  */
 #define BSN_CREATE_CQ_CTX_OFFSET  16
 #define BSN_CREATE_CQ_RING_OFFSET 80
@@ -287,7 +287,7 @@ BSN_SEG_DEFINE(cmd_ring, BSN_CMD_RING_SIZE, BSN_TABLE_CMD_RING)
 
 BSN_SEG_DEFINE(cqc, BSN_CQC_SIZE, BSN_TABLE_CQC)
 
-/* MODIFY_CQ has a context as CREATE_CQ has. Byte 12 says which of its fields count: MLX5_CQ_MODIFY_* */
+/* MODIFY_CQ has the context of CREATE_CQ. Byte 12 says which fields change: MLX5_CQ_MODIFY_* */
 #define BSN_MODIFY_CQ_SELECT_OFFSET 12
 #define BSN_QUERY_CQ_OUT_SIZE	    80
 #define BSN_CQ_CHANGES(X)                                                                          \
@@ -306,8 +306,9 @@ enum bsn_cq_change { BSN_CQ_CHANGES(BSN_ENUM_CQ_CHANGE) };
 BSN_SEG_DEFINE(cmd_select, BSN_CMD_SELECT_SIZE, BSN_TABLE_CMD_SELECT)
 
 /*
- * CREATE_RMP: a shared receive queue. After 24 bytes its context (mlx5_ifc.h struct mlx5_ifc_rmpc_bits),
- * and in that, from byte 48, its ring (struct mlx5_ifc_wq_bits; umems: ib_mlx5_ifc.h).
+ * CREATE_RMP: a shared receive queue. Its context is at byte 24 (mlx5_ifc.h struct
+ * mlx5_ifc_rmpc_bits); at byte 48 of that is its ring (struct mlx5_ifc_wq_bits; umems:
+ * ib_mlx5_ifc.h).
  */
 #define BSN_CREATE_RMP_CTX_OFFSET 32
 #define BSN_CREATE_RMP_IN_SIZE	  272
@@ -325,7 +326,7 @@ BSN_SEG_DEFINE(cmd_select, BSN_CMD_SELECT_SIZE, BSN_TABLE_CMD_SELECT)
 BSN_SEG_DEFINE(rmpc, BSN_RMPC_SIZE, BSN_TABLE_RMPC)
 
 /*
- * MODIFY_RMP: from byte 8 what is changed, then the context as CREATE_RMP has it: mlx5_ifc.h struct
+ * MODIFY_RMP: from byte 8 what changes, then the context of CREATE_RMP: mlx5_ifc.h struct
  * mlx5_ifc_modify_rmp_in_bits, mlx5_ifc_rmp_bitmask_bits
  */
 #define BSN_RMP_SELECT_SIZE 16
@@ -446,7 +447,7 @@ BSN_SEG_DEFINE(cmd_wq, BSN_CMD_WQ_SIZE, BSN_TABLE_CMD_WQ)
 
 BSN_SEG_DEFINE(dctc, BSN_DCTC_SIZE, BSN_TABLE_DCTC)
 
-/* Types of service in qpc.st: mlx5_ifc.h MLX5_QPC_ST_*, of which commands here make these */
+/* Types of service in qpc.st that softcx knows: mlx5_ifc.h MLX5_QPC_ST_* */
 #define BSN_QPC_SERVICES(X)                                                                        \
 	X(RC, 0, "reliable connection")                                                            \
 	X(DCI, 5, "DC initiator")
@@ -455,7 +456,7 @@ BSN_SEG_DEFINE(dctc, BSN_DCTC_SIZE, BSN_TABLE_DCTC)
 enum bsn_qpc_service { BSN_QPC_SERVICES(BSN_ENUM_QPC_SERVICE) };
 #undef BSN_ENUM_QPC_SERVICE
 
-/* A QP's context, mlx5_ifc.h struct mlx5_ifc_qpc_bits, by parts: the second path is left out. */
+/* A QP's context by parts, without its alternate path: mlx5_ifc.h struct mlx5_ifc_qpc_bits */
 #define BSN_QPC_SIZE	      232
 #define BSN_QPC_ADS_OFFSET    24
 #define BSN_QPC_WORK_OFFSET   112
@@ -503,7 +504,7 @@ enum bsn_qpc_service { BSN_QPC_SERVICES(BSN_ENUM_QPC_SERVICE) };
 
 BSN_SEG_DEFINE(qpc_shape, BSN_QPC_SHAPE_SIZE, BSN_TABLE_QPC_SHAPE)
 
-/* Where packets go: mlx5_ifc.h struct mlx5_ifc_ads_bits */
+/* Address vector: mlx5_ifc.h struct mlx5_ifc_ads_bits */
 #define BSN_ADS_SIZE 44
 #define BSN_TABLE_ADS(F, Q, Z, I)                                                                  \
 	F(fl, 0, 31, 1, "1: it loops back")                                                        \
@@ -632,7 +633,7 @@ BSN_SEG_DEFINE(qpc_record, BSN_QPC_RECORD_SIZE, BSN_TABLE_QPC_RECORD)
 	X(SQD, 5, "the send queue is drained")                                                     \
 	X(ERR, 6, "ERR")
 
-/* What a transition may change beyond what it must set: the kernel's qp.h enum mlx5_qp_optpar */
+/* Optional parameters of a transition: the kernel's qp.h enum mlx5_qp_optpar */
 #define BSN_QP_OPTIONS(X)                                                                          \
 	X(RRE, 1 << 1, "peers may read")                                                           \
 	X(RAE, 1 << 2, "peers may do atomics")                                                     \
@@ -649,7 +650,7 @@ enum bsn_qpc_state { BSN_QPC_STATES(BSN_ENUM_QPC_STATE) };
 enum bsn_qp_option { BSN_QP_OPTIONS(BSN_ENUM_QP_OPTION) };
 #undef BSN_ENUM_QP_OPTION
 
-/* A transition names its QP in byte 8, what it may change in byte 16, and has a context as CREATE_QP has. */
+/* A transition: the QP in byte 8, optional parameters in byte 16, then the context of CREATE_QP */
 #define BSN_MODIFY_QP_OPTIONS_OFFSET 16
 #define BSN_CMD_OPTIONS_SIZE         8
 #define BSN_TABLE_CMD_OPTIONS(F, Q, Z, I)                                                          \
@@ -659,7 +660,7 @@ enum bsn_qp_option { BSN_QP_OPTIONS(BSN_ENUM_QP_OPTION) };
 BSN_SEG_DEFINE(cmd_options, BSN_CMD_OPTIONS_SIZE, BSN_TABLE_CMD_OPTIONS)
 
 /*
- * The extension of a context, in a transition with qpc_ext: what it changes, and the context's new part.
+ * The extension of a context, in a transition with qpc_ext: which fields change, and the fields.
  * Source: rdma-core's mlx5_ifc.h struct mlx5_ifc_qpc_ext_bits, enum mlx5_qpc_opt_mask_32
  */
 #define BSN_MODIFY_QP_EXT_OFFSET  264
@@ -688,8 +689,8 @@ enum bsn_qp_ext_option { BSN_QP_EXT_OPTIONS(BSN_ENUM_QP_EXT_OPTION) };
 BSN_SEG_DEFINE(qpc_ext, BSN_QPC_EXT_SIZE, BSN_TABLE_QPC_EXT)
 
 /*
- * QUERY_HCA_VPORT_CONTEXT: which port, and after the head and 8 bytes what the subnet knows of it:
- * mlx5_ifc.h struct mlx5_ifc_hca_vport_context_bits, of which the first 128 bytes say something
+ * QUERY_HCA_VPORT_CONTEXT: the port; the answer has the head, 8 bytes, and what the subnet knows of
+ * it: mlx5_ifc.h struct mlx5_ifc_hca_vport_context_bits, of which the first 128 bytes are used
  */
 #define BSN_QUERY_VPORT_CTX_OFFSET   16
 #define BSN_QUERY_VPORT_OUT_SIZE     528
@@ -769,8 +770,8 @@ BSN_SEG_DEFINE(vport_address, BSN_VPORT_ADDRESS_SIZE, BSN_TABLE_VPORT_ADDRESS)
 BSN_SEG_DEFINE(lag, BSN_LAG_SIZE, BSN_TABLE_LAG)
 
 /*
- * QUERY_HCA_CAP: op_mod is the group << 1, and 1 for what is in force, 0 for what could be. The
- * answer is the head, 8 bytes, and the capabilities: those of the device are struct
+ * QUERY_HCA_CAP: op_mod is group << 1, with bit 0: 1 what is in force, 0 what the device could do.
+ * The answer is the head, 8 bytes, and the capabilities: of the device struct
  * mlx5_ifc_cmd_hca_cap_bits, by quarters.
  */
 #define BSN_CAP_CURRENT        1
@@ -1027,9 +1028,9 @@ BSN_SEG_DEFINE(cap_atomics, BSN_CAP_ATOMICS_SIZE, BSN_TABLE_CAP_ATOMICS)
 BSN_SEG_DEFINE(cap_odp, BSN_CAP_ODP_SIZE, BSN_TABLE_CAP_ODP)
 
 /*
- * CREATE_GENERAL_OBJECT: op_mod is the kind (enum bsn_object). After the head that of a mapping, and then an
- * address vector as UD has it (struct bsn_av_ud_grh), of which only the service level, the place of its own GID
- * and the GID count: rdma-core's mlx5_ifc.h struct mlx5_ifc_create_av_qp_mapping_in_bits
+ * CREATE_GENERAL_OBJECT: op_mod is the kind (enum bsn_object). After the head comes that of a mapping, then
+ * an address vector of UD (struct bsn_av_ud_grh), of which sl, sgid_index and the GID are read: rdma-core's
+ * mlx5_ifc.h struct mlx5_ifc_create_av_qp_mapping_in_bits
  */
 #define BSN_CREATE_OBJECT_OFFSET   16
 #define BSN_CREATE_MAPPING_IN_SIZE 80
@@ -1042,7 +1043,7 @@ BSN_SEG_DEFINE(cap_odp, BSN_CAP_ODP_SIZE, BSN_TABLE_CAP_ODP)
 BSN_SEG_DEFINE(cmd_mapping, BSN_CMD_MAPPING_SIZE, BSN_TABLE_CMD_MAPPING)
 
 /*
- * An entry of an event queue, which an event channel of DevX hands to a program. Source: the kernel's device.h struct
+ * An entry of an event queue; a program gets it by an event channel of DevX. Source: the kernel's device.h struct
  * mlx5_eqe, mlx5_eqe_qp_srq, mlx5_eqe_cq_err, mlx5_eqe_dct, mlx5_eqe_comp, mlx5_eqe_port_state.
  */
 #define BSN_EQE_SIZE 64

@@ -3,8 +3,8 @@
  * A part of bsn_decode.h, which programs include.
  *
  * Completion-queue entries. A CQE proper has 64 bytes. Its last dword says who owns it and what
- * happened, and so which view the rest has: that of a request, of a receive, of an error. A CQE of
- * 128 bytes has the CQE proper in its second half; inline data may fill the first.
+ * happened. That selects the view, the table of the rest: a request's, a receive's, an error's. A
+ * CQE of 128 bytes has the CQE proper in its second half, and may have inline data in the first.
  *
  * Sources: PRM = ConnectX Programmer's Reference Manual, chapter "Completion Queues"; mlx5dv.h is
  * rdma-core's; device.h is the kernel's include/linux/mlx5/device.h; mlx5_prm.h is
@@ -34,13 +34,12 @@ extern "C" {
 	X(INVALID, 15, "software's mark: never written by the device")
 
 /*
- * Where data are that came inside the CQE: mlx5dv.h MLX5_INLINE_SCATTER_*, PRM "CQE format".
+ * Where the data of a CQE are: mlx5dv.h MLX5_INLINE_SCATTER_*, PRM "CQE format".
  *
- * Inside a CQE the result of an atomic is big-endian, whatever order it has in memory. UCX says so
- * and swaps it (rc_mlx5_common.c, 88a10c820c of 2016; RC takes responses of up to 64 bytes in the
- * CQE by default since then). libfabric, whose QPs signal everything, so that mlx5_ib grants it,
- * gets it big-endian from libmlx5, which copies without a swap (libfabric issue 10911,
- * fi_verbs(7)); a program without sq_sig_all has it in memory, in the host's order.
+ * The result of an atomic is big-endian if it comes in the CQE, whatever order it has in memory.
+ * UCX swaps it (rc_mlx5_common.c, 88a10c820c of 2016). libfabric gets it big-endian from libmlx5,
+ * which copies it without a swap (libfabric issue 10911, fi_verbs(7)). mlx5_ib lets results come in
+ * CQEs only if the QP signals all requests (sq_sig_all), which libfabric's do.
  */
 #define BSN_CQE_FORMATS(X)                                                                         \
 	X(NO_INLINE, 0, "the data are in memory")                                                  \
@@ -49,8 +48,8 @@ extern "C" {
 	X(COMPRESSED, 3, "the CQE holds an array of mini CQEs")
 
 /*
- * Where the L3 header of a datagram is. mlx5dv.h has no name for it; rdma-core's cq.c tests bits
- * 29:28 of flags_rqpn, UCX's ib_mlx5.h names them L3_IN_DATA and L3_IN_CQE.
+ * Where the L3 header of a datagram is: bits 29:28 of flags_rqpn. rdma-core's cq.c tests them
+ * without a name; UCX's ib_mlx5.h calls them L3_IN_DATA and L3_IN_CQE.
  */
 #define BSN_CQE_GRHS(X)                                                                            \
 	X(NONE, 0, "there was none")                                                               \
@@ -72,9 +71,9 @@ enum bsn_cqe_grh { BSN_CQE_GRHS(BSN_ENUM_CQE_GRH) };
 #define BSN_CQE128_SIZE   128
 
 /*
- * The last dword, the same in every view. The device writes it last; the owner bit flips with every
- * round of the ring. A poller reads it alone, by bsn_cqe_tail_decode() at BSN_CQE_TAIL_OFFSET; the
- * lowest eight bits are the last byte of the CQE, known as op_own.
+ * The last dword is the same in every view. The device writes it last, and flips the owner bit with
+ * every round of the ring. A poller first decodes the tail alone, from BSN_CQE_TAIL_OFFSET. Its
+ * lowest eight bits are the last byte of the CQE, op_own.
  */
 #define BSN_CQE_TAIL_SIZE     4
 #define BSN_CQE_TAIL_OFFSET   60 /* from the start of the CQE proper */
@@ -169,7 +168,7 @@ BSN_SEG_DEFINE(cqe_resp, BSN_CQE_RESP_SIZE, BSN_TABLE_CQE_RESP)
 
 BSN_SEG_DEFINE(cqe_err, BSN_CQE_ERR_SIZE, BSN_TABLE_CQE_ERR)
 
-/* What tag matching did: rdma-core's cq.c MLX5_CQE_APP_OP_TM_*, where app is 1 */
+/* What tag matching did, if app is 1: rdma-core's cq.c MLX5_CQE_APP_OP_TM_* */
 #define BSN_CQE_APP_TAG_MATCHING 1u
 #define BSN_CQE_APP_OPS(X)                                                                         \
 	X(NONE, 0x0, "nothing")                                                                    \
@@ -204,7 +203,7 @@ BSN_SEG_DEFINE(cqe_err, BSN_CQE_ERR_SIZE, BSN_TABLE_CQE_ERR)
 	X(ERROR, 3, "authentication failed")
 
 /*
- * What a mini CQE of a receive has beside the length, as the CQ was created: mlx5_prm.h
+ * What a mini CQE of a receive has beside the length, an attribute of the CQ: mlx5_prm.h
  * MLX5_CQE_RESP_FORMAT_*, device.h MLX5_CQE_FORMAT_CSUM*.
  */
 #define BSN_MINI_FORMATS(X)                                                                        \
@@ -231,9 +230,9 @@ enum bsn_mini_format { BSN_MINI_FORMATS(BSN_ENUM_MINI) };
 #undef BSN_ENUM_MINI
 
 /*
- * A received packet: the responder's view as a queue of raw packets has it. Nothing in the CQE
- * tells the two apart: only the queue does. Source: device.h struct mlx5_cqe64 and its accessors,
- * mlx5_prm.h struct mlx5_cqe, MLX5_CQE_RX_*.
+ * A received packet: the view of a receive on a queue of raw packets. Only the queue tells which of
+ * the two views a CQE has, nothing in the CQE does. Source: device.h struct mlx5_cqe64 and its
+ * accessors, mlx5_prm.h struct mlx5_cqe, MLX5_CQE_RX_*.
  */
 #define BSN_CQE_ETH_SIZE BSN_CQE_SIZE
 #define BSN_TABLE_CQE_ETH(F, Q, Z, I)                                                              \
@@ -345,7 +344,7 @@ BSN_SEG_DEFINE(cqe_no_packet, BSN_CQE_NO_PACKET_SIZE, BSN_TABLE_CQE_NO_PACKET)
 
 BSN_SEG_DEFINE(cqe_sig_err, BSN_CQE_SIG_ERR_SIZE, BSN_TABLE_CQE_SIG_ERR)
 
-/* The last CQE of a buffer that was replaced: cq.c mlx5_cq_resize_copy_cqes() looks at no more */
+/* The last CQE of a replaced buffer: cq.c mlx5_cq_resize_copy_cqes() reads its tail alone */
 #define BSN_CQE_RESIZE_SIZE BSN_CQE_SIZE
 #define BSN_TABLE_CQE_RESIZE(F, Q, Z, I)                                                           \
 	BSN_CQE_INLINE_AREA(I)                                                                     \
@@ -362,9 +361,9 @@ BSN_SEG_DEFINE(cqe_resize, BSN_CQE_RESIZE_SIZE, BSN_TABLE_CQE_RESIZE)
 
 /*
  * Mini CQEs, eight bytes each: device.h and mlx5_prm.h struct mlx5_mini_cqe8; mlx5_rx.c
- * rxq_cq_to_mbuf() joins the two parts of a flow tag. The title's opcode and the CQ's enum
- * bsn_mini_format tell which one it is. In the basic layout an array CQE has eight of them. In the
- * enhanced layout it has up to seven and a tail; the tail's opcode is their count less one.
+ * rxq_cq_to_mbuf() joins the two halves of a flow tag. The title's opcode and the CQ's enum
+ * bsn_mini_format select the table. In the basic layout an array CQE has eight mini CQEs. In the
+ * enhanced layout it has up to seven and a tail, whose opcode is their count less one.
  */
 #define BSN_MINI_SIZE          8
 #define BSN_MINI_BASIC_MOST    8
@@ -406,19 +405,19 @@ BSN_SEG_DEFINE(mini_l34h, BSN_MINI_L34H_SIZE, BSN_TABLE_MINI_L34H)
 /** bsn_cqe_qpn() - the QPN of a CQE proper, whatever its view */
 static inline uint32_t bsn_cqe_qpn(const void *cqe)
 {
-	struct bsn_cqe_req any; /* every view that has a QPN has it here */
+	struct bsn_cqe_req any; /* all views have the QPN in this place */
 
 	bsn_cqe_req_decode(&any, cqe);
 	return any.qpn;
 }
 
-/** bsn_cqe_inline_format() - the format of a CQE of 64 or 128 bytes that has data inside */
+/** bsn_cqe_inline_format() - the format of a CQE with inline data, by its size */
 static inline enum bsn_cqe_format bsn_cqe_inline_format(size_t cqe_size)
 {
 	return cqe_size == BSN_CQE128_SIZE ? BSN_CQE_INLINE_64 : BSN_CQE_INLINE_32;
 }
 
-/** bsn_cqe_inline_room() - the bytes of data that a CQE of this format has room for */
+/** bsn_cqe_inline_room() - the bytes of inline data that a CQE of this format can have */
 static inline uint32_t bsn_cqe_inline_room(uint32_t format)
 {
 	return format == BSN_CQE_INLINE_64 ? 64 : format == BSN_CQE_INLINE_32 ? 32 : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Readers of what the tables describe. They take a WQE or a CQE apart, judge it, and put it into
- * words. They never trust their input. Nothing here allocates, blocks or keeps state, so any thread
- * and any signal handler may call every function.
+ * Decoders of WQEs and CQEs, by the tables of the other headers: they take one apart, check it, and
+ * describe it. They never trust their input. No function here allocates, blocks or keeps state, so
+ * any thread and any signal handler may call them.
  */
 #ifndef BSN_DECODE_H
 #define BSN_DECODE_H
@@ -22,15 +22,15 @@ extern "C" {
 /** struct bsn_bad - what is wrong with some bytes, and where */
 struct bsn_bad {
 	const char *segment;     /* name of the segment */
-	const char *field;       /* of the field, or NULL where it is no single one */
+	const char *field;       /* of the field; NULL: not one field alone */
 	const char *why;         /* a sentence without a full stop */
-	uint32_t offset;         /* in bytes from the start of what was given */
-	uint8_t vendor_syndrome; /* what a ConnectX reports; 0: it would not notice */
+	uint32_t offset;         /* bytes from the start of the WQE or CQE */
+	uint8_t vendor_syndrome; /* that a ConnectX reports; 0: it does not notice */
 };
 
 /**
- * struct bsn_wqe_data - one data segment: a pointer, or bytes inside the WQE; of a UMR one
- * translation, or one entry of a repeat block
+ * struct bsn_wqe_data - a data segment: a pointer, or inline data. Of a UMR: a translation, or an
+ * entry of a repeat block
  */
 struct bsn_wqe_data {
 	uint64_t addr;        /* pointer: local virtual address */
@@ -38,7 +38,7 @@ struct bsn_wqe_data {
 	uint32_t lkey;        /* pointer: local key */
 	uint32_t length_bytes;
 	uint16_t offset;       /* of the segment in the WQE, bytes */
-	uint16_t stride_bytes; /* entry of a repeat block */
+	uint16_t stride_bytes; /* of an entry of a repeat block */
 };
 
 /** struct bsn_wqe_atomic - the operands of any atomic */
@@ -46,17 +46,17 @@ struct bsn_wqe_atomic {
 	uint8_t size_bytes;
 	uint64_t swap_or_add;
 	uint64_t compare;        /* compare and swap */
-	uint64_t swap_mask;      /* compare and swap; all ones where the operation has none */
+	uint64_t swap_mask;      /* compare and swap; all ones if the operation has none */
 	uint64_t compare_mask;   /* the same */
-	uint64_t field_boundary; /* fetch and add; 0 where the operation has none */
+	uint64_t field_boundary; /* fetch and add; 0 if the operation has none */
 };
 
-/** enum bsn_umr_form - where a UMR has its translations */
+/** enum bsn_umr_form - where the translations of a UMR are */
 enum bsn_umr_form {
 	BSN_UMR_NONE,    /* it has none */
 	BSN_UMR_LIST,    /* in the WQE: data[] */
-	BSN_UMR_REPEAT,  /* in the WQE: repeat, and its entries in data[] */
-	BSN_UMR_POINTER, /* where data[0] points */
+	BSN_UMR_REPEAT,  /* in the WQE: a repeat block, whose entries are data[] */
+	BSN_UMR_POINTER, /* in memory: data[0] points to them */
 };
 
 /** struct bsn_wqe_umr - a UMR */
@@ -66,10 +66,10 @@ struct bsn_wqe_umr {
 	enum bsn_umr_form form;
 	struct bsn_repeat repeat;
 	const uint8_t *bsf; /* the first BSF, or NULL */
-	uint16_t bsf_bytes; /* of all that follow */
+	uint16_t bsf_bytes; /* of all BSFs together */
 };
 
-/** struct bsn_wqe_part - a segment of a WQE, and what follows it without a table */
+/** struct bsn_wqe_part - a segment of a WQE, and the inline data after it */
 struct bsn_wqe_part {
 	const struct bsn_seg_desc *desc;
 	uint16_t offset;       /* in the WQE, bytes */
@@ -84,12 +84,12 @@ struct bsn_wqe_part {
 struct bsn_wqe {
 	const uint8_t *bytes;
 	uint16_t size_bytes; /* its DS, in bytes */
-	uint16_t raw_offset; /* of what the operation does not use; size_bytes: there is none */
+	uint16_t raw_offset; /* of the raw bytes, which no table describes; size_bytes: none */
 	enum bsn_transport transport;
-	const struct bsn_wqe_op *op; /* NULL: unknown opcode; all after ctrl is raw */
+	const struct bsn_wqe_op *op; /* NULL: unknown opcode, all after ctrl is raw */
 	struct bsn_ctrl ctrl;
 	union {
-		struct bsn_av_ud_grh ud; /* UD and IPoIB; a compact vector leaves the extension 0 */
+		struct bsn_av_ud_grh ud; /* UD and IPoIB; of a compact vector the extension is 0 */
 		struct bsn_av_dc_grh dc; /* DC; the same */
 		struct bsn_xrc xrc;      /* XRC */
 	} to;
@@ -111,8 +111,8 @@ struct bsn_wqe {
 		struct bsn_flow flow;
 	} as;                    /* the operation's own segment */
 	const uint8_t *argument; /* ASO and FLOW: the data that follow, or NULL */
-	uint64_t total_bytes;    /* of the message or packets; of a UMR what it maps */
-	bool raw_is_read;        /* what is raw is not known, rather than not used */
+	uint64_t total_bytes;    /* of the message or packets; UMR: that it maps */
+	bool raw_is_read;        /* the device may read the raw bytes; false: it ignores them */
 	uint8_t part_count;
 	uint16_t data_count;
 	struct bsn_wqe_part parts[BSN_WQE_MAX_PARTS];
@@ -127,13 +127,13 @@ struct bsn_wqe {
  * @wqe: the result; undefined on failure
  * @bad: on failure where and why; may be NULL
  *
- * Only refuses what cannot be taken apart; bsn_wqe_check() judges the rest.
+ * It refuses only what cannot be taken apart; bsn_wqe_check() finds all else that is wrong.
  * Return: 0, or -EBADMSG.
  */
 BSN_API int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
 			   struct bsn_wqe *wqe, struct bsn_bad *bad);
 
-/** enum bsn_piece_kind - what a stretch of a WQE is */
+/** enum bsn_piece_kind - what the bytes of a piece are */
 enum bsn_piece_kind {
 	BSN_PIECE_SEGMENT, /* described by a table */
 	BSN_PIECE_INLINE,  /* inline data */
@@ -141,7 +141,7 @@ enum bsn_piece_kind {
 	BSN_PIECE_RAW,     /* not used by the operation, or not described */
 };
 
-/** struct bsn_piece - one stretch of a WQE; together they cover it without a gap */
+/** struct bsn_piece - a range of a WQE's bytes; the pieces cover the WQE without a gap */
 struct bsn_piece {
 	enum bsn_piece_kind kind;
 	const struct bsn_seg_desc *desc; /* NULL unless BSN_PIECE_SEGMENT */
@@ -169,9 +169,9 @@ BSN_API bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece
 /**
  * bsn_wqe_findings() - everything that is wrong with a decoded WQE
  * @wqe: the WQE
- * @bad: room for @max findings, filled in the order of gravity: first what a ConnectX refuses, then
- *       what it would not notice (bits that must be zero, numbers without a meaning)
- * @max: how many are wanted; 0: only count
+ * @bad: the first @max findings, the gravest first: what a ConnectX refuses, then what it does not
+ *       notice (bits that must be zero, numbers without a meaning)
+ * @max: room in @bad; 0: only count
  *
  * Return: how many there are, which may be more than @max.
  */
@@ -188,10 +188,9 @@ BSN_API int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad);
 /**
  * bsn_wqe_mask() - which bits of a WQE the device reads
  * @wqe: the decoded WQE
- * @mask: a 1 for every bit that is read or must be zero, a 0 for every bit that is ignored: rows of
- *        that kind, what the opcode or the transport does not use, inline padding, and what
- *        follows the WQE
- * @size: bytes of @mask; more than the WQE has are cleared, fewer cut it off
+ * @mask: 1: the bit is read, or must be zero. 0: it is ignored, that is in a row BSN_ROW_IGNORED,
+ *        not used by the opcode or transport, padding of inline data, or after the WQE's end
+ * @size: bytes of @mask
  */
 BSN_API void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size);
 
@@ -220,7 +219,7 @@ struct bsn_recv_wqe {
  * @recv: the result; undefined on failure
  * @bad: on failure where and why; may be NULL
  *
- * The list ends with the stride, or at the first pointer of BSN_LKEY_TERMINATOR and no bytes.
+ * The list ends with the stride, or at a pointer of 0 bytes whose lkey is BSN_LKEY_TERMINATOR.
  * Return: 0, or -EBADMSG.
  */
 BSN_API int bsn_recv_decode(const void *bytes, size_t size, enum bsn_recv_head head,
@@ -229,7 +228,7 @@ BSN_API int bsn_recv_decode(const void *bytes, size_t size, enum bsn_recv_head h
 /** struct bsn_cqe - a CQE, taken apart by bsn_cqe_decode() */
 struct bsn_cqe {
 	struct bsn_cqe_tail tail;
-	const struct bsn_seg_desc *view; /* which of the following holds; NULL: none of them */
+	const struct bsn_seg_desc *view; /* which member of @as is filled; NULL: none */
 	union {
 		struct bsn_cqe_req req;
 		struct bsn_cqe_resp resp;
@@ -237,7 +236,7 @@ struct bsn_cqe {
 		struct bsn_cqe_no_packet no_packet;
 		struct bsn_cqe_sig_err sig_err;
 	} as;
-	uint16_t offset;             /* of the CQE proper: 0, or 64 in 128 bytes */
+	uint16_t offset;             /* of the CQE proper: 64 in a CQE of 128 bytes, else 0 */
 	const uint8_t *inline_bytes; /* data that came inside, or NULL */
 	uint32_t inline_len_bytes;
 };
@@ -249,17 +248,18 @@ struct bsn_cqe {
  * @cqe: the result; undefined on failure
  * @bad: on failure where and why; may be NULL
  *
- * An opcode without a view (BSN_CQE_INVALID, a number without a name) and a compressed CQE are no
- * failure: @cqe has its tail and no view. bsn_cqe_expand() makes whole CQEs of the latter.
+ * Of a compressed CQE, or one whose opcode has no view (BSN_CQE_INVALID, an unknown number), @cqe
+ * has the tail and no view: that is no failure. bsn_cqe_expand() expands a compressed one.
  * Return: 0, or -EBADMSG.
  */
 BSN_API int bsn_cqe_decode(const void *bytes, size_t size, struct bsn_cqe *cqe,
 			   struct bsn_bad *bad);
 
 /**
- * struct bsn_cqe_block - what the CQEs have in common that a CQ's compression left out
+ * struct bsn_cqe_block - a session of compressed CQEs that is being expanded
  *
- * The title is a copy: expansion in place, and the device's next round, overwrite it in the ring.
+ * The title is a copy, since expansion in place and the device's next round overwrite it in the
+ * ring.
  */
 struct bsn_cqe_block {
 	uint8_t title[BSN_CQE_SIZE];
@@ -267,35 +267,35 @@ struct bsn_cqe_block {
 	bool is_enhanced;      /* the CQ has the enhanced layout */
 	bool is_striding;      /* the receive queue is a striding one */
 	bool is_request;       /* CQEs of requests */
-	uint16_t next_counter; /* of the next receive, where the mini CQEs do not say */
-	uint32_t left;         /* basic: CQEs to come */
+	uint16_t next_counter; /* of the next receive, if the mini CQEs have none */
+	uint32_t left;         /* basic layout: CQEs still to be expanded */
 };
 
 /**
- * bsn_cqe_block_begin() - takes the title of a block
+ * bsn_cqe_block_begin() - begins a session, by its title
  * @block: filled; the caller has set format, is_enhanced and is_striding, as the queues were
  * created
- * @title: the CQE proper. Basic layout: the compressed CQE, which takes the first slot of the
- *         block. Enhanced: the last CQE that was not compressed, a completion of its own.
+ * @title: the CQE proper. Basic layout: the session's first CQE, whose format is compressed.
+ *         Enhanced layout: the last whole CQE before the session, which is a completion, too.
  * @bad: on failure where and why; may be NULL
  *
- * Basic: arrays are in the slots 1, 8, 16, 24 ... after the title's slot 0.
- * Return: 0, or -EBADMSG where it cannot be a title.
+ * In the basic layout, with the title at index 0, arrays are at the indices 1, 8, 16, 24 and so on.
+ * Return: 0, or -EBADMSG: it cannot be a title.
  */
 BSN_API int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title,
 				struct bsn_bad *bad);
 
 /**
  * bsn_cqe_expand() - whole CQEs from one array of mini CQEs
- * @block: begun
+ * @block: of bsn_cqe_block_begin()
  * @array: the array CQE, proper
  * @cqes: the result, BSN_CQE_SIZE bytes each; may be where @array is
  * @bad: on failure where and why; may be NULL
  *
- * The results are as if never compressed, but for what the mini CQEs do not carry: timestamp, and
- * those of RSS hash, checksum and flow tag that are not in their format are the title's, and the
- * hash is 0 where they carry a checksum (the kernel's en_rx.c does the same). The owner bit is the
- * title's.
+ * Each result is what the device would have written without compression, except for fields that
+ * mini CQEs do not have. The owner bit and the timestamp are the title's, and so are RSS hash,
+ * checksum and flow tag if the format lacks them. If it has a checksum, the hash is 0, as in the
+ * kernel's en_rx.c.
  * Return: how many there are, or -EBADMSG.
  */
 BSN_API int bsn_cqe_expand(struct bsn_cqe_block *block, const void *array,
@@ -305,9 +305,9 @@ BSN_API int bsn_cqe_expand(struct bsn_cqe_block *block, const void *array,
 struct bsn_row_view {
 	const char *segment;
 	const struct bsn_row *row;
-	uint32_t offset;                     /* of its first byte, from the start of the whole */
+	uint32_t offset;                     /* of its first byte in the WQE or CQE */
 	uint64_t value;                      /* in host order */
-	const struct bsn_enum_value *symbol; /* what the value stands for, or NULL */
+	const struct bsn_enum_value *symbol; /* the value's name, or NULL */
 };
 
 /** struct bsn_row_iter - a walk along the rows of one segment */
@@ -322,8 +322,8 @@ struct bsn_row_iter {
  * bsn_row_iter_init() - begins before the first row
  * @iter: the iterator
  * @desc: the segment's descriptor
- * @bytes: start of the whole WQE or CQE
- * @offset: of the segment in the whole, bytes
+ * @bytes: the WQE or CQE
+ * @offset: of the segment in it, bytes
  */
 BSN_API void bsn_row_iter_init(struct bsn_row_iter *iter, const struct bsn_seg_desc *desc,
 			       const void *bytes, size_t offset);

@@ -2,11 +2,10 @@
 /*
  * A part of bsn_decode.h, which programs include.
  *
- * What a send WQE consists of: the segments of each operation, and those that each transport puts
- * before them. All WQEs have their segments in one order, that of BSN_WQE_ORDER; an operation has
- * some of them, by its transport and opcode modifier. ops.c has the table.
+ * Which segments a send WQE has: those of its operation, by opcode modifier, and those that its
+ * transport adds. All WQEs have them in one order, BSN_WQE_ORDER. ops.c has the table.
  *
- * Nothing here allocates, blocks or keeps state.
+ * No function here allocates, blocks or keeps state.
  */
 #ifndef BSN_OPS_H
 #define BSN_OPS_H
@@ -35,9 +34,9 @@ enum bsn_transport { BSN_TRANSPORTS(BSN_ENUM_TRANSPORT) };
 #undef BSN_ENUM_TRANSPORT
 
 /*
- * The order: S(NAME, seg, SEG) is a segment that struct bsn_<seg> describes, B(NAME, bytes, doc) is
- * bytes that no table describes, any number of them where bytes is 0. The head of a WQE ends where
- * BSN_WQE_ORDER_TAIL begins: data and what takes their place.
+ * The order. S(NAME, seg, SEG) is a segment that struct bsn_<seg> describes; B(NAME, bytes, doc) is
+ * bytes that no table describes, 0: any number. The tail has the data, or what an operation has
+ * instead; the head is all before it.
  */
 #define BSN_WQE_ORDER_HEAD(S, B)                                                                   \
 	S(CTRL, ctrl, CTRL)                                                                        \
@@ -78,7 +77,7 @@ enum bsn_transport { BSN_TRANSPORTS(BSN_ENUM_TRANSPORT) };
 	B(RAW, 0, "bytes that are not described")
 #define BSN_WQE_ORDER(S, B) BSN_WQE_ORDER_HEAD(S, B) BSN_WQE_ORDER_TAIL(S, B)
 
-/* One for each place in the order. TM_BUFFER is there for an APPEND only. */
+/* A number for each place in the order. Only an APPEND has TM_BUFFER. */
 #define BSN_ENUM_PLACE(name, ...) BSN_PLACE_##name,
 enum bsn_place { BSN_WQE_ORDER(BSN_ENUM_PLACE, BSN_ENUM_PLACE) BSN_PLACE_COUNT };
 #undef BSN_ENUM_PLACE
@@ -102,10 +101,10 @@ enum bsn_imm_use {
 	BSN_IMM_OBJECT,     /* number of an object, or parameters */
 };
 
-/** struct bsn_wqe_form - what an operation has by itself, for some of its opcode modifiers */
+/** struct bsn_wqe_form - an operation's own segments, for a range of its opcode modifiers */
 struct bsn_wqe_form {
 	uint8_t first_opmod, last_opmod;
-	uint64_t places; /* bits BSN_PLACE(), control included; 0: there is no such form */
+	uint64_t places; /* bits BSN_PLACE(), control included; 0: the form is not used */
 };
 
 #define BSN_WQE_MAX_FORMS 3
@@ -116,8 +115,8 @@ struct bsn_wqe_op {
 	enum bsn_wqe_opcode opcode;
 	uint8_t transports; /* bit n: legal on enum bsn_transport n */
 	uint8_t max_opmod;  /* largest opcode modifier */
-	bool is_message;    /* what bsn_wr posts, or as such with a modifier */
-	bool is_addressed;  /* the segments of the transport come after control */
+	bool is_message;    /* NOP, or what moves data between peers: messages, RDMA, atomics */
+	bool is_addressed;  /* the transport's segments come after control */
 	bool has_raddr;
 	bool has_atomic;
 	enum bsn_data_use data;
@@ -126,9 +125,9 @@ struct bsn_wqe_op {
 };
 
 /**
- * bsn_wqe_op_find() - the operation of an opcode: one look into a table
+ * bsn_wqe_op_find() - the operation of an opcode, by an index into a table
  *
- * Return: the description, or NULL for an opcode that is not described here.
+ * Return: the operation, or NULL: the opcode is not in the table.
  */
 BSN_API const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode);
 
@@ -139,16 +138,15 @@ BSN_API const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode);
  * @opmod: opcode modifier
  * @is_extended: whether an address vector has its extension
  *
- * Return: bits BSN_PLACE(), to be walked with bsn_place_next(); 0 where the operation has no form
- * for the modifier.
+ * Return: bits BSN_PLACE(), for bsn_place_next(); 0: the operation has no form for the modifier.
  */
 BSN_API uint64_t bsn_wqe_places(const struct bsn_wqe_op *op, enum bsn_transport transport,
 				uint32_t opmod, bool is_extended);
 
 /**
- * bsn_place_next() - takes the first place out of a set of them
+ * bsn_place_next() - removes the first place from a set
  *
- * Return: false where there was none.
+ * Return: false: the set was empty.
  */
 static inline bool bsn_place_next(uint64_t *places, enum bsn_place *place)
 {
@@ -163,18 +161,18 @@ static inline bool bsn_place_next(uint64_t *places, enum bsn_place *place)
  * bsn_wqe_head_ds() - the units of 16 B before the data
  *
  * Parameters as of bsn_wqe_places().
- * Return: their number, control included; 0 where the operation has no form for the modifier.
+ * Return: their number, control included; 0: the operation has no form for the modifier.
  */
 BSN_API uint32_t bsn_wqe_head_ds(const struct bsn_wqe_op *op, enum bsn_transport transport,
 				 uint32_t opmod, bool is_extended);
 
 /**
- * bsn_wqe_longest_ds() - the length of the longest message that a queue must have room for
+ * bsn_wqe_longest_ds() - the longest WQE of a message, for the depth of a ring
  * @transport: of the queue; address vectors have their extension
  * @max_sge: data pointers of a request
  * @max_inline: bytes of inline data of a request
  *
- * Counts messages without a modifier; so no masked atomics.
+ * Looks at messages without a modifier, so not at masked atomics.
  * Return: units of 16 B, which may be more than a WQE can have.
  */
 BSN_API uint32_t bsn_wqe_longest_ds(enum bsn_transport transport, uint32_t max_sge,
@@ -184,7 +182,7 @@ BSN_API uint32_t bsn_wqe_longest_ds(enum bsn_transport transport, uint32_t max_s
  * bsn_wqe_longest_head_ds() - the most units of 16 B that a message has before its data
  * @transport: of the queue; address vectors have their extension
  *
- * Counts messages that have any number of data segments and no modifier; so no atomics.
+ * Looks at messages without a modifier that have a list of data segments, so not at atomics.
  */
 BSN_API uint32_t bsn_wqe_longest_head_ds(enum bsn_transport transport);
 

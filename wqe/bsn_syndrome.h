@@ -2,9 +2,9 @@
 /*
  * A part of bsn_decode.h, which programs include.
  *
- * Why a request failed: the two numbers of an error CQE. The syndrome is the class, what verbs
- * reports as a status; the vendor syndrome names the cause. Neither the PRM nor any driver lists
- * the latter, so each meaning says how it is known (enum bsn_source).
+ * Why a request failed: the two numbers of an error CQE. The syndrome is the class of error, which
+ * verbs reports as a status. The vendor syndrome names the cause. Neither the PRM nor any driver
+ * lists vendor syndromes, so each meaning says how it is known (enum bsn_source).
  */
 #ifndef BSN_SYNDROME_H
 #define BSN_SYNDROME_H
@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /*
- * Syndromes: X(NAME, value, doc). Source: mlx5dv.h MLX5_CQE_SYNDROME_*; those marked "libdpcp" are
- * known only from its error table.
+ * Syndromes: X(NAME, value, doc). Source: mlx5dv.h MLX5_CQE_SYNDROME_*; of those marked "libdpcp",
+ * only its table of errors.
  */
 #define BSN_SYNDROMES(X)                                                                           \
 	X(SUCCESS, 0x00, "no error (libdpcp)")                                                     \
@@ -76,8 +76,8 @@ enum bsn_status { BSN_STATUSES(BSN_ENUM_STATUS) };
 #undef BSN_ENUM_STATUS
 
 /*
- * What verbs makes of a syndrome: X(NAME of the syndrome, NAME of the status). Anything else
- * becomes GENERAL_ERR. Source: rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe()
+ * The status of a syndrome: X(NAME of the syndrome, NAME of the status). All others become
+ * GENERAL_ERR. Source: rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe()
  */
 #define BSN_SYNDROME_STATUSES(X)                                                                   \
 	X(LOCAL_LENGTH, LOC_LEN_ERR)                                                               \
@@ -94,13 +94,13 @@ enum bsn_status { BSN_STATUSES(BSN_ENUM_STATUS) };
 	X(RNR_RETRY_EXCEEDED, RNR_RETRY_EXC_ERR)                                                   \
 	X(REMOTE_ABORTED, REM_ABORT_ERR)
 
-/** bsn_status_of_syndrome() - the enum bsn_status that verbs gives to an error CQE */
+/** bsn_status_of_syndrome() - the enum bsn_status that verbs reports for a syndrome */
 BSN_API uint8_t bsn_status_of_syndrome(uint32_t syndrome);
 
 /**
  * bsn_syndrome_of_status() - the syndrome that becomes a status
  *
- * Return: enum bsn_syndrome, or 0 where none or several do.
+ * Return: enum bsn_syndrome; 0: no syndrome does, or several do.
  */
 BSN_API uint8_t bsn_syndrome_of_status(uint32_t status);
 
@@ -118,7 +118,9 @@ BSN_API const char *bsn_status_name(uint32_t status);
 enum bsn_source { BSN_SOURCES(BSN_ENUM_SOURCE) };
 #undef BSN_ENUM_SOURCE
 
-/* Low 3 bits of a vendor syndrome whose base is marked TPT below: what the key check found. */
+/*
+ * What the check of a key found: the low 3 bits of a vendor syndrome whose base is marked T below
+ */
 #define BSN_TPT_DETAILS(X)                                                                         \
 	X(UNKNOWN, 0, "not said")                                                                  \
 	X(PCIE, 1, "the bus")                                                                      \
@@ -133,18 +135,18 @@ enum bsn_source { BSN_SOURCES(BSN_ENUM_SOURCE) };
 enum bsn_tpt_detail { BSN_TPT_DETAILS(BSN_ENUM_TPT) };
 #undef BSN_ENUM_TPT
 
-/* 0xa0 to 0xbf: not ready to receive; the low 5 bits are the RNR timer code. */
+/* 0xa0 to 0xbf: the responder had no receive; the low 5 bits are the RNR timer code. */
 #define BSN_VENDOR_RNR_FIRST 0xa0
 #define BSN_VENDOR_RNR_LAST  0xbf
 
-/* What each of the 32 timer codes means, in units of 10 us: IBTA "RNR NAK timer field values" */
+/* The times of the 32 timer codes, in units of 10 us: IBTA "RNR NAK timer field values" */
 #define BSN_RNR_TIMERS_10US                                                                        \
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,   \
 		1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152
 
 /*
- * Vendor syndromes: X(NAME, value, doc), and T(NAME, value, doc) for the bases of eight codes whose
- * low bits are an enum bsn_tpt_detail.
+ * Vendor syndromes: X(NAME, value, doc). T(NAME, value, doc) is the first of eight, whose low bits
+ * are an enum bsn_tpt_detail.
  */
 #define BSN_VENDOR_SYNDROMES(X, T)                                                                 \
 	X(NO_ERROR, 0x00, "no error was found")                                                    \
@@ -263,7 +265,7 @@ enum bsn_tpt_detail { BSN_TPT_DETAILS(BSN_ENUM_TPT) };
 enum bsn_vendor_syndrome { BSN_VENDOR_SYNDROMES(BSN_ENUM_VENDOR, BSN_ENUM_VENDOR) };
 #undef BSN_ENUM_VENDOR
 
-/* Seen under fault injection on ConnectX-5/6 over RoCE (2026): X(value, what was done) */
+/* Seen on ConnectX-5/6 over RoCE when a fault was injected (2026): X(value, the fault) */
 #define BSN_VENDOR_MEASURED(X)                                                                     \
 	X(0x33, "READ into a local region without the local write right")                          \
 	X(0x52, "local key that does not exist")                                                   \
@@ -279,7 +281,7 @@ struct bsn_vendor_meaning {
 	const char *name;       /* NULL: no source explains the number */
 	const char *doc;        /* the cause, or NULL */
 	const char *detail;     /* what a key check found, or NULL */
-	const char *measured;   /* what was done when it was seen, or NULL */
+	const char *measured;   /* the fault that gave it on a ConnectX, or NULL */
 	enum bsn_source source; /* how this is known */
 };
 
@@ -291,9 +293,9 @@ struct bsn_vendor_meaning {
 BSN_API void bsn_vendor_explain(uint32_t code, struct bsn_vendor_meaning *meaning);
 
 /*
- * Two more numbers that logs call a syndrome or a status; neither is ever in a CQE.
+ * Two more kinds of numbers that logs call a syndrome or a status; no CQE has them.
  *
- * Of the device as a whole, in its health buffer: X(NAME, value, doc). Source: the kernel's
+ * Health syndromes, of the device as a whole: X(NAME, value, doc). Source: the kernel's
  * mlx5_ifc.h MLX5_INITIAL_SEG_HEALTH_SYNDROME_*, printed by health.c.
  */
 #define BSN_HEALTH_SYNDROMES(X)                                                                    \
@@ -311,7 +313,9 @@ BSN_API void bsn_vendor_explain(uint32_t code, struct bsn_vendor_meaning *meanin
 	X(ICM_PCI_POISONED, 0x12, "its host memory (ICM) came poisoned from the bus")              \
 	X(TRUST_LOCKDOWN, 0x13, "trust lockdown")
 
-/* Of a firmware command: X(NAME, value, doc). Source: the kernel's device.h MLX5_CMD_STAT_* */
+/*
+ * Statuses of firmware commands: X(NAME, value, doc). Source: the kernel's device.h MLX5_CMD_STAT_*
+ */
 #define BSN_COMMAND_STATUSES(X)                                                                    \
 	X(OK, 0x00, "done")                                                                        \
 	X(INTERNAL, 0x01, "internal error")                                                        \

@@ -2,14 +2,17 @@
 /*
  * A part of bsn_decode.h, which programs include.
  *
- * What changes memory keys from a send queue: user-mode registration (UMR) with its translations
- * and signature or encryption, and the protection states (PSV) of signatures.
+ * Segments of requests that change memory keys: user-mode registration (UMR) with its translations,
+ * signatures and encryption, and the protection states (PSV) of signatures.
  *
- * A UMR WQE is a control segment (imm: the mkey), umr_ctrl, mkey_ctx; then, where
- * umr_ctrl.is_inline, translations of 16 B each up to a multiple of 64 B (a list of klm, or a
- * repeat block with its entries), and block signature formats (BSF) of 64 B each; else one klm that
- * points at the translations. libmlx5 and the kernel bind windows and invalidate locally by a UMR
- * as well: free set and no translations is an invalidation.
+ * A UMR is a control segment (imm: the mkey), umr_ctrl, mkey_ctx, and then:
+ *
+ *  - if umr_ctrl.is_inline is set, the translations, of 16 B each, padded to a multiple of 64 B: a
+ *    list of klm, or a repeat block and its entries. Block signature formats (BSF) of 64 B follow.
+ *  - if not, one klm, which points to the translations in memory.
+ *
+ * libmlx5 and the kernel use a UMR also to bind windows and to invalidate keys. One that sets free
+ * and has no translations invalidates.
  *
  * Sources: wqe.h, mlx5dv.h, qp.c and mlx5_ifc.h are rdma-core's providers/mlx5/; qp.h and device.h
  * are the kernel's include/linux/mlx5/; mlx5_prm.h is DPDK's drivers/common/mlx5/.
@@ -24,9 +27,9 @@ extern "C" {
 #endif
 
 /*
- * What the mkey must be, else the WQE fails. rdma-core's mlx5dv.h calls bit 5 of the flags
- * CHECK_FREE, the kernel's device.h CHECK_NOT_FREE, and the bit above CHECK_FREE; binding a window
- * of type 2, which must be unbound, sets bit 5 (qp.c set_umr_control_seg()).
+ * What the mkey must be; if it is not, the WQE fails. rdma-core's mlx5dv.h calls bit 5 of the flags
+ * CHECK_FREE. The kernel's device.h calls bit 5 CHECK_NOT_FREE, and bit 6 CHECK_FREE. To bind a
+ * window of type 2, which must be unbound, libmlx5 sets bit 5 (qp.c set_umr_control_seg()).
  */
 #define BSN_UMR_CHECKS(X)                                                                          \
 	X(NONE, 0, "anything")                                                                     \
@@ -54,12 +57,12 @@ extern "C" {
 	X(FREE, 29, "whether it is free", free)                                                    \
 	X(RELAXED_READ, 47, "relaxed ordering of reads", relaxed_read)
 
-/* How an mkey translates: mlx5_ifc.h MLX5_MKC_ACCESS_MODE_*; two bits, three more above them */
+/* How an mkey translates: mlx5_ifc.h MLX5_MKC_ACCESS_MODE_*; access_mode_4_2 and _1_0 together */
 #define BSN_MKEY_MODES(X)                                                                          \
 	X(PA, 0, "not at all")                                                                     \
 	X(MTT, 1, "pages of one size")                                                             \
-	X(KLM, 2, "a list of pieces of memory keys, or a repeat block")                            \
-	X(KSM, 3, "pieces of memory keys, all of one size")
+	X(KLM, 2, "a list of parts of other keys, or a repeat block")                              \
+	X(KSM, 3, "parts of other keys, all of one size")
 
 /* BSF: size and kind. Source: wqe.h MLX5_BSF_SIZE_*, mlx5_prm.h MLX5_BSF_P_TYPE_* */
 #define BSN_BSF_SIZES(X)                                                                           \
@@ -112,7 +115,7 @@ enum bsn_crypto_order { BSN_CRYPTO_ORDERS(BSN_ENUM_CRYPTO_ORDER) };
 
 #define BSN_MKEY_BIT(name)    (1ull << BSN_MKEY_MASK_##name)
 #define BSN_MKEY_QPN_ANY      0xffffffu /* of an mkey that every QP may use */
-#define BSN_REPEAT_OP         0x400u    /* a first translation with this mkey is a repeat block */
+#define BSN_REPEAT_OP         0x400u    /* the mkey of a first translation that is a repeat block */
 #define BSN_XLT_SIZE          16 /* bytes in a translation: the octoword of the counts below */
 #define BSN_MKEY_ANY_QP       BSN_MKEY_QPN_ANY /* of mkey_ctx.qpn */
 #define BSN_KLM_MAX_BYTES     0x80000000ull
@@ -120,7 +123,7 @@ enum bsn_crypto_order { BSN_CRYPTO_ORDERS(BSN_ENUM_CRYPTO_ORDER) };
 
 /*
  * UMR control: mlx5dv.h struct mlx5_wqe_umr_ctrl_seg; qp.h has its fifth dword, device.h both bits
- * of the check. libmlx5 clears what is reserved.
+ * of check. libmlx5 clears reserved bits.
  */
 #define BSN_UMR_CTRL_SIZE 48
 #define BSN_TABLE_UMR_CTRL(F, Q, Z, I)                                                             \
@@ -195,7 +198,7 @@ BSN_SEG_DEFINE(umr_ctrl, BSN_UMR_CTRL_SIZE, BSN_TABLE_UMR_CTRL)
 
 BSN_SEG_DEFINE(mkey_ctx, BSN_MKEY_CTX_SIZE, BSN_TABLE_MKEY_CTX)
 
-/* One translation of a list, or the pointer to them: mlx5dv.h struct mlx5_wqe_umr_klm_seg */
+/* A translation, or the pointer to all of them: mlx5dv.h struct mlx5_wqe_umr_klm_seg */
 #define BSN_KLM_SIZE 16
 #define BSN_TABLE_KLM(F, Q, Z, I)                                                                  \
 	F(byte_count, 0, 0, 32, "bytes, 2^31 at most")                                             \
@@ -205,7 +208,7 @@ BSN_SEG_DEFINE(mkey_ctx, BSN_MKEY_CTX_SIZE, BSN_TABLE_MKEY_CTX)
 BSN_SEG_DEFINE(klm, BSN_KLM_SIZE, BSN_TABLE_KLM)
 
 /*
- * Repeat block, in a list's place: mlx5dv.h struct mlx5_wqe_umr_repeat_block_seg, qp.h struct
+ * Repeat block, instead of a list: mlx5dv.h struct mlx5_wqe_umr_repeat_block_seg, qp.h struct
  * mlx5_stride_block_ctrl_seg. The entries follow; the mkey's length is byte_count times
  * repeat_count. The kernel does not clear reserved bits, so they are ignored.
  */

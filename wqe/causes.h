@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which topic of topics.h a number, an event or a line of a driver belongs to. bsn_syndrome.h has
- * the numbers and what they mean.
+ * The topic in topics.h of each number, event and line of a driver. bsn_syndrome.h has the numbers
+ * and what they mean.
  */
 #ifndef BSN_WQE_CAUSES_H
 #define BSN_WQE_CAUSES_H
@@ -12,7 +12,7 @@
 #include "bsn_syndrome.h"
 #include "topics.h"
 
-/* Vendor syndromes, all but the TPT bases: X(NAME, topic, syndrome it comes with or ANY) */
+/* Vendor syndromes except the TPT bases: X(NAME, topic, its syndrome or ANY) */
 #define VENDOR_TOPICS(X)                                                                           \
 	X(NO_ERROR, NOTHING, ANY)                                                                  \
 	X(CQ_INVALID, CQ_BROKEN, ANY)                                                              \
@@ -116,9 +116,8 @@
 	X(URB, OFFLOAD, ANY)
 
 /*
- * TPT bases: X(NAME, side that detects it, side whose CQE it is, step, syndrome it comes with or
- * ANY, topics where the detail is PD, RIGHTS, LENGTH). The other details have a topic whatever the
- * base is: DETAIL_TOPICS.
+ * TPT bases: X(NAME, side that detects it, side whose CQE it is, step, its syndrome or ANY, topics
+ * of the details PD, RIGHTS, LENGTH). The topics of other details do not depend on the base.
  */
 #define TPT_TOPICS(X)                                                                              \
 	X(TPT_WQE_FETCH, EITHER, EITHER, WQE_FETCH, LOCAL_QP_OPERATION, QUEUE_MEMORY,              \
@@ -140,7 +139,7 @@
 	  RESPONDER_MEMORY)                                                                        \
 	X(TPT_INVALIDATE, EITHER, EITHER, KEY, ANY, KEY_CHANGE, KEY_CHANGE, KEY_CHANGE)
 
-/* Other details of a TPT base: X(NAME, topic) */
+/* The other details of TPT bases: X(NAME, topic) */
 #define DETAIL_TOPICS(X)                                                                           \
 	X(UNKNOWN, TRANSLATION)                                                                    \
 	X(PCIE, BUS)                                                                               \
@@ -148,7 +147,7 @@
 	X(PAGE_FAULT, PAGE_FAULT)                                                                  \
 	X(INTERNAL, TRANSLATION)
 
-/* Syndromes, where the vendor syndrome says nothing: X(NAME, topic) */
+/* Syndromes whose vendor syndrome is unknown: X(NAME, topic) */
 #define SYNDROME_TOPICS(X)                                                                         \
 	X(SUCCESS, NOTHING)                                                                        \
 	X(LOCAL_LENGTH, LENGTH)                                                                    \
@@ -170,7 +169,7 @@
 	X(INVALID_EEC_NUMBER, RELIABLE_DATAGRAM)                                                   \
 	X(INVALID_EEC_STATE, RELIABLE_DATAGRAM)
 
-/* Topics that depend on the side of the completion: X(topic, side, topic to take instead) */
+/* Topics that differ if this side has the completion: X(topic, side, topic of that side) */
 #define SIDE_TOPICS(X)                                                                             \
 	X(LENGTH, REQUESTER, TOO_LONG)                                                             \
 	X(LENGTH, RESPONDER, RECEIVE_TOO_SHORT)                                                    \
@@ -179,7 +178,7 @@
 	X(LKEY_RIGHTS, RESPONDER, RECEIVE_KEY)                                                     \
 	X(LKEY_RANGE, RESPONDER, RECEIVE_KEY)
 
-/* What the operation adds: X(topic, WQE opcode, note) */
+/* A note for one operation: X(topic, WQE opcode, note) */
 #define OPCODE_NOTES(X)                                                                            \
 	X(REMOTE_KEY, RDMA_WRITE, "a WRITE needs IBV_ACCESS_REMOTE_WRITE of the region")           \
 	X(REMOTE_KEY, RDMA_WRITE_IMM, "a WRITE needs IBV_ACCESS_REMOTE_WRITE of the region")       \
@@ -202,8 +201,8 @@
 	X(LKEY_RIGHTS, SEND, "a SEND only reads here: then it is the length")
 
 /*
- * What people call errors whose names they do not know: X(number space, NAME, word that must be
- * there, words that may go with it)
+ * Words by which people search for an error: X(number space, NAME, word that must be there, words
+ * that may be there)
  */
 #define NICKNAMES(X)                                                                               \
 	X(SYNDROME, LOCAL_PROTECTION, "lkey", "wrong bad invalid")                                 \
@@ -220,7 +219,7 @@
 	X(VENDOR, SRQ_UNAVAILABLE, "srq", "empty")                                                 \
 	X(VENDOR, ODP_PAGE_FAULT, "odp", "")
 
-/* Verbs statuses that no syndrome becomes (BSN_SYNDROME_STATUSES has the others): X(NAME, topic) */
+/* Verbs statuses without a syndrome (BSN_SYNDROME_STATUSES has the others): X(NAME, topic) */
 #define STATUS_TOPICS(X)                                                                           \
 	X(SUCCESS, NOTHING)                                                                        \
 	X(LOC_EEC_OP_ERR, RELIABLE_DATAGRAM)                                                       \
@@ -270,8 +269,8 @@
 	X(BAD_OUTPUT_LENGTH, COMMAND_REFUSED)
 
 /*
- * What drivers say in words: X(status of the record, field with a number or NULL, the number,
- * topic, source). The first that fits is taken.
+ * Lines of drivers that have no syndrome: X(status of the record, field that selects or NULL, its
+ * value, topic, source). The first row that fits counts.
  */
 #define DRIVER_EVENTS(X)                                                                           \
 	X("CQ error", "event_syndrome", 1, CQ_FULL, "PRM: CQ error event")                         \
@@ -296,7 +295,7 @@
 
 /*
  * Asynchronous events of verbs: X(NAME, words of ibv_event_type_str(3), whose event it is, topic).
- * Source: verbs.h enum ibv_event_type, whose values these are in their order
+ * Source: verbs.h enum ibv_event_type, which has them in this order
  */
 #define ASYNC_EVENTS(X)                                                                            \
 	X(CQ_ERR, "CQ error", UNKNOWN, CQ_LOST)                                                    \
@@ -321,8 +320,8 @@
 	X(WQ_FATAL, "WQ fatal", UNKNOWN, QP_LOST)
 
 /*
- * Other words for them: X(words, NAME). Source: the kernel's drivers/infiniband/core/verbs.c
- * ib_events; UCX's ib_device.c, also of a DCT
+ * Other words for these events: X(words, NAME). Source: the kernel's
+ * drivers/infiniband/core/verbs.c ib_events; UCX's ib_device.c, for DCTs too
  */
 #define EVENT_WORDS(X)                                                                             \
 	X("QP fatal error", QP_FATAL)                                                              \
@@ -339,7 +338,7 @@
 	X("client reregister", CLIENT_REREGISTER)                                                  \
 	X("GID changed", GID_CHANGE)
 
-/* How the kernel words health syndromes: X(words, NAME). Source: health.c hsynd_str() */
+/* The kernel's words for health syndromes: X(words, NAME). Source: health.c hsynd_str() */
 #define HEALTH_WORDS(X)                                                                            \
 	X("firmware internal error", FW_INTERNAL)                                                  \
 	X("irisc not responding", DEAD_IRISC)                                                      \
@@ -357,28 +356,28 @@
 
 #define BSN_SYNDROME_ANY -1
 
-/** struct code - what is known of a number; zero is TOPIC_NOTHING, which only number 0 has */
+/** struct code - what is known of a number; topic 0 is TOPIC_NOTHING */
 struct code {
 	bool is_known;
 	uint8_t topic;
-	int16_t syndrome; /* it comes with this one, or BSN_SYNDROME_ANY */
+	int16_t syndrome; /* that the vendor syndrome comes with, or BSN_SYNDROME_ANY */
 };
 
-/* Whose completion it is, as enum record_side of wqe-dump. */
+/* Whose completion it is; equals enum record_side of wqe-dump. */
 enum cause_side { SIDE_OF_NOBODY, SIDE_OF_REQUESTER, SIDE_OF_RESPONDER };
 
 struct code bsn_cause_of_vendor(uint32_t vendor);
 struct code bsn_cause_of_syndrome(uint32_t syndrome);
 struct code bsn_cause_of_status(uint32_t status);
 
-/* The topic for this side, where the side changes it. */
+/* The topic if this side has the completion. */
 enum topic bsn_cause_at(enum topic topic, enum cause_side side);
 
-/* What it means, and the likeliest cause or NULL. */
+/* What the topic means; its likeliest cause, or NULL. */
 const char *bsn_cause_meaning(enum topic topic);
 const char *bsn_cause_likeliest(enum topic topic);
 
-/* What the operation adds, by its enum bsn_wqe_opcode, or NULL. */
+/* The note for an operation (enum bsn_wqe_opcode), or NULL. */
 const char *bsn_cause_note(enum topic topic, uint64_t opcode);
 
 #endif

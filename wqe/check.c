@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Judges decoded WQEs: what a ConnectX refuses, what it would not notice, what it never reads. */
+/* Checks decoded WQEs: what a ConnectX refuses, what it does not notice, which bits it reads. */
 #include "report.h"
 
 /* -- what the device does not read ------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void find(struct findings *f, const struct bsn_seg_desc *desc, const char
 	f->count++;
 }
 
-/* What a ConnectX refuses with an error. */
+/* What a ConnectX refuses, with an error CQE. */
 static void find_refused(struct findings *f)
 {
 	const struct bsn_wqe *wqe = f->wqe;
@@ -122,7 +122,7 @@ static void find_refused(struct findings *f)
 
 	if (!op) {
 		find(f, &bsn_ctrl_desc, "opcode", 0, BSN_VENDOR_RESERVED_OPCODE,
-		     "an opcode that is not described here");
+		     "no table describes this opcode");
 		return;
 	}
 	if (!(op->transports & 1u << wqe->transport))
@@ -142,7 +142,7 @@ static void find_refused(struct findings *f)
 		     BSN_VENDOR_MESSAGE_TOO_LONG, "the message is longer than 2^31 bytes");
 }
 
-/* Numbers without a meaning, which a ConnectX may pass over. */
+/* Numbers without a meaning, which a ConnectX may not notice. */
 static void find_odd_values(struct findings *f)
 {
 	const struct bsn_wqe *wqe = f->wqe;
@@ -150,16 +150,16 @@ static void find_odd_values(struct findings *f)
 
 	if (wqe->ctrl.fence > BSN_FENCE_SMALL_AND_FENCE)
 		find(f, &bsn_ctrl_desc, "fence", 0, BSN_VENDOR_NO_ERROR,
-		     "a fence mode that is reserved");
+		     "a reserved fence mode");
 	if (!op)
 		return;
 	if (wqe->ctrl.opmod > op->max_opmod)
 		find(f, &bsn_ctrl_desc, "opmod", 0, BSN_VENDOR_NO_ERROR,
-		     "the operation has no such modifier");
+		     "the operation has no such opcode modifier");
 	if (op->has_atomic && wqe->data_count &&
 	    (wqe->data_count > 1 || wqe->data[0].length_bytes != wqe->atomic.size_bytes))
 		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset, BSN_VENDOR_NO_ERROR,
-		     "the result of an atomic goes to one place of the operand's size");
+		     "the result of an atomic needs one data segment of the operand's size");
 }
 
 static void find_nonzero(struct findings *f)

@@ -4,7 +4,7 @@
 
 static const struct bsn_seg_desc *pick_view(const struct bsn_cqe_tail *tail)
 {
-	/* In an array of the enhanced layout the opcode is a count. */
+	/* The opcode of an array in the enhanced layout is a count. */
 	if (tail->format == BSN_CQE_COMPRESSED && tail->opcode < BSN_MINI_ENHANCED_MOST)
 		return NULL;
 	switch (tail->opcode) {
@@ -29,7 +29,7 @@ static const struct bsn_seg_desc *pick_view(const struct bsn_cqe_tail *tail)
 	}
 }
 
-/* Takes data inside a CQE of `size` bytes. */
+/* Takes the inline data of a CQE of `size` bytes. */
 static int take_cqe_inline(const uint8_t *bytes, size_t size, struct bsn_cqe *cqe,
 			   uint32_t byte_count, struct bsn_bad *bad)
 {

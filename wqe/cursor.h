@@ -38,7 +38,7 @@ static inline int take_segment(struct cursor *at, const struct bsn_seg_desc *des
 	return 0;
 }
 
-/* No table describes the rest: it stays raw. */
+/* Leaves the rest raw: no table describes it. */
 static inline int leave_raw(struct cursor *at)
 {
 	at->wqe->raw_is_read = true;
@@ -55,7 +55,7 @@ static inline int leave_raw(struct cursor *at)
 		take_err;                                                                          \
 	})
 
-/* umr.c: the translations of a UMR, and its signature formats. */
+/* umr.c: the translations of a UMR, and its BSFs. */
 int take_translations(struct cursor *at);
 
 #endif

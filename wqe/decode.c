@@ -129,7 +129,7 @@ static int take_inline(struct cursor *at, struct bsn_wqe_data *data)
 	return 0;
 }
 
-/* 0 bytes are 2^31. */
+/* A byte count of 0 means 2^31. */
 static void set_pointer(struct bsn_wqe_data *data, const struct bsn_data *seg)
 {
 	data->addr = seg->addr;
@@ -137,7 +137,7 @@ static void set_pointer(struct bsn_wqe_data *data, const struct bsn_data *seg)
 	data->length_bytes = seg->byte_count ? seg->byte_count : BSN_DATA_MAX_BYTES + 1;
 }
 
-/* Takes one data segment, of which there is at least one unit. Inline, as most WQEs have one. */
+/* Takes a data segment; at least one DS is left. Inline, since most WQEs have only one. */
 BSN_ALWAYS_INLINE int take_one(struct cursor *at)
 {
 	struct bsn_wqe *wqe = at->wqe;
@@ -175,7 +175,7 @@ static int take_pointer(struct cursor *at)
 		      "the WQE's DS ends before this segment does");
 }
 
-/* Bytes that no table describes, after the segment just taken. */
+/* Takes bytes after the last segment that no table describes. */
 static int take_argument(struct cursor *at, uint16_t count)
 {
 	struct bsn_wqe *wqe = at->wqe;
@@ -220,7 +220,7 @@ static int take_places(struct cursor *at, uint64_t places)
 	while (!err && bsn_place_next(&head, &place)) {
 		if (place != BSN_PLACE_ETH_PAD)
 			err = take_head(at, place);
-		else if (bytes_left(at) >= BSN_ETH_PAD_BYTES) /* else Ethernet is refused */
+		else if (bytes_left(at) >= BSN_ETH_PAD_BYTES) /* else its segment is refused */
 			at->offset += BSN_ETH_PAD_BYTES;
 	}
 	while (!err && bsn_place_next(&tail, &place))
@@ -253,7 +253,7 @@ static int take_operation(struct cursor *at)
 	places = bsn_wqe_places(wqe->op, wqe->transport, wqe->ctrl.opmod, av_is_extended(wqe));
 	if (!places)
 		return refuse(at->bad, &bsn_ctrl_desc, "opmod", 0, BSN_VENDOR_WQE_FORMAT,
-			      "the operation has no segments for such a modifier");
+			      "the operation has no form for this opcode modifier");
 	return take_places(at, places & ~BSN_PLACE(CTRL));
 }
 
@@ -269,7 +269,7 @@ int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
 	bsn_ctrl_decode(&wqe->ctrl, bytes);
 	if (!wqe->ctrl.ds)
 		return refuse(bad, &bsn_ctrl_desc, "ds", 0, BSN_VENDOR_DS_TOO_SHORT,
-			      "a WQE without length");
+			      "the length is 0");
 	if (wqe->ctrl.ds * BSN_DS_SIZE > size)
 		return refuse(bad, &bsn_ctrl_desc, "ds", 0, BSN_VENDOR_WQE_FORMAT,
 			      "the WQE is longer than the bytes given");
@@ -293,7 +293,7 @@ int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
 
 /* -- a receive WQE ----------------------------------------------------------------------------- */
 
-/* Takes what a receive WQE begins with. Returns its size, or -EBADMSG. */
+/* Takes the head of a receive WQE. Returns its size, or -EBADMSG. */
 static int take_recv_head(const uint8_t *src, size_t size, struct bsn_recv_wqe *recv,
 			  struct bsn_bad *bad)
 {

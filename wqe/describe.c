@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts what was taken apart into words: the pieces of a WQE, the rows of a segment. */
+/* Walks along the pieces of a decoded WQE, and along the rows of a segment. */
 #include "bsn_decode.h"
 
 /* -- pieces ------------------------------------------------------------------------------------ */
@@ -9,7 +9,7 @@ void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe)
 	*iter = (struct bsn_piece_iter){ .wqe = wqe };
 }
 
-/* The piece at the iterator's place: the next part's segment, or the bytes before it. */
+/* The piece at the iterator's offset: the next part's segment, or the bytes before it. */
 static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
 {
 	const struct bsn_wqe *wqe = iter->wqe;
@@ -26,7 +26,7 @@ static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
 	}
 	*piece = (struct bsn_piece){ .kind = BSN_PIECE_RAW };
 	end = wqe->size_bytes;
-	if (iter->offset < described) { /* then there was a part before */
+	if (iter->offset < described) { /* bytes between the previous part and the next */
 		const struct bsn_wqe_part *last = next - 1;
 		const uint16_t data = (uint16_t)(last->offset + last->desc->size_bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes whole CQEs of compressed ones: copies of the title, with the fields of each mini CQE.
+ * Expands compressed CQEs: each is a copy of the title with the fields of a mini CQE.
  * Source: the kernel's drivers/net/ethernet/mellanox/mlx5/core/en_rx.c mlx5e_decompress_cqe() and
  * mlx5e_read_enhanced_title_slot(); UCX's ib_mlx5.c uct_ib_mlx5_iface_cqe_unzip().
  */
@@ -12,7 +12,7 @@ static void put_field(uint8_t *segment, const struct bsn_seg_desc *desc, const c
 	bsn_row_put(bsn_row_find(desc, name), segment, value);
 }
 
-/* How far one receive advances the counter: by one WQE, or by the strides that it took. */
+/* By how much a receive advances the counter: one WQE, or the strides that it took. */
 static uint16_t counter_step(const struct bsn_cqe_block *block, const uint8_t *cqe)
 {
 	struct bsn_cqe_strides strides;
@@ -31,10 +31,12 @@ int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title, struct b
 	bsn_cqe_resp_decode(&resp, title);
 	if (resp.opcode > BSN_CQE_RESP_SEND_INV)
 		return refuse(bad, &bsn_cqe_resp_desc, "opcode", 0, BSN_VENDOR_NO_ERROR,
-			      "no title: neither a request nor a receive");
+			      "a title is a CQE of a request or of a receive");
 	if ((resp.format == BSN_CQE_COMPRESSED) == block->is_enhanced)
 		return refuse(bad, &bsn_cqe_resp_desc, "format", 0, BSN_VENDOR_NO_ERROR,
-			      "no title of this layout");
+			      block->is_enhanced
+				      ? "in the enhanced layout a title is a whole CQE"
+				      : "in the basic layout a title is a compressed CQE");
 	memcpy(block->title, title, sizeof(block->title));
 	bsn_cqe_tail_decode(&tail, block->title + BSN_CQE_TAIL_OFFSET);
 	tail.format = BSN_CQE_NO_INLINE;
@@ -42,7 +44,7 @@ int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title, struct b
 	block->is_request = resp.opcode == BSN_CQE_REQ;
 	block->next_counter = (uint16_t)resp.wqe_counter;
 	block->left = block->is_enhanced ? 0 : resp.byte_count;
-	if (block->is_enhanced) /* the title is a completion itself */
+	if (block->is_enhanced) /* the title is a completion, too */
 		block->next_counter += counter_step(block, title);
 	return 0;
 }
@@ -57,7 +59,7 @@ static void put_request(uint8_t *cqe, const uint8_t *mini)
 	put_field(cqe, &bsn_cqe_req_desc, "wqe_opcode", m.wqe_opcode);
 }
 
-/* One for each format. They return whether they have set the counter. */
+/* Functions for each format of receives. They return whether the mini CQE has the counter. */
 static bool put_csum(uint8_t *cqe, const uint8_t *mini, bool has_index)
 {
 	struct bsn_mini_csum m;
@@ -120,7 +122,7 @@ static bool put_receive(const struct bsn_cqe_block *block, uint8_t *cqe, const u
 	}
 }
 
-/* How many mini CQEs an array has, or -EBADMSG. */
+/* Returns how many mini CQEs an array has, or -EBADMSG. */
 static int count_minis(const struct bsn_cqe_block *block, const uint8_t *array, struct bsn_bad *bad)
 {
 	struct bsn_cqe_tail tail;
@@ -130,14 +132,14 @@ static int count_minis(const struct bsn_cqe_block *block, const uint8_t *array, 
 			return block->left < BSN_MINI_BASIC_MOST ? (int)block->left
 								 : BSN_MINI_BASIC_MOST;
 		return refuse(bad, &bsn_cqe_resp_desc, "byte_count", 0, BSN_VENDOR_NO_ERROR,
-			      "the block has no more mini CQEs");
+			      "the session has no more mini CQEs");
 	}
 	bsn_cqe_tail_decode(&tail, array + BSN_CQE_TAIL_OFFSET);
 	if (tail.format == BSN_CQE_COMPRESSED && tail.opcode < BSN_MINI_ENHANCED_MOST)
 		return (int)tail.opcode + 1;
 	return refuse(bad, &bsn_cqe_tail_desc,
 		      tail.format == BSN_CQE_COMPRESSED ? "opcode" : "format", BSN_CQE_TAIL_OFFSET,
-		      BSN_VENDOR_NO_ERROR, "no array of mini CQEs");
+		      BSN_VENDOR_NO_ERROR, "this is no array of mini CQEs");
 }
 
 int bsn_cqe_expand(struct bsn_cqe_block *block, const void *array, uint8_t (*cqes)[BSN_CQE_SIZE],

@@ -85,7 +85,7 @@ static void put_op(FILE *out, const struct bsn_wqe_op *op)
 	}
 }
 
-/* What a transport puts before a SEND's data. */
+/* The transport's segments, those of a SEND. */
 static void put_transport(FILE *out, const struct bsn_enum_value *transport)
 {
 	const struct bsn_wqe_op *send = bsn_wqe_op_find(BSN_OPCODE_SEND);
@@ -103,8 +103,8 @@ static void put_transport(FILE *out, const struct bsn_enum_value *transport)
 static void put_operations(FILE *out)
 {
 	fprintf(out, "\n## Operations\n\n"
-		     "The segments of each operation, in their order, by the opcode modifier.\n"
-		     "\"Addressed\": those of the transport come after the control segment.\n\n"
+		     "The segments of each operation in their order, by opcode modifier.\n"
+		     "\"Addressed\": the transport's segments come after the control segment.\n\n"
 		     "| operation | modifier | addressed | segments |\n|---|---|---|---|\n");
 	for (uint32_t opcode = 0; opcode <= UINT8_MAX; opcode++)
 		if (bsn_wqe_op_find(opcode))
@@ -122,10 +122,9 @@ static void put_layout(FILE *out)
 	fprintf(out,
 		"# Layouts\n\n"
 		"Generated from the tables in `wqe/` by `ninja -C build layout`; do not edit.\n\n"
-		"`byte` is where the big-endian word begins that the bits are counted in: 32 "
-		"bits,\n"
-		"or 64 where the field has 64. Where the device is the writer, \"ignored\" means\n"
-		"that no reader looks.\n\n## Segments\n");
+		"`byte` is the offset of a big-endian word of 32 bits, or of 64 if the field\n"
+		"has 64; `bits` are counted in that word. The device does not read \"ignored\"\n"
+		"bits; in a segment that it writes, no reader does.\n\n## Segments\n");
 	for (size_t i = 0; i < bsn_segment_count; i++)
 		put_segment(out, bsn_segments[i]);
 	put_operations(out);

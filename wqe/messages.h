@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of messages, and sets of their opcodes that the compiler knows. Not installed. */
+/* The table of messages, and sets of their opcodes, which are constants. Not installed. */
 #ifndef BSN_MESSAGES_H
 #define BSN_MESSAGES_H
 
 #include "bsn_ops.h"
 
 /*
- * Messages, for MESSAGE() and ATOMIC(). What is named here without a prefix, ops.c defines; the
- * sets do not look at it. After the address a message has its remote address, if it has one, and
- * the data.
+ * The messages. ops.c defines the names without a prefix; the sets below do not use them. Segments
+ * of a message are in this order: the transport's, its remote address if it has one, its data.
  */
 /* clang-format off */
 #define BSN_MESSAGES(MESSAGE, ATOMIC)                                                              \
@@ -21,8 +20,8 @@
 	MESSAGE(RDMA_READ,       RELIABLE,           SCATTER, NONE,       1)                       \
                                                                                                    \
 	/*     opcode            last modifier        the modifiers, and the operands */           \
-	ATOMIC(ATOMIC_CS,        0,                   ANYHOW(OPERAND(ATOMIC_CS)))                  \
-	ATOMIC(ATOMIC_FA,        0,                   ANYHOW(OPERAND(ATOMIC_FA)))                  \
+	ATOMIC(ATOMIC_CS,        0,                   ALWAYS(OPERAND(ATOMIC_CS)))                  \
+	ATOMIC(ATOMIC_FA,        0,                   ALWAYS(OPERAND(ATOMIC_FA)))                  \
 	ATOMIC(ATOMIC_MASKED_CS, BSN_OPMOD_MASKED(8),                                              \
 	       FORM(BSN_OPMOD_MASKED(4), BSN_OPMOD_MASKED(4), OPERAND(MASKED_CS32)),               \
 	       FORM(BSN_OPMOD_MASKED(8), BSN_OPMOD_MASKED(8), OPERAND(MASKED_CS)))                 \
@@ -41,9 +40,9 @@
 	| (BSN_DATA_##what_data == BSN_DATA_GATHER ? BSN_OP_BIT(op) : 0)
 
 /*
- * A bit each: those that have a remote address; that say something in the last dword of the control
- * segment; that send data, which may be inline; that need only a list of SGEs, and an address where
- * they have one. READs and atomics: their answers bring data.
+ * Sets, of a bit BSN_OP_BIT() for each opcode: with a remote address; with an immediate or a key in
+ * the control segment; that send data, which may be inline; all but atomics; whose response has
+ * data.
  */
 #define BSN_OPS_WITH_RADDR  (0 BSN_MESSAGES(BSN_OP_IN_RADDR, BSN_OP_IN_LIST))
 #define BSN_OPS_WITH_IMM    (0 BSN_MESSAGES(BSN_OP_IN_IMM, BSN_OP_IN_NONE))

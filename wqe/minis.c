@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds out which byte of a mini CQE goes where, by calls of bsn_cqe_expand(). */
+/* Finds out where each byte of a mini CQE goes, by calls of bsn_cqe_expand(). */
 #include "minis.h"
 
-/* Expands one CQE from a title of bytes @fill, and of counter @counter if that is not 0. */
+/* Expands one CQE. All bytes of the title are @fill; its counter is @counter, unless that is 0. */
 static void expand_probe(enum bsn_mini_format format, bool is_request, uint8_t fill,
 			 uint16_t counter, const uint8_t *mini, uint8_t *cqe)
 {
@@ -43,7 +43,7 @@ static void find_mini_bytes(struct bsn_mini_map *map, enum bsn_mini_format forma
 	}
 }
 
-/* Marks the bytes that are the title's. So is op_own, except for the format, which becomes none. */
+/* Marks the bytes that come from the title. op_own is one of them, though its format is cleared. */
 static void find_kept(struct bsn_mini_map *map, enum bsn_mini_format format, bool is_request)
 {
 	static const uint8_t zero[BSN_MINI_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operation and transport: which segments a WQE has, once. */
+/* Which segments a WQE has, by operation and transport. */
 #include "messages.h"
 #include "places.h"
 
@@ -19,9 +19,9 @@
 /* clang-format on */
 const struct bsn_place_info bsn_places[BSN_PLACE_COUNT] = { BSN_WQE_ORDER(INFO_S, INFO_B) };
 
-/* What a transport puts after the control segment of operations that have an address. */
+/* The transport's segments after the control segment, if the operation is addressed. */
 static const struct {
-	uint64_t compact, extended; /* by the form of the address vector */
+	uint64_t compact, extended; /* of the address vector */
 } addresses[] = {
 	/* clang-format off */
 	[BSN_TRANSPORT_RC]    = { 0, 0 },
@@ -35,14 +35,13 @@ static const struct {
 };
 
 /*
- * What is legal where: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation types"; the
- * kernel and DPDK post UMR, TLS, steering and waiting to queues of raw packets too.
- * Which segments an operation has: PRM, the chapters of the operations, and the sources named at
- * the tables of the segments.
+ * The transports of an operation: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation
+ * types"; the kernel and DPDK post UMR, TLS, steering and waiting also to queues of raw packets.
+ * Its segments: the PRM's chapters on operations, and the sources that the segments' tables name.
  */
 /* clang-format off */
 #define FORM(first, last, own) { first, last, P(CTRL) | (own) }
-#define ANYHOW(own)            FORM(0, UINT8_MAX, own)
+#define ALWAYS(own)            FORM(0, UINT8_MAX, own)
 
 #define COMMON(op, on, what_data, what_imm, opmod)                                                 \
 	.name = #op, .opcode = BSN_OPCODE_##op, .transports = (on), .max_opmod = (opmod),          \
@@ -51,7 +50,7 @@ static const struct {
 #define MESSAGE(op, on, what_data, what_imm, has)                                                  \
 	[BSN_OPCODE_##op] = { COMMON(op, on, what_data, what_imm, 0), .is_message = true,          \
 			      .is_addressed = true, .has_raddr = (has),                            \
-			      .forms = { ANYHOW(P(DATA) | ((has) ? P(RADDR) : 0)) } },
+			      .forms = { ALWAYS(P(DATA) | ((has) ? P(RADDR) : 0)) } },
 #define ATOMIC(op, opmod, ...)                                                                     \
 	[BSN_OPCODE_##op] = { COMMON(op, RELIABLE, SCATTER, NONE, opmod), .is_message = true,      \
 			      .is_addressed = true, .has_raddr = true, .has_atomic = true,         \
@@ -59,13 +58,13 @@ static const struct {
 #define OPERAND(seg) (P(RADDR) | P(seg) | P(DATA))
 #define PACKET(op, on, opmod)                                                                      \
 	[BSN_OPCODE_##op] = { COMMON(op, on, GATHER, NONE, opmod), .is_addressed = true,           \
-			      .forms = { ANYHOW(P(DATA)) } },
-/* Operations that no peer takes part in, or that have no address. */
+			      .forms = { ALWAYS(P(DATA)) } },
+/* Operations without a peer or an address */
 #define OTHER(op, on, what_data, what_imm, opmod, ...)                                             \
 	[BSN_OPCODE_##op] = { COMMON(op, on, what_data, what_imm, opmod), .forms = { __VA_ARGS__ } },
 
 static const struct bsn_wqe_op ops[] = {
-	[BSN_OPCODE_NOP] = { COMMON(NOP, ANY, NONE, NONE, 0), .is_message = true, .forms = { ANYHOW(0) } },
+	[BSN_OPCODE_NOP] = { COMMON(NOP, ANY, NONE, NONE, 0), .is_message = true, .forms = { ALWAYS(0) } },
 	BSN_MESSAGES(MESSAGE, ATOMIC)
 
 	/*     opcode            transports, last modifier */
@@ -73,33 +72,33 @@ static const struct bsn_wqe_op ops[] = {
 	PACKET(ENHANCED_MPSW,    ON(ETH), 0)
 
 	/*    opcode             transports           data    imm         last modifier, after control */
-	OTHER(DUMP,              ON(ETH),             GATHER, OBJECT,     0, ANYHOW(P(DATA)))
+	OTHER(DUMP,              ON(ETH),             GATHER, OBJECT,     0, ALWAYS(P(DATA)))
 	OTHER(WAIT,              ANY,                 NONE,   NONE,       BSN_WAIT_TIME,
 	      FORM(BSN_WAIT_CQ, BSN_WAIT_CQ, P(WAIT_EN)),
 	      FORM(BSN_WAIT_DATA, BSN_WAIT_TIME, P(WAIT_MEM)),
 	      FORM(BSN_WAIT_TIME + 1, UINT8_MAX, P(RAW)))
-	OTHER(RCV_EN,            ANY,                 NONE,   NONE,       0, ANYHOW(P(WAIT_EN)))
-	OTHER(SEND_EN,           ANY,                 NONE,   NONE,       0, ANYHOW(P(WAIT_EN)))
-	OTHER(BIND_MW,           CONNECTED,           NONE,   NONE,       0, ANYHOW(P(RAW)))
-	OTHER(FMR,               CONNECTED,           NONE,   NONE,       0, ANYHOW(P(FMR)))
-	OTHER(LOCAL_INVAL,       CONNECTED,           NONE,   INVALIDATE, 0, ANYHOW(P(RAW)))
-	OTHER(CONFIG_CMD,        ANY,                 NONE,   NONE,       UINT8_MAX, ANYHOW(P(RAW)))
+	OTHER(RCV_EN,            ANY,                 NONE,   NONE,       0, ALWAYS(P(WAIT_EN)))
+	OTHER(SEND_EN,           ANY,                 NONE,   NONE,       0, ALWAYS(P(WAIT_EN)))
+	OTHER(BIND_MW,           CONNECTED,           NONE,   NONE,       0, ALWAYS(P(RAW)))
+	OTHER(FMR,               CONNECTED,           NONE,   NONE,       0, ALWAYS(P(FMR)))
+	OTHER(LOCAL_INVAL,       CONNECTED,           NONE,   INVALIDATE, 0, ALWAYS(P(RAW)))
+	OTHER(CONFIG_CMD,        ANY,                 NONE,   NONE,       UINT8_MAX, ALWAYS(P(RAW)))
 	OTHER(UMR,               CONNECTED | ON(ETH), NONE,   MKEY,       2, /* TLS, IPsec */
 	      FORM(0, 0, P(UMR_CTRL) | P(MKEY_CTX) | P(TRANSLATIONS)),
 	      FORM(1, UINT8_MAX, P(UMR_CTRL) | P(MKEY_CTX) | P(RAW)))
 	OTHER(SET_PSV,           CONNECTED | ON(ETH), NONE,   OBJECT,     2, /* progress of TLS */
 	      FORM(0, 0, P(SET_PSV)), FORM(1, UINT8_MAX, P(RAW)))
-	OTHER(GET_PSV,           CONNECTED | ON(ETH), NONE,   OBJECT,     2, ANYHOW(P(GET_PSV)))
-	OTHER(CHECK_PSV,         CONNECTED | ON(ETH), NONE,   OBJECT,     0, ANYHOW(P(CHECK_PSV)))
-	OTHER(RGET_PSV,          RELIABLE,            NONE,   OBJECT,     0, ANYHOW(P(RAW)))
-	OTHER(RCHECK_PSV,        RELIABLE,            NONE,   OBJECT,     0, ANYHOW(P(RAW)))
-	OTHER(TAG_MATCHING,      ON(RC),              NONE,   NONE,       0, ANYHOW(P(TM) | P(TM_BUFFER)))
+	OTHER(GET_PSV,           CONNECTED | ON(ETH), NONE,   OBJECT,     2, ALWAYS(P(GET_PSV)))
+	OTHER(CHECK_PSV,         CONNECTED | ON(ETH), NONE,   OBJECT,     0, ALWAYS(P(CHECK_PSV)))
+	OTHER(RGET_PSV,          RELIABLE,            NONE,   OBJECT,     0, ALWAYS(P(RAW)))
+	OTHER(RCHECK_PSV,        RELIABLE,            NONE,   OBJECT,     0, ALWAYS(P(RAW)))
+	OTHER(TAG_MATCHING,      ON(RC),              NONE,   NONE,       0, ALWAYS(P(TM) | P(TM_BUFFER)))
 	OTHER(FLOW_TBL_ACCESS,   ON(RC) | ON(ETH),    NONE,   OBJECT,     UINT8_MAX,
-	      ANYHOW(P(FLOW) | P(FLOW_DATA)))
+	      ALWAYS(P(FLOW) | P(FLOW_DATA)))
 	OTHER(ACCESS_ASO,        ON(RC) | ON(ETH),    NONE,   OBJECT,     UINT8_MAX,
-	      ANYHOW(P(ASO) | P(ASO_DATA)))
+	      ALWAYS(P(ASO) | P(ASO_DATA)))
 	OTHER(MMO,               RELIABLE | ON(ETH),  NONE,   OBJECT,     BSN_MMO_REGEX,
-	      ANYHOW(P(MMO) | P(MMO_FROM) | P(MMO_TO)))
+	      ALWAYS(P(MMO) | P(MMO_FROM) | P(MMO_TO)))
 };
 /* clang-format on */
 
@@ -137,8 +136,8 @@ uint32_t bsn_wqe_head_ds(const struct bsn_wqe_op *op, enum bsn_transport transpo
 }
 
 /*
- * Finds the transport's next message without a modifier after @opcode, and its head. Returns 0 after
- * the last one.
+ * Finds the transport's next message without a modifier after @opcode, and its head. Returns 0
+ * after the last one.
  */
 static uint32_t next_message(enum bsn_transport transport, uint32_t opcode, uint32_t *head_ds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in each place of a WQE, for code that takes WQEs apart or builds them place by place. */
+/* What each place of a WQE has, for code that decodes or builds WQEs place by place. */
 #ifndef BSN_PLACES_H
 #define BSN_PLACES_H
 

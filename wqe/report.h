@@ -5,7 +5,7 @@
 
 #include "bsn_decode.h"
 
-/* `segment` is where the segment begins; the field, where one is named, adds its own offset. */
+/* `segment` is the segment's offset. If a field is named, its offset in the segment is added. */
 static inline void report(struct bsn_bad *bad, const struct bsn_seg_desc *desc, const char *field,
 			  size_t segment, enum bsn_vendor_syndrome vendor, const char *why)
 {

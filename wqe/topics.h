@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What errors mean, why they happen and what to try, in the sentences that the library and wqe-dump
- * use: the causes that people found. Several numbers share a topic; causes.h says which.
+ * What errors mean, why they happen and what to try: the sentences of wqe-dump and bsn_qp_error().
+ * Several numbers share a topic; causes.h says which.
  */
 #ifndef BSN_WQE_TOPICS_H
 #define BSN_WQE_TOPICS_H
 
-/* Who noticed, and whose completion says so: X(NAME, text) */
+/* Sides: who detected it, whose completion it is: X(NAME, text) */
 #define PARTIES(X)                                                                                 \
 	X(NOBODY, NULL)                                                                            \
 	X(REQUESTER, "requester")                                                                  \
 	X(RESPONDER, "responder")                                                                  \
 	X(EITHER, "either side")
 
-/* How far the request had come: X(NAME, text) */
+/* The step at which the request failed: X(NAME, text) */
 #define STEPS(X)                                                                                   \
 	X(UNKNOWN, "not known")                                                                    \
 	X(WQE_FETCH, "WQE fetch: the device reads the work queue")                                 \

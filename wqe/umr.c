@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes what follows the head of a UMR: translations and signature formats. */
+/* Takes what follows the head of a UMR: translations and BSFs. */
 #include "cursor.h"
 
 static uint32_t room_of(const struct cursor *at)
@@ -65,7 +65,7 @@ static int take_repeat(struct cursor *at, uint32_t count)
 	umr->form = BSN_UMR_REPEAT;
 	if (!err && umr->repeat.num_entries > count - 1)
 		return refuse(at->bad, &bsn_repeat_desc, "num_entries", start,
-			      BSN_VENDOR_WQE_FORMAT, "more entries than there are translations");
+			      BSN_VENDOR_WQE_FORMAT, "more entries than klm_octowords counts");
 	for (uint32_t i = 0; !err && i < umr->repeat.num_entries; i++)
 		err = take_repeat_entry(at);
 	at->offset = end;

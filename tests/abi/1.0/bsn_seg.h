@@ -25,11 +25,11 @@
  *	bsn_foo_decode(value, src)
  *	bsn_foo_desc                                the table as data (tables.c)
  *
- * Where the device is the writer, "ignores" means that no reader looks. Tables that share rows
- * share a macro for them. Values wider than their row are truncated by the encoder; bsn_seg_fit()
- * tells. Numbers with names are X lists, X(NAME, value, doc), which give the C enum and, as a
- * struct bsn_enum, the names that a dump prints. With constant arguments all of this folds away: a
- * word costs its shifts and one byte swap.
+ * In a segment that the device writes, I is bits that no reader uses. Tables with rows in common
+ * have a macro for those. The encoder truncates values that are wider than their row; bsn_seg_fit()
+ * finds such values. Numbers with names are lists X(NAME, value, doc), which give the C enum and,
+ * as a struct bsn_enum, the names that a dump prints. With constant arguments the compiler folds
+ * all of this: a word costs its shifts and one byte swap.
  */
 #ifndef BSN_SEG_H
 #define BSN_SEG_H
@@ -77,7 +77,7 @@ struct bsn_seg_desc {
 /**
  * bsn_segments - every segment described, bsn_segment_count of them
  *
- * A pointer, since a program may have a copy of the symbol, of the size that it was linked with.
+ * A pointer: a program may have a copy of this symbol, whose size cannot change after linking.
  */
 extern BSN_API const struct bsn_seg_desc *const *const bsn_segments;
 extern BSN_API const size_t bsn_segment_count;
@@ -96,13 +96,13 @@ BSN_API uint64_t bsn_row_get(const struct bsn_row *row, const void *src);
  */
 BSN_API uint32_t bsn_row_offset(const struct bsn_row *row);
 
-/** bsn_row_put() - writes a row's value into the segment at @dst; cuts what does not fit */
+/** bsn_row_put() - writes a row's value into the segment at @dst; higher bits are cut off */
 BSN_API void bsn_row_put(const struct bsn_row *row, void *dst, uint64_t value);
 
 /**
  * bsn_row_find() - a field by its name
  *
- * Return: its row, or NULL where the segment has no such field.
+ * Return: its row, or NULL: the segment has no such field.
  */
 BSN_API const struct bsn_row *bsn_row_find(const struct bsn_seg_desc *desc, const char *name);
 
@@ -124,7 +124,7 @@ struct bsn_enum_value {
 	const char *doc;
 };
 
-/** struct bsn_enum - a list of them */
+/** struct bsn_enum - the named values of a field */
 struct bsn_enum {
 	const char *name; /* of the C enum, without bsn_ */
 	const struct bsn_enum_value *values;
@@ -138,21 +138,21 @@ extern BSN_API const size_t bsn_enum_count;
 /**
  * bsn_enum_find() - the name of a number
  *
- * Return: the entry, or NULL where the number has no name.
+ * Return: the entry, or NULL: the number has no name.
  */
 BSN_API const struct bsn_enum_value *bsn_enum_find(const struct bsn_enum *list, uint64_t value);
 
 /**
  * bsn_row_enum() - the enumeration of a field's values
  *
- * Return: the list, or NULL where the field is a plain number.
+ * Return: the list, or NULL: the field is a plain number.
  */
 BSN_API const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc,
 					    const struct bsn_row *row);
 
 #define BSN_ROW_MASK(width) ((uint32_t)((1ull << (width)) - 1))
 
-/* The generator's uses of a row; `v`, `d` and `src` are parameters of the functions below. */
+/* What the generator makes of a row; `v`, `d` and `src` are parameters of the functions below. */
 #define BSN_ROW_NONE_Z(dword, lsb, width)
 #define BSN_ROW_NONE_F(name, dword, lsb, width, doc)
 #define BSN_ROW_NONE_Q(name, dword, doc)

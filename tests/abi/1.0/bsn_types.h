@@ -32,12 +32,12 @@ struct bsn_remote {
 /**
  * enum bsn_flags - of a post
  *
- * Flags that the device reads are the bits of byte 11 of the control segment, eight bits up. No
- * flag has a bit of enum ibv_send_flags.
+ * A flag that the device reads is its bit of byte 11 of the control segment, shifted left by 8. No
+ * flag shares a bit with enum ibv_send_flags.
  */
 enum bsn_flags {
 	BSN_F_SOLICITED = 1 << 9, /* solicited event at the receiver */
-	BSN_F_SIGNALED = 1 << 11, /* a completion on success too */
+	BSN_F_SIGNALED = 1 << 11, /* a completion on success, too */
 	BSN_F_FENCE = 1 << 15,    /* wait for earlier READs and atomics of this queue */
 	BSN_F_RING = 1 << 16,     /* publish this and everything appended before */
 	BSN_F_INLINE = 1 << 17,   /* the data are copied into the WQE now; lkeys are not read */
@@ -46,8 +46,7 @@ enum bsn_flags {
 /**
  * enum bsn_wqe_opcode - what a request does; BSN_WQE_OPCODES (bsn_wqe.h) says it in words
  *
- * bsn_post() takes those of messages: SEND* and RDMA_* and ATOMIC_*. The rest is for code that
- * reads or builds WQEs.
+ * bsn_post() takes SEND*, RDMA_* and ATOMIC_*. The others are for code that reads or builds WQEs.
  *
  * Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes"; 0x18, 0x21 to 0x23, 0x26, 0x27 and 0x2d:
  * device.h; 0x0f, 0x17 and 0x29: mlx5_prm.h; 0x16: libmlx5 of MLNX_OFED 4, which calls it
@@ -93,10 +92,10 @@ struct bsn_mkey;
 /**
  * struct bsn_map - a layout, ready to be posted; bsn_layout_map() makes it
  * @sge: for bsn_write_sgl(), bsn_recv_sgl() and the like
- * @length: of the layout; of an mkey that is longer than a message the SGE has the first 2^31 - 1
- *	bytes
- * @mkey: the mkey of the one @sge; NULL: the SGEs are the blocks themselves
- * @layout: the one that was mapped
+ * @length: of the layout, bytes. If an mkey is longer than a message can be, the SGE covers its
+ *	first 2^31 - 1 bytes
+ * @mkey: the mkey of the one @sge; NULL: the SGEs are the layout's parts
+ * @layout: the layout that was mapped
  */
 struct bsn_map {
 	const struct bsn_sge *sge;
@@ -142,7 +141,7 @@ enum bsn_completion_flags {
 	BSN_C_IMM = 1 << 0,   /* @imm is valid */
 	BSN_C_INVAL = 1 << 1, /* @imm is the rkey that was invalidated */
 	BSN_C_GRH = 1 << 2,   /* UD: the first 40 bytes of the buffer hold the GRH */
-	BSN_C_DATA = 1 << 3,  /* @data points to the bytes that came, in the CQE or in memory */
+	BSN_C_DATA = 1 << 3,  /* @data points to the received bytes, in the CQE or in memory */
 	BSN_C_IN_CQE = 1 << 4, /* with BSN_C_DATA: in the CQE; memory was not written to */
 };
 
@@ -154,7 +153,7 @@ enum bsn_completion_flags {
  * struct bsn_completion - one completed request
  * @id: as posted
  * @user: the endpoint's or receive queue's user pointer
- * @byte_len: bytes received, or read; undefined where @status is not success
+ * @byte_len: bytes received, or read; undefined unless @status is success
  * @status: enum ibv_wc_status
  * @flags: enum bsn_completion_flags
  * @syndrome: on an error, CQE byte 55; 0 where unknown
@@ -170,9 +169,8 @@ enum bsn_completion_flags {
  * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  * @timestamp: of a CQ with timestamps, when the device wrote the CQE: see enum bsn_timestamps
  *
- * Where @status is success, the fields from @imm on are valid only in some cases: @imm of receives
- * with an immediate or an invalidated key, the fields marked UD of UD receives, @data with
- * BSN_C_DATA.
+ * On success the fields from @imm on are valid only in some completions: @imm in receives with an
+ * immediate or an invalidated key, those marked UD in UD receives, @data with BSN_C_DATA.
  */
 struct bsn_completion {
 	uint64_t id;
@@ -183,7 +181,7 @@ struct bsn_completion {
 	uint8_t syndrome;
 	uint8_t vendor_syndrome;
 	union {
-		uint32_t who; /* both, as in a CQE */
+		uint32_t who; /* qpn and opcode, as in a CQE */
 		struct {
 			uint32_t qpn : 24;
 			uint32_t opcode : 8;

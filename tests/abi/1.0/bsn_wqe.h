@@ -2,10 +2,10 @@
 /*
  * A part of bsn_decode.h, which programs include.
  *
- * Send and receive work-queue entries: each segment once, as a table (bsn_seg.h says how to read
- * one), and the numbers that go into them. A WQE is a control segment and the segments that its
- * opcode calls for. Its length is counted in units of 16 bytes (DS); it takes basic blocks of 64
- * bytes (BB).
+ * Send and receive work-queue entries: the table of each segment (bsn_seg.h says how to read one),
+ * and the numbers that its fields have. A WQE is a control segment and the segments that its opcode
+ * needs. Its length is counted in units of 16 bytes (DS), its place in the ring in basic blocks of
+ * 64 bytes (BB).
  *
  * Sources: PRM = ConnectX Programmer's Reference Manual, chapter "Work Queues"; mlx5dv.h and wqe.h
  * are rdma-core's providers/mlx5/; qp.h and device.h are the kernel's include/linux/mlx5/;
@@ -27,22 +27,22 @@ extern "C" {
 #define BSN_WQE_MAX_DS      63          /* the DS field has 6 bits (PRM "Control Segment") */
 #define BSN_DATA_MAX_BYTES  0x7fffffffu /* bit 31 of a byte count marks inline data */
 #define BSN_WQE_MAX_BB      16          /* basic blocks of the longest WQE */
-#define BSN_QPN_MAX         0xffffffu   /* QPNs, as the numbers of CQs and SRQs, have 24 bits */
+#define BSN_QPN_MAX         0xffffffu   /* numbers of QPs, CQs and SRQs have 24 bits */
 #define BSN_LKEY_TERMINATOR 0x100u      /* ends a receive list shorter than the queue's maximum */
 
-/** bsn_ds_of_bytes() - the units of 16 B that so many bytes take */
+/** bsn_ds_of_bytes() - the DS that @bytes take */
 static inline uint32_t bsn_ds_of_bytes(uint32_t bytes)
 {
 	return (bytes + BSN_DS_SIZE - 1) / BSN_DS_SIZE;
 }
 
-/** bsn_bb_of_ds() - the basic blocks that a WQE of so many DS takes in the ring */
+/** bsn_bb_of_ds() - the basic blocks that a WQE of @ds takes in the ring */
 static inline uint32_t bsn_bb_of_ds(uint32_t ds)
 {
 	return (ds + BSN_BB_DS - 1) / BSN_BB_DS;
 }
 
-/** bsn_bytes_of_ds() - the bytes of these blocks */
+/** bsn_bytes_of_ds() - the bytes of bsn_bb_of_ds() */
 static inline size_t bsn_bytes_of_ds(uint32_t ds)
 {
 	return (size_t)bsn_bb_of_ds(ds) * BSN_BB_DS * BSN_DS_SIZE;
@@ -110,8 +110,8 @@ enum bsn_ce { BSN_CES(BSN_ENUM_CE) };
 #undef BSN_ENUM_CE
 
 /*
- * Control segment: PRM "Control Segment"; mlx5dv.h struct mlx5_wqe_ctrl_seg. Its first 8 bytes are
- * also what rings the send queue's doorbell (bsn_db.h).
+ * Control segment: PRM "Control Segment"; mlx5dv.h struct mlx5_wqe_ctrl_seg. Its first 8 bytes,
+ * stored into a register, ring the send queue (bsn_db.h).
  */
 #define BSN_CTRL_SIZE 16
 #define BSN_CTRL_HEAD(F, Q, Z, I)                                                                  \
@@ -136,10 +136,10 @@ enum bsn_ce { BSN_CES(BSN_ENUM_CE) };
 BSN_SEG_DEFINE(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL)
 
 /*
- * Address vector of UD and DC requests, after the control segment: 16 bytes (InfiniBand without a
- * GRH), or 48 where the ext bit is set. Source: PRM "Address Vector", mlx5dv.h struct mlx5_wqe_av;
- * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c). UCX leaves the
- * old value in the second dword of a UD key (ud_mlx5.c) and in the extension's first (ib_mlx5.inl
+ * Address vector of UD and DC requests, after the control segment: 48 bytes if the ext bit is set;
+ * else 16, on InfiniBand without a GRH. Source: PRM "Address Vector", mlx5dv.h struct mlx5_wqe_av;
+ * the values on either link: rdma-core's mlx5_create_ah() (verbs.c). UCX does not write the second
+ * dword of a UD key (ud_mlx5.c) and the extension's first (ib_mlx5.inl
  * uct_ib_mlx5_set_dgram_seg_grh), so both are ignored.
  */
 #define BSN_AV_UD_SIZE     16
@@ -193,7 +193,7 @@ BSN_SEG_DEFINE(av_dc, BSN_AV_DC_SIZE, BSN_TABLE_AV_DC)
 BSN_SEG_DEFINE(av_ud_grh, BSN_AV_UD_GRH_SIZE, BSN_TABLE_AV_UD_GRH)
 BSN_SEG_DEFINE(av_dc_grh, BSN_AV_DC_GRH_SIZE, BSN_TABLE_AV_DC_GRH)
 
-/* What XRC requests carry in an address vector's place: wqe.h struct mlx5_wqe_xrc_seg */
+/* XRC requests have this instead of an address vector: wqe.h struct mlx5_wqe_xrc_seg */
 #define BSN_XRC_SIZE 16
 #define BSN_TABLE_XRC(F, Q, Z, I)                                                                  \
 	Z(0, 24, 8)                                                                                \
@@ -206,7 +206,7 @@ BSN_SEG_DEFINE(xrc, BSN_XRC_SIZE, BSN_TABLE_XRC)
 
 /*
  * Remote address segment: PRM "Remote Address Segment"; struct mlx5_wqe_raddr_seg. libmlx5 clears
- * the last dword, UCX (uct_ib_mlx5_ep_set_rdma_seg) leaves its old value: so it is ignored.
+ * the last dword, UCX (uct_ib_mlx5_ep_set_rdma_seg) does not write it, so it is ignored.
  */
 #define BSN_RADDR_SIZE 16
 #define BSN_TABLE_RADDR(F, Q, Z, I)                                                                \
@@ -236,8 +236,8 @@ BSN_SEG_DEFINE(data, BSN_DATA_SIZE, BSN_TABLE_DATA)
 BSN_SEG_DEFINE(inline_hdr, BSN_INLINE_HDR_SIZE, BSN_TABLE_INLINE_HDR)
 
 /*
- * Atomics of 8 bytes: PRM "Atomic Segment"; struct mlx5_wqe_atomic_seg. libmlx5 leaves the compare
- * dwords of a fetch-and-add as they were (qp.c _set_atomic_seg), so they are ignored.
+ * Atomics of 8 bytes: PRM "Atomic Segment"; struct mlx5_wqe_atomic_seg. libmlx5 does not write the
+ * compare dwords of a fetch and add (qp.c _set_atomic_seg), so they are ignored.
  */
 #define BSN_ATOMIC_CS_SIZE 16
 #define BSN_ATOMIC_FA_SIZE 16
@@ -288,9 +288,9 @@ BSN_SEG_DEFINE(masked_cs32, BSN_MASKED_CS32_SIZE, BSN_TABLE_MASKED_CS32)
 BSN_SEG_DEFINE(masked_fa32, BSN_MASKED_FA32_SIZE, BSN_TABLE_MASKED_FA32)
 
 /*
- * What a WQE of a shared receive queue begins with; data pointers follow, as they do in a plain
- * receive WQE. Software keeps its own things in the ignored bytes (UCX's uct_ib_mlx5_srq_seg_t
- * does). Source: mlx5dv.h struct mlx5_wqe_srq_next_seg.
+ * The first segment of a WQE of a shared receive queue; data pointers follow, as in a plain receive
+ * WQE. Software may use the ignored bytes (UCX's uct_ib_mlx5_srq_seg_t does). Source: mlx5dv.h
+ * struct mlx5_wqe_srq_next_seg.
  */
 #define BSN_SRQ_NEXT_SIZE         16
 #define BSN_SRQ_NEXT_INDEX_OFFSET 2 /* of next_wqe_index, which may change under a reader */
@@ -306,8 +306,8 @@ BSN_SEG_DEFINE(srq_next, BSN_SRQ_NEXT_SIZE, BSN_TABLE_SRQ_NEXT)
 
 /*
  * Ethernet segment: of raw packets after the control segment, of IPoIB after the address vector and
- * 16 bytes of padding. Inline headers begin in its last two bytes and continue after it, padded to
- * 16 B. Source: mlx5dv.h and qp.h struct mlx5_wqe_eth_seg, mlx5_prm.h struct
+ * 16 bytes of padding. Inline headers begin in its last two bytes, continue after it, and are
+ * padded to 16 B. Source: mlx5dv.h and qp.h struct mlx5_wqe_eth_seg, mlx5_prm.h struct
  * mlx5_wqe_eseg; qp.h MLX5_ETH_WQE_*.
  */
 #define BSN_ETH_SIZE         16
@@ -344,7 +344,7 @@ BSN_SEG_DEFINE(eth, BSN_ETH_SIZE, BSN_TABLE_ETH)
 /*
  * Tag matching, on the command QP of a matching SRQ; a data pointer follows an APPEND. Source:
  * mlx5dv.h struct mlx5_wqe_tm_seg, qp.c set_tm_seg(), mlx5.h MLX5_TM_OPCODE_*, MLX5_SRQ_FLAG_TM_*;
- * libmlx5 leaves the old value in every byte that the operation does not use.
+ * libmlx5 does not write the bytes that the operation does not use.
  */
 #define BSN_TM_OPS(X)                                                                              \
 	X(NOP, 0, "only tells how many unexpected messages software has seen")                     \
@@ -373,7 +373,7 @@ BSN_SEG_DEFINE(tm, BSN_TM_SIZE, BSN_TABLE_TM)
 
 /*
  * WAIT for a CQ, SEND_EN, RCV_EN: struct mlx5_wqe_wait_en_seg of MLNX_OFED 4's libmlx5, mlx5_prm.h
- * struct mlx5_wqe_qseg, which both clear what is reserved.
+ * struct mlx5_wqe_qseg; both clear reserved bits.
  */
 #define BSN_WAIT_CQ      0u /* modifiers of WAIT: mlx5_prm.h MLX5_OPC_MOD_WAIT_* */
 #define BSN_WAIT_DATA    1u
@@ -414,8 +414,8 @@ BSN_SEG_DEFINE(wait_mem, BSN_WAIT_MEM_SIZE, BSN_TABLE_WAIT_MEM)
 
 /*
  * Memory to memory: wqe.h struct mlx5_mmo_metadata_seg, MLX5_OPC_MOD_MMO_DMA, mlx5_prm.h struct
- * mlx5_gga_wqe, MLX5_OPC_MOD_MMO_*. Control's imm has the other half of the parameters; two data
- * pointers follow, from and to. A copy ignores the parameters.
+ * mlx5_gga_wqe, MLX5_OPC_MOD_MMO_*. The high half of the parameters is imm of the control segment.
+ * A copy ignores them. Two data pointers follow, from and to.
  */
 #define BSN_MMO_DMA    1u
 #define BSN_MMO_COMP   2u
@@ -431,8 +431,8 @@ BSN_SEG_DEFINE(mmo, BSN_MMO_SIZE, BSN_TABLE_MMO)
 
 /*
  * Access to an object of advanced steering: the kernel's drivers/net/ethernet/mellanox/mlx5/core/
- * lib/aso.h struct mlx5_wqe_aso_ctrl_seg; its bytes 12 to 15 as en_accel/macsec.c
- * macsec_aso_build_ctrl() fills them. 64 bytes of data may follow.
+ * lib/aso.h struct mlx5_wqe_aso_ctrl_seg; bytes 12 to 15: en_accel/macsec.c
+ * macsec_aso_build_ctrl(). 64 bytes of data may follow.
  */
 #define BSN_ASO_CONDITIONS(X)                                                                      \
 	X(NEVER, 0, "false")                                                                       \
@@ -495,9 +495,7 @@ BSN_SEG_DEFINE(aso, BSN_ASO_SIZE, BSN_TABLE_ASO)
 
 BSN_SEG_DEFINE(flow, BSN_FLOW_SIZE, BSN_TABLE_FLOW)
 
-/*
- * What a receive WQE of a queue with WQE signatures begins with: wqe.h struct mlx5_rwqe_sig
- */
+/* The first segment of a receive WQE if the queue has WQE signatures: wqe.h struct mlx5_rwqe_sig */
 #define BSN_RECV_SIG_SIZE 16
 #define BSN_TABLE_RECV_SIG(F, Q, Z, I)                                                             \
 	I(0, 0, 32)                                                                                \
