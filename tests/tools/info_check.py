@@ -134,7 +134,7 @@ def test_peers(bench):
         findings = findings_of(bench, '--peer', peer)
         return find(findings, 'path-mtu', 'host')[0]
     check(path('127.0.0.1')['status'] == 'ok', path('127.0.0.1'))
-    check('no address' in path('nowhere')['found'], path('nowhere'))
+    check('not an IP address' in path('nowhere')['found'], path('nowhere'))
     check(find(findings_of(bench), 'path-mtu', 'host')[0]['status'] == 'skipped', 'peer')
 
 
@@ -197,8 +197,8 @@ def test_no_device(bench):
 
 
 def test_usage(bench):
-    bench.complains('--root goes with --check', INFO, '--root', '/', status=2)
-    bench.complains('--peer goes with --check', INFO, '--peer', '::1', status=2)
+    bench.complains('--root needs --check', INFO, '--root', '/', status=2)
+    bench.complains('--peer needs --check', INFO, '--peer', '::1', status=2)
 
 
 HOSTILE = [b'', b'\0' * 5000, b'\xff' * 70, b'%s%n%s' * 10, b'\x1b[2J\x07', b'-1', b'9' * 400,

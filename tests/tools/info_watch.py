@@ -153,7 +153,7 @@ def test_text(bench):
         while 'out_of_sequence' not in text:
             text = process.stdout.readline()
             check(text, 'it has ended')
-        check('well run: 0; Linux' in text, text)
+        check('should be: 0; Linux' in text, text)
         stop(process)
 
 
@@ -216,8 +216,8 @@ def test_usage(bench):
     for text, *args in (
             ('--watch takes seconds', '--watch=x'), ('--watch takes seconds', '--watch=0'),
             ('--watch takes seconds', '--watch=nan'), ('--watch takes seconds', '--watch=1e9'),
-            ('--count goes with --watch', '--count=1'), ('--count is', '--watch', '--count=-1'),
-            ('are apart', '--check', '--watch'), ('are apart', '--plot=x', '--watch'),
+            ('--count needs --watch', '--count=1'), ('--count is', '--watch', '--count=-1'),
+            ('use one of', '--check', '--watch'), ('use one of', '--plot=x', '--watch'),
             ('--plot takes no other', '--plot=x', '--json'),
             ('5: one argument too many: --device names one', '--watch=1', '5')):
         bench.complains(text, INFO, *args, status=2)
@@ -280,7 +280,7 @@ def test_plot_of_what_is_none(bench):
         with tempfile.NamedTemporaryFile('w') as file:
             file.write(bad)
             file.flush()
-            wanted = 'nothing is recorded' if not bad else 'no line of bsn-info'
+            wanted = 'the recording is empty' if not bad else 'not a line of bsn-info'
             bench.complains(f'{file.name}:{bad.count(chr(10))}: {wanted}', INFO, '--plot',
                             file.name, device=False)
         check(number >= 0, bad)

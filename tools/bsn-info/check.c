@@ -14,7 +14,7 @@
 #include "places.h"
 #include "report.h"
 
-/* Sources are files of Linux, unless they say whose they are. */
+/* Sources without a name before them are files of Linux. */
 const struct check_row host_checks[] = {
 	{ "memlock", check_memlock, "drivers/infiniband/core/umem.c ib_umem_get()" },
 	{ "cpu-governor", check_governor, "Documentation/admin-guide/pm/cpufreq.rst" },
@@ -65,7 +65,7 @@ const struct check_row port_checks[] = {
 
 /* -- what the checks share --------------------------------------------------------------------- */
 
-/* A copy of @text with the names of the interface and of the slot, where they are known. */
+/* A copy of @text, in which DEV and SLOT became the names, if these are known. */
 static char *fill_in(const struct check *check, const char *text)
 {
 	const struct {
@@ -122,7 +122,7 @@ void skip_file(struct check *check, int err, const char *what)
 		found(check, STATUS_SKIPPED, NULL, "%s: needs root", what);
 	else
 		found(check, STATUS_SKIPPED, NULL, "%s: %s", what,
-		      err < 0 ? strerror(-err) : "not as the kernel writes it");
+		      err < 0 ? strerror(-err) : "this format is unknown");
 }
 
 bool allowed_cpus(struct check *check, struct cpus *cpus, char *text, size_t size)

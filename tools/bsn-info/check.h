@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What bsn-info --check looks at: a table of checks, each a short function that reads a few files
- * or asks netlink, and reports findings. A check knows nothing of the others, nor of how it is
- * printed.
+ * The checks of bsn-info --check. Each is a short function that reads a few files or asks netlink,
+ * and reports findings. A check does not depend on others, nor on how findings are printed.
  */
 #ifndef BSN_INFO_CHECK_H
 #define BSN_INFO_CHECK_H
@@ -15,9 +14,9 @@ struct report;
 
 enum status {
 	STATUS_OK,
-	STATUS_WRONG,   /* and how to mend it */
-	STATUS_NOTE,    /* neither: what somebody who looks for a cause wants to know */
-	STATUS_SKIPPED, /* and why */
+	STATUS_WRONG,   /* the finding says how to mend it */
+	STATUS_NOTE,    /* not wrong, but it may be a cause */
+	STATUS_SKIPPED, /* the finding says why */
 };
 
 struct check;
@@ -28,40 +27,40 @@ struct check_row {
 	const char *source; /* where the facts are from */
 };
 
-/* Where a check is run. */
+/* What a check is run on, and where it reports. */
 struct check {
 	const char *root;
 	struct report *report;
 	const struct check_row *row;
-	const char *source; /* of the next finding: row->source, until the check sets another */
-	const char *peer;   /* whose path is asked for; NULL: none */
+	const char *source; /* of the next finding: row->source, unless the check sets another */
+	const char *peer;   /* the path to it is checked; NULL: none */
 	const char *device; /* NULL: of the host */
 	unsigned port;      /* 0: of the host or the device */
-	char slot[32];      /* of the device, on the PCI bus; empty: it does not say */
+	char slot[32];      /* of the device, on the PCI bus; empty: unknown */
 	char netdev[NETDEV_NAME]; /* of a port; empty: it has none */
-	bool has_failed;    /* a device could not be opened, which was said */
+	bool has_failed;    /* a device could not be opened; that was printed */
 	struct bsn_device *live; /* NULL: a recorded host, or one whose device cannot be opened */
 };
 
 extern const struct check_row host_checks[], device_checks[], port_checks[];
 
 /*
- * One finding, which is printf-like. @mend: NULL where there is nothing to mend; the words DEV and
- * SLOT in it become the interface and the slot.
+ * Reports a finding; @format as of printf(). @mend: how to mend it, or NULL; in it the words DEV
+ * and SLOT become the interface and the slot.
  */
 void found(struct check *check, enum status status, const char *mend, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* A file could not be read, of errno -@err: says that root is needed, where that is why. */
+/* Reports that a file could not be read, with the negative errno @err, or that root is needed. */
 void skip_file(struct check *check, int err, const char *what);
 
 /* The CPUs that this process may run on. */
 bool allowed_cpus(struct check *check, struct cpus *cpus, char *text, size_t size);
 
-/* The node of the device's slot, or -1: unknown. */
+/* The node of the device's slot; -1: unknown. */
 int device_node(struct check *check);
 
-/* Gb/s that a port carries: "200 Gb/sec (4X HDR)"; 0: it does not say. */
+/* Gb/s of a port, from "200 Gb/sec (4X HDR)"; 0: unknown. */
 double port_rate(struct check *check, unsigned port);
 
 void check_memlock(struct check *check);

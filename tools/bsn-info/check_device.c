@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the device is, and how the bus serves it. */
+/* Checks of a device: its node, its link to the bus, its interrupts. */
 #include "check.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ void check_numa(struct check *check)
 		return;
 	}
 	if (node < 0) {
-		found(check, STATUS_OK, NULL, "all memory and CPUs are of one node");
+		found(check, STATUS_OK, NULL, "all memory and CPUs are at one node");
 		return;
 	}
 	length = root_read(check->root, near, sizeof(near), NODES "/node%d/cpulist", node);
@@ -52,20 +52,20 @@ void check_numa(struct check *check)
 		 near, node, node);
 	if (!cpus_meet(&allowed, &local))
 		found(check, STATUS_WRONG, mend,
-		      "it is at node %d, none of whose CPUs (%s) is allowed (%s)", node, near,
-		      list);
+		      "it is at node %d, but none of the CPUs there (%s) is allowed (%s)", node,
+		      near, list);
 	else if (!cpus_are_within(&allowed, &local))
 		found(check, STATUS_NOTE, mend,
-		      "it is at node %d (CPUs %s); of the CPUs allowed (%s) some are elsewhere",
+		      "it is at node %d (CPUs %s); some of the allowed CPUs (%s) are at others",
 		      node, near, list);
 	else
-		found(check, STATUS_OK, NULL, "it is at node %d, as all CPUs allowed (%s)", node,
-		      list);
+		found(check, STATUS_OK, NULL, "it is at node %d, and so are all allowed CPUs (%s)",
+		      node, list);
 }
 
 /* -- hugepages --------------------------------------------------------------------------------- */
 
-/* Those of all sizes below @folder, in bytes, and how many of these are free. */
+/* Bytes of the hugepages of all sizes in @folder, and of the free ones. */
 static void count_hugepages(struct check *check, const char *folder, uint64_t *all,
 			    uint64_t *unused)
 {
@@ -109,7 +109,7 @@ void check_hugepages(struct check *check)
 		      near_free >> 20);
 	else if (all)
 		found(check, STATUS_WRONG, mend,
-		      "the %" PRIu64 " MiB of hugepages are of other nodes than the device's, %d",
+		      "the %" PRIu64 " MiB of hugepages are not at the device's node, %d",
 		      all >> 20, node);
 	else
 		found(check, STATUS_WRONG, mend,
@@ -118,7 +118,7 @@ void check_hugepages(struct check *check)
 
 /* -- the link to the bus ----------------------------------------------------------------------- */
 
-/* Lanes and GT/s, of the current link or of the most that there can be. */
+/* Lanes and GT/s of the link: @which is "current" or "max". */
 static bool read_link(struct check *check, const char *which, unsigned *width, double *speed)
 {
 	char text[32];
@@ -140,21 +140,22 @@ void check_pcie_link(struct check *check)
 
 	if (!read_link(check, "current", &width, &speed) ||
 	    !read_link(check, "max", &most_width, &most_speed)) {
-		found(check, STATUS_SKIPPED, NULL, "the kernel does not tell: a virtual function?");
+		found(check, STATUS_SKIPPED, NULL,
+		      "the kernel does not say; is it a virtual function?");
 		return;
 	}
 	if (width < most_width || speed < most_speed)
 		found(check, STATUS_WRONG,
 		      "seat the card in a slot of that width and generation, and look at its riser "
 		      "and the BIOS",
-		      "x%u at %g GT/s, where the device can have x%u at %g GT/s", width, speed,
+		      "x%u at %g GT/s, but the device can have x%u at %g GT/s", width, speed,
 		      most_width, most_speed);
 	else
-		found(check, STATUS_OK, NULL, "x%u at %g GT/s, all that the device can have", width,
-		      speed);
+		found(check, STATUS_OK, NULL, "x%u at %g GT/s, the most that the device can have",
+		      width, speed);
 }
 
-/* As the cited page reckons: line code, and 1 Gb/s for the rest. */
+/* By the formula of the cited page: line code, and 1 Gb/s for all else. */
 static double bus_rate(unsigned width, double speed)
 {
 	return speed * width * (speed < 8 ? 8.0 / 10 : 128.0 / 130) - 1;
@@ -179,13 +180,12 @@ void check_pcie_rate(struct check *check)
 		if (port_rate(check, port) > rate)
 			rate = port_rate(check, port);
 	if (!read_link(check, "current", &width, &speed) || rate <= 0) {
-		found(check, STATUS_SKIPPED, NULL,
-		      "the rate of the bus or of the port is not told");
+		found(check, STATUS_SKIPPED, NULL, "the rate of the bus or of the port is unknown");
 		return;
 	}
 	bus = bus_rate(width, speed);
 	if (bus < rate)
-		found(check, STATUS_WRONG, "a slot with more lanes, or of a newer generation",
+		found(check, STATUS_WRONG, "use a slot with more lanes, or of a newer generation",
 		      "the bus carries %.0f Gb/s, the port %.0f", bus, rate);
 	else
 		found(check, STATUS_OK, NULL, "the bus carries %.0f Gb/s, the port %.0f", bus,
@@ -198,7 +198,7 @@ enum {
 	PCI_STATUS = 0x06,
 	PCI_STATUS_HAS_LIST = 0x10,
 	PCI_FIRST = 0x34,
-	PCI_HEADER = 64, /* all that is shown without root */
+	PCI_HEADER = 64, /* without root one sees no more */
 	PCI_SPACE = 256,
 	PCI_CAPABILITY_EXPRESS = 0x10,
 	EXPRESS_CONTROL = 8,
@@ -211,7 +211,7 @@ static unsigned get_le16(const uint8_t *bytes)
 	return bytes[0] | (unsigned)bytes[1] << 8;
 }
 
-/* The Device Control register; says why not, if it cannot be had. */
+/* Reads the Device Control register. False: a finding says why not. */
 static bool read_control(struct check *check, unsigned *control)
 {
 	uint8_t space[PCI_SPACE] = { 0 };
@@ -251,7 +251,7 @@ void check_read_request(struct check *check)
 	if (bytes < LEAST)
 		found(check, STATUS_WRONG,
 		      "setpci -s SLOT CAP_EXP+8.w=3000:7000 (1024 B), at each boot",
-		      "the device reads %u B at once at the most", bytes);
+		      "the device reads at most %u B at once", bytes);
 	else
 		found(check, STATUS_OK, NULL, "the device reads up to %u B at once", bytes);
 }
@@ -271,7 +271,7 @@ void check_relaxed_ordering(struct check *check)
 
 /* -- interrupts -------------------------------------------------------------------------------- */
 
-/* Where an interrupt really goes, else where it may go. */
+/* The CPU that an interrupt goes to; if that is unknown, those that it may go to. */
 static bool read_irq(struct check *check, const char *irq, struct cpus *cpus)
 {
 	char text[ROOT_TEXT];
@@ -296,7 +296,7 @@ void check_irqs(struct check *check)
 	    root_read(check->root, near, sizeof(near), NODES "/node%d/cpulist", node) < 0 ||
 	    !cpus_parse(&local, near)) {
 		found(check, STATUS_SKIPPED, NULL, "%s",
-		      irqs.count ? "which node is near is not known" : "the device has no MSI-X");
+		      irqs.count ? "the device's node is unknown" : "the device has no MSI-X");
 		names_free(&irqs);
 		return;
 	}
@@ -308,12 +308,13 @@ void check_irqs(struct check *check)
 	snprintf(mend, sizeof(mend),
 		 "set_irq_affinity_bynode.sh %d DEV (mlnx-tools); stop irqbalance", node);
 	if (!seen)
-		found(check, STATUS_SKIPPED, NULL, "/proc/irq does not tell where they go");
+		found(check, STATUS_SKIPPED, NULL, "/proc/irq does not say where they go");
 	else if (far)
 		found(check, STATUS_WRONG, mend,
-		      "%u of its %u interrupts go to other nodes than the device's, %d", far, seen,
+		      "%u of its %u interrupts go to CPUs that are not at its node, %d", far, seen,
 		      node);
 	else
-		found(check, STATUS_OK, NULL, "its %u interrupts go to its node, %d", seen, node);
+		found(check, STATUS_OK, NULL, "its %u interrupts go to CPUs at its node, %d", seen,
+		      node);
 	names_free(&irqs);
 }

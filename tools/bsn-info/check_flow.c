@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the network keeps a RoCE port from losing packets: PFC, pause, ECN and DCQCN. */
+/* Checks of what keeps a RoCE port from losing packets: PFC, pause, ECN and DCQCN. */
 #include "check.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "netlink.h"
 
-/* Of the port's interface; false: it has none, and that is said. */
+/* Whether the port has an interface. False: a finding says so. */
 static bool has_netdev(struct check *check)
 {
 	if (*check->netdev)
@@ -47,13 +47,13 @@ void check_pfc(struct check *check)
 	if (count == PRIORITIES)
 		found(check, STATUS_WRONG,
 		      "enable it for RoCE's priority alone: mlnx_qos -i DEV --pfc 0,0,0,1,0,0,0,0",
-		      "%s pauses all priorities, so RoCE waits for everybody's traffic",
+		      "%s pauses all priorities, so RoCE waits for all other traffic",
 		      check->netdev);
 	else if (!count)
 		found(check, STATUS_NOTE,
-		      "where the switches have PFC: mlnx_qos -i DEV --pfc 0,0,0,1,0,0,0,0 --trust "
+		      "if the switches have PFC: mlnx_qos -i DEV --pfc 0,0,0,1,0,0,0,0 --trust "
 		      "dscp",
-		      "%s has no lossless priority: what is dropped is sent again", check->netdev);
+		      "%s has no lossless priority: dropped packets are sent again", check->netdev);
 	else
 		found(check, STATUS_OK, NULL, "%s has lossless priorities: %s", check->netdev,
 		      list);
@@ -71,16 +71,16 @@ void check_global_pause(struct check *check)
 		skip_netlink(check, err, "pause by ethtool netlink");
 	else if (pause.rx || pause.tx)
 		found(check, STATUS_WRONG,
-		      "ethtool -A DEV autoneg off rx off tx off; PFC in its place",
-		      "%s pauses all of its traffic at once (%s%s%s)", check->netdev,
+		      "ethtool -A DEV autoneg off rx off tx off; use PFC instead",
+		      "%s pauses all its traffic at once (%s%s%s)", check->netdev,
 		      pause.rx ? "rx" : "", pause.rx && pause.tx ? ", " : "", pause.tx ? "tx" : "");
 	else
-		found(check, STATUS_OK, NULL, "%s has none", check->netdev);
+		found(check, STATUS_OK, NULL, "%s has no global pause", check->netdev);
 }
 
 /* -- congestion -------------------------------------------------------------------------------- */
 
-/* In sysfs only by the driver of MLNX_OFED; that of Linux has it on, and does not tell. */
+/* Only MLNX_OFED's driver has it in sysfs. Linux's driver turns it on, and does not show it. */
 void check_ecn(struct check *check)
 {
 	static const char *const sides[] = { "roce_np", "roce_rp" };
@@ -107,11 +107,11 @@ void check_ecn(struct check *check)
 		      "echo 1 >/sys/class/net/DEV/ecn/roce_np/enable/P, and roce_rp",
 		      "%s has no congestion control at: %s", check->netdev, off);
 	else
-		found(check, STATUS_OK, NULL, "%s answers and heeds marks at all priorities",
+		found(check, STATUS_OK, NULL, "%s has congestion control at all priorities",
 		      check->netdev);
 }
 
-/* Linux has these in debugfs, for root alone. */
+/* Linux shows these to root, in debugfs. */
 void check_dcqcn(struct check *check)
 {
 	static const char *const names[] = {
@@ -127,7 +127,7 @@ void check_dcqcn(struct check *check)
 	int length = 0;
 
 	if (!*check->slot) {
-		found(check, STATUS_SKIPPED, NULL, "no slot of the bus is told");
+		found(check, STATUS_SKIPPED, NULL, "the slot on the bus is unknown");
 		return;
 	}
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of the host itself slows a program down: limits, clocks, sleep. */
+/* Checks of the host: locked memory, clocks, sleep, the path to a peer. */
 #include "check.h"
 
 #include <arpa/inet.h>
@@ -50,7 +50,7 @@ void check_memlock(struct check *check)
 		found(check, STATUS_WRONG,
 		      "in /etc/security/limits.conf: * - memlock unlimited; "
 		      "of a service: LimitMEMLOCK=infinity",
-		      "only %" PRIu64 " KiB of memory may be locked; registrations beyond fail",
+		      "only %" PRIu64 " KiB of memory may be locked; larger registrations fail",
 		      bytes >> 10);
 }
 
@@ -80,19 +80,18 @@ void check_governor(struct check *check)
 		}
 	}
 	if (!seen)
-		found(check, STATUS_SKIPPED, NULL,
-		      "no cpufreq here: the clock is not Linux's to set");
+		found(check, STATUS_SKIPPED, NULL, "no cpufreq: Linux does not set the clock here");
 	else if (slow_count)
 		found(check, STATUS_WRONG, "cpupower frequency-set -g performance",
-		      "%u of the %u CPUs allowed (%s) have the governor %s", slow_count, seen, list,
+		      "%u of the %u allowed CPUs (%s) have the governor %s", slow_count, seen, list,
 		      slow);
 	else
-		found(check, STATUS_OK, NULL, "performance, on all CPUs allowed (%s)", list);
+		found(check, STATUS_OK, NULL, "performance, on all allowed CPUs (%s)", list);
 }
 
 enum { SLOW_EXIT_US = 10 };
 
-/* The slowest state that the CPU may enter: its exit latency in us, and its name. */
+/* The slowest sleep state that the CPU may enter: its exit latency in us, and its name. */
 static bool slowest_state(struct check *check, unsigned cpu, uint64_t *us, char name[32])
 {
 	uint64_t latency, disabled;
@@ -130,21 +129,21 @@ void check_idle_states(struct check *check)
 			any = true;
 	if (!any)
 		found(check, STATUS_SKIPPED, NULL,
-		      "no cpuidle here: sleep is not Linux's to choose");
+		      "no cpuidle: Linux does not choose sleep states here");
 	else if (us > SLOW_EXIT_US)
 		found(check, STATUS_WRONG,
 		      "cpupower idle-set -D 10, or hold /dev/cpu_dma_latency open with 0 in it; "
 		      "a program that never sleeps (polls) does not need it",
-		      "a CPU allowed (%s) may sleep in %s, and wakes after %" PRIu64 " us", list,
+		      "an allowed CPU (%s) may sleep in %s, and wakes after %" PRIu64 " us", list,
 		      name, us);
 	else
-		found(check, STATUS_OK, NULL, "all CPUs allowed (%s) wake within %" PRIu64 " us",
+		found(check, STATUS_OK, NULL, "all allowed CPUs (%s) wake within %" PRIu64 " us",
 		      list, us);
 }
 
-/* -- the way to a peer ------------------------------------------------------------------------- */
+/* -- the path to a peer ------------------------------------------------------------------------ */
 
-/* Of IPv4 and IPv6, what Linux would send it by; nothing is sent. -errno */
+/* The MTU by which Linux would send to an address of IPv4 or IPv6, or -errno. Sends nothing. */
 static int ask_path_mtu(const char *peer)
 {
 	struct sockaddr_in to4 = { .sin_family = AF_INET, .sin_port = htons(4791) };
@@ -174,19 +173,20 @@ void check_path_mtu(struct check *check)
 
 	if (!check->peer || *check->root) {
 		found(check, STATUS_SKIPPED, NULL, "%s",
-		      *check->root ? "a recording has no path" : "of a peer: name it by --peer");
+		      *check->root ? "a recording has no path"
+				   : "a peer is needed: --peer=ADDRESS");
 		return;
 	}
 	mtu = ask_path_mtu(check->peer);
 	if (mtu < 0)
-		found(check, STATUS_WRONG, "name the address of a peer that there is a route to",
-		      "%s: %s", check->peer, mtu == -EINVAL ? "no address" : strerror(-mtu));
+		found(check, STATUS_WRONG, "name the address of a peer to which there is a route",
+		      "%s: %s", check->peer, mtu == -EINVAL ? "not an IP address" : strerror(-mtu));
 	else if (mtu < 4200)
 		found(check, STATUS_WRONG,
 		      "ip link set DEV mtu 4200 or more at both ends, and on the switches and "
 		      "routes "
 		      "between; then ping -M do -s 4172 PEER must work",
-		      "the path to %s carries packets of %d B: too few for RoCE's 4096",
+		      "the path to %s carries packets of %d B: too short for RoCE's 4096",
 		      check->peer, mtu);
 	else
 		found(check, STATUS_OK, NULL,

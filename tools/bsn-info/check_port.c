@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port has: its state, its width, its MTUs and its addresses. */
+/* Checks of a port: its state, its width, its MTUs and its addresses. */
 #include "check.h"
 
 #include <inttypes.h>
@@ -53,8 +53,8 @@ void check_link_width(struct check *check)
 		skip_file(check, length > 0 ? 0 : length, "rate");
 	else if (!is_ethernet(check) && lanes < 4)
 		found(check, STATUS_WRONG,
-		      "the cable: ibportstate, mlxlink; a port that is split (HDR100) has 2X by "
-		      "intent",
+		      "check the cable: ibportstate, mlxlink; a split port (HDR100) has 2X on "
+		      "purpose",
 		      "%s: the link has lost %u of its 4 lanes", text, 4 - lanes);
 	else
 		found(check, STATUS_OK, NULL, "%s", text);
@@ -69,7 +69,7 @@ void check_mtu(struct check *check)
 
 	if (!check->live ||
 	    ibv_query_port(bsn_device_info(check->live)->verbs, (uint8_t)check->port, &attr)) {
-		found(check, STATUS_SKIPPED, NULL, "only an open device tells");
+		found(check, STATUS_SKIPPED, NULL, "an open device is needed");
 		return;
 	}
 	active = 128u << attr.active_mtu;
@@ -81,9 +81,9 @@ void check_mtu(struct check *check)
 				"switches"
 			      : "let the subnet manager set the partition's MTU: "
 				"partitions.conf, mtu=5",
-		      "%u B, where the port can have %u", active, most);
+		      "%u B, but the port can have %u", active, most);
 	else
-		found(check, STATUS_OK, NULL, "%u B, all that the port can have", active);
+		found(check, STATUS_OK, NULL, "%u B, the most that the port can have", active);
 }
 
 void check_netdev_mtu(struct check *check)
@@ -101,7 +101,7 @@ void check_netdev_mtu(struct check *check)
 	else if (mtu < LEAST)
 		found(check, STATUS_WRONG,
 		      "ip link set DEV mtu 4200 or more, at both ends and on the switches",
-		      "%s has %" PRIu64 " B: RoCE gets less than its 4096", check->netdev, mtu);
+		      "%s has %" PRIu64 " B: too few for RoCE's 4096", check->netdev, mtu);
 	else
 		found(check, STATUS_OK, NULL, "%s has %" PRIu64 " B", check->netdev, mtu);
 }
@@ -128,20 +128,21 @@ void check_gids(struct check *check)
 	}
 	if (!v2)
 		found(check, STATUS_WRONG, "give the interface an address: ip address add", "%s",
-		      v1 ? "RoCE v1 alone, which is not routed, and not met by peers with v2"
+		      v1 ? "RoCE v1 alone: it is not routed, and peers with v2 do not know it"
 			 : "no GIDs");
 	else
 		found(check, STATUS_OK, NULL, "%u of RoCE v2, %u of v1", v2, v1);
 }
 
-/* Which one Bunsen takes is the library's to say. */
+/* The entry that the library takes. */
 void check_default_gid(struct check *check)
 {
 	const struct bsn_device_info *info = check->live ? bsn_device_info(check->live) : NULL;
 	char type[32], gid[64];
 
 	if (!info || info->port != check->port) {
-		found(check, STATUS_SKIPPED, NULL, "only an open device tells, of its first port");
+		found(check, STATUS_SKIPPED, NULL,
+		      "an open device is needed; it says it of its first port");
 		return;
 	}
 	root_read(check->root, type, sizeof(type), PORT "gid_attrs/types/%u", check->device,
@@ -156,7 +157,8 @@ void check_default_gid(struct check *check)
 		      "index %u, %s, is of %s", info->gid_index, gid, *type ? type : "no version");
 	else if (!strncmp(gid, "fe80:", 5))
 		found(check, STATUS_NOTE, "give the interface an address of IPv4 or IPv6",
-		      "index %u, %s, is link-local: no router passes it on", info->gid_index, gid);
+		      "index %u, %s, is link-local: routers do not forward it", info->gid_index,
+		      gid);
 	else
 		found(check, STATUS_OK, NULL, "index %u, %s, RoCE v2", info->gid_index, gid);
 }

@@ -24,47 +24,45 @@
 #define WIDE(name, means, expected, source) \
 	{ #name, "hw_counters/" #name, 1, false, means, expected, source }
 
-/*
- * Those of the link stop at their highest value (IBA, PortCounters); of queues they have 32 bits.
- */
+/* Counters of the link stop at their maximum (IBA, PortCounters); those of queues have 32 bits. */
 static const struct counter file_counters[FILE_COUNTERS] = {
 	DATA("tx_bytes", "port_xmit_data", 4),
 	DATA("rx_bytes", "port_rcv_data", 4),
 	DATA("tx_packets", "port_xmit_packets", 1),
 	DATA("rx_packets", "port_rcv_packets", 1),
-	LINK(port_xmit_wait, "the port had data and no credit, or no turn, for these ticks",
+	LINK(port_xmit_wait, "in so many ticks the port had data, but no credit or turn",
 	     "0 while the fabric is not congested"),
-	LINK(port_xmit_discards, "packets were thrown away: the port is down or congested", "0"),
-	LINK(port_rcv_errors, "packets came damaged: cable, transceiver or switch", "0"),
-	LINK(port_rcv_remote_physical_errors, "packets came that a switch has found damaged", "0"),
+	LINK(port_xmit_discards, "outgoing packets were dropped: the port is down or congested",
+	     "0"),
+	LINK(port_rcv_errors, "damaged packets arrived: cable, transceiver or switch", "0"),
+	LINK(port_rcv_remote_physical_errors, "a switch had found packets damaged", "0"),
 	LINK(symbol_error, "bits were damaged on a lane: cable or transceiver", "0"),
 	LINK(link_error_recovery, "the link was trained again", "0"),
 	LINK(link_downed, "the link went down", "0"),
-	LINK(local_link_integrity_errors, "the link had more errors than it may", "0"),
+	LINK(local_link_integrity_errors, "the link had more errors than are allowed", "0"),
 	LINK(excessive_buffer_overrun_errors, "buffers overflowed: flow control is not right", "0"),
 	LINK(VL15_dropped, "packets of subnet management found no buffer", "0"),
 	COUNT(rx_write_requests),
 	COUNT(rx_read_requests),
 	COUNT(rx_atomic_requests),
 	COUNT(rx_dct_connect),
-	QUEUE(out_of_buffer, "messages found no receive: post more, or sooner", "0", QUEUES),
+	QUEUE(out_of_buffer, "messages found no receive: post more, or earlier", "0", QUEUES),
 	QUEUE(out_of_sequence,
-	      "packets came out of order or after a gap: the network drops them, or "
-	      "sends them by several paths",
+	      "packets arrived out of order or after a gap: the network drops some, or "
+	      "sends them on several routes",
 	      "0", QUEUES),
 	QUEUE(duplicate_request,
-	      "peers sent again what had arrived: their timeout is too short, or "
+	      "peers repeated requests that had arrived: their timeout is too short, or "
 	      "answers are lost",
 	      "0", QUEUES),
-	QUEUE(rnr_nak_retry_err, "peers had no receive posted, and are asked again later", "0",
+	QUEUE(rnr_nak_retry_err, "peers had no receive posted; messages are sent again later", "0",
 	      QUEUES),
 	QUEUE(packet_seq_err,
 	      "peers say that packets are missing: the network drops what this host "
 	      "sends",
 	      "0", QUEUES),
 	QUEUE(implied_nak_seq_err,
-	      "an answer came for a later request than the one awaited: packets "
-	      "are lost",
+	      "the answer to a later request came first: packets are lost",
 	      "0", QUEUES),
 	QUEUE(local_ack_timeout_err,
 	      "nobody answered in time: a peer is gone, its answers are lost, or "
@@ -79,23 +77,23 @@ static const struct counter file_counters[FILE_COUNTERS] = {
 	QUEUE(resp_remote_access_errors, "this host refused an rkey, an address or a right", "0",
 	      ERRORS),
 	QUEUE(resp_cqe_flush_error, "receives were flushed: their queues failed or were closed",
-	      "0, but where queues are closed", ERRORS),
+	      "0, except when queues are closed", ERRORS),
 	QUEUE(req_cqe_flush_error, "requests were flushed: their queues failed or were closed",
-	      "0, but where queues are closed", ERRORS),
-	QUEUE(req_transport_retries_exceeded, "connections were given up, since nobody answered",
+	      "0, except when queues are closed", ERRORS),
+	QUEUE(req_transport_retries_exceeded, "connections failed, since nobody answered",
 	      "0", RETRIES),
-	QUEUE(req_rnr_retries_exceeded, "connections were given up, since no receive was posted",
+	QUEUE(req_rnr_retries_exceeded, "connections failed, since no receive was posted",
 	      "0", RETRIES),
 	QUEUE(roce_adp_retrans,
 	      "packets were sent again before the timeout: the network drops them", "0", ROCE),
 	QUEUE(roce_adp_retrans_to, "adaptive retransmission waited for its timeout", "0", ROCE),
-	QUEUE(roce_slow_restart, "flows began again slowly after a loss", "0", ROCE),
-	QUEUE(roce_slow_restart_cnps, "slow restarts had notifications of congestion sent", "0",
+	QUEUE(roce_slow_restart, "flows restarted slowly after a loss", "0", ROCE),
+	QUEUE(roce_slow_restart_cnps, "slow restarts sent notifications of congestion", "0",
 	      ROCE),
 	QUEUE(roce_slow_restart_trans, "flows changed to slow restart", "0", ROCE),
-	WIDE(np_ecn_marked_roce_packets, "packets came with a mark of congestion, by a switch",
+	WIDE(np_ecn_marked_roce_packets, "packets arrived that a congested switch had marked",
 	     "0 while nothing is congested; np_cnp_sent follows it", CONGESTION),
-	WIDE(np_cnp_sent, "peers were told to slow down, since their packets came marked",
+	WIDE(np_cnp_sent, "peers were told to slow down: packets were marked",
 	     "0 while nothing is congested", CONGESTION),
 	WIDE(rp_cnp_handled, "peers told this host to slow down, and it did",
 	     "0 while nothing is congested", CONGESTION),
@@ -105,7 +103,7 @@ static const struct counter file_counters[FILE_COUNTERS] = {
 	     "0", CONGESTION),
 };
 
-/* By priority: sent, then received; then those of all priorities. */
+/* PFC by priority: sent, received; then pauses of all priorities. */
 static const char *const flow_names[FLOW_COUNTERS] = {
 	"pfc_sent_0",     "pfc_sent_1",     "pfc_sent_2",     "pfc_sent_3",     "pfc_sent_4",
 	"pfc_sent_5",     "pfc_sent_6",     "pfc_sent_7",     "pfc_received_0", "pfc_received_1",
@@ -121,10 +119,8 @@ static struct counter flow_counter(unsigned index)
 	return (struct counter){
 		.name = flow_names[index],
 		.scale = 1,
-		.means = is_sent ? "this host cannot take what comes, and has the switch wait: a "
-				   "slow "
-				   "bus, or memory"
-				 : "the switch has this host wait: the network is congested",
+		.means = is_sent ? "this host makes the switch wait: its bus or memory is slow"
+				 : "the switch makes this host wait: the network is congested",
 		.expected = "0 while nothing is congested",
 		.source = index < PAUSE_SENT ? FLOW : PAUSE,
 	};
@@ -193,6 +189,6 @@ bool counter_rose(const struct reading *before, const struct reading *now, unsig
 	if (new < old && counter->wraps)
 		*by = (uint32_t)*by;
 	*by *= counter->scale;
-	/* A reset looks like a wrap, but for its size. */
+	/* A reset looks like a very large step with a wrap. */
 	return new >= old || (counter->wraps && *by < UINT32_MAX / 2);
 }

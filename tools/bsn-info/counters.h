@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What bsn-info --watch reads, and what it means when it rises. */
+/* The counters of bsn-info --watch, and what it means when one rises. */
 #ifndef BSN_INFO_COUNTERS_H
 #define BSN_INFO_COUNTERS_H
 
@@ -12,10 +12,10 @@ enum { FILE_COUNTERS = 44, FLOW_COUNTERS = 18, COUNTERS = FILE_COUNTERS + FLOW_C
 
 struct counter {
 	const char *name;
-	const char *file; /* below the folder of the port or the device; NULL: netlink tells */
-	unsigned scale;   /* what one of it is worth */
-	bool wraps;       /* at 32 bits; else it may only fall back to 0 */
-	/* Of one that should not rise, else NULL. The figure is that of a well-run network. */
+	const char *file; /* in the folder of the port or the device; NULL: from netlink */
+	unsigned scale;   /* bytes or packets of one count */
+	bool wraps;       /* at 32 bits; false: it falls only when it is reset */
+	/* NULL, unless it should not rise: what it means, and its rate in a well-run network. */
 	const char *means, *expected, *source;
 };
 
@@ -26,11 +26,11 @@ struct reading {
 	uint64_t values[COUNTERS];
 };
 
-/* All counters of a port, or with @port 0 of the device. @netdev: empty, if it has no interface. */
+/* Reads the counters of a port, or of the device if @port is 0. @netdev: empty: no interface. */
 void counters_read(const char *root, const char *device, unsigned port, const char *netdev,
 		   struct reading *reading);
 
-/* How much a counter rose; false: that cannot be known. */
+/* How much a counter rose. False: unknown. */
 bool counter_rose(const struct reading *before, const struct reading *now, unsigned index,
 		  uint64_t *by);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs devices of this machine, what Bunsen makes of each, and why. It only looks: no queue is
- * made or mapped.
+ * Lists the verbs devices of this machine, and which path Bunsen takes on each and why. Creates and
+ * maps no queue.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -182,18 +182,18 @@ static struct json_object *to_json(struct bsn_device *device)
 
 /* -- all of them ------------------------------------------------------------------------------- */
 
-/* Passes on what the library says of variables in the environment. */
-static void tell_of_environment(void *arg, const char *line)
+/* Prints the library's lines about variables of the environment. */
+static void print_unknown_variable(void *arg, const char *line)
 {
 	(void)arg;
 	if (!strncmp(line, "BSN_", 4))
 		fprintf(stderr, "bsn-info: %s\n", line);
 }
 
-/* One that cannot be opened is told of, too; then the exit status is not 0. */
-static int tell_of(const char *name, struct json_object *devices)
+/* Prints a device, or why it cannot be opened. Returns the exit status. */
+static int print_device(const char *name, struct json_object *devices)
 {
-	const struct bsn_device_attr attr = { .log = tell_of_environment };
+	const struct bsn_device_attr attr = { .log = print_unknown_variable };
 	struct bsn_device *device;
 
 	if (bsn_device_open(name, &attr, &device)) {
@@ -209,7 +209,7 @@ static int tell_of(const char *name, struct json_object *devices)
 	return INFO_OK;
 }
 
-static int tell_of_all(struct json_object *devices)
+static int print_all(struct json_object *devices)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	int status = INFO_OK;
@@ -221,7 +221,7 @@ static int tell_of_all(struct json_object *devices)
 		status = INFO_FAILED;
 	}
 	for (int i = 0; list && list[i]; i++)
-		if (tell_of(ibv_get_device_name(list[i]), devices))
+		if (print_device(ibv_get_device_name(list[i]), devices))
 			status = INFO_FAILED;
 	if (list)
 		ibv_free_device_list(list);
@@ -232,7 +232,7 @@ int info_devices(const struct info_options *options)
 {
 	struct json_object *devices = options->json ? json_object_new_array() : NULL;
 	struct json_object *report;
-	int status = options->device ? tell_of(options->device, devices) : tell_of_all(devices);
+	int status = options->device ? print_device(options->device, devices) : print_all(devices);
 
 	if (devices) {
 		report = json_object_new_object();

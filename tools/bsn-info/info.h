@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What bsn-info can be asked for. */
+/* The options of bsn-info, and its four modes. */
 #ifndef BSN_INFO_INFO_H
 #define BSN_INFO_INFO_H
 
@@ -9,19 +9,19 @@ struct info_options {
 	char *device; /* NULL: all */
 	char *root;   /* of a recorded host; NULL: this one */
 	char *peer;   /* NULL: none */
-	char *watch;  /* as it was said; NULL: every second */
-	char *plot;   /* the recording; NULL: none is to be plotted */
+	char *watch;  /* the interval as text; NULL: every second */
+	char *plot;   /* the recording to plot; NULL: none */
 	int json, version, check, watches, count;
-	double interval; /* of watch, in seconds */
+	double interval; /* of --watch, in seconds */
 };
 
-/* Each returns the exit status, and has said on standard error what failed. */
+/* Each returns the exit status. What failed is printed on standard error. */
 int info_devices(const struct info_options *options);
 int info_check(const struct info_options *options);
 int info_watch(const struct info_options *options);
 int info_plot(const struct info_options *options);
 
-/* As JSON on standard output: over several lines, for one object. */
+/* Prints an object as JSON of several lines, and puts it. */
 struct json_object;
 void info_print_json(struct json_object *object);
 

@@ -21,11 +21,11 @@ static const struct poptOption option_table[] = {
 	{ "check", 'c', POPT_ARG_NONE, &options.check, 0,
 	  "look for what keeps the host slow or broken", NULL },
 	{ "watch", 'w', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &options.watch, OPTION_WATCH,
-	  "tell how fast counters rise, every second or so many", "SECONDS" },
-	{ "count", 'n', POPT_ARG_INT, &options.count, 0, "with --watch: so many times, then end",
+	  "print how fast counters rise, every second or every SECONDS", "SECONDS" },
+	{ "count", 'n', POPT_ARG_INT, &options.count, 0, "with --watch: end after TIMES intervals",
 	  "TIMES" },
 	{ "plot", 0, POPT_ARG_STRING, &options.plot, 0,
-	  "make an SVG of what --watch --json has written; - is standard input", "FILE" },
+	  "draw a recording of --watch --json as SVG; -: standard input", "FILE" },
 	{ "peer", 0, POPT_ARG_STRING, &options.peer, 0, "with --check: also the path to this host",
 	  "ADDRESS" },
 	{ "root", 0, POPT_ARG_STRING, &options.root, 0, "read a recorded host: its sys/ and proc/",
@@ -54,17 +54,17 @@ static bool parse_interval(void)
 	       options.interval <= 86400;
 }
 
-/* NULL, or what does not go together. */
+/* What is wrong with the options, or NULL. */
 static const char *refuse(void)
 {
 	if (options.check + options.watches + !!options.plot > 1)
-		return "--check, --watch and --plot are apart";
+		return "use one of --check, --watch and --plot";
 	if (options.root && !options.check && !options.watches)
-		return "--root goes with --check or --watch";
+		return "--root needs --check or --watch";
 	if (options.peer && !options.check)
-		return "--peer goes with --check";
+		return "--peer needs --check";
 	if (options.count && !options.watches)
-		return "--count goes with --watch";
+		return "--count needs --watch";
 	if (options.plot && (options.json || options.device))
 		return "--plot takes no other option";
 	if (options.count < 0)

@@ -21,7 +21,7 @@ struct reply {
 	_Alignas(8) char bytes[REPLY_BYTES];
 };
 
-/* The replies to one request, each of which @take reads. */
+/* Sends a request, and passes each reply to @take. Returns 0 or -errno. */
 static int ask(int family, const struct nlmsghdr *request, mnl_cb_t take, void *arg)
 {
 	struct mnl_socket *socket = mnl_socket_open(family);
@@ -62,7 +62,7 @@ static struct nlmsghdr *start(struct reply *buffer, uint16_t type)
 	return request;
 }
 
-/* The attribute of that type; NULL: there is none, or it is shorter than @least bytes. */
+/* The attribute of a type; NULL: there is none of at least @least bytes. */
 static const struct nlattr *find(const struct nlattr *first, size_t length, uint16_t type,
 				 size_t least)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel tells of an interface's flow control by netlink, through libmnl. Of a recorded
- * host the replies are files, as they came: netlink/NETDEV.dcb and netlink/NETDEV.pause below its
- * root.
+ * An interface's flow control, which the kernel tells by netlink; read through libmnl. A recorded
+ * host has the replies as files below its root: netlink/NETDEV.dcb and netlink/NETDEV.pause.
  */
 #ifndef BSN_INFO_NETLINK_H
 #define BSN_INFO_NETLINK_H
@@ -12,19 +11,19 @@
 
 enum { PRIORITIES = 8 };
 
-/* By priority: is it lossless, and how often was it paused (frames of PFC). */
+/* PFC by priority: whether it is on (lossless), and how many frames were sent and received. */
 struct pfc {
 	bool on[PRIORITIES];
 	uint64_t sent[PRIORITIES], received[PRIORITIES];
 };
 
-/* All priorities at once (802.3x). */
+/* Pause of all priorities at once (802.3x). */
 struct pause {
 	bool rx, tx, has_frames;
 	uint64_t rx_frames, tx_frames;
 };
 
-/* 0 or -errno: -EOPNOTSUPP where the driver has none, -EBADMSG for a reply that is none. */
+/* Return 0 or -errno: -EOPNOTSUPP the driver has none, -EBADMSG the reply is malformed. */
 int netlink_pfc(const char *root, const char *netdev, struct pfc *pfc);
 int netlink_pause(const char *root, const char *netdev, struct pause *pause);
 

@@ -53,7 +53,7 @@ void places_netdev(const char *root, const char *device, unsigned port, char net
 		names_free(&names);
 	}
 	if (*netdev == '.' || strchr(netdev, '/'))
-		*netdev = '\0'; /* no name that the kernel gives */
+		*netdev = '\0'; /* the kernel gives no such name */
 }
 
 void places_complain(const char *root, const char *only)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The devices of a host, and their ports, as /sys has them. */
+/* The devices of a host and their ports, from /sys. */
 #ifndef BSN_INFO_PLACES_H
 #define BSN_INFO_PLACES_H
 
@@ -8,20 +8,20 @@
 enum { NETDEV_NAME = 16 }; /* IFNAMSIZ */
 
 /*
- * Calls @visit for each device, or for @only if it is not NULL and there; returns how many there
- * were.
+ * Calls @visit for each device, or only for the device @only if that is not NULL. Returns the
+ * number of calls.
  */
 unsigned places_devices(const char *root, const char *only,
 			void (*visit)(const char *device, void *arg), void *arg);
 
-/* For each port of a device, from 1 on. */
+/* Calls @visit for each port of a device, from 1 on. */
 void places_ports(const char *root, const char *device, void (*visit)(unsigned port, void *arg),
 		  void *arg);
 
-/* The interface of a port: the first that a GID is of, else the first of the device; else empty. */
+/* The interface of a port: of its first GID that has one, or the device's first one, or empty. */
 void places_netdev(const char *root, const char *device, unsigned port, char netdev[NETDEV_NAME]);
 
-/* Says on standard error that there is none. */
+/* Prints on standard error that there is no device, or not @only. */
 void places_complain(const char *root, const char *only);
 
 #endif

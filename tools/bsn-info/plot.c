@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bsn-info --plot: an SVG of a recording of --watch --json: the traffic of each port, and below it
- * each counter that rose though it should not.
+ * bsn-info --plot: draws a recording of --watch --json as SVG. The first panel has the traffic of
+ * all ports; each further one has a counter that rose and should not.
  */
 #include <err.h>
 #include <errno.h>
@@ -18,16 +18,16 @@ enum {
 	WIDTH = 960,
 	LEFT = 90,
 	PLOT_WIDTH = WIDTH - LEFT - 20,
-	PANEL = 150, /* with its title */
+	PANEL = 150, /* height, with the title */
 	PLOT_HEIGHT = 90,
-	SERIES_MAX = 64, /* of a panel */
+	SERIES_MAX = 64, /* lines in a panel */
 };
 
 struct point {
 	double time, rate;
 };
 
-/* One counter of one place. */
+/* A counter of a port or device. */
 struct line {
 	char place[64];
 	unsigned counter, count;
@@ -46,7 +46,7 @@ struct recording {
 
 static void *grow(void *list, unsigned count, size_t size)
 {
-	/* Twice as much at each power of two. */
+	/* The list doubles when the count is a power of two. */
 	if (count & (count - 1))
 		return list;
 	list = realloc(list, (count ? 2 * (size_t)count : 1) * size);
@@ -93,7 +93,7 @@ static bool get_number(struct json_object *object, const char *key, double *numb
 	return *number >= 0 && *number < 1e18;
 }
 
-/* NULL, or what is wrong with the line. */
+/* Adds a line of the recording. Returns NULL, or what is wrong with it. */
 static const char *take(struct recording *recording, struct json_object *object)
 {
 	struct json_object *rates, *device;
@@ -106,7 +106,7 @@ static const char *take(struct recording *recording, struct json_object *object)
 	    !json_object_is_type(device, json_type_string) ||
 	    !json_object_object_get_ex(object, "rates", &rates) ||
 	    !json_object_is_type(rates, json_type_object))
-		return "no line of bsn-info --watch --json";
+		return "not a line of bsn-info --watch --json";
 	snprintf(place, sizeof(place), "%.56s/%u", json_object_get_string(device), (unsigned)port);
 	for (unsigned i = 0; i < COUNTERS; i++)
 		if (get_number(rates, counter_at(i)->name, &rate))
@@ -137,7 +137,7 @@ static bool read_recording(const char *name, FILE *file, struct recording *recor
 	if (!why && ferror(file))
 		why = strerror(errno);
 	if (!why && recording->is_empty)
-		why = "nothing is recorded there";
+		why = "the recording is empty";
 	if (why)
 		fprintf(stderr, "bsn-info: %s:%u: %s\n", name, number, why);
 	return !why;
@@ -148,7 +148,7 @@ static bool read_recording(const char *name, FILE *file, struct recording *recor
 static const char *const colors[] = { "#1f77b4", "#d62728", "#2ca02c",
 				      "#9467bd", "#ff7f0e", "#17becf" };
 
-/* What XML does not take as it is, and what no device is called. */
+/* Prints '?' for characters that XML would need escaped; no device name has them. */
 static void print_escaped(const char *text)
 {
 	for (; *text; text++)
@@ -181,7 +181,7 @@ static void draw_line(const struct recording *recording, const struct line *line
 	const double span =
 		recording->last > recording->first ? recording->last - recording->first : 1;
 
-	/* As much may come as goes: the line of what goes is seen through the other one. */
+	/* rx is dashed, so that tx shows through where both are equal. */
 	printf("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\"%s points=\"", color,
 	       line->counter == 1 ? " stroke-dasharray=\"6 4\"" : "");
 	for (unsigned k = 0; k < line->count; k++)
@@ -199,7 +199,7 @@ static void draw_frame(const struct recording *recording, unsigned counter, doub
 	printf("<text x=\"%d\" y=\"%.0f\" font-weight=\"bold\">%s</text>\n", LEFT, top - 22,
 	       counter < 2 ? "traffic, Gb/s" : what->name);
 	if (what->means)
-		printf("<text x=\"%d\" y=\"%.0f\">%s (well run: %s)</text>\n", LEFT, top - 7,
+		printf("<text x=\"%d\" y=\"%.0f\">%s (should be: %s)</text>\n", LEFT, top - 7,
 		       what->means, what->expected);
 	printf("<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"%d\" fill=\"none\" "
 	       "stroke=\"#999\"/>\n",
@@ -232,7 +232,7 @@ static void draw_panel(const struct recording *recording, unsigned counter, doub
 	}
 }
 
-/* The first of each panel: of the traffic, and of each counter that is shown. */
+/* The first counter of each panel. The two counters of traffic share one. */
 static unsigned panels_of(const struct recording *recording, unsigned panels[COUNTERS])
 {
 	unsigned count = 0;

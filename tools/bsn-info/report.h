@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The findings of bsn-info --check, in the order in which they were made. */
+/* The findings of bsn-info --check, in order. */
 #ifndef BSN_INFO_REPORT_H
 #define BSN_INFO_REPORT_H
 
@@ -22,7 +22,7 @@ struct report {
 	unsigned counts[STATUS_COUNT];
 };
 
-/* Takes the three texts, which are from the heap; gives up the process where there is no memory. */
+/* Adds a finding, and owns its three texts, which are on the heap. Exits if memory is used up. */
 void report_add(struct report *report, const struct finding *finding);
 void report_free(struct report *report);
 void report_print(const struct report *report);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads what the kernel tells, or what was recorded of it. */
+/* Reads files of the kernel, or recorded ones. */
 #include "root.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ static int make_path(const char *root, char path[PATH_MAX], const char *format, 
 	return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* Without waiting for a writer, where a recorded tree has a pipe. */
+/* Does not wait for a writer if a recorded file is a pipe. */
 static int read_path(const char *path, char *bytes, size_t size)
 {
 	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

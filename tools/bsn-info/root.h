@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files of the kernel below a root folder: "" is this host, else a recorded one, with proc/ and
- * sys/ in it. Whatever is in them is taken for text of a stranger: bytes that do not print become
- * '?'.
+ * Files of the kernel below a root folder, which has proc/ and sys/: "" is this host, any other is
+ * a recorded one. Their text is not trusted: bytes that do not print become '?'.
  */
 #ifndef BSN_INFO_ROOT_H
 #define BSN_INFO_ROOT_H
@@ -11,20 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROOT_TEXT = 4096 }; /* what a file of sysfs holds at the most: a page */
+enum { ROOT_TEXT = 4096 }; /* a file of sysfs has a page at most */
 
 /*
- * The file as text, without what is white at its end; the name is printf-like, below the root.
- * Returns its length, or -errno; @text is a string in any case. What does not fit is left out.
+ * Reads a file as text, without white space at its end. @format is its name below the root, as of
+ * printf(). Text that does not fit is cut off. Returns the length, or -errno with an empty @text.
  */
 int root_read(const char *root, char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The same of bytes, as they are. */
+/* Reads a file as bytes, unchanged. Returns their number, or -errno. */
 int root_bytes(const char *root, void *bytes, size_t size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* A file that is one number without a sign, and nothing else. */
+/* Reads a file that has one number without a sign. False: it has not, or cannot be read. */
 bool root_number(const char *root, uint64_t *number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -36,8 +35,9 @@ struct names {
 };
 
 /*
- * What a folder has, numbers in their order; no hidden files, and no names that the kernel does not
- * give (letters, digits, and - _ . : @). Returns 0 or -errno; names_free() in any case.
+ * Lists a folder, numbers in their order. Hidden files are left out, and so are names with
+ * characters other than the kernel's: letters, digits, and - _ . : @. Returns 0 or -errno; call
+ * names_free() in either case.
  */
 int root_list(const char *root, struct names *names, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -45,13 +45,13 @@ void names_free(struct names *names);
 
 /* -- sets of CPUs ------------------------------------------------------------------------------ */
 
-enum { CPUS_MAX = 8192 }; /* what Linux can be built for */
+enum { CPUS_MAX = 8192 }; /* the most that Linux can be built for */
 
 struct cpus {
 	uint64_t words[CPUS_MAX / 64];
 };
 
-/* "0-3,8": false if that is not what @text says. An empty one is an empty set. */
+/* Parses a list as "0-3,8"; empty is an empty set. False: @text is no list. */
 bool cpus_parse(struct cpus *cpus, const char *text);
 bool cpus_have(const struct cpus *cpus, unsigned cpu);
 bool cpus_meet(const struct cpus *some, const struct cpus *others);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Versions that are known to misbehave: of Linux, of rdma-core, and of the firmware. */
+/* Checks of versions with known defects: of Linux, of rdma-core, and of the firmware. */
 #include "check.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ struct version {
 	unsigned parts[3];
 };
 
-/* From one version on, until the one that mends it. */
+/* A defect of the versions from `first` to the one before `mended`. */
 struct defect {
 	struct version first, mended;
 	const char *what, *source;
@@ -19,7 +19,7 @@ struct defect {
 static const struct defect kernel_defects[] = {
 	{ { { 5, 13, 0 } },
 	  { { 5, 14, 16 } },
-	  "registrations on demand: an MR of ODP begins with a table that is not initialised",
+	  "a table of on-demand regions (ODP) is not initialised",
 	  "Linux 5f6995295f65 (RDMA/mlx5: Initialize the ODP xarray when creating an ODP MR), "
 	  "which "
 	  "mends a639e66703ee" },
@@ -69,7 +69,7 @@ static int compare_versions(const struct version *one, const struct version *oth
 	return 0;
 }
 
-/* A finding for each defect that the version has, or that it has none that is known. */
+/* Reports each known defect of the version, or that there is none. */
 static void look_up(struct check *check, const char *text, const struct defect *defects,
 		    unsigned count)
 {
@@ -94,7 +94,7 @@ static void look_up(struct check *check, const char *text, const struct defect *
 		found(check, STATUS_WRONG, mend, "%s: %s", text, defects[i].what);
 	}
 	if (!any)
-		found(check, STATUS_OK, NULL, "%s: nothing is known against it", text);
+		found(check, STATUS_OK, NULL, "%s: no known defect", text);
 }
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -111,7 +111,7 @@ void check_kernel(struct check *check)
 		look_up(check, release, kernel_defects, COUNT(kernel_defects));
 }
 
-/* By the name of the library that is loaded: libibverbs.so.1.14.44.0 is of rdma-core 44.0. */
+/* The name of the loaded library has the version: libibverbs.so.1.14.44.0 is rdma-core 44.0. */
 void check_rdma_core(struct check *check)
 {
 	enum { MAPS_BYTES = 1 << 20 };
@@ -126,13 +126,13 @@ void check_rdma_core(struct check *check)
 	if (at && sscanf(at + strlen(library), "%*u.%*u.%31[0-9.]", version) == 1)
 		look_up(check, version, rdma_core_defects, COUNT(rdma_core_defects));
 	else
-		found(check, STATUS_SKIPPED, NULL, "libibverbs does not tell its version");
+		found(check, STATUS_SKIPPED, NULL, "the file name of libibverbs has no version");
 	free(maps);
 }
 
 /* -- firmware ---------------------------------------------------------------------------------- */
 
-/* By family, the first part of a version. */
+/* The first number of a version is that of a family. */
 static const struct {
 	const char *model;
 	struct version least;
@@ -144,7 +144,7 @@ static const struct {
 	{ "ConnectX-7", { { 28, 33, 2028 } } },
 };
 
-/* Another device of the same board that has other firmware: its name. */
+/* Finds a device with the same board and other firmware. */
 static bool find_other(struct check *check, const char *version, char other[80])
 {
 	char board[64], text[64];

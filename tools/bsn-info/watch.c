@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bsn-info --watch: counters as rates, of each port and device, and what a rising one means. */
+/* bsn-info --watch: the rates of counters of each port and device, and what a rising one means. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { DEVICE_NAME = 101, PLACES_MAX = 256 };
 
 struct place {
 	char device[DEVICE_NAME];
-	unsigned port; /* 0: counters of the device */
+	unsigned port; /* 0: the device itself */
 	char netdev[NETDEV_NAME];
 	bool is_gone;
 	struct reading last;
@@ -23,14 +23,14 @@ struct place {
 
 struct watch {
 	const char *root;
-	const char *device; /* whose ports are being listed */
+	const char *device; /* while its ports are listed */
 	bool is_json;
 	unsigned count;
 	struct place places[PLACES_MAX];
 	double seconds; /* of the last interval */
 };
 
-/* -- which there are --------------------------------------------------------------------------- */
+/* -- ports and devices ------------------------------------------------------------------------- */
 
 static void add_place(unsigned port, void *arg)
 {
@@ -46,7 +46,7 @@ static void add_place(unsigned port, void *arg)
 		places_netdev(watch->root, watch->device, port, place->netdev);
 }
 
-/* Some drivers have counters of the device as well. */
+/* Some drivers have counters of the device, too. */
 static void add_device(const char *device, void *arg)
 {
 	struct watch *watch = arg;
@@ -70,9 +70,9 @@ static bool is_empty(const struct reading *reading)
 	return true;
 }
 
-/* -- what is said of one ----------------------------------------------------------------------- */
+/* -- one port in one interval ------------------------------------------------------------------ */
 
-/* Per second; false: not known. */
+/* Per second. False: unknown. */
 static bool rate_of(const struct watch *watch, const struct place *place, const struct reading *now,
 		    unsigned index, double *rate)
 {
@@ -112,7 +112,7 @@ static void print_text(const struct watch *watch, const struct place *place,
 	       rate_or_0(watch, place, now, "rx_packets"));
 	for (unsigned i = 0; i < COUNTERS; i++)
 		if (rate_of(watch, place, now, i, &rate) && rate > 0 && counter_at(i)->means)
-			printf("%9s%s %.1f/s: %s (well run: %s; %s)\n", "", counter_at(i)->name,
+			printf("%9s%s %.1f/s: %s (should be: %s; %s)\n", "", counter_at(i)->name,
 			       rate, counter_at(i)->means, counter_at(i)->expected,
 			       counter_at(i)->source);
 }
@@ -163,7 +163,7 @@ static void print_json(const struct watch *watch, const struct place *place,
 	json_object_put(object);
 }
 
-/* -- again and again --------------------------------------------------------------------------- */
+/* -- all intervals ----------------------------------------------------------------------------- */
 
 static double now_of(clockid_t clock)
 {
@@ -182,8 +182,8 @@ static void sleep_until(double when)
 		;
 }
 
-/* False: nothing is left. */
-static bool tell_all(struct watch *watch)
+/* Prints all places that still have counters. False: none has. */
+static bool print_all(struct watch *watch)
 {
 	const double time = now_of(CLOCK_REALTIME);
 	bool any = false;
@@ -221,10 +221,10 @@ static int watch_places(struct watch *watch, double interval, int count)
 		now = now_of(CLOCK_MONOTONIC);
 		watch->seconds = now - began;
 		began = now;
-		if (!tell_all(watch))
+		if (!print_all(watch))
 			return INFO_FAILED;
 		if (fflush(stdout))
-			break; /* main() says why */
+			break; /* main() prints why */
 	}
 	return INFO_OK;
 }
