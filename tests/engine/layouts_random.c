@@ -59,6 +59,20 @@ static void random_layouts(struct bench *b)
 
 enum { BLOCKS = 70, CELL = 32 };
 
+/* Each round begins where the one before ends, or a byte sooner or later. */
+static void set_rounds_close(struct bsn_part *parts, uint32_t count)
+{
+	uint64_t first = UINT64_MAX, end = 0, stride;
+
+	for (uint32_t i = 0; i < count; i++) {
+		first = parts[i].addr < first ? parts[i].addr : first;
+		end = parts[i].addr + parts[i].bytes > end ? parts[i].addr + parts[i].bytes : end;
+	}
+	stride = end - first - 1 + random_u64() % 3;
+	for (uint32_t i = 0; i < count; i++)
+		parts[i].stride = stride;
+}
+
 /*
  * Blocks in cells of their own, in any order, of one piece of memory or of several, of one stride
  * or of several; in some layouts a few are too long for their cells. Unknown memory may be far
@@ -87,6 +101,8 @@ static void make_blocks(struct bench *b, struct bsn_layout_attr *layout, struct 
 	}
 	if (!is_known && random_u64() % 4 == 0)
 		parts[random_u64() % count].addr += 1ull << 40;
+	else if (!has_many_strides && random_u64() % 4 == 0)
+		set_rounds_close(parts, count);
 }
 
 static void overlaps_are_found_in_any_order(struct bench *b)

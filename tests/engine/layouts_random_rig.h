@@ -244,11 +244,14 @@ static inline bool do_any_meet(const struct bsn_layout_attr *layout)
 {
 	const struct bsn_part *const parts = layout->parts;
 
-	for (uint32_t i = 0; i < layout->part_count; i++)
+	for (uint32_t i = 0; i < layout->part_count; i++) {
+		if (layout->rounds > 1 && parts[i].stride < parts[i].bytes)
+			return true;
 		for (uint32_t j = 0; j < i; j++)
 			if (parts[i].lkey == parts[j].lkey &&
 			    do_blocks_meet(&parts[i], &parts[j], layout->rounds))
 				return true;
+	}
 	return false;
 }
 

@@ -136,6 +136,96 @@ static void many_rounds_are_judged_at_once(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+/* -- what a translation and an SGE hold, to the byte ------------------------------------------- */
+
+/* Whether the pool's translations are enough. */
+static bool fits(struct bsn_mkey_pool *pool, const struct bsn_part *parts, uint32_t count,
+		 uint32_t rounds)
+{
+	const struct bsn_layout_attr attr = { parts, count, rounds };
+	struct bsn_layout *layout;
+	const int err = bsn_layout_create(pool, &attr, &layout);
+
+	if (err)
+		assert_int_equal(err, -EMSGSIZE);
+	else
+		ok(bsn_layout_destroy(layout));
+	return !err;
+}
+
+/* A repeat block has one translation, and one a part; strides too long for it take one a block. */
+static void a_repeat_block_has_strides_of_16_bits(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr any = { .max_translations = 4, .takes_any_lkey = true };
+	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_part parts[3];
+
+	for (unsigned more = 0; more < 2; more++) {
+		for (uint32_t i = 0; i < 3; i++)
+			parts[i] = (struct bsn_part){
+				.addr = 4096 * i, .bytes = 8, .stride = 0xffff + more, .lkey = 0x100
+			};
+		assert_int_equal(fits(pool, parts, 3, 3), !more);
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+static void a_translation_holds_2_gib(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr any = { .max_translations = 4, .takes_any_lkey = true };
+	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_part parts[4];
+
+	for (uint32_t i = 0; i < 4; i++)
+		parts[i] = (struct bsn_part){ .addr = (uint64_t)i << 32,
+					      .bytes = 1u << 31,
+					      .lkey = 0x100 };
+	assert_true(fits(pool, parts, 4, 1));
+	parts[0].bytes++;
+	assert_false(fits(pool, parts, 4, 1));
+	parts[2].bytes = 1ull << 32; /* two of them; with its neighbours four */
+	assert_true(fits(pool, &parts[1], 3, 1));
+	parts[2].bytes++;
+	assert_false(fits(pool, &parts[1], 3, 1));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Two parts that touch are one SGE, as long as it is shorter than that. */
+static void an_sge_is_shorter_than_2_gib(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr any = { .max_translations = 4, .takes_any_lkey = true };
+	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	const struct bsn_map *map;
+
+	for (unsigned more = 0; more < 2; more++) {
+		const struct bsn_part parts[] = {
+			{ .addr = 4096, .bytes = 1u << 30, .lkey = 0x100 },
+			{ .addr = 4096 + (1u << 30), .bytes = (1u << 30) - 1 + more, .lkey = 0x100 }
+		};
+		ok(try_map(b, pool, (struct bsn_layout_attr){ parts, 2, 1 }, 0, &map));
+		assert_int_equal(map->sge_count, 1 + more);
+		drop(map);
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* In one round, and only in all of them. */
+static void a_layout_has_less_than_2_to_the_64_bytes(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr any = { .takes_any_lkey = true };
+	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+
+	for (uint32_t rounds = 1; rounds <= 2; rounds++) {
+		const uint64_t bytes = (1ull << 63) / rounds;
+		const struct bsn_part parts[] = {
+			{ .bytes = bytes, .stride = bytes, .lkey = 0x100 },
+			{ .bytes = bytes, .stride = bytes, .lkey = 0x200 }
+		};
+		refused(b, pool, EOVERFLOW, "2^64", (struct bsn_layout_attr){ parts, 2, rounds });
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
 static void too_many_translations_are_refused(struct bench *b)
 {
 	const struct bsn_mkey_pool_attr attr = { .max_translations = UINT32_MAX };
@@ -198,6 +288,11 @@ static const struct bench_case cases[] = {
 	  QUEUES },
 	{ CASE("many rounds are judged at once", many_rounds_are_judged_at_once) },
 	{ CASE("a send that cannot be says so", a_send_that_cannot_be_says_so) },
+	{ CASE("a repeat block has strides of 16 bits", a_repeat_block_has_strides_of_16_bits),
+	  .is_direct_only = true, .is_model_only = true },
+	{ CASE("a translation holds 2 GiB", a_translation_holds_2_gib), .is_direct_only = true },
+	{ CASE("an SGE is shorter than 2 GiB", an_sge_is_shorter_than_2_gib), QUEUES },
+	{ CASE("a layout has less than 2^64 bytes", a_layout_has_less_than_2_to_the_64_bytes) },
 	{ CASE("too many translations are refused", too_many_translations_are_refused) },
 	{ CASE("a map of another queue is refused", a_map_of_another_queue_is_refused), QUEUES },
 };
