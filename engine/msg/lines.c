@@ -31,10 +31,8 @@ static size_t bytes_of_place(const struct bsn_msg_inbox_attr *attr)
 	return (size_t)attr->depth * BSN_MSG_RECORD + attr->bytes + CREDIT_BYTES;
 }
 
-static int check(const struct bsn_device *device, const struct bsn_msg_inbox_attr *attr)
+static int check(const struct bsn_msg_inbox_attr *attr)
 {
-	if (attr->pd && attr->pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
 	if (attr->senders > MAX_SENDERS)
 		return fail(EINVAL, "%u senders: an inbox has up to %d", attr->senders,
 			    MAX_SENDERS);
@@ -63,7 +61,7 @@ int bsn_msg_inbox_create(struct bsn_device *device, const struct bsn_msg_inbox_a
 	attr.senders = attr.senders ? attr.senders : 1;
 	attr.depth = attr.depth ? attr.depth : DEFAULT_DEPTH;
 	attr.patience_ns = attr.patience_ns ? attr.patience_ns : DEFAULT_PATIENCE_NS;
-	err = check(device, &attr);
+	err = check(&attr);
 	if (err)
 		return err;
 	inbox = calloc(1, sizeof(*inbox) + attr.senders * sizeof(inbox->lines[0]));

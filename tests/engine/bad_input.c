@@ -109,7 +109,6 @@ static void no_object_given(struct bench *b)
 	assert_int_equal(bsn_channel_fd(NULL), -EINVAL);
 	assert_null(bsn_qp_info(NULL));
 	assert_null(bsn_qp_ep(NULL));
-	assert_null(bsn_qp_ep(NULL));
 	assert_null(bsn_qp_rq(NULL));
 }
 

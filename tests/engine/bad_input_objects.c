@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the objects beside QPs refuse: of DC, XRC, mkeys, windows, device memory, messages. */
+#include "bad_input_rig.h"
+
+#include "bsn_dc.h"
+#include "bsn_extended.h"
+#include "bsn_mcast.h"
+#include "bsn_mem.h"
+#include "bsn_mr_cache.h"
+#include "bsn_msg.h"
+#include "bsn_xrc.h"
+
+/* -- NULL -------------------------------------------------------------------------------------- */
+
+static void nothing_given(struct bench *b)
+{
+	struct bsn_device *d = b->device;
+	const struct bsn_address address = { { 0 } };
+
+	REFUSED(EINVAL, "no device", bsn_mkey_pool, bsn_mkey_pool_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no pool", bsn_mkey, bsn_mkey_take(NULL, out));
+	REFUSED(EINVAL, "no device", bsn_window, bsn_window_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_dm, bsn_dm_alloc(NULL, 64, 0, out));
+	REFUSED(EINVAL, "no length", bsn_dm, bsn_dm_alloc(d, 0, 0, out));
+	REFUSED(EINVAL, "no memory", bsn_mr, bsn_mr_register_dm(NULL, 0, 1, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_mr, bsn_mr_register_null(NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_mr, bsn_mr_register_dmabuf(NULL, 0, 0, 1, NULL, out));
+	REFUSED(EINVAL, "no length", bsn_mr, bsn_mr_register_dmabuf(d, 0, 0, 0, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_xrcd, bsn_xrcd_open(NULL, -1, out));
+	REFUSED(EINVAL, "no XRC domain", bsn_xrc_target, bsn_xrc_target_create(NULL, out));
+	REFUSED(EINVAL, "no QP", bsn_ep, bsn_xrc_ep_create(NULL, 1, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_dct, bsn_dct_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_dc_pool, bsn_dc_pool_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no pool", bsn_ep, bsn_dc_peer_create(NULL, &address, NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_msg_inbox, bsn_msg_inbox_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no inbox", bsn_msg_line, bsn_msg_line_create(NULL, b->qp[0], NULL, out));
+	REFUSED(EINVAL, "no device", bsn_mr_cache, bsn_mr_cache_create(NULL, NULL, out));
+}
+
+static void no_place_given(struct bench *b)
+{
+	struct bsn_device *d = b->device;
+
+	refused(EINVAL, "no place", bsn_mkey_pool_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_window_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_dm_alloc(d, 64, 0, NULL));
+	refused(EINVAL, "no place", bsn_mr_register_null(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_mr_register_dmabuf(d, 0, 0, 1, NULL, NULL));
+	refused(EINVAL, "no place", bsn_xrcd_open(d, -1, NULL));
+	refused(EINVAL, "no place", bsn_xrc_ep_create(b->qp[0], 1, NULL, NULL));
+	refused(EINVAL, "no place", bsn_dct_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_dc_pool_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_msg_inbox_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_mr_cache_create(d, NULL, NULL));
+}
+
+static void no_object_given(struct bench *b)
+{
+	const struct bsn_sge sge = { .length = 8 };
+	const struct bsn_remote to = { 0 };
+	const struct bsn_masked_cs operands = { 0 };
+	struct bsn_msg_address line;
+	struct bsn_address address;
+	struct bsn_dc_counters counters;
+	struct bsn_completion c;
+
+	refused(EINVAL, "no QP", bsn_qp_init(NULL));
+	refused(EINVAL, "no QP", bsn_qp_ready_to_receive(NULL, &address, NULL));
+	refused(EINVAL, "no QP", bsn_qp_ready_to_send(NULL, NULL));
+	refused(EINVAL, "no CQ", bsn_wait(NULL, &c, 1, NULL));
+	refused(EINVAL, "no endpoint",
+		bsn_masked_cmp_swap(NULL, &sge, &to, &operands, 8, 1, BSN_F_RING));
+	refused(EINVAL, "no endpoint", bsn_mkey_invalidate(NULL, NULL, 1, 0));
+	refused(EINVAL, "no endpoint", bsn_window_bind(NULL, NULL, &sge, 0, 1, 0));
+	refused(EINVAL, "no mkey", bsn_mkey_invalidate(b->ep[0], NULL, 1, 0));
+	refused(EINVAL, "no window", bsn_window_bind(b->ep[0], NULL, &sge, 0, 1, 0));
+	refused(EINVAL, "no device", bsn_invalidated(NULL, 1));
+	refused(EINVAL, "no pool", bsn_dc_pool_counters(NULL, &counters));
+	refused(EINVAL, "no pool", bsn_dc_pool_repair(NULL));
+	refused(EINVAL, "no peer", bsn_dc_peer_reset(NULL));
+	refused(EINVAL, "no XRC target", bsn_xrc_target_address(NULL, &address));
+	refused(EINVAL, "no XRC target", bsn_xrc_target_connect(NULL, &address, NULL));
+	refused(EINVAL, "no line", bsn_msg_line_address(NULL, &line));
+	refused(EINVAL, "no line", bsn_msg_line_connect(NULL, &line));
+}
+
+/* -- what belongs together --------------------------------------------------------------------- */
+
+struct foreign {
+	struct bsn_device *device;
+	struct bsn_pd *pd;
+	struct bsn_cq *cq;
+	struct bsn_rq *srq;
+	struct bsn_qp *qp;
+};
+
+static struct foreign open_foreign(struct bench *b)
+{
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_attr same = { .path = info->path };
+	struct foreign f;
+
+	ok(bsn_device_open(info->name, &same, &f.device));
+	ok(bsn_pd_create(f.device, &f.pd));
+	ok(bsn_cq_create(f.device, NULL, &f.cq));
+	ok(bsn_srq_create(f.device, NULL, &f.srq));
+	ok(bsn_qp_create(f.device, &(struct bsn_qp_attr){ .cq = f.cq }, &f.qp));
+	return f;
+}
+
+static void close_foreign(struct foreign *f)
+{
+	ok(bsn_qp_destroy(f->qp));
+	ok(bsn_srq_destroy(f->srq));
+	ok(bsn_cq_destroy(f->cq));
+	ok(bsn_pd_destroy(f->pd));
+	ok(bsn_device_close(f->device));
+}
+
+static void objects_of_another_device(struct bench *b)
+{
+	struct foreign f = open_foreign(b);
+	const struct bsn_window_attr window = { .pd = f.pd };
+	struct bsn_msg_inbox *inbox;
+
+	REFUSED(EINVAL, "domain is of another device", bsn_mkey_pool,
+		bsn_mkey_pool_create(b->device, &(struct bsn_mkey_pool_attr){ .pd = f.pd }, out));
+	REFUSED(EINVAL, "domain is of another device", bsn_mr_cache,
+		bsn_mr_cache_create(b->device, &(struct bsn_mr_cache_attr){ .pd = f.pd }, out));
+	REFUSED(EINVAL, "domain is of another device", bsn_msg_inbox,
+		bsn_msg_inbox_create(b->device, &(struct bsn_msg_inbox_attr){ .pd = f.pd }, out));
+	REFUSED(EINVAL, "domain is of another device", bsn_window,
+		bsn_window_create(b->device, &window, out));
+	REFUSED(EINVAL, "CQ is of another device", bsn_dc_pool,
+		bsn_dc_pool_create(b->device, &(struct bsn_dc_pool_attr){ .cq = f.cq }, out));
+	ok(bsn_msg_inbox_create(b->device, NULL, &inbox));
+	REFUSED(EINVAL, "QP is of another device", bsn_msg_line,
+		bsn_msg_line_create(inbox, f.qp, NULL, out));
+	ok(bsn_msg_inbox_destroy(inbox));
+	close_foreign(&f);
+}
+
+static void what_a_dct_is_made_of(struct bench *b)
+{
+#define BAD(word, ...)                                                                             \
+	REFUSED(EINVAL, word, bsn_dct,                                                             \
+		bsn_dct_create(b->device, &(struct bsn_dct_attr){ __VA_ARGS__ }, out))
+	struct foreign f = open_foreign(b);
+	struct bsn_srq_attr of_xrc = { .cq = b->cq[1] };
+	struct bsn_rq *srq, *xrc_srq;
+	struct bsn_cq *cq = b->cq[0];
+
+	ok(bsn_srq_create(b->device, NULL, &srq));
+	ok(bsn_xrcd_open(b->device, -1, &of_xrc.xrcd));
+	ok(bsn_srq_create(b->device, &of_xrc, &xrc_srq));
+	BAD("needs a CQ", .srq = srq);
+	BAD("an SRQ for its receives", .cq = cq);
+	BAD("not an SRQ", .cq = cq, .srq = b->rq[0]);
+	BAD("of another device", .cq = f.cq, .srq = srq);
+	BAD("of another device", .cq = cq, .srq = f.srq);
+	BAD("needs an SRQ without one", .cq = cq, .srq = xrc_srq);
+	BAD("domain is of another device", .cq = cq, .srq = srq, .pd = f.pd);
+	ok(bsn_srq_destroy(xrc_srq));
+	ok(bsn_xrcd_close(of_xrc.xrcd));
+	ok(bsn_srq_destroy(srq));
+	close_foreign(&f);
+#undef BAD
+}
+
+static void what_an_srq_of_xrc_completes_on(struct bench *b)
+{
+#define BAD(error, word, ...)                                                                      \
+	REFUSED(error, word, bsn_rq,                                                               \
+		bsn_srq_create(b->device, &(struct bsn_srq_attr){ __VA_ARGS__ }, out))
+	struct foreign f = open_foreign(b);
+	struct bsn_xrcd *xrcd;
+
+	ok(bsn_xrcd_open(b->device, -1, &xrcd));
+	BAD(EINVAL, "only an SRQ of XRC has a CQ", .cq = b->cq[0]);
+	BAD(EINVAL, "completes on a CQ of its own", .xrcd = xrcd);
+	BAD(EINVAL, "CQ is of another device", .xrcd = xrcd, .cq = f.cq);
+	ok(bsn_xrcd_close(xrcd));
+	ok(bsn_xrcd_open(f.device, -1, &xrcd));
+	BAD(EINVAL, "XRC domain is of another device", .xrcd = xrcd, .cq = b->cq[0]);
+	ok(bsn_xrcd_close(xrcd));
+	close_foreign(&f);
+#undef BAD
+}
+
+/* Completions of an SRQ's receives may outlive their queue, and nobody counts them there. */
+static void a_cq_that_ignores_overruns(struct bench *b)
+{
+	struct bsn_srq_attr attr = { 0 };
+
+	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .ignores_overrun = true }, &attr.cq));
+	ok(bsn_xrcd_open(b->device, -1, &attr.xrcd));
+	REFUSED(EOPNOTSUPP, "without ignores_overrun", bsn_rq,
+		bsn_srq_create(b->device, &attr, out));
+	ok(bsn_xrcd_close(attr.xrcd));
+	ok(bsn_cq_destroy(attr.cq));
+}
+
+static void endpoints_of_other_transports(struct bench *b)
+{
+	struct bsn_address peer;
+
+	ok(bsn_qp_address(b->qp[1], &peer));
+	REFUSED(EINVAL, "only the endpoint bsn_qp_ep()", bsn_ep,
+		bsn_ep_create(b->qp[0], &peer, NULL, NULL, out));
+	REFUSED(EINVAL, "the QP is RC", bsn_ep, bsn_xrc_ep_create(b->qp[0], 1, NULL, out));
+}
+
+/* -- sizes ------------------------------------------------------------------------------------- */
+
+static void sizes_of_pools(struct bench *b)
+{
+#define BAD(word, ...)                                                                             \
+	REFUSED(EINVAL, word, bsn_mkey_pool,                                                       \
+		bsn_mkey_pool_create(b->device, &(struct bsn_mkey_pool_attr){ __VA_ARGS__ }, out))
+	BAD("count is 4294967295", .count = UINT32_MAX);
+	BAD("a power of two", .page_bytes = 4095);
+	BAD("a power of two", .page_bytes = 1);
+#undef BAD
+}
+
+/* The device has so many blocks: as many short requests, or fewer long ones. */
+static void long_requests_in_a_deep_queue(struct bench *b)
+{
+	const struct bsn_qp_attr attr = { .cq = b->cq[0],
+					  .send_depth = bsn_device_info(b->device)->max_send_wr,
+					  .max_inline = 512 };
+
+	REFUSED(EINVAL, "512 bytes inline) take ", bsn_qp, bsn_qp_create(b->device, &attr, out));
+}
+
+static void sizes_of_streams(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .streams = 2,
+					       .send_depth =
+						       bsn_device_info(b->device)->max_send_wr };
+
+	REFUSED(EINVAL, "of 2 streams together", bsn_dc_pool,
+		bsn_dc_pool_create(b->device, &attr, out));
+}
+
+static void windows_of_no_bytes(struct bench *b)
+{
+	const struct bsn_sge none = { .addr = b->mem[0]->addr, .lkey = b->mem[0]->lkey };
+	struct bsn_window *window;
+
+	ok(bsn_window_create(b->device, NULL, &window));
+	refused(EINVAL, "one byte at least", bsn_window_bind(b->ep[0], window, &none, 0, 1, 0));
+	refused(EINVAL, "one byte at least", bsn_window_bind(b->ep[0], window, NULL, 0, 1, 0));
+	ok(bsn_window_destroy(window));
+}
+
+static void more_than_a_prefetch_takes(struct bench *b)
+{
+	static const struct bsn_sge sges[65];
+
+	refused(EINVAL, "64 SGEs at most", bsn_mr_prefetch(b->device, NULL, sges, 65, 0));
+}
+
+/* What libibverbs takes for all memory of the process. */
+static void implicit_regions(struct bench *b)
+{
+	REFUSED(EINVAL, "must be on demand", bsn_mr,
+		bsn_mr_register(b->device, NULL, SIZE_MAX, NULL, out));
+	REFUSED(EINVAL, "has no IOVA", bsn_mr,
+		bsn_mr_register(b->device, NULL, SIZE_MAX,
+				&(struct bsn_mr_attr){ .is_on_demand = true, .has_iova = true },
+				out));
+}
+
+static void changes_to_an_iova(struct bench *b)
+{
+	const struct bsn_mr_attr attr = { .has_iova = true };
+	struct bsn_mr *mr;
+
+	ok(bsn_mr_register(b->device, bench_at(b, 0, 0), 4096, NULL, &mr));
+	refused(EOPNOTSUPP, "cannot change a region with an IOVA",
+		bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, bench_at(b, 0, 4096), 4096, &attr));
+	ok(bsn_mr_deregister(mr));
+}
+
+/* The data of a layout lie where it says, not in the WQE. */
+static void inline_data_of_a_map(struct bench *b)
+{
+	const struct bsn_part part = { .addr = b->mem[0]->addr,
+				       .bytes = 8,
+				       .lkey = b->mem[0]->lkey };
+	struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE, .flags = BSN_F_INLINE };
+	struct bsn_mkey_pool *pool;
+	struct bsn_layout *layout;
+
+	ok(bsn_mkey_pool_create(b->device, NULL, &pool));
+	ok(bsn_layout_create(pool, &(struct bsn_layout_attr){ &part, 1, 1 }, &layout));
+	ok(bsn_layout_map(layout, b->ep[0], 0, &wr.map));
+	refused(EINVAL, "map cannot be inline", bsn_post(b->ep[0], &wr));
+	bsn_layout_unmap(wr.map);
+	ok(bsn_layout_destroy(layout));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+#define DIRECT OWN, .is_direct_only = true
+
+static const struct bench_case cases[] = {
+	{ CASE("nothing given", nothing_given), OWN },
+	{ CASE("no place given", no_place_given), OWN },
+	{ CASE("no object given", no_object_given), OWN },
+	{ CASE("objects of another device", objects_of_another_device), OWN },
+	{ CASE("what a DCT is made of", what_a_dct_is_made_of), OWN, .is_model_only = true },
+	{ CASE("what an SRQ of XRC completes on", what_an_srq_of_xrc_completes_on), OWN,
+	  .is_model_only = true },
+	{ CASE("a CQ that ignores overruns", a_cq_that_ignores_overruns), DIRECT,
+	  .is_model_only = true },
+	{ CASE("endpoints of other transports", endpoints_of_other_transports), OWN },
+	{ CASE("sizes of pools", sizes_of_pools), OWN },
+	{ CASE("long requests in a deep queue", long_requests_in_a_deep_queue), DIRECT },
+	{ CASE("sizes of streams", sizes_of_streams), DIRECT, .is_model_only = true },
+	{ CASE("windows of no bytes", windows_of_no_bytes), DIRECT },
+	{ CASE("more than a prefetch takes", more_than_a_prefetch_takes), OWN },
+	{ CASE("implicit regions", implicit_regions), OWN, .is_model_only = true },
+	{ CASE("changes to an IOVA", changes_to_an_iova), OWN },
+	{ CASE("inline data of a map", inline_data_of_a_map), OWN },
+};
+
+int main(void)
+{
+	return bench_run("bad_input_objects", cases, sizeof(cases) / sizeof(cases[0]));
+}
