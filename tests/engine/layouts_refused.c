@@ -4,7 +4,7 @@
 
 #include "mkeys.h"
 
-enum { PARTS = 64, APART = 64 };
+enum { PARTS = 64, APART = 64, FLAT = 30000 };
 
 /* So many parts of 8 bytes of end 0's memory, each with that value. */
 static struct bsn_layout *make_list(struct bench *b, struct bsn_mkey_pool *pool, uint32_t from,
@@ -133,6 +133,62 @@ static void many_rounds_are_judged_at_once(struct bench *b)
 	assert_int_equal(bsn_layout_create(pool, &attr, &layout),
 			 has_mkeys(b) ? -ENOTUNIQ : -EMSGSIZE);
 	assert_true(clock() - before < CLOCKS_PER_SEC);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Posts requests until the queue has room for @room more. Returns how many, whose ids begin at 1. */
+static uint64_t fill_queue(struct bench *b, uint32_t room)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote to = bench_remote(b, 1, FLAT);
+	uint64_t filled = 0;
+
+	while (bsn_room(b->ep[0]) > room)
+		ok(bsn_write(b->ep[0], &local, &to, ++filled, BSN_F_SIGNALED));
+	return filled;
+}
+
+static void expect_filled(struct bench *b, uint64_t filled)
+{
+	for (uint64_t id = 1; id <= filled; id++)
+		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+}
+
+static void expect_written(struct bench *b, bool is_written)
+{
+	for (uint32_t i = 0; i < 8 * PARTS; i++)
+		assert_true((*bench_at(b, 1, i) == 0xaa) == is_written);
+}
+
+/* On plain verbs a map of many SGEs takes several requests. All are posted, or none. */
+static void a_map_is_posted_whole_or_not_at_all(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 1, PARTS);
+	const struct bsn_wr send = { .opcode = BSN_OPCODE_SEND }, write = {
+		.opcode = BSN_OPCODE_RDMA_WRITE, .flags = NOW, .remote = bench_remote(b, 1, 0)
+	};
+	const uint32_t requests = (PARTS + b->sq[0]->max_sge - 1) / b->sq[0]->max_sge;
+	struct bsn_layout *layout = make_list(b, pool, 0, 0xaa);
+	const struct bsn_map *map;
+	uint64_t filled;
+
+	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
+	assert_true(map->sge_count == PARTS && requests > 1);
+	assert_int_equal(post_map(b->ep[0], send, map), -EMSGSIZE);
+	assert_non_null(strstr(bsn_error_text(), "only a WRITE or READ"));
+	filled = fill_queue(b, requests - 1);
+	assert_int_equal(post_map(b->ep[0], write, map), -EAGAIN);
+	assert_non_null(strstr(bsn_error_text(), "all requests of the map"));
+	assert_int_equal(bsn_room(b->ep[0]), requests - 1);
+	ok(bsn_ring(b->ep[0]));
+	expect_filled(b, filled);
+	expect_written(b, false);
+	filled = fill_queue(b, requests);
+	ok(post_map(b->ep[0], write, map));
+	expect_filled(b, filled);
+	expect_done(b, b->cq[0], 0, BSN_OPCODE_RDMA_WRITE);
+	expect_written(b, true);
+	drop(map);
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
@@ -288,6 +344,9 @@ static const struct bench_case cases[] = {
 	  QUEUES },
 	{ CASE("many rounds are judged at once", many_rounds_are_judged_at_once) },
 	{ CASE("a send that cannot be says so", a_send_that_cannot_be_says_so) },
+	{ CASE("a map is posted whole or not at all", a_map_is_posted_whole_or_not_at_all),
+	  .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,
+	  .is_own_only = true, .is_verbs_only = true },
 	{ CASE("a repeat block has strides of 16 bits", a_repeat_block_has_strides_of_16_bits),
 	  .is_direct_only = true, .is_model_only = true },
 	{ CASE("a translation holds 2 GiB", a_translation_holds_2_gib), .is_direct_only = true },
