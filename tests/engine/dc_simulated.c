@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "model/model.h"
+#include "play.h"
 
 enum { OPERATIONS = 20000, PEERS = 200 };
 

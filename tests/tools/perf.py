@@ -73,7 +73,7 @@ def test_wrong_usage(bench):
             ('--qps 0: must be 1 to 4096', 'cost', '--qps', '16,0'),
             ('--qps: no number', 'cost', '--qps', ''),
             ('cost takes no argument more', 'cost', 'more'),
-            ('--store frob: there is none', 'cost', '--store', 'frob'),
+            ('--store: BSN_STORE=frob: use auto, 8x8', 'cost', '--store', 'frob'),
             ('no command layout', 'layout'),
             ('--peers 0: must be', 'dc', '--peers', '0'),
             ('--dcis x: not a number', 'dc', '--dcis', 'x'),

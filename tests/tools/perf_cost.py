@@ -197,6 +197,12 @@ def test_receives_on_many_qps(bench):
             check(set(rows[row]) == {'bunsen', 'symbol'}, rows)
 
 
+def test_lines_of_receives_in_turn(bench):
+    report = counted(bench, '--lines', '--qps', '4', '--op', 'post_recv_16_qps')
+    row = report and report['sizes'][0]['rows'][0]
+    check(not row or row['bunsen']['lines'] < row['ibv']['lines'], row)
+
+
 def test_receives_on_plain_verbs(bench):
     rows = rows_of(cost(bench, '--qps', '2', '--op', 'receives',
                         BSN_PATH='verbs')['sizes'][0])

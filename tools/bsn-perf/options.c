@@ -27,31 +27,19 @@ int find_name(const char *name, const char *const *names, unsigned count)
 	return -1;
 }
 
-static int find_store(const char *name, enum bsn_store *store)
+int perf_open_device(const struct bsn_device_attr *attr, struct bsn_device **device)
 {
-	static const char *const names[BSN_STORE_COUNT] = {
-		[BSN_STORE_AUTO] = "auto",	   [BSN_STORE_8] = "8x8",
-		[BSN_STORE_16] = "4x16",	   [BSN_STORE_AVX512] = "avx512",
-		[BSN_STORE_MOVDIR64B] = "movdir64b", [BSN_STORE_ST64B] = "st64b",
-		[BSN_STORE_DOORBELL] = "doorbell",
-	};
-	const int found = find_name(name, names, BSN_STORE_COUNT);
+	int err;
 
-	*store = found < 0 ? BSN_STORE_AUTO : (enum bsn_store)found;
-	return found < 0 ? complain_usage("--store %s: there is none", name) : 0;
-}
-
-int perf_open_device(struct bsn_device_attr *attr, struct bsn_device **device)
-{
-	int err = perf_options.store ? find_store(perf_options.store, &attr->store) : 0;
-
-	if (err)
-		return err;
+	if (perf_options.store)
+		setenv("BSN_STORE", perf_options.store, 1);
 	err = bsn_device_open(perf_options.device, attr, device);
 	if (err == -ENOTSUP && is_under_callgrind()) {
-		attr->store = BSN_STORE_AUTO;
+		setenv("BSN_STORE", "auto", 1);
 		err = bsn_device_open(perf_options.device, attr, device);
 	}
+	if (err == -EINVAL && perf_options.store)
+		return complain_usage("--store: %s", bsn_error_text());
 	return err ? complain_of(NULL, err) : 0;
 }
 

@@ -102,7 +102,7 @@ bool is_under_callgrind(void);
  * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
  * stores, with any. 0, PERF_FAILED or PERF_USAGE after a complaint.
  */
-int perf_open_device(struct bsn_device_attr *attr, struct bsn_device **device);
+int perf_open_device(const struct bsn_device_attr *attr, struct bsn_device **device);
 
 /* -- reports ----------------------------------------------------------------------------------- */
 

@@ -138,13 +138,14 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, bsn_poll(h.cq, c, 1))
 	} else if (shape.what == COST_POLL) {
-		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, most), (void)0, bunsen_drain)
+		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, most), (void)0, bunsen_drain,
+			   false)
 	} else if (shape.what == COST_WAIT) {
 		COST_POLLS(count, shape.batch, c, bsn_wait(h.cq, c, most, NULL), (void)0,
-			   bunsen_drain)
+			   bunsen_drain, false)
 	} else {
 		COST_POLLS(count, shape.batch, c, bsn_poll(h.recv_cq, c, (int)shape.batch),
-			   read_data(&h, &c[i], shape), bunsen_drain_recv)
+			   read_data(&h, &c[i], shape), bunsen_drain, true)
 	}
 	return bad;
 }

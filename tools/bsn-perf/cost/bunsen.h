@@ -28,9 +28,11 @@ struct bunsen_queue {
 	struct bsn_dc_pool *pool;
 	struct bsn_dct *dct;
 	unsigned posted_bb; /* where requests have to be at some place of the ring */
+	int xrc_file; /* which the domain is of */
 	struct bsn_xrcd *xrcd;
 	struct bsn_xrc_target *target_qp;
-	struct verbs_queue *attached; /* what the QP is attached to */
+	struct bsn_device *plain; /* plain verbs, of */
+	struct bunsen_queue *attached; /* what the QP is attached to */
 };
 
 /* What a program has at hand in its loop. */
@@ -60,20 +62,24 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .inline_bytes = q->inline_bytes };
 }
 
+#define BUNSEN_NOT_APART "the device gives no QP numbers that are 16 apart"
+
+/*
+ * Makes the queue pairs of a kind; what fails in part is to be closed, too. 0 or -errno; -ENODATA:
+ * BUNSEN_NOT_APART
+ */
+int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind);
+
+/* To itself; UD is made ready. */
+int bunsen_connect(struct bsn_qp *qp, enum bsn_qp_type type);
+
 /* As in struct cost_column; the other one is on plain verbs. */
 int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool on_verbs,
 		const char **why_not);
 void bunsen_close(void *queue);
 int bunsen_set_up(void *queue, const struct cost_shape *shape);
 int bunsen_post(void *queue, enum cost_what what, unsigned count);
-int bunsen_drain(void *queue, unsigned count);
-int bunsen_drain_recv(void *queue, unsigned count);
-
-/* The rest of what was to come, by a patient loop: 0, a status, or -errno. */
-int bunsen_drain_cq(struct bsn_cq *cq, unsigned count);
-
-/* Makes a QP and connects it to itself; one that could not be connected is to be destroyed, too. */
-int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp);
+int bunsen_drain(void *queue, bool of_recvs, unsigned count);
 
 extern cost_run *const bunsen_runs[COST_CODE_COUNT];
 extern cost_run *const bunsen_runs_symbol[COST_CODE_COUNT];

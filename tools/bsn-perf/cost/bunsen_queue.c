@@ -3,11 +3,18 @@
 #include "bunsen.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "bsn_xrc.h"
-#include "verbs.h"
 
-enum { KEY = 0x5eed };
+enum {
+	KEY = 0x5eed,
+	SRQ_DEPTH_MAX = 16384, /* a round posts fewer, and no ConnectX has more than 32767 */
+	/* Of COST_APART: numbers that are between multiples of it, from the first, are passed. */
+	STRIDE = 16,
+	PASSES_MAX = 32 * STRIDE,
+};
 
 /* -- what is not measured ---------------------------------------------------------------------- */
 
@@ -20,23 +27,11 @@ static int poll_one(void *cq, int *status)
 	return n;
 }
 
-int bunsen_drain_cq(struct bsn_cq *cq, unsigned count)
+int bunsen_drain(void *queue, bool of_recvs, unsigned count)
 {
-	return cost_drain(poll_one, cq, count);
-}
+	const struct bunsen_queue *q = queue;
 
-int bunsen_drain(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-
-	return bunsen_drain_cq(q->cq, count);
-}
-
-int bunsen_drain_recv(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-
-	return bunsen_drain_cq(q->recv_cq, count);
+	return cost_drain(poll_one, of_recvs ? q->recv_cq : q->cq, count);
 }
 
 /* The QP whose turn it is. */
@@ -92,6 +87,17 @@ static struct bsn_wr wr_of(struct bunsen_queue *q, const struct cost_shape *shap
 				.swap_add = 1 };
 }
 
+/* Of a WRITE in the ring. */
+static unsigned blocks_of(const struct cost_shape *shape)
+{
+	const unsigned data =
+		shape->form == COST_INLINED
+			? (BSN_INLINE_HDR_SIZE + shape->n + BSN_DS_SIZE - 1) / BSN_DS_SIZE
+			: shape->n;
+
+	return bsn_bb_of_ds((BSN_CTRL_SIZE + BSN_RADDR_SIZE) / BSN_DS_SIZE + data);
+}
+
 /* Posts WRITEs of a block until so much of the ring is left to a request of this shape. */
 static int seek(struct bunsen_queue *q, const struct cost_shape *shape)
 {
@@ -102,10 +108,10 @@ static int seek(struct bunsen_queue *q, const struct cost_shape *shape)
 	while (ring_bb < depth_bb)
 		ring_bb *= 2;
 	posts = (2 * ring_bb - cost_kinds[shape->queues].left_bb - q->posted_bb) % ring_bb;
-	q->posted_bb = (q->posted_bb + posts + cost_bb_of(shape)) % ring_bb;
+	q->posted_bb = (q->posted_bb + posts + blocks_of(shape)) % ring_bb;
 	err = bunsen_post(q, COST_WRITE, posts);
 	step();
-	return err ? err : bunsen_drain(q, posts);
+	return err ? err : bunsen_drain(q, false, posts);
 }
 
 int bunsen_set_up(void *queue, const struct cost_shape *shape)
@@ -124,6 +130,23 @@ int bunsen_set_up(void *queue, const struct cost_shape *shape)
 }
 
 /* -- making it --------------------------------------------------------------------------------- */
+
+static struct bsn_qp_attr attr_of(const struct cost_rig *rig, enum cost_queues queues)
+{
+	const struct cost_kind *kind = &cost_kinds[queues];
+	const uint32_t depth = cost_depth_of(rig, queues);
+	const uint32_t most_sge = bsn_device_info(rig->device)->max_sge;
+
+	return (struct bsn_qp_attr){
+		.type = kind->type,
+		.send_depth = depth,
+		.recv_depth = depth,
+		.max_send_sge = kind->max_sge < most_sge ? kind->max_sge : most_sge,
+		.max_recv_sge = kind->max_recv_sge,
+		.max_inline = kind->max_inline ? kind->max_inline : COST_INLINE_BYTES,
+		.max_inline_recv = queues == COST_INLINED_RECV ? COST_DATA_BYTES : 0,
+	};
+}
 
 /* Blocks of the longest request: control segment, address, and data of either form. */
 static uint32_t longest_bb(const struct bsn_qp_attr *attr)
@@ -160,8 +183,7 @@ static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	return bsn_cq_create(rig->device, &cq, &q->recv_cq);
 }
 
-/* To itself; UD is made ready. */
-static int connect_qp(struct bsn_qp *qp, enum bsn_qp_type type)
+int bunsen_connect(struct bsn_qp *qp, enum bsn_qp_type type)
 {
 	struct bsn_address self;
 	const int err = bsn_qp_address(qp, &self);
@@ -169,11 +191,9 @@ static int connect_qp(struct bsn_qp *qp, enum bsn_qp_type type)
 	return err ? err : bsn_qp_connect(qp, type == BSN_QP_UD ? NULL : &self, NULL);
 }
 
-int bunsen_make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **qp)
+static bool is_between(const struct bsn_qp *first, const struct bsn_qp *qp)
 {
-	const int err = bsn_qp_create(device, attr, qp);
-
-	return err ? err : connect_qp(*qp, attr->type);
+	return (bsn_qp_info(qp)->number - bsn_qp_info(first)->number) % STRIDE;
 }
 
 static int add_qp(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
@@ -182,17 +202,16 @@ static int add_qp(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_
 	struct bsn_qp **const qp = &q->qps[q->qp_count];
 	int err = bsn_qp_create(rig->device, attr, qp);
 
-	for (unsigned passed = 0; !err && kind == COST_APART &&
-				  cost_is_between(bsn_qp_info(q->qps[0])->number,
-						  bsn_qp_info(*qp)->number); passed++) {
+	for (unsigned passed = 0; !err && kind == COST_APART && is_between(q->qps[0], *qp);
+	     passed++) {
 		bsn_qp_destroy(*qp);
-		err = passed < COST_PASSES_MAX ? bsn_qp_create(rig->device, attr, qp) : -ENODATA;
+		err = passed < PASSES_MAX ? bsn_qp_create(rig->device, attr, qp) : -ENODATA;
 	}
 	if (err)
 		return err;
 	q->eps[q->qp_count] = bsn_qp_ep(*qp);
 	q->rqs[q->qp_count++] = bsn_qp_rq(*qp);
-	return connect_qp(*qp, attr->type);
+	return bunsen_connect(*qp, attr->type);
 }
 
 static int make_qps(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
@@ -208,11 +227,13 @@ static int make_qps(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 
 static int make_srq(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
-	struct bsn_srq_attr attr = { .recv_depth = cost_srq_depth_of(rig, kind) };
+	const uint32_t all = cost_depth_of(rig, kind) * cost_qps_of(rig, kind);
+	struct bsn_srq_attr attr = { .recv_depth = all < SRQ_DEPTH_MAX ? all : SRQ_DEPTH_MAX };
 	int err = 0;
 
 	if (kind == COST_XRC) {
-		err = bsn_xrcd_open(rig->device, -1, &q->xrcd);
+		q->xrc_file = memfd_create("bsn-perf", MFD_CLOEXEC);
+		err = bsn_xrcd_open(rig->device, q->xrc_file, &q->xrcd);
 		attr.xrcd = q->xrcd;
 		attr.cq = q->recv_cq;
 	}
@@ -290,7 +311,7 @@ static void destroy_pool(struct bunsen_queue *q)
 
 static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
-	struct bsn_qp_attr attr = cost_attr_of(rig, kind);
+	struct bsn_qp_attr attr = attr_of(rig, kind);
 	int err = make_cqs(q, rig, kind, &attr);
 
 	if (!err)
@@ -305,23 +326,6 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	return kind == COST_XRC ? make_xrc(q, rig, &attr) : make_qps(q, rig, kind, &attr);
 }
 
-static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
-{
-	const struct bsn_attach_attr promise = { .register_is_ours = true };
-	int err;
-
-	q->attached = calloc(1, sizeof(*q->attached));
-	err = q->attached ? verbs_open(q->attached, rig, COST_ATTACHED, false) : -ENOMEM;
-	if (!err)
-		err = bsn_qp_attach(rig->device, q->attached->qp, &promise, &q->qps[0]);
-	if (err)
-		return err;
-	q->qp_count = q->ep_count = 1;
-	q->cq = bsn_qp_info(q->qps[0])->cq;
-	q->recv_cq = bsn_qp_info(q->qps[0])->recv_cq;
-	return 0;
-}
-
 /* A request that can do no harm: where there is one peer, it has its initiator from now on. */
 static int bind_peer(struct bunsen_queue *q)
 {
@@ -330,7 +334,7 @@ static int bind_peer(struct bunsen_queue *q)
 
 	step();
 	if (!err)
-		err = bunsen_drain(q, 1);
+		err = bunsen_drain(q, false, 1);
 	return err;
 }
 
@@ -358,19 +362,57 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 	return err || !q->pool ? err : bind_peer(q);
 }
 
-/* Registers the memory on the device that has the QP. */
-static int find_memory(struct bunsen_queue *q, const struct cost_rig *rig)
+static int make_arrays(struct bunsen_queue *q, unsigned endpoints)
 {
-	int err = 0;
+	q->qps = calloc(endpoints, sizeof(struct bsn_qp *));
+	q->eps = calloc(endpoints, sizeof(struct bsn_ep *));
+	q->rqs = calloc(endpoints, sizeof(struct bsn_rq *));
+	return q->qps && q->eps && q->rqs ? 0 : -ENOMEM;
+}
 
-	if (q->attached) {
-		q->target = cost_target_of(rig, q->attached->mr->lkey, q->attached->mr->rkey);
-		return 0;
-	}
-	err = bsn_mr_register(rig->device, rig->memory, rig->memory_bytes, NULL, &q->mr);
+int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
+{
+	int err = make_arrays(q, endpoints_of(rig, kind));
+
+	/* A session is of one QP. */
+	q->in_a_row = cost_kinds[kind].compression ? rig->many_depth : 1;
+	if (!err)
+		err = make_own(q, rig, kind);
+	if (!err)
+		err = make_endpoint(q, kind);
+	if (!err)
+		err = bsn_mr_register(rig->device, rig->memory, rig->memory_bytes, NULL, &q->mr);
 	if (!err)
 		q->target = cost_target_of(rig, q->mr->lkey, q->mr->rkey);
 	return err;
+}
+
+/* To a queue pair of plain verbs, which another device of the same context has. */
+static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
+{
+	const struct bsn_attach_attr promise = { .register_is_ours = true };
+	const struct bsn_device_attr plain = { .path = BSN_PATH_VERBS };
+	struct cost_rig own = *rig;
+	int err = make_arrays(q, 1);
+
+	q->in_a_row = 1;
+	q->attached = calloc(1, sizeof(*q->attached));
+	if (err || !q->attached)
+		return -ENOMEM;
+	err = bsn_device_attach(bsn_device_info(rig->device)->verbs, &plain, &q->plain);
+	own.device = q->plain;
+	if (!err)
+		err = bunsen_open(q->attached, &own, COST_ATTACHED);
+	if (!err)
+		err = bsn_qp_attach(rig->device, bsn_qp_info(q->attached->qps[0])->verbs, &promise,
+				    &q->qps[0]);
+	if (err)
+		return err;
+	q->qp_count = q->ep_count = 1;
+	q->cq = bsn_qp_info(q->qps[0])->cq;
+	q->recv_cq = bsn_qp_info(q->qps[0])->recv_cq;
+	q->target = q->attached->target;
+	return make_endpoint(q, COST_ATTACHED);
 }
 
 void bunsen_close(void *queue)
@@ -384,12 +426,15 @@ void bunsen_close(void *queue)
 	bsn_xrc_target_destroy(q->target_qp);
 	bsn_srq_destroy(q->srq);
 	if (q->attached) {
-		verbs_close(q->attached);
+		bunsen_close(q->attached);
 	} else {
 		bsn_cq_destroy(q->cq);
 		bsn_cq_destroy(q->recv_cq);
 	}
+	bsn_device_close(q->plain);
 	bsn_xrcd_close(q->xrcd);
+	if (q->xrc_file > 0)
+		close(q->xrc_file);
 	bsn_mr_deregister(q->mr);
 	free(q->attached);
 	free(q->qps);
@@ -401,7 +446,7 @@ void bunsen_close(void *queue)
 static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, int err)
 {
 	if (err == -ENODATA)
-		return COST_NOT_APART;
+		return BUNSEN_NOT_APART;
 	if (bsn_device_info(rig->device)->path != BSN_PATH_VERBS)
 		return NULL;
 	if (cost_kinds[kind].type == BSN_QP_DC)
@@ -413,9 +458,7 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool on_verbs,
 		const char **why_not)
 {
-	const unsigned endpoints = endpoints_of(rig, kind);
 	struct cost_rig own = *rig;
-	struct bunsen_queue *q = queue;
 	int err;
 
 	own.device = on_verbs ? rig->verbs : rig->device;
@@ -423,18 +466,7 @@ int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, 
 		*why_not = "bunsen itself takes plain verbs here";
 		return -EOPNOTSUPP;
 	}
-	/* A session is of one QP. */
-	q->in_a_row = cost_kinds[kind].compression ? rig->many_depth : 1;
-	q->qps = calloc(endpoints, sizeof(struct bsn_qp *));
-	q->eps = calloc(endpoints, sizeof(struct bsn_ep *));
-	q->rqs = calloc(endpoints, sizeof(struct bsn_rq *));
-	if (!q->qps || !q->eps || !q->rqs)
-		return -ENOMEM;
-	err = kind == COST_ATTACHED ? attach(q, &own) : make_own(q, &own, kind);
-	if (!err)
-		err = make_endpoint(q, kind);
-	if (!err)
-		err = find_memory(q, &own);
+	err = kind == COST_ATTACHED ? attach(queue, &own) : bunsen_open(queue, &own, kind);
 	if (err)
 		*why_not = reason_of(&own, kind, err);
 	return err;

@@ -34,9 +34,9 @@ static void read_bus(void *arg)
 }
 
 /* From the first request to the last completion; the second region, in which nothing is new. */
-static int count_one(struct cost *cost, const struct cost_case *of, void *unused)
+static int count_one(const struct cost_case *of, void *unused)
 {
-	struct bus before = { .device = cost->device->name }, after = before;
+	struct bus before = { .device = of->cost->device->name }, after = before;
 	const struct cost_meter meter = { .begin = read_bus, .arg = &before };
 	const unsigned count = of->counts.count;
 	int err = 0;
@@ -53,7 +53,7 @@ static int count_one(struct cost *cost, const struct cost_case *of, void *unused
 	if (!after.count || after.count != before.count)
 		return complain("softcx does not count any more");
 	for (unsigned i = 0; i < after.count; i++)
-		cost_add_figure(cost, of->c, of->r, after.names[i],
+		cost_add_figure(of->cost, of->c, of->r, after.names[i],
 				(after.values[i] - before.values[i]) / count);
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 #define BUNSEN_COLUMN                                                                              \
 	.size = sizeof(struct bunsen_queue), .close = bunsen_close, .set_up = bunsen_set_up,       \
-	.post = bunsen_post, .drain = bunsen_drain, .drain_recv = bunsen_drain_recv
+	.post = bunsen_post, .drain = bunsen_drain
 
 static cost_run *run_of(const struct cost_row *row)
 {
@@ -62,13 +62,6 @@ static cost_run *run_of_bsn_post(const struct cost_row *row)
  * they do to its result; what they cost is taken off the columns
  */
 
-static int do_nothing(void *queue, unsigned count)
-{
-	(void)queue;
-	(void)count;
-	return 0;
-}
-
 /* So many completions, of which the compiler knows nothing. */
 COST_INLINE int unknown(int n, struct bsn_completion *c)
 {
@@ -84,7 +77,8 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, unknown(0, c))
 	} else if (cost_polls(shape.what)) {
-		COST_POLLS(count, shape.batch, c, unknown((int)shape.batch, c), (void)0, do_nothing)
+		COST_POLLS(count, shape.batch, c, unknown((int)shape.batch, c), (void)0,
+			   bunsen_drain, false)
 	} else {
 		COST_POSTS(count, shape.batch, , COST_FORGET_BUT(i), )
 	}

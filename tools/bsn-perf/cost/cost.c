@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs.h"
-
 enum {
 	QPS_DEPTH = 16,
 	QPS_MAX = 4096,
@@ -106,11 +104,22 @@ static int open_all_queues(struct cost *cost)
 	return err;
 }
 
+/* Whether queues of plain verbs are on a thread domain. */
+static bool has_td(struct ibv_context *context)
+{
+	struct ibv_td_init_attr attr = { .comp_mask = 0 };
+	struct ibv_td *td = ibv_alloc_td(context, &attr);
+
+	if (td)
+		ibv_dealloc_td(td);
+	return td;
+}
+
 static int open_device(struct cost *cost)
 {
 	static _Alignas(COST_MEMORY) uint8_t memory[COST_MEMORY];
 	const struct bsn_device_attr verbs = { .path = BSN_PATH_VERBS };
-	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
+	const struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	int err;
 
 	/* Stores are seen only where they are trapped. */
@@ -123,12 +132,12 @@ static int open_device(struct cost *cost)
 	if (err)
 		return err;
 	cost->device = bsn_device_info(cost->rig.device);
-	if (cost->device->path == BSN_PATH_DIRECT && cost->has_column[COST_COLUMN_VERBS]) {
+	if (cost->device->path == BSN_PATH_DIRECT) {
 		err = bsn_device_open(cost->device->name, &verbs, &cost->rig.verbs);
 		if (err)
 			return complain_of("plain verbs", err);
 	}
-	cost->has_td = verbs_has_td(cost->rig.device);
+	cost->has_td = has_td(cost->device->verbs);
 	return 0;
 }
 
@@ -219,8 +228,11 @@ static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE 
 
 /* -- options ----------------------------------------------------------------------------------- */
 
+/* Polls and receives ask the bus for nothing by themselves. */
 static void add_row(struct cost *cost, const struct cost_row *row)
 {
+	if (options.bus && !cost_asks_bus(row->shape.what))
+		return;
 	for (unsigned i = 0; i < cost->row_count; i++)
 		if (!strcmp(cost->rows[i].name, row->name))
 			return;
@@ -278,37 +290,24 @@ static int choose_qps(char *list, unsigned qps[SIZES_MAX], unsigned *count)
 	return err;
 }
 
-/* Polls and receives ask the bus for nothing by themselves. */
-static void leave_requests(struct cost *cost)
-{
-	unsigned left = 0;
-
-	for (unsigned row = 0; row < cost->row_count; row++)
-		if (cost_asks_bus(cost->rows[row].shape.what))
-			cost->rows[left++] = cost->rows[row];
-	cost->row_count = left;
-}
-
 static struct cost cost;
 static unsigned qps_counts[SIZES_MAX], size_count; /* of --qps */
 
 static int read_all(poptContext context)
 {
-	static char by_qps[] = "write_512_qps,poll_512_qps";
+	static char usual[] = "usual", by_qps[] = "write_512_qps,poll_512_qps";
 	int err = parse_options(context, "cost");
 
 	if (options.qps && !number_given[DEPTH])
 		numbers[DEPTH].value = QPS_DEPTH;
-	if (!err && (options.op || options.qps))
-		err = choose_rows(&cost, options.op ? options.op : by_qps);
-	else if (!err)
-		cost.row_count = cost_group_rows("usual", cost.rows);
+	if (!err)
+		err = choose_rows(&cost, options.op    ? options.op
+					 : options.qps ? by_qps
+						       : usual);
 	if (!err)
 		err = choose_columns(&cost, options.columns);
 	if (!err && options.qps)
 		err = choose_qps(options.qps, qps_counts, &size_count);
-	if (options.bus)
-		leave_requests(&cost);
 	cost.rounds = (unsigned)numbers[ROUNDS].value;
 	cost.rig.depth = (uint32_t)numbers[DEPTH].value;
 	cost.rig.qps = 1;

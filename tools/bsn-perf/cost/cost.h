@@ -28,7 +28,6 @@ enum {
 	COST_DEPTH = 256,     /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
 	COST_DEPTH_MAX = 4096,
-	COST_SRQ_DEPTH_MAX = 16384,
 	/* Empty polls until a completion is given up. */
 	COST_PATIENCE = 100 * 1000 * 1000,
 };
@@ -91,8 +90,7 @@ struct cost_column {
 	int (*set_up)(void *queue, const struct cost_shape *shape);
 	/* Not measured: @count requests or receives; completions, which will come, of either. */
 	int (*post)(void *queue, enum cost_what what, unsigned count);
-	int (*drain)(void *queue, unsigned count);
-	int (*drain_recv)(void *queue, unsigned count);
+	int (*drain)(void *queue, bool of_recvs, unsigned count);
 };
 
 /* The columns of the report, in its order; and the loops alone, which are taken off them. */
@@ -141,54 +139,6 @@ static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queue
 	if (cost_kinds[kind].depth)
 		return cost_kinds[kind].depth;
 	return takes_turns ? rig->many_depth : rig->depth;
-}
-
-/* Of the one that all QPs share: a round posts fewer, and no ConnectX has more than 32767. */
-static inline uint32_t cost_srq_depth_of(const struct cost_rig *rig, enum cost_queues kind)
-{
-	const uint32_t all = cost_depth_of(rig, kind) * cost_qps_of(rig, kind);
-
-	return all < COST_SRQ_DEPTH_MAX ? all : COST_SRQ_DEPTH_MAX;
-}
-
-/* What each queue pair of a kind is made for. */
-static inline struct bsn_qp_attr cost_attr_of(const struct cost_rig *rig, enum cost_queues queues)
-{
-	const struct cost_kind *kind = &cost_kinds[queues];
-	const uint32_t depth = cost_depth_of(rig, queues);
-
-	return (struct bsn_qp_attr){
-		.type = kind->type,
-		.send_depth = depth,
-		.recv_depth = depth,
-		.max_send_sge = kind->max_sge ? kind->max_sge : 1,
-		.max_recv_sge = kind->max_recv_sge ? kind->max_recv_sge : 1,
-		.max_inline = kind->max_inline ? kind->max_inline : COST_INLINE_BYTES,
-		.max_inline_recv = queues == COST_INLINED_RECV ? COST_DATA_BYTES : 0,
-	};
-}
-
-/*
- * Of COST_APART, whether a number is to be passed: it is not COST_STRIDE, or a multiple of it, from
- * the first. -ENODATA where all COST_PASSES_MAX are.
- */
-enum { COST_STRIDE = 16, COST_PASSES_MAX = 32 * COST_STRIDE };
-#define COST_NOT_APART "the device gives no QP numbers that are 16 apart"
-
-static inline bool cost_is_between(uint32_t first, uint32_t number)
-{
-	return (number - first) % COST_STRIDE;
-}
-
-/* Blocks of a WRITE in the ring. */
-static inline unsigned cost_bb_of(const struct cost_shape *shape)
-{
-	const unsigned data =
-		shape->form == COST_INLINED
-			? (BSN_INLINE_HDR_SIZE + shape->n + BSN_DS_SIZE - 1) / BSN_DS_SIZE
-			: shape->n;
-
-	return bsn_bb_of_ds((BSN_CTRL_SIZE + BSN_RADDR_SIZE) / BSN_DS_SIZE + data);
 }
 
 static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint32_t lkey,
@@ -268,13 +218,15 @@ COST_INLINE void cost_read_data(const void *data)
 
 /*
  * Completions, @batch at a time, whose statuses are looked at, each. @poll puts them into @c and
- * gives their number; where they are fewer, @drain waits for the rest. @read: the data of one, `i`.
+ * gives their number; where they are fewer, @drain, of @of_recvs, waits for the rest. @read: the
+ * data of one, `i`.
  */
-#define COST_POLLS(count, batch, c, poll, read, drain)                                             \
+#define COST_POLLS(count, batch, c, poll, read, drain, of_recvs)                                   \
 	for (unsigned left = (count); left; left -= (batch)) {                                     \
 		const int n = (poll);                                                              \
 		if (n != (int)(batch))                                                             \
-			return n < 0 ? -EIO : cost_late((drain)(queue, left - (unsigned)n));       \
+			return n < 0 ? -EIO                                                        \
+				     : cost_late(drain(queue, of_recvs, left - (unsigned)n));      \
 		for (unsigned i = 0; i < (batch); i++) {                                           \
 			bad |= (int)(c)[i].status;                                                 \
 			read;                                                                      \
@@ -370,6 +322,7 @@ struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_
 
 /* A row by a column. */
 struct cost_case {
+	struct cost *cost;
 	unsigned c, r;
 	const struct cost_row *row;
 	const struct cost_column *column;
@@ -383,7 +336,7 @@ struct cost_case {
  */
 enum cost_order_of_columns { COST_ONE_BY_ONE = 1, COST_EACH_THIRD = 3 };
 int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
-	      int (*one)(struct cost *cost, const struct cost_case *of, void *arg));
+	      int (*one)(const struct cost_case *of, void *arg));
 
 /*
  * What is called right before and after the measured call; NULL: nothing.

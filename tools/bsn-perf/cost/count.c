@@ -7,7 +7,7 @@
  * The child asks for dumps (callgrind's client requests); all are in one file, in which these lines
  * matter:
  *
- *	desc: Trigger: Client Request: all 0 17 768
+ *	desc: Trigger: Client Request: all 0 17
  *	ob=(7) /usr/lib/libbunsen.so.1
  *	0x12340 768
  *	totals: 12345
@@ -60,14 +60,14 @@ static const struct cost_meter off = { .begin = NULL };
 static const struct cost_meter on = { .begin = collect, .end = collect };
 
 /*
- * What was collected since the last dump, as that of so many operations of a row by a column.
- * @what: "all" instructions, or those of "lines"
+ * What was collected since the last dump, as that of a row by a column.
+ * @what: "all" operations, "none", or the "lines" of some
  */
-static void dump(const char *what, const struct cost_case *of, unsigned count)
+static void dump(const char *what, const struct cost_case *of)
 {
 	char name[80];
 
-	snprintf(name, sizeof(name), "%s %u %u %u", what, of->c, of->r, count);
+	snprintf(name, sizeof(name), "%s %u %u", what, of->c, of->r);
 	CALLGRIND_DUMP_STATS_AT(name);
 }
 
@@ -75,35 +75,32 @@ static void dump(const char *what, const struct cost_case *of, unsigned count)
  * What happens once in many operations (credits, the end of a ring) counts by its share; what
  * happens only once, happens before.
  */
-static int count_row(struct cost *cost, const struct cost_case *of, void *unused)
+static int count_row(const struct cost_case *of, void *unused)
 {
-	const unsigned count = of->counts.fill, laps = of->counts.laps;
-	int err = cost_region(of, 0, count, &off);
+	int err = cost_region(of, 0, of->counts.fill, &off);
 
-	(void)cost;
 	(void)unused;
-	for (unsigned i = 0; i < laps && !err; i++)
-		err = cost_region(of, 0, count, &on);
-	dump("all", of, laps * count);
+	for (unsigned i = 0; i < of->counts.laps && !err; i++)
+		err = cost_region(of, 0, of->counts.fill, &on);
+	dump("all", of);
 	if (!err)
 		err = cost_region(of, 0, 0, &on);
-	dump("all", of, 0);
+	dump("none", of);
 	return err;
 }
 
 /*
  * A single operation, or a batch, after others; several, since one may come to the end of a ring.
  */
-static int count_lines_of(struct cost *cost, const struct cost_case *of, void *unused)
+static int count_lines_of(const struct cost_case *of, void *unused)
 {
 	const unsigned warm = of->counts.warm_of_one, one = of->row->shape.batch;
 	int err = cost_region(of, warm, one, &off);
 
-	(void)cost;
 	(void)unused;
 	for (unsigned i = 0; i < TIMES && !err; i++) {
 		err = cost_region(of, warm, one, &on);
-		dump("lines", of, one);
+		dump("lines", of);
 	}
 	return err;
 }
@@ -125,21 +122,20 @@ int cost_count_in_child(struct cost *cost, bool instructions, bool lines)
 
 /* -- reading the dumps ------------------------------------------------------------------------- */
 
-/* The dumps of one row and column: its operations, and none; 0: not there. */
-struct pair {
-	double total, empty, count;
-	unsigned lines; /* the fewest */
-};
+enum figure { INSTRUCTIONS, LINES, FIGURES };
+static const char *const figure_names[FIGURES] = { "instructions", "lines" };
 
 /*
- * @what, @c, @r, @count: of the dump that is read; @c: COST_ALL_COLUMNS: of none
+ * @figures: with the loop; 0: not there
+ * @all: what so many operations took, until it is known what none takes
+ * @what, @c, @r: of the dump that is read; @c: COST_ALL_COLUMNS: of none
  * @object, @seen: lines of code in it: the object's number, and the line's in it
  */
 struct dumps {
 	struct cost *cost;
-	struct pair pairs[COST_ALL_COLUMNS][COST_ROWS_MAX];
+	double figures[FIGURES][COST_ALL_COLUMNS][COST_ROWS_MAX], all;
 	char what[16];
-	unsigned c, r, count;
+	unsigned c, r;
 	uint64_t object, seen[LINES_MAX];
 	unsigned line_count;
 };
@@ -162,19 +158,20 @@ static void look_at(struct dumps *d, const char *line)
 
 static void end_dump(struct dumps *d, double total)
 {
-	struct pair *pair;
+	double *lines;
 
 	if (d->c >= COST_ALL_COLUMNS || d->r >= COST_ROWS_MAX)
 		return;
-	pair = &d->pairs[d->c][d->r];
-	if (!strcmp(d->what, "lines")) {
-		if (!pair->lines || d->line_count < pair->lines)
-			pair->lines = d->line_count;
-	} else if (d->count) {
-		pair->total = total;
-		pair->count = d->count;
-	} else {
-		pair->empty = total;
+	lines = &d->figures[LINES][d->c][d->r];
+	if (!strcmp(d->what, "all")) {
+		d->all = total;
+	} else if (!strcmp(d->what, "none")) {
+		const struct cost_counts counts =
+			cost_counts_of(&d->cost->rig, &d->cost->rows[d->r]);
+		d->figures[INSTRUCTIONS][d->c][d->r] =
+			(d->all - counts.laps * total) / (counts.laps * counts.fill);
+	} else if (!*lines || d->line_count < *lines) {
+		*lines = d->line_count;
 	}
 	d->c = COST_ALL_COLUMNS; /* the program's end is nobody's */
 }
@@ -190,7 +187,7 @@ static void read_dumps(struct dumps *d, FILE *file)
 	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, REQUEST "store %15s", d->cost->counted_store) == 1)
 			continue;
-		if (sscanf(line, REQUEST "%15s %u %u %u", d->what, &d->c, &d->r, &d->count) == 4)
+		if (sscanf(line, REQUEST "%15s %u %u", d->what, &d->c, &d->r) == 3)
 			d->line_count = 0;
 		else if (sscanf(line, "totals: %lf", &total) == 1)
 			end_dump(d, total);
@@ -199,31 +196,19 @@ static void read_dumps(struct dumps *d, FILE *file)
 	}
 }
 
-/* < 0: not measured. */
-static double figure_of(const struct pair *pair, unsigned laps, bool of_lines)
-{
-	if (of_lines)
-		return pair->lines ? (double)pair->lines : -1;
-	if (!pair->count || !pair->empty)
-		return -1;
-	return (pair->total - laps * pair->empty) / pair->count;
-}
-
-static int sum_up(const struct dumps *d, bool of_lines)
+static int sum_up(const struct dumps *d, enum figure figure)
 {
 	struct cost *cost = d->cost;
 
 	for (unsigned i = 0; i < COST_COLUMNS * cost->row_count; i++) {
 		const unsigned c = i % COST_COLUMNS, row = i / COST_COLUMNS;
-		const unsigned laps = cost_counts_of(&cost->rig, &cost->rows[row]).laps;
-		const double all = figure_of(&d->pairs[c][row], laps, of_lines);
-		const double loop =
-			figure_of(&d->pairs[COST_COLUMN_NOTHING][row], laps, of_lines);
+		const double all = d->figures[figure][c][row];
+		const double loop = d->figures[figure][COST_COLUMN_NOTHING][row];
 
-		if (loop < 0)
+		if (!loop)
 			return complain("callgrind's output has no counts to be read");
-		if (all >= 0)
-			cost_add_figure(cost, c, row, of_lines ? "lines" : "instructions",
+		if (all)
+			cost_add_figure(cost, c, row, figure_names[figure],
 					all > loop ? all - loop : 0);
 	}
 	return 0;
@@ -299,6 +284,6 @@ int cost_count(struct cost *cost, bool instructions, bool lines)
 	fclose(file);
 	unlink(out);
 	if (!err && instructions)
-		err = sum_up(&dumps, false);
-	return err || !lines ? err : sum_up(&dumps, true);
+		err = sum_up(&dumps, INSTRUCTIONS);
+	return err || !lines ? err : sum_up(&dumps, LINES);
 }

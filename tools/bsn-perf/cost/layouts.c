@@ -17,20 +17,19 @@ enum {
 	LAYOUT_ROUNDS = 16, /* of interleaved parts */
 	LAYOUT_BLOCK = 8,
 	LAYOUT_PAGE = 4096,
-	LAYOUT_MATRIX = 1024, /* rows, and columns */
-	LAYOUT_COLUMN_BYTES = LAYOUT_MATRIX * LAYOUT_BLOCK,
+	LAYOUT_COLUMN_BYTES = COST_MATRIX_ROWS * LAYOUT_BLOCK,
 	LAYOUT_COLUMN = 3, /* which is sent */
 	/* Memory: the matrix, where the column goes to, and where it is packed. */
-	LAYOUT_TARGET_AT = LAYOUT_MATRIX * LAYOUT_COLUMN_BYTES,
+	LAYOUT_TARGET_AT = COST_MATRIX_ROWS * LAYOUT_COLUMN_BYTES,
 	LAYOUT_PACK_AT = LAYOUT_TARGET_AT + LAYOUT_COLUMN_BYTES,
 	LAYOUT_MEMORY = LAYOUT_PACK_AT + LAYOUT_COLUMN_BYTES,
-	DEPTH = 512,
-	LONG_DEPTH = 64,
 	FLAGS = BSN_F_SIGNALED | BSN_F_RING,
 	PART_ROOM = 64, /* of each part, but for what interleaved ones have further on */
 	LAYOUT_ROOM = LAYOUT_PARTS_MAX * PART_ROOM,
 	PART_BYTES = 40,
-	ENTRIES = 52, /* of libmlx5's mkey */
+	MLX5_DEPTH = 64,
+	MLX5_INLINE = 828, /* bytes: all that libmlx5 grants on RC, where 52 entries have 4 more */
+	MLX5_ENTRIES = 52, /* of its mkey */
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 		 IBV_ACCESS_REMOTE_ATOMIC,
 };
@@ -39,19 +38,13 @@ enum {
 
 static bool is_matrix(const struct cost_shape *shape)
 {
-	return shape->queues == COST_MATRIX;
+	return shape->queues == COST_MATRIX || shape->queues == COST_MATRIX_WIDE;
 }
 
-static uint32_t rounds_of(const struct cost_shape *shape)
-{
-	return is_matrix(shape)                  ? LAYOUT_MATRIX
-	       : shape->form == COST_INTERLEAVED ? LAYOUT_ROUNDS
-						 : 1;
-}
-
-/* The parts of the @which-th layout of a shape, over memory of these lkeys. */
-static unsigned make_parts(uint8_t *memory, const struct cost_shape *shape, unsigned which,
-			   const uint32_t lkeys[2], struct bsn_part parts[LAYOUT_PARTS_MAX])
+/* The @which-th layout of a shape, over memory of these lkeys. @parts: what it has */
+static struct bsn_layout_attr layout_of(uint8_t *memory, const struct cost_shape *shape,
+					unsigned which, const uint32_t lkeys[2],
+					struct bsn_part parts[LAYOUT_PARTS_MAX])
 {
 	const uint64_t base = (uintptr_t)memory;
 	const bool is_pages = shape->form == COST_PAGES;
@@ -61,7 +54,7 @@ static unsigned make_parts(uint8_t *memory, const struct cost_shape *shape, unsi
 					      .bytes = LAYOUT_BLOCK,
 					      .stride = LAYOUT_COLUMN_BYTES,
 					      .lkey = lkeys[0] };
-		return 1;
+		return (struct bsn_layout_attr){ parts, 1, COST_MATRIX_ROWS };
 	}
 	for (unsigned i = 0; i < shape->n; i++) {
 		const unsigned place = shape->order == COST_SHUFFLED ? i * 7 % shape->n : i;
@@ -74,7 +67,8 @@ static unsigned make_parts(uint8_t *memory, const struct cost_shape *shape, unsi
 			.lkey = lkeys[shape->order == COST_TWO_KEYS && i % 2],
 		};
 	}
-	return shape->n;
+	return (struct bsn_layout_attr){ parts, shape->n,
+					 shape->form == COST_INTERLEAVED ? LAYOUT_ROUNDS : 1 };
 }
 
 static uint64_t *words_at(const uint8_t *memory, size_t at)
@@ -90,11 +84,9 @@ static uint64_t cell(const uint8_t *memory, size_t row)
 /* LAYOUT_MEMORY bytes, filled; NULL: no memory. */
 static uint8_t *make_memory(void)
 {
-	void *memory;
+	uint8_t *memory = aligned_alloc(LAYOUT_PAGE, LAYOUT_MEMORY);
 
-	if (posix_memalign(&memory, LAYOUT_PAGE, LAYOUT_MEMORY))
-		return NULL;
-	for (size_t i = 0; i < LAYOUT_MEMORY / sizeof(uint64_t); i++)
+	for (size_t i = 0; memory && i < LAYOUT_MEMORY / sizeof(uint64_t); i++)
 		words_at(memory, 0)[i] = i;
 	return memory;
 }
@@ -107,7 +99,7 @@ static void clear_target(uint8_t *memory)
 
 static int check_target(const uint8_t *memory)
 {
-	for (size_t row = 0; row < LAYOUT_MATRIX; row++)
+	for (size_t row = 0; row < COST_MATRIX_ROWS; row++)
 		if (words_at(memory, LAYOUT_TARGET_AT)[row] != cell(memory, row))
 			return -EBADMSG;
 	return 0;
@@ -119,26 +111,23 @@ static int check_target(const uint8_t *memory)
 enum { SET = COST_LAYOUTS_MOST, LAYOUTS = 2 * SET };
 
 struct state {
-	struct bsn_device *device;
 	uint8_t *memory;
-	struct bsn_mr *mr[2]; /* the same memory */
-	struct bsn_cq *cq;
-	struct bsn_qp *qp, *long_qp; /* requests of one SGE, and of as many as the device takes */
-	struct bsn_ep *ep, *long_ep;
+	struct bsn_mr *second;        /* the same memory as that of @q */
 	struct bsn_mkey_pool *pool;   /* an mkey for each layout */
 	struct bsn_mkey_pool *narrow; /* for one set, so that those of the other have none yet */
 	struct bsn_mkey *mkey;
-	unsigned at, max_sge; /* the layout that is next */
+	unsigned at, max_sge;         /* the layout that is next; of a request */
 	struct bsn_layout_attr attr[LAYOUTS];
 	struct bsn_part parts[LAYOUTS][LAYOUT_PARTS_MAX];
 	struct bsn_layout *layouts[LAYOUTS];
 	const struct bsn_map *maps[LAYOUTS];
-	struct bsn_sge sges[LAYOUT_MATRIX];
+	struct bsn_sge sges[COST_MATRIX_ROWS];
+	struct bunsen_queue q;
 };
 
 static int configure(struct state *s, unsigned i)
 {
-	return bsn_mkey_configure(s->ep, s->mkey, s->layouts[0], i, FLAGS);
+	return bsn_mkey_configure(s->q.ep, s->mkey, s->layouts[0], i, FLAGS);
 }
 
 static int check_one(struct state *s, unsigned i)
@@ -148,12 +137,12 @@ static int check_one(struct state *s, unsigned i)
 
 static int map_new(struct state *s, unsigned i)
 {
-	return bsn_layout_map(s->layouts[i], s->ep, BSN_MAP_KEY, &s->maps[i]);
+	return bsn_layout_map(s->layouts[i], s->q.ep, BSN_MAP_KEY, &s->maps[i]);
 }
 
 COST_INLINE int map_known(struct state *s, unsigned i)
 {
-	return bsn_layout_map(s->layouts[i], s->ep, 0, &s->maps[i]);
+	return bsn_layout_map(s->layouts[i], s->q.ep, 0, &s->maps[i]);
 }
 
 static int unmap(struct state *s, unsigned i)
@@ -165,26 +154,26 @@ static int unmap(struct state *s, unsigned i)
 
 COST_INLINE struct bsn_remote remote_of(const struct state *s, uint64_t offset)
 {
-	return (struct bsn_remote){ s->mr[0]->addr + LAYOUT_TARGET_AT + offset, s->mr[0]->rkey };
+	return (struct bsn_remote){ s->q.mr->addr + LAYOUT_TARGET_AT + offset, s->q.mr->rkey };
 }
 
 COST_INLINE struct bsn_sge cell_of(const struct state *s, unsigned row)
 {
-	return (struct bsn_sge){ s->mr[0]->addr + LAYOUT_COLUMN * LAYOUT_BLOCK +
+	return (struct bsn_sge){ s->q.mr->addr + LAYOUT_COLUMN * LAYOUT_BLOCK +
 					 (uint64_t)row * LAYOUT_COLUMN_BYTES,
-				 LAYOUT_BLOCK, s->mr[0]->lkey };
+				 LAYOUT_BLOCK, s->q.mr->lkey };
 }
 
 COST_INLINE int write_column(const struct state *s, struct bsn_sge sge)
 {
 	const struct bsn_remote remote = remote_of(s, 0);
 
-	return bsn_write(s->ep, &sge, &remote, 0, FLAGS);
+	return bsn_write(s->q.ep, &sge, &remote, 0, FLAGS);
 }
 
 static int send_new(struct state *s, unsigned i)
 {
-	const int bad = bsn_mkey_configure(s->ep, s->mkey, s->layouts[0], i, 0);
+	const int bad = bsn_mkey_configure(s->q.ep, s->mkey, s->layouts[0], i, 0);
 
 	return bad | write_column(s, (struct bsn_sge){ .length = LAYOUT_COLUMN_BYTES,
 						       .lkey = s->mkey->lkey });
@@ -200,10 +189,10 @@ static int send_known(struct state *s, unsigned i)
 static int send_packed(struct state *s, unsigned i)
 {
 	(void)i;
-	for (unsigned row = 0; row < LAYOUT_MATRIX; row++)
+	for (unsigned row = 0; row < COST_MATRIX_ROWS; row++)
 		words_at(s->memory, LAYOUT_PACK_AT)[row] = cell(s->memory, row);
-	return write_column(s, (struct bsn_sge){ s->mr[0]->addr + LAYOUT_PACK_AT,
-						 LAYOUT_COLUMN_BYTES, s->mr[0]->lkey });
+	return write_column(s, (struct bsn_sge){ s->q.mr->addr + LAYOUT_PACK_AT,
+						 LAYOUT_COLUMN_BYTES, s->q.mr->lkey });
 }
 
 static int send_sges(struct state *s, unsigned unused)
@@ -212,13 +201,13 @@ static int send_sges(struct state *s, unsigned unused)
 	int bad = 0;
 
 	(void)unused;
-	for (unsigned i = 0; i < LAYOUT_MATRIX; i++)
+	for (unsigned i = 0; i < COST_MATRIX_ROWS; i++)
 		s->sges[i] = cell_of(s, i);
-	for (unsigned i = 0; i < LAYOUT_MATRIX; i += most) {
-		const unsigned left = LAYOUT_MATRIX - i;
+	for (unsigned i = 0; i < COST_MATRIX_ROWS; i += most) {
+		const unsigned left = COST_MATRIX_ROWS - i;
 		const struct bsn_remote remote = remote_of(s, i * LAYOUT_BLOCK);
-		bad |= bsn_write_sgl(s->long_ep, &s->sges[i], left < most ? left : most, &remote, i,
-				     left > most ? 0 : FLAGS);
+		bad |= bsn_write_sgl(s->q.ep, &s->sges[i], left < most ? left : most, &remote,
+				     i, left > most ? 0 : FLAGS);
 	}
 	return bad;
 }
@@ -228,10 +217,10 @@ static int send_rows(struct state *s, unsigned unused)
 	int bad = 0;
 
 	(void)unused;
-	for (unsigned i = 0; i < LAYOUT_MATRIX; i++) {
+	for (unsigned i = 0; i < COST_MATRIX_ROWS; i++) {
 		const struct bsn_sge sge = cell_of(s, i);
 		const struct bsn_remote remote = remote_of(s, i * LAYOUT_BLOCK);
-		bad |= bsn_write(s->ep, &sge, &remote, i, i + 1 < LAYOUT_MATRIX ? 0 : FLAGS);
+		bad |= bsn_write(s->q.ep, &sge, &remote, i, i + 1 < COST_MATRIX_ROWS ? 0 : FLAGS);
 	}
 	return bad;
 }
@@ -268,7 +257,7 @@ static cost_run *run_of(const struct cost_row *row)
 static int drain(struct state *s, unsigned count)
 {
 	step();
-	return bunsen_drain_cq(s->cq, count);
+	return bunsen_drain(&s->q, false, count);
 }
 
 /* All that was posted is done. */
@@ -276,7 +265,7 @@ static int flush(struct state *s)
 {
 	const struct bsn_remote remote = remote_of(s, 0);
 	const struct bsn_sge sge = cell_of(s, 0);
-	const int err = bsn_write(s->ep, &sge, &remote, 0, FLAGS);
+	const int err = bsn_write(s->q.ep, &sge, &remote, 0, FLAGS);
 
 	return err ? err : drain(s, 1);
 }
@@ -290,16 +279,12 @@ static void unmap_all(struct state *s)
 
 static void describe(struct state *s, const struct cost_shape *shape)
 {
-	const uint32_t lkeys[2] = { s->mr[0]->lkey, s->mr[1]->lkey };
+	const uint32_t lkeys[2] = { s->q.mr->lkey, s->second->lkey };
 
 	for (unsigned i = 0; i < LAYOUTS; i++) {
 		bsn_layout_destroy(s->layouts[i]);
 		s->layouts[i] = NULL;
-		s->attr[i] = (struct bsn_layout_attr){
-			.parts = s->parts[i],
-			.part_count = make_parts(s->memory, shape, i, lkeys, s->parts[i]),
-			.rounds = rounds_of(shape),
-		};
+		s->attr[i] = layout_of(s->memory, shape, i, lkeys, s->parts[i]);
 	}
 }
 
@@ -334,7 +319,7 @@ static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 	} else if (!bad && shape->what == COST_UNMAP) {
 		bad = map_some(s, run_map_known, count);
 	} else if (!bad && shape->what != COST_CHECK) { /* it spans none of the layouts that went */
-		bad = bsn_mkey_configure(s->ep, s->mkey, s->layouts[1], 0, 0);
+		bad = bsn_mkey_configure(s->q.ep, s->mkey, s->layouts[1], 0, 0);
 		bad = bad ? bad : flush(s);
 	}
 	s->at = shape->what == COST_MAP_NEW ? SET : 0;
@@ -356,54 +341,36 @@ static int settle(void *queue, const struct cost_shape *shape, unsigned count)
 
 /* -- Bunsen: making it ------------------------------------------------------------------------- */
 
-static int make_pools(struct state *s, enum cost_queues kind)
+static int make_pools(struct state *s, struct bsn_device *device, bool is_paged)
 {
 	const struct bsn_mkey_pool_attr wide = { .count = 2 * LAYOUTS };
 	const struct bsn_mkey_pool_attr narrow = { .count = SET };
 	const struct bsn_mkey_pool_attr pages = { .count = 1, .page_bytes = LAYOUT_PAGE };
-	int err = bsn_mkey_pool_create(s->device, kind == COST_PAGED ? &pages : &wide, &s->pool);
+	int err = bsn_mkey_pool_create(device, is_paged ? &pages : &wide, &s->pool);
 
 	if (!err)
-		err = bsn_mkey_pool_create(s->device, &narrow, &s->narrow);
+		err = bsn_mkey_pool_create(device, &narrow, &s->narrow);
 	return err ? err : bsn_mkey_take(s->pool, &s->mkey);
-}
-
-static int make_queues(struct state *s, enum cost_queues kind)
-{
-	const struct bsn_cq_attr cq = { .entries = 4 * LAYOUT_MATRIX };
-	struct bsn_qp_attr attr = { .send_depth = kind == COST_MATRIX ? LAYOUT_MATRIX : DEPTH,
-				    .recv_depth = 1 };
-	int err = bsn_cq_create(s->device, &cq, &s->cq);
-
-	attr.cq = s->cq;
-	if (!err)
-		err = bunsen_make_loop(s->device, &attr, &s->qp);
-	attr.send_depth = LONG_DEPTH;
-	attr.max_send_sge = s->max_sge;
-	if (!err)
-		err = bunsen_make_loop(s->device, &attr, &s->long_qp);
-	s->ep = err ? NULL : bsn_qp_ep(s->qp);
-	s->long_ep = err ? NULL : bsn_qp_ep(s->long_qp);
-	return err;
 }
 
 static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		bool is_other, const char **why_not)
 {
+	struct cost_rig own = *rig;
 	struct state *s = queue;
 	int err;
 
 	(void)is_other;
 	(void)why_not;
-	s->device = rig->device;
-	s->max_sge = bsn_device_info(rig->device)->max_sge;
-	s->memory = make_memory();
-	err = s->memory ? make_pools(s, kind) : -ENOMEM;
+	own.memory = s->memory = make_memory();
+	own.memory_bytes = LAYOUT_MEMORY;
+	err = s->memory ? make_pools(s, rig->device, kind == COST_PAGED) : -ENOMEM;
 	if (!err)
-		err = make_queues(s, kind);
-	for (unsigned i = 0; i < 2 && !err; i++)
-		err = bsn_mr_register(s->device, s->memory, LAYOUT_MEMORY, NULL, &s->mr[i]);
-	return err;
+		err = bunsen_open(&s->q, &own, kind);
+	if (err)
+		return err;
+	s->max_sge = bsn_qp_info(s->q.qps[0])->max_send_sge;
+	return bsn_mr_register(rig->device, s->memory, LAYOUT_MEMORY, NULL, &s->second);
 }
 
 static void close_state(void *queue)
@@ -414,13 +381,10 @@ static void close_state(void *queue)
 		bsn_layout_destroy(s->layouts[i]);
 	if (s->mkey)
 		bsn_mkey_give(s->mkey);
-	bsn_qp_destroy(s->long_qp);
-	bsn_qp_destroy(s->qp);
 	bsn_mkey_pool_destroy(s->narrow);
 	bsn_mkey_pool_destroy(s->pool);
-	bsn_cq_destroy(s->cq);
-	bsn_mr_deregister(s->mr[1]);
-	bsn_mr_deregister(s->mr[0]);
+	bsn_mr_deregister(s->second);
+	bunsen_close(&s->q);
 	free(s->memory);
 }
 
@@ -435,7 +399,8 @@ const struct cost_column cost_layout_bunsen = {
 struct mkeys {
 	uint8_t *memory;
 	struct verbs_queue v;
-	struct ibv_mr *second; /* the same memory as that of @v */
+	struct ibv_qp_ex *qp_ex; /* as that of @v, but for mkeys, too */
+	struct bsn_mr *second; /* the same memory as that of @v */
 	struct mlx5dv_mkey *mkey;
 	uint16_t part_count;
 	uint32_t rounds;
@@ -445,9 +410,9 @@ struct mkeys {
 
 COST_INLINE void post_mkey(struct mkeys *s, bool is_list, unsigned flags)
 {
-	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(s->v.qp_ex);
+	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(s->qp_ex);
 
-	s->v.qp_ex->wr_flags = IBV_SEND_INLINE | flags;
+	s->qp_ex->wr_flags = IBV_SEND_INLINE | flags;
 	if (is_list)
 		mlx5dv_wr_mr_list(mlx5, s->mkey, ACCESS, s->part_count, s->list);
 	else
@@ -467,10 +432,10 @@ COST_INLINE void configure_rounds(struct mkeys *s)
 
 COST_INLINE void mlx5_send_known(struct mkeys *s)
 {
-	struct ibv_qp_ex *qp = s->v.qp_ex;
+	struct ibv_qp_ex *qp = s->qp_ex;
 
 	qp->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_rdma_write(qp, s->v.mr->rkey, (uintptr_t)s->memory + LAYOUT_TARGET_AT);
+	ibv_wr_rdma_write(qp, s->v.made.mr->rkey, (uintptr_t)s->memory + LAYOUT_TARGET_AT);
 	ibv_wr_set_sge(qp, s->mkey->lkey, 0, LAYOUT_COLUMN_BYTES);
 }
 
@@ -483,7 +448,7 @@ COST_INLINE void mlx5_send_new(struct mkeys *s)
 COST_INLINE int mlx5_run_each(void *queue, unsigned count, void (*one)(struct mkeys *s))
 {
 	struct mkeys *s = queue;
-	struct ibv_qp_ex *qp = s->v.qp_ex;
+	struct ibv_qp_ex *qp = s->qp_ex;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -515,14 +480,15 @@ static cost_run *mlx5_run_of(const struct cost_row *row)
 static int mlx5_prepare(void *queue, const struct cost_shape *shape, unsigned count)
 {
 	struct mkeys *s = queue;
-	const uint32_t lkeys[2] = { s->v.mr->lkey, s->second->lkey };
+	const uint32_t lkeys[2] = { s->v.made.mr->lkey, s->second->lkey };
 	struct bsn_part parts[LAYOUT_PARTS_MAX];
+	const struct bsn_layout_attr layout = layout_of(s->memory, shape, 0, lkeys, parts);
 	int bad;
 
 	(void)count;
 	clear_target(s->memory);
-	s->part_count = (uint16_t)make_parts(s->memory, shape, 0, lkeys, parts);
-	s->rounds = rounds_of(shape);
+	s->part_count = (uint16_t)layout.part_count;
+	s->rounds = layout.rounds;
 	for (unsigned i = 0; i < s->part_count; i++) {
 		s->list[i] =
 			(struct ibv_sge){ parts[i].addr, (uint32_t)parts[i].bytes, parts[i].lkey };
@@ -537,7 +503,7 @@ static int mlx5_prepare(void *queue, const struct cost_shape *shape, unsigned co
 		return 0;
 	bad = run_configure_rounds(s, 1);
 	step();
-	return bad ? bad : verbs_drain(&s->v, 1);
+	return bad ? bad : verbs_drain(&s->v, false, 1);
 }
 
 static int mlx5_settle(void *queue, const struct cost_shape *shape, unsigned count)
@@ -546,7 +512,7 @@ static int mlx5_settle(void *queue, const struct cost_shape *shape, unsigned cou
 	int bad;
 
 	step();
-	bad = verbs_drain(&s->v, count);
+	bad = verbs_drain(&s->v, false, count);
 	return bad || !count || !is_matrix(shape) ? bad : check_target(s->memory);
 }
 
@@ -556,18 +522,52 @@ static void mlx5_close(void *queue)
 
 	if (s->mkey)
 		mlx5dv_destroy_mkey(s->mkey);
-	if (s->second)
-		ibv_dereg_mr(s->second);
+	if (s->qp_ex)
+		ibv_destroy_qp(&s->qp_ex->qp_base);
+	bsn_mr_deregister(s->second);
 	verbs_close(&s->v);
 	free(s->memory);
+}
+
+/* Of libmlx5, for mkeys, too; Bunsen is attached to it while it connects it. */
+static int make_qp_of_mkeys(struct mkeys *s, struct bsn_device *plain)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = s->v.cq,
+		.recv_cq = s->v.recv_cq,
+		.cap = { .max_send_wr = MLX5_DEPTH, .max_recv_wr = 1, .max_send_sge = 1,
+			 .max_recv_sge = 1, .max_inline_data = MLX5_INLINE },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = s->v.qp->pd,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct mlx5dv_qp_init_attr mlx5 = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST | MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
+	};
+	struct ibv_qp *qp = mlx5dv_create_qp(s->v.qp->context, &init, &mlx5);
+	struct bsn_qp *attached;
+	int err;
+
+	if (!qp)
+		return -errno;
+	s->qp_ex = ibv_qp_to_qp_ex(qp);
+	err = bsn_qp_attach(plain, qp, NULL, &attached);
+	if (err)
+		return err;
+	err = bunsen_connect(attached, BSN_QP_RC);
+	bsn_qp_destroy(attached);
+	return err;
 }
 
 static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 		bool is_other, const char **why_not)
 {
+	struct bsn_device *const plain = rig->verbs ? rig->verbs : rig->device;
 	struct mlx5dv_mkey_init_attr mkey = {
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
-		.max_entries = ENTRIES,
+		.max_entries = MLX5_ENTRIES,
 	};
 	struct cost_rig own = *rig;
 	struct mkeys *s = queue;
@@ -579,12 +579,15 @@ static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues k
 	if (!s->memory)
 		return -ENOMEM;
 	*why_not = "libmlx5 makes no mkeys here";
-	err = verbs_open(&s->v, &own, kind, true);
+	err = verbs_open(&s->v, &own, kind);
+	if (!err)
+		err = make_qp_of_mkeys(s, plain);
+	if (!err)
+		err = bsn_mr_register(plain, s->memory, LAYOUT_MEMORY, NULL, &s->second);
 	if (err)
 		return err;
-	mkey.pd = s->v.pd;
-	s->second = ibv_reg_mr(s->v.pd, s->memory, LAYOUT_MEMORY, ACCESS);
-	s->mkey = s->second ? mlx5dv_create_mkey(&mkey) : NULL;
+	mkey.pd = s->v.qp->pd;
+	s->mkey = mlx5dv_create_mkey(&mkey);
 	return s->mkey ? 0 : -errno;
 }
 

@@ -22,7 +22,7 @@ static int post_to_be_polled(const struct cost_case *of, unsigned count)
 		bad = of->column->post(of->queue, what, count);
 	let_device_work();
 	if (!bad && !cost_polls_requests(shape->what))
-		bad = of->column->drain(of->queue, count);
+		bad = of->column->drain(of->queue, false, count);
 	return bad;
 }
 
@@ -59,11 +59,11 @@ static int settle(const struct cost_case *of, unsigned count)
 		return bad;
 	if (!polls) {
 		step();
-		bad = column->drain(of->queue, count);
+		bad = column->drain(of->queue, false, count);
 	}
 	if (!bad && (polls ? cost_polls_requests(shape->what) && cost_needs_recv(cost_polled(shape))
 			   : shape->what == COST_RECV || cost_needs_recv(shape->what)))
-		bad = column->drain_recv(of->queue, count);
+		bad = column->drain(of->queue, true, count);
 	return bad;
 }
 
@@ -74,9 +74,8 @@ static int run(const struct cost_case *of, unsigned warm, unsigned count,
 	int bad = run_row(of->queue, warm);
 
 	if (bad == COST_LATE) { /* the others will have come by then, too */
-		bad = (cost_polls_requests(of->row->shape.what) ? of->column->drain
-								: of->column->drain_recv)(
-			of->queue, count);
+		bad = of->column->drain(of->queue, !cost_polls_requests(of->row->shape.what),
+					count);
 		return bad ? bad : COST_LATE;
 	}
 	if (bad)
@@ -157,27 +156,30 @@ struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_
 
 	if (!c.count)
 		c.count = batch;
-	c.warm_of_one = whole_batches(least(c.count - batch, WARM_MOST), row);
+	/* Messages find receives that are posted in turn if all QPs have had theirs. */
+	c.warm_of_one = row->shape.what == COST_RECV && cost_has_turns(kind)
+				? c.count - batch
+				: whole_batches(least(c.count - batch, WARM_MOST), row);
 	if (!cost_polls(row->shape.what) && cost_kinds[kind].qps > 1 &&
 	    cost_qps_of(rig, kind) * cost_depth_of(rig, kind) > 2 * c.fill)
 		c.laps = cost_qps_of(rig, kind) * cost_depth_of(rig, kind) / c.fill;
 	return c;
 }
 
-static bool has(const struct cost *cost, const struct cost_case *of)
+static bool has(const struct cost_case *of)
 {
 	const struct cost_shape *shape = &of->row->shape;
 
 	if (of->c == COST_COLUMN_NOTHING)
 		return true;
 	/* One QP's receives are not those of QPs that take turns. */
-	if (cost->rig.qps > 1 && shape->what == COST_RECV && shape->queues == COST_RC)
+	if (of->cost->rig.qps > 1 && shape->what == COST_RECV && shape->queues == COST_RC)
 		return false;
-	return cost->has_column[of->c] && of->queue && of->column->run_of(of->row);
+	return of->cost->has_column[of->c] && of->queue && of->column->run_of(of->row);
 }
 
 int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
-	      int (*one)(struct cost *cost, const struct cost_case *of, void *arg))
+	      int (*one)(const struct cost_case *of, void *arg))
 {
 	int err = 0;
 
@@ -185,13 +187,13 @@ int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
 		const unsigned c = i * order % COST_ALL_COLUMNS, r = i / COST_ALL_COLUMNS;
 		const struct cost_row *row = &cost->rows[r];
 		const enum cost_queues kind = row->shape.queues;
-		struct cost_case of = { c, r, row, cost_column_of(c, kind), NULL,
+		struct cost_case of = { cost, c, r, row, cost_column_of(c, kind), NULL,
 					cost_counts_of(&cost->rig, row) };
 
 		if (of.column)
 			of.queue = cost->queues[cost_owner_of(c, kind)][kind];
-		if (has(cost, &of))
-			err = one(cost, &of, arg);
+		if (has(&of))
+			err = one(&of, arg);
 	}
 	return err;
 }

@@ -78,7 +78,7 @@ static const struct special {
 	{ "layouts", "matrix_new", SPECIAL(MATRIX, SEND_NEW, INTERLEAVED) },
 	{ "layouts", "matrix_known", SPECIAL(MATRIX, SEND_KNOWN, INTERLEAVED) },
 	{ "layouts", "matrix_packed", SPECIAL(MATRIX, SEND_PACKED, INTERLEAVED) },
-	{ "layouts", "matrix_sges", SPECIAL(MATRIX, SEND_SGES, INTERLEAVED) },
+	{ "layouts", "matrix_sges", SPECIAL(MATRIX_WIDE, SEND_SGES, INTERLEAVED) },
 	{ "layouts", "matrix_rows", SPECIAL(MATRIX, SEND_ROWS, INTERLEAVED) },
 	{ "memory", "mr_register", SPECIAL(BUFFERS, REGISTER, SGES) },
 	{ "memory", "mr_get", SPECIAL(BUFFERS, GET, SGES) },

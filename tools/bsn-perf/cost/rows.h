@@ -39,6 +39,7 @@ enum cost_queues {
 	COST_LAYOUTS, /* no QPs, but: */
 	COST_PAGED,
 	COST_MATRIX,
+	COST_MATRIX_WIDE,
 	COST_REGIONS,
 	COST_BUFFERS,
 	COST_QUEUES_COUNT
@@ -53,12 +54,11 @@ enum {
 	COST_DC_INITIATORS = 32,
 	COST_DC_MOST_READS = 64,
 	COST_LAYOUTS_MOST = 16,
-	COST_LAYOUTS_DEPTH = 64,    /* of libmlx5's queues */
-	COST_LAYOUTS_INLINE = 828, /* bytes: all it grants on RC, where 52 entries have 4 more */
+	COST_MATRIX_ROWS = 1024,
 };
 
 /*
- * @max_sge, @max_recv_sge, @max_inline: 0: 1, 1, COST_INLINE_BYTES
+ * @max_sge, @max_recv_sge, @max_inline: 0: 1, 1, COST_INLINE_BYTES; the device may take less
  * @qps: that take turns; 0: as many as are asked for, usually one
  * @peers: that take turns, each with an endpoint of its own
  * @depth: of each queue; 0: as was asked for
@@ -79,10 +79,10 @@ struct cost_kind {
 	struct bsn_dc_pool_attr pool;
 };
 
-#define COST_OF_PARTS(what, at_a_time)                                                             \
+#define COST_OF_PARTS(what, at_a_time, deep, sges)                                                 \
 	{                                                                                          \
-		.doc = what, .subject = COST_OF_LAYOUTS, .max_inline = COST_LAYOUTS_INLINE,        \
-		.qps = 1, .most = at_a_time, .depth = COST_LAYOUTS_DEPTH                           \
+		.doc = what, .subject = COST_OF_LAYOUTS, .max_sge = sges, .qps = 1,                \
+		.most = at_a_time, .depth = deep                                                   \
 	}
 #define COST_MISSES(how, ...)                                                                      \
 	{                                                                                          \
@@ -95,9 +95,12 @@ struct cost_kind {
 
 static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
 	[COST_RC] = { "RC, one SGE, inline data of one block", .type = BSN_QP_RC },
-	[COST_LAYOUTS] = COST_OF_PARTS("layouts of parts of memory, and mkeys", COST_LAYOUTS_MOST),
-	[COST_PAGED] = COST_OF_PARTS("mkeys of pages", COST_LAYOUTS_MOST),
-	[COST_MATRIX] = COST_OF_PARTS("a column of a matrix", 1),
+	[COST_LAYOUTS] = COST_OF_PARTS("layouts of parts of memory, and mkeys", COST_LAYOUTS_MOST,
+				       512, 1),
+	[COST_PAGED] = COST_OF_PARTS("mkeys of pages", COST_LAYOUTS_MOST, 512, 1),
+	[COST_MATRIX] = COST_OF_PARTS("a column of a matrix", 1, COST_MATRIX_ROWS, 1),
+	[COST_MATRIX_WIDE] = COST_OF_PARTS("a column of a matrix, as many SGEs as there can be", 1,
+					   64, UINT32_MAX),
 	[COST_REGIONS] = { .doc = "10000 regions in the cache", .subject = COST_OF_MEMORY },
 	[COST_BUFFERS] = { .doc = "registrations, and a slab", .subject = COST_OF_MEMORY },
 	[COST_LONG] = { "RC, four SGEs, 512 B of inline data, receives of two SGEs",

@@ -140,7 +140,7 @@ static bool is_timed(const struct series *series, const struct cost_case *of)
 }
 
 /* Hot, many operations less what the clock takes; cold, one, less what the loop takes then. */
-static int time_one(struct cost *cost, const struct cost_case *of, void *arg)
+static int time_one(const struct cost_case *of, void *arg)
 {
 	struct series *series = arg;
 	const unsigned warm = series->is_cold ? of->counts.warm_of_one : of->counts.warm;
@@ -156,32 +156,30 @@ static int time_one(struct cost *cost, const struct cost_case *of, void *arg)
 		return 0;
 	err = cost_region(of, warm, count, &meter);
 	ns = (double)watch.ns - (series->is_cold ? 0 : series->clock_ns);
-	samples_of(cost, series, of->c, of->r)[series->count[of->c][of->r]] =
+	samples_of(of->cost, series, of->c, of->r)[series->count[of->c][of->r]] =
 		ns > 0 ? ns / count : 0;
 	series->count[of->c][of->r] += !is_late;
 	return err;
 }
 
-static int sum_up(struct cost *cost, const struct cost_case *of, void *arg)
+static int sum_up(const struct cost_case *of, void *arg)
 {
 	const struct series *series = arg;
 	const unsigned c = of->c, r = of->r, count = series->count[c][r];
-	double *ns = samples_of(cost, series, c, r), cold;
+	double *ns = samples_of(of->cost, series, c, r), figure;
 
 	if (!is_timed(series, of) || c == COST_COLUMN_NOTHING)
 		return 0;
 	if (!count)
 		return complain("%s by %s: completions always came too late to be timed",
 				of->row->name, cost_column_names[c]);
-	if (series->is_cold) {
-		cold = median_of(ns, count) -
-		       median_of(samples_of(cost, series, COST_COLUMN_NOTHING, r),
-				 series->count[COST_COLUMN_NOTHING][r]);
-		cost_add_figure(cost, c, r, "cold_ns", cold > 0 ? cold : 0);
-		return 0;
-	}
-	cost_add_figure(cost, c, r, "ns", median_of(ns, count));
-	cost_add_figure(cost, c, r, "ns_p10", percentile_of(ns, count, 10));
+	figure = median_of(ns, count) -
+		 median_of(samples_of(of->cost, series, COST_COLUMN_NOTHING, r),
+			   series->count[COST_COLUMN_NOTHING][r]);
+	cost_add_figure(of->cost, c, r, series->is_cold ? "cold_ns" : "ns",
+			figure > 0 ? figure : 0);
+	if (!series->is_cold)
+		cost_add_figure(of->cost, c, r, "ns_p10", percentile_of(ns, count, 10));
 	return 0;
 }
 

@@ -88,7 +88,7 @@ static int find_places(struct dc_bench *b)
 
 int dc_bench_open(const struct dc_plan *plan, struct ranks *ranks, struct dc_bench **bench)
 {
-	struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
+	const struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
 	struct dc_bench *b = calloc(1, sizeof(*b));
 	int err;

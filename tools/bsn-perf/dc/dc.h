@@ -8,8 +8,8 @@
 #define PERF_DC_H
 
 #include "../../examples/ranks.h"
-#include "model/model.h"
 #include "../perf.h"
+#include "play.h"
 
 enum { DC_COUNTS_MAX = 16 };
 

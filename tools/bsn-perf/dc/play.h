@@ -145,4 +145,20 @@ struct dc_stage {
 /* Plays the plan: 0; or -EIO, -ETIMEDOUT or -ENOMEM, with why_not. */
 int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_figures *figures);
 
+/* -- on a model (model.c) ---------------------------------------------------------------------- */
+
+/*
+ * What the model takes beside plan->connect_ns: from the begin of a request to its answer, at the
+ * least: twice the 600 ns that UCX takes for one way from EDR on (src/uct/ib/base/ib_iface.c);
+ * beyond that, any time up to the next one, and from the begin of an initiator's request to that of
+ * the next: both are assumed.
+ */
+enum { DC_CONNECT_NS = 60, DC_ANSWER_NS = 1200, DC_RANDOM_NS = 500, DC_ISSUE_NS = 50 };
+
+/*
+ * Plays the plan by one policy: as dc_play(), or -EINVAL: it cannot be. Random times are of the
+ * plan's seed.
+ */
+int dc_simulate(const struct dc_plan *plan, enum dc_policy policy, struct dc_figures *figures);
+
 #endif
