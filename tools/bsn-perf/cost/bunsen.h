@@ -73,12 +73,9 @@ int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_qu
 /* To itself; UD is made ready. */
 int bunsen_connect(struct bsn_qp *qp, enum bsn_qp_type type);
 
-/* As in struct cost_column; the other one is on plain verbs. */
-int bunsen_make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool on_verbs,
-		const char **why_not);
 void bunsen_close(void *queue);
-int bunsen_set_up(void *queue, const struct cost_shape *shape);
-int bunsen_post(void *queue, enum cost_what what, unsigned count);
+
+/* Waits for so many completions: 0, a status or -errno. */
 int bunsen_drain(void *queue, bool of_recvs, unsigned count);
 
 extern cost_run *const bunsen_runs[COST_CODE_COUNT];

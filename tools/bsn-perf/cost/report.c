@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { NAME_WIDTH = 28, WIDTH = 9, ANY = -1 };
+enum { NAME_WIDTH = 28, WIDTH = 9 };
 
 /* The tables of the text report, by the name of the figure. */
 static const struct {
@@ -50,27 +50,25 @@ static bool has(double value)
 	return value >= 0;
 }
 
-/* Whether a column, or any, has it in a row, or in any. */
-static bool has_any(const struct cost *cost, int column, int row, const char *name)
+/* The columns that have it in any row, a bit for each. */
+static unsigned columns_with(const struct cost *cost, const char *name)
 {
-	for (unsigned i = 0; i < COST_COLUMNS * cost->row_count; i++) {
-		const unsigned c = i % COST_COLUMNS, r = i / COST_COLUMNS;
-		if ((column == ANY || column == (int)c) && (row == ANY || row == (int)r) &&
-		    has(figure_of(cost, c, r, name)))
-			return true;
-	}
-	return false;
+	unsigned columns = 0;
+
+	for (unsigned i = 0; i < COST_COLUMNS * cost->row_count; i++)
+		if (has(figure_of(cost, i % COST_COLUMNS, i / COST_COLUMNS, name)))
+			columns |= 1u << i % COST_COLUMNS;
+	return columns;
 }
 
-static void print_heads(FILE *to, const struct cost *cost, const char *name)
+static void print_heads(FILE *to, unsigned columns)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has_any(cost, (int)c, ANY, name))
+		if (columns & 1u << c)
 			fprintf(to, " %*s", WIDTH, cost_column_names[c]);
 	fprintf(to, " %*s", WIDTH + 2, "bunsen/best");
-	fprintf(to, has_any(cost, COST_COLUMN_VERBS, ANY, name) ? " %*s\n" : "\n", WIDTH,
-		"verbs/ibv");
+	fprintf(to, columns & 1u << COST_COLUMN_VERBS ? " %*s\n" : "\n", WIDTH, "verbs/ibv");
 }
 
 static void print_ratio(FILE *to, double value, double of, int width)
@@ -81,23 +79,30 @@ static void print_ratio(FILE *to, double value, double of, int width)
 		fprintf(to, " %*s", width, "-");
 }
 
-static void print_row(FILE *to, const struct cost *cost, unsigned row, const char *name)
+/* A row that has any of these columns. */
+static void print_row(FILE *to, const struct cost *cost, unsigned row, const char *name,
+		      unsigned columns)
 {
 	double value[COST_COLUMNS], best;
+	unsigned there = 0;
 
-	fprintf(to, "%-*s", NAME_WIDTH, cost->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		value[c] = figure_of(cost, c, row, name);
+		there += has(value[c]);
+	}
+	if (!there)
+		return;
+	fprintf(to, "%-*s", NAME_WIDTH, cost->rows[row].name);
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
 		if (has(value[c]))
 			fprintf(to, " %*.1f", WIDTH, value[c]);
-		else if (has_any(cost, (int)c, ANY, name))
+		else if (columns & 1u << c)
 			fprintf(to, " %*s", WIDTH, "-");
-	}
 	best = value[COST_COLUMN_IBV]; /* the cheaper way of libibverbs */
 	if (!has(best) || (has(value[COST_COLUMN_IBV_WR]) && value[COST_COLUMN_IBV_WR] < best))
 		best = value[COST_COLUMN_IBV_WR];
 	print_ratio(to, value[COST_COLUMN_BUNSEN], best, WIDTH + 2);
-	if (has_any(cost, COST_COLUMN_VERBS, ANY, name))
+	if (columns & 1u << COST_COLUMN_VERBS)
 		print_ratio(to, value[COST_COLUMN_VERBS], value[COST_COLUMN_IBV], WIDTH);
 	fputc('\n', to);
 }
@@ -141,8 +146,9 @@ void cost_print_tables(FILE *to, const struct cost *cost)
 	print_missing(to, cost);
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		const char *name = tables[i].name;
+		const unsigned columns = columns_with(cost, name);
 
-		if (!has_any(cost, ANY, ANY, name))
+		if (!columns)
 			continue;
 		fprintf(to, "\n%s", tables[i].title);
 		if (!strcmp(name, "ns"))
@@ -150,10 +156,9 @@ void cost_print_tables(FILE *to, const struct cost *cost)
 		if (!strcmp(name, "instructions"))
 			fprintf(to, "; store %s", cost->counted_store);
 		fputc('\n', to);
-		print_heads(to, cost, name);
+		print_heads(to, columns);
 		for (unsigned row = 0; row < cost->row_count; row++)
-			if (has_any(cost, ANY, (int)row, name))
-				print_row(to, cost, row, name);
+			print_row(to, cost, row, name, columns);
 	}
 }
 

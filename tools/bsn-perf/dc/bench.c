@@ -183,22 +183,15 @@ static void read_counters(void *arg, struct dc_figures *figures)
  * Of all processes: their operations until the last one is done, what each needs for one, and the
  * longest waits.
  */
-static void add_rank(struct dc_figures *to, struct dc_figures *f)
+static void add_rank(struct dc_figures *to, const struct dc_figures *f)
 {
-	for (unsigned i = 0; i < dc_figure_count; i++) {
-		double *const all = dc_figure_at(to, i), one = *dc_figure_at(f, i);
+#define OF_ALL(name, head, decimals, of_all) of_all,
+	static const enum { SUM, MOST, LEAST } of_all[] = { DC_FIGURES(OF_ALL) };
 
-		switch (dc_figure_table[i].of_all) {
-		case DC_MOST:
-			*all = fmax(*all, one);
-			break;
-		case DC_LEAST:
-			*all = fmin(*all, one);
-			break;
-		case DC_SUM:
-			*all += one;
-		}
-	}
+	for (unsigned i = 0; i < DC_FIGURE_COUNT; i++)
+		to->of[i] = of_all[i] == SUM    ? to->of[i] + f->of[i]
+			    : of_all[i] == MOST ? fmax(to->of[i], f->of[i])
+						: fmin(to->of[i], f->of[i]);
 	to->counters.evictions += f->counters.evictions;
 	to->counters.revocations += f->counters.revocations;
 	to->counters.markers += f->counters.markers;
@@ -213,8 +206,8 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 		if (r != ranks->rank)
 			add_rank(figures, &all[r]);
 	figures->operations_per_s *= ranks->count;
-	figures->connects /= ranks->count;
-	figures->waits /= ranks->count;
+	figures->connects_per_operation /= ranks->count;
+	figures->waits_per_operation /= ranks->count;
 	free(all);
 	return err ? complain("%s", all ? ranks_error() : "no memory") : 0;
 }

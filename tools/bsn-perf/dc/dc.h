@@ -54,25 +54,6 @@ static inline bool dc_is_of_pools(enum dc_policy policy)
 int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum dc_policy policy,
 		 struct dc_figures *figures);
 
-/*
- * A figure of struct dc_figures: its name in JSON; its head in the table, or NULL, and decimals
- * there; and that of many processes.
- */
-struct dc_figure {
-	const char *name, *head;
-	int decimals;
-	size_t at;
-	enum { DC_MOST, DC_LEAST, DC_SUM } of_all;
-};
-extern const struct dc_figure dc_figure_table[];
-extern const unsigned dc_figure_count;
-
-static inline double *dc_figure_at(struct dc_figures *figures, unsigned which)
-{
-	return (double *)(void *)((char *)figures + dc_figure_table[which].at);
-}
-
-/* Tells the figures. */
-void dc_print(FILE *to, bool as_json, struct dc_report *report);
+void dc_print(FILE *to, bool as_json, const struct dc_report *report);
 
 #endif

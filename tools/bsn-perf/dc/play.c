@@ -204,10 +204,11 @@ static void sum_up(const struct run *r, uint64_t ns)
 	r->stage->counters(r->stage->arg, f);
 	f->is_there = true;
 	f->device_counts = f->counters.has_connects;
-	f->connects = (double)(f->device_counts ? f->counters.connects : f->counters.bindings) /
-		      operations;
+	f->connects_per_operation =
+		(double)(f->device_counts ? f->counters.connects : f->counters.bindings) /
+		operations;
 	f->operations_per_s = operations * 1e9 / (double)ns;
-	f->waits = (double)r->waits / operations;
+	f->waits_per_operation = (double)r->waits / operations;
 	f->fairness = fairness_of(r);
 	f->wait_p50_us = (double)histogram_percentile(&r->waited, 50) / 1e3;
 	f->wait_p99_us = (double)histogram_percentile(&r->waited, 99) / 1e3;

@@ -102,24 +102,44 @@ struct dc_plan {
 	bool full_handshake;
 };
 
+/*
+ * X(name, its head in the table, or NULL, and decimals there, what of many processes is theirs)
+ * fairness: Jain's index of how long the peers' requests took on average, in requests that were
+ *	done meanwhile, whoever's; 1: all alike
+ * wait_..._operations: that others got done meanwhile
+ */
+#define DC_FIGURES(X)                                                                              \
+	X(operations_per_s, "op/s", 0, LEAST)                                                      \
+	X(connects_per_operation, "connects", 3, SUM)                                              \
+	X(waits_per_operation, "waits", 3, SUM)                                                    \
+	X(wait_p50_us, "p50 us", 1, MOST)                                                          \
+	X(wait_p99_us, "p99 us", 1, MOST)                                                          \
+	X(wait_max_us, "max us", 1, MOST)                                                          \
+	X(wait_p99_operations, NULL, 0, MOST)                                                      \
+	X(wait_max_operations, NULL, 0, MOST)                                                      \
+	X(request_p50_us, NULL, 0, MOST)                                                           \
+	X(request_p99_us, NULL, 0, MOST)                                                           \
+	X(fairness, "fairness", 3, LEAST)
+#define DC_FIGURE(name, ...)       double name;
+#define DC_FIGURE_INDEX(name, ...) DC_FIGURE_##name,
+enum { DC_FIGURES(DC_FIGURE_INDEX) DC_FIGURE_COUNT };
+
 /**
  * struct dc_figures - what came of it
- * @connects: of each operation
- * @fairness: Jain's index of how long the peers' requests took on average, in requests that were
- *	done meanwhile, whoever's; 1: all alike
- * @wait_p99_operations, @wait_max_operations: that others got done meanwhile
  * @taken_early: connections to another target while a request to the one before was outstanding:
  *	never; known of the model alone
- * @device_counts: @connects are the device's, not what the pool bound
+ * @device_counts: connections are the device's, not what the pool bound
  * @why_not: what was refused, or went wrong
  */
 struct dc_figures {
 	bool is_wanted, is_there, device_counts;
 	char why_not[256];
-	double operations_per_s, connects, waits, fairness;
-	double wait_p50_us, wait_p99_us, wait_max_us;
-	double wait_p99_operations, wait_max_operations;
-	double request_p50_us, request_p99_us;
+	union {
+		double of[DC_FIGURE_COUNT];
+		struct {
+			DC_FIGURES(DC_FIGURE)
+		};
+	};
 	uint64_t taken_early;
 	struct bsn_dc_counters counters;
 };

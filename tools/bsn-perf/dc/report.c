@@ -2,33 +2,19 @@
 /* What bsn-perf dc tells: a line, or an object, for each policy. */
 #include "dc.h"
 
-#include <stddef.h>
-
 /* The whole ones, of one operation, are compared. */
-#define FIGURE(name, head, decimals, field, of_all)                                                \
-	{ name, head, decimals, offsetof(struct dc_figures, field), of_all }
-const struct dc_figure dc_figure_table[] = {
-	FIGURE("operations_per_s", "op/s", 0, operations_per_s, DC_LEAST),
-	FIGURE("connects_per_operation", "connects", 3, connects, DC_SUM),
-	FIGURE("waits_per_operation", "waits", 3, waits, DC_SUM),
-	FIGURE("wait_p50_us", "p50 us", 1, wait_p50_us, DC_MOST),
-	FIGURE("wait_p99_us", "p99 us", 1, wait_p99_us, DC_MOST),
-	FIGURE("wait_max_us", "max us", 1, wait_max_us, DC_MOST),
-	FIGURE("wait_p99_operations", NULL, 0, wait_p99_operations, DC_MOST),
-	FIGURE("wait_max_operations", NULL, 0, wait_max_operations, DC_MOST),
-	FIGURE("request_p50_us", NULL, 0, request_p50_us, DC_MOST),
-	FIGURE("request_p99_us", NULL, 0, request_p99_us, DC_MOST),
-	FIGURE("fairness", "fairness", 3, fairness, DC_LEAST),
-};
-const unsigned dc_figure_count = sizeof(dc_figure_table) / sizeof(dc_figure_table[0]);
+#define FIGURE(name, head, decimals, of_all) { #name, head, decimals },
+static const struct {
+	const char *name, *head;
+	int decimals;
+} table[] = { DC_FIGURES(FIGURE) };
 
-static void print_one(FILE *to, const char *name, struct dc_figures *f)
+static void print_one(FILE *to, const char *name, const struct dc_figures *f)
 {
 	fprintf(to, "%-10s", name);
-	for (unsigned i = 0; i < dc_figure_count && f->is_there; i++)
-		if (dc_figure_table[i].head)
-			fprintf(to, " %*.*f", i ? 8 : 9, dc_figure_table[i].decimals,
-				*dc_figure_at(f, i));
+	for (unsigned i = 0; i < DC_FIGURE_COUNT && f->is_there; i++)
+		if (table[i].head)
+			fprintf(to, " %*.*f", i ? 8 : 9, table[i].decimals, f->of[i]);
 	fprintf(to, f->is_there ? "\n" : " %s\n", f->why_not);
 }
 
@@ -51,13 +37,13 @@ static void print_head(FILE *to, const struct dc_report *report, const struct dc
 	fputc('\n', to);
 }
 
-static void print_result(FILE *to, const struct dc_report *report, struct dc_result *result)
+static void print_result(FILE *to, const struct dc_report *report, const struct dc_result *result)
 {
 	print_head(to, report, &result->plan);
 	fprintf(to, "%-10s", "policy");
-	for (unsigned i = 0; i < dc_figure_count; i++)
-		if (dc_figure_table[i].head)
-			fprintf(to, " %*s", i ? 8 : 9, dc_figure_table[i].head);
+	for (unsigned i = 0; i < DC_FIGURE_COUNT; i++)
+		if (table[i].head)
+			fprintf(to, " %*s", i ? 8 : 9, table[i].head);
 	fputc('\n', to);
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
 		if (result->figures[p].is_wanted)
@@ -65,7 +51,7 @@ static void print_result(FILE *to, const struct dc_report *report, struct dc_res
 	fprintf(to, "%-10s %9s %8.3f\n\n", "optimum", "", result->optimum);
 }
 
-static void print_text(FILE *to, struct dc_report *report)
+static void print_text(FILE *to, const struct dc_report *report)
 {
 	bool by_pool = false;
 
@@ -86,22 +72,18 @@ static void print_text(FILE *to, struct dc_report *report)
 			"this device does not count connections: those are what the pool bound\n");
 }
 
-static void add_policy(struct json_object *to, const char *name, struct dc_figures *f)
+static void add_policy(struct json_object *to, const char *name, const struct dc_figures *f)
 {
 	json_add_text(to, "policy", name);
 	if (!f->is_there) {
 		json_add_text(to, "why_not", f->why_not);
 		return;
 	}
-	for (unsigned i = 0; i < dc_figure_count; i++) {
-		const double value = *dc_figure_at(f, i);
-
-		if (dc_figure_table[i].decimals == 3)
-			json_object_object_add(to, dc_figure_table[i].name,
-					       json_object_new_double(value));
+	for (unsigned i = 0; i < DC_FIGURE_COUNT; i++)
+		if (table[i].decimals == 3)
+			json_object_object_add(to, table[i].name, json_object_new_double(f->of[i]));
 		else
-			json_add_figure(to, dc_figure_table[i].name, value);
-	}
+			json_add_figure(to, table[i].name, f->of[i]);
 	json_object_object_add(to, "connects_are_the_devices",
 			       json_object_new_boolean(f->device_counts));
 	json_add_number(to, "evictions", f->counters.evictions);
@@ -110,7 +92,7 @@ static void add_policy(struct json_object *to, const char *name, struct dc_figur
 }
 
 static void add_result(struct json_object *to, const struct dc_report *report,
-		       struct dc_result *result)
+		       const struct dc_result *result)
 {
 	const struct dc_plan *plan = &result->plan;
 
@@ -134,7 +116,7 @@ static void add_result(struct json_object *to, const struct dc_report *report,
 }
 
 /* One number of peers is told right in the report, several as a list. */
-static void print_json(FILE *to, struct dc_report *report)
+static void print_json(FILE *to, const struct dc_report *report)
 {
 	struct json_object *all = json_object_new_object(), *model;
 
@@ -154,7 +136,7 @@ static void print_json(FILE *to, struct dc_report *report)
 	json_print(to, all);
 }
 
-void dc_print(FILE *to, bool as_json, struct dc_report *report)
+void dc_print(FILE *to, bool as_json, const struct dc_report *report)
 {
 	(as_json ? print_json : print_text)(to, report);
 }
