@@ -30,11 +30,11 @@ static int run(const struct perf_command *command, int argc, const char **argv)
 	snprintf(title, sizeof(title), "bsn-perf %s", command->name);
 	argv[0] = title;
 	perf_options.args = argv + 1;
-	number_options(command->numbers, command->number_count);
+	number_options(command);
 	context = poptGetContext(title, argc, argv, command->options, 0);
 	if (command->arguments)
 		poptSetOtherOptionHelp(context, command->arguments);
-	err = command->read(context);
+	err = read_options(context, command);
 	if (!err)
 		report = report_open();
 	if (report) {

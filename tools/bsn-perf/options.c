@@ -75,45 +75,35 @@ int parse_number(struct perf_number *n, const char *text)
 
 struct poptOption perf_number_table[PERF_NUMBERS_MAX + 1];
 bool number_given[PERF_NUMBERS_MAX];
-static struct perf_number *numbers;
-static unsigned number_count;
 
-void number_options(struct perf_number *of, unsigned count)
+void number_options(const struct perf_command *command)
 {
-	numbers = of;
-	number_count = count;
-	for (unsigned i = 0; i < count; i++)
-		perf_number_table[i] = (struct poptOption){ of[i].name, of[i].letter,
-							    POPT_ARG_STRING, NULL, 1 + (int)i,
-							    of[i].doc, of[i].unit };
+	for (unsigned i = 0; i < command->number_count; i++) {
+		const struct perf_number *n = &command->numbers[i];
+
+		perf_number_table[i] = (struct poptOption){ n->name, n->letter, POPT_ARG_STRING,
+							    NULL, 1 + (int)i, n->doc, n->unit };
+	}
 }
 
-int read_options(poptContext context)
+int read_options(poptContext context, const struct perf_command *command)
 {
 	int got, err;
 
 	while ((got = poptGetNextOpt(context)) > 0) {
-		char *text;
+		char *text = poptGetOptArg(context);
 
-		if ((unsigned)got > number_count)
-			return got;
-		text = poptGetOptArg(context);
-		err = parse_number(&numbers[got - 1], text);
+		err = parse_number(&command->numbers[got - 1], text);
 		number_given[got - 1] = true;
 		free(text);
 		if (err)
 			return err;
 	}
-	return got < -1 ? complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
-					 poptStrerror(got))
-			: 0;
-}
-
-int parse_options(poptContext context, const char *command)
-{
-	const int err = read_options(context);
-
-	if (err || !poptPeekArg(context))
-		return err;
-	return complain_usage("%s takes no argument %s", command, poptPeekArg(context));
+	if (got < -1)
+		return complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
+				      poptStrerror(got));
+	if (!command->arguments && poptPeekArg(context))
+		return complain_usage("%s takes no argument %s", command->name,
+				      poptPeekArg(context));
+	return command->read(context);
 }

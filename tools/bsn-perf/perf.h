@@ -16,7 +16,6 @@
 
 #include "bsn.h"
 
-/* Exit statuses. */
 enum perf_exit { PERF_OK = 0, PERF_FAILED = 1, PERF_USAGE = 2 };
 
 /* One line on stderr, with the program's name. Returns the status. */
@@ -72,9 +71,6 @@ struct perf_number {
 	const char *doc, *unit;
 };
 
-/* What a command's numbers are: before its context is made. */
-void number_options(struct perf_number *numbers, unsigned count);
-
 /*
  * They as options, for PERF_OPTIONS. In a command's table an option whose val is 1 and more is a
  * number of that index, plus 1.
@@ -82,12 +78,6 @@ void number_options(struct perf_number *numbers, unsigned count);
 enum { PERF_NUMBERS_MAX = 32 };
 extern struct poptOption perf_number_table[];
 extern bool number_given[PERF_NUMBERS_MAX];
-
-/* Reads all options. 0, or PERF_USAGE after a complaint; or another option's val. */
-int read_options(poptContext context);
-
-/* The same, of a command that takes no arguments, and whose other options have no val. */
-int parse_options(poptContext context, const char *command);
 
 /* The index of a name, whatever its case; -1: it is none of them. */
 int find_name(const char *name, const char *const *names, unsigned count);
@@ -121,7 +111,6 @@ void json_print(FILE *report, struct json_object *object);
 /* One more object at the end of a list, which is made when it is not there yet. */
 struct json_object *json_add_to_list(struct json_object *to, const char *list);
 
-/* Adds the device, path, CPU and store of a report. */
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
 const char *path_name(const struct bsn_device_info *info);
@@ -159,7 +148,7 @@ void let_device_work(void);
 
 /*
  * @arguments: what its help says of them; NULL: it takes none
- * @read: reads the options, by read_options() or parse_options(), and checks them
+ * @read: checks its options, once they are read, and its arguments
  * @run: does it all, and reports
  */
 struct perf_command {
@@ -170,6 +159,10 @@ struct perf_command {
 	int (*read)(poptContext context);
 	int (*run)(FILE *report);
 };
+
+/* Before its context is made; then: reads and checks all options. 0, or an exit status */
+void number_options(const struct perf_command *command);
+int read_options(poptContext context, const struct perf_command *command);
 
 extern const struct perf_command cost_command, dc_command, lat_command, bw_command;
 

@@ -78,7 +78,6 @@ COST_INLINE int post(const struct bunsen_queue *q, struct bunsen_hot h, struct c
 			    : post_list(q, h, shape, id, flags, sges);
 }
 
-/* Where endpoints take turns. */
 COST_INLINE void take_turn(struct bunsen_queue *q, struct bunsen_hot *h, struct cost_shape shape)
 {
 	if (cost_has_turns(shape.queues))

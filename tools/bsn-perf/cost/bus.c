@@ -20,15 +20,15 @@ struct bus {
 static void read_bus(void *arg)
 {
 	struct bus *bus = arg;
-	char path[128], line[128];
+	char path[128];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/softcx_bus", bus->device);
 	file = fopen(path, "r");
 	bus->count = 0;
-	while (file && bus->count < COUNTERS_MAX && fgets(line, sizeof(line), file))
-		bus->count += sscanf(line, "%31s %lf", bus->names[bus->count],
-				     &bus->values[bus->count]) == 2;
+	while (file && bus->count < COUNTERS_MAX &&
+	       fscanf(file, "%31s %lf", bus->names[bus->count], &bus->values[bus->count]) == 2)
+		bus->count++;
 	if (file)
 		fclose(file);
 }

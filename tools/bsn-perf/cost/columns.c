@@ -583,7 +583,8 @@ const char *const cost_column_names[COST_ALL_COLUMNS] = {
 };
 
 static const struct cost_column *const columns[COST_SUBJECTS][COST_ALL_COLUMNS] = {
-	[COST_OF_QPS] = { &bunsen, &symbol, &by_bsn_post, &on_verbs, &cost_ibv_wr, &cost_ibv, &nothing },
+	[COST_OF_QPS] = { &bunsen, &symbol, &by_bsn_post, &on_verbs, &cost_ibv_wr, &cost_ibv,
+			  &nothing },
 	[COST_OF_LAYOUTS] = { [COST_COLUMN_BUNSEN] = &cost_layout_bunsen,
 			      [COST_COLUMN_IBV_WR] = &cost_layout_mlx5,
 			      [COST_COLUMN_NOTHING] = &nothing },

@@ -73,10 +73,9 @@ static int open_once(struct cost *cost, unsigned c, enum cost_queues kind)
 		why = bsn_error_text();
 	if (why)
 		snprintf(cost->why_not[c][kind], COST_REASON_BYTES, "%s", why);
-	else if (c == COST_COLUMN_BUNSEN)
-		complain_of("bunsen's queues", err);
 	else
-		complain("%s's queues: %s", cost_column_names[c], strerror(-err));
+		complain("%s's queues: %s", cost_column_names[c],
+			 *bsn_error_text() ? bsn_error_text() : strerror(-err));
 	close_queue(cost, c, kind);
 	return why ? 0 : PERF_FAILED;
 }
@@ -296,14 +295,14 @@ static unsigned qps_counts[SIZES_MAX], size_count; /* of --qps */
 static int read_all(poptContext context)
 {
 	static char usual[] = "usual", by_qps[] = "write_512_qps,poll_512_qps";
-	int err = parse_options(context, "cost");
+	int err;
 
+	(void)context;
 	if (options.qps && !number_given[DEPTH])
 		numbers[DEPTH].value = QPS_DEPTH;
-	if (!err)
-		err = choose_rows(&cost, options.op    ? options.op
-					 : options.qps ? by_qps
-						       : usual);
+	err = choose_rows(&cost, options.op    ? options.op
+				 : options.qps ? by_qps
+					       : usual);
 	if (!err)
 		err = choose_columns(&cost, options.columns);
 	if (!err && options.qps)

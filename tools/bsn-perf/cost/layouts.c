@@ -260,7 +260,6 @@ static int drain(struct state *s, unsigned count)
 	return bunsen_drain(&s->q, false, count);
 }
 
-/* All that was posted is done. */
 static int flush(struct state *s)
 {
 	const struct bsn_remote remote = remote_of(s, 0);

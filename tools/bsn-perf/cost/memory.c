@@ -46,7 +46,6 @@ static uint8_t *region(const struct state *s, unsigned i)
 
 /* -- what is measured -------------------------------------------------------------------------- */
 
-/* @count times @one, until one fails. */
 COST_INLINE int run_each(struct state *s, unsigned count, int (*one)(struct state *s))
 {
 	int err = 0;

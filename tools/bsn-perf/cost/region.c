@@ -26,7 +26,6 @@ static int post_to_be_polled(const struct cost_case *of, unsigned count)
 	return bad;
 }
 
-/* What must be there before @count operations. */
 static int prepare(const struct cost_case *of, unsigned count)
 {
 	const struct cost_column *column = of->column;
@@ -43,7 +42,6 @@ static int prepare(const struct cost_case *of, unsigned count)
 	return cost_needs_recv(shape->what) ? column->post(of->queue, COST_RECV, count) : 0;
 }
 
-/* Removes what they leave. */
 static int settle(const struct cost_case *of, unsigned count)
 {
 	const struct cost_column *column = of->column;

@@ -50,7 +50,6 @@ static bool has(double value)
 	return value >= 0;
 }
 
-/* The columns that have it in any row, a bit for each. */
 static unsigned columns_with(const struct cost *cost, const char *name)
 {
 	unsigned columns = 0;
@@ -79,7 +78,6 @@ static void print_ratio(FILE *to, double value, double of, int width)
 		fprintf(to, " %*s", width, "-");
 }
 
-/* A row that has any of these columns. */
 static void print_row(FILE *to, const struct cost *cost, unsigned row, const char *name,
 		      unsigned columns)
 {

@@ -15,36 +15,6 @@
 
 /* -- queues ------------------------------------------------------------------------------------ */
 
-/* A column makes each kind that a wanted row needs. */
-enum cost_queues {
-	COST_RC,
-	COST_LONG,
-	COST_UD,
-	COST_SRQ,
-	COST_MANY,
-	COST_APART,
-	COST_ATTACHED,
-	COST_INLINED_RECV,
-	COST_XRC,
-	COST_STAMPED,
-	COST_COMPRESSED,
-	COST_CHECKSUMS,
-	COST_LAST,
-	COST_FIRST,
-	COST_DC,
-	COST_DC_READS,
-	COST_DC_MISS,
-	COST_DC_HASHED,
-	COST_DC_STREAMS,
-	COST_LAYOUTS, /* no QPs, but: */
-	COST_PAGED,
-	COST_MATRIX,
-	COST_MATRIX_WIDE,
-	COST_REGIONS,
-	COST_BUFFERS,
-	COST_QUEUES_COUNT
-};
-
 enum {
 	COST_INLINE_BYTES = 28, /* unless said otherwise */
 	COST_MANY_QPS = 512,
@@ -79,65 +49,63 @@ struct cost_kind {
 	struct bsn_dc_pool_attr pool;
 };
 
-#define COST_OF_PARTS(what, at_a_time, deep, sges)                                                 \
-	{                                                                                          \
-		.doc = what, .subject = COST_OF_LAYOUTS, .max_sge = sges, .qps = 1,                \
-		.most = at_a_time, .depth = deep                                                   \
-	}
-#define COST_MISSES(how, ...)                                                                      \
-	{                                                                                          \
-		.doc = "DC, 32 initiators, each time a peer that has none: " how,                  \
-		.type = BSN_QP_DC,                                                                 \
-		.max_sge = 4, .max_inline = 256, .qps = 1, .peers = COST_DC_PEERS,                 \
-		.most = COST_DC_INITIATORS,                                                        \
-		.pool = { .initiators = COST_DC_INITIATORS, __VA_ARGS__ }                          \
-	}
+#define COST_AT_END                                                                                \
+	.type = BSN_QP_RC, .max_sge = 4, .max_inline = 64, .qps = 1, .most = 1,                    \
+	.depth = COST_SHORT_DEPTH, .at_end = true
+#define COST_MISSES(how)                                                                           \
+	"DC, 32 initiators, each time a peer that has none: " how, .type = BSN_QP_DC,              \
+	.max_sge = 4, .max_inline = 256, .qps = 1, .peers = COST_DC_PEERS,                         \
+	.most = COST_DC_INITIATORS
 
-static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
-	[COST_RC] = { "RC, one SGE, inline data of one block", .type = BSN_QP_RC },
-	[COST_LAYOUTS] = COST_OF_PARTS("layouts of parts of memory, and mkeys", COST_LAYOUTS_MOST,
-				       512, 1),
-	[COST_PAGED] = COST_OF_PARTS("mkeys of pages", COST_LAYOUTS_MOST, 512, 1),
-	[COST_MATRIX] = COST_OF_PARTS("a column of a matrix", 1, COST_MATRIX_ROWS, 1),
-	[COST_MATRIX_WIDE] = COST_OF_PARTS("a column of a matrix, as many SGEs as there can be", 1,
-					   64, UINT32_MAX),
-	[COST_REGIONS] = { .doc = "10000 regions in the cache", .subject = COST_OF_MEMORY },
-	[COST_BUFFERS] = { .doc = "registrations, and a slab", .subject = COST_OF_MEMORY },
-	[COST_LONG] = { "RC, four SGEs, 512 B of inline data, receives of two SGEs",
-			.type = BSN_QP_RC, .max_sge = 4, .max_recv_sge = 2, .max_inline = 512 },
-	[COST_UD] = { "UD, two SGEs, 64 B of inline data", .type = BSN_QP_UD,
-		      .max_sge = 2, .max_inline = 64, .qps = 1 },
-	[COST_SRQ] = { "RC, receives of a shared receive queue", .type = BSN_QP_RC },
-	[COST_MANY] = { "512 RC QPs on one CQ, or so many as are asked for, which take turns",
-			.type = BSN_QP_RC, .qps = COST_MANY_QPS },
-	[COST_APART] = { "256 RC QPs on one CQ, their numbers 16 apart, which take turns",
-			 .type = BSN_QP_RC, .qps = COST_APART_QPS },
-	[COST_ATTACHED] = { "RC, made by libibverbs; Bunsen is attached to it", .type = BSN_QP_RC,
-			    .qps = 1 },
-	[COST_INLINED_RECV] = { "RC, whose messages come inside their CQEs", .type = BSN_QP_RC },
-	[COST_XRC] = { "XRC: an initiator, a target, a shared receive queue of its domain",
-		       .type = BSN_QP_XRC, .qps = 1 },
-	[COST_STAMPED] = { "RC, whose completions have times", .type = BSN_QP_RC },
-	[COST_COMPRESSED] = { "RC, whose CQEs come in sessions, with the hash", .type = BSN_QP_RC,
-			      .compression = BSN_CQES_BY_HASH },
-	[COST_CHECKSUMS] = { "RC, whose CQEs come in sessions, with the checksum",
-			     .type = BSN_QP_RC, .compression = BSN_CQES_BY_CHECKSUM },
-	[COST_LAST] = { "RC, the last block of a ring is next", .type = BSN_QP_RC, .max_sge = 4,
-			.max_inline = 64, .qps = 1, .most = 1, .depth = COST_SHORT_DEPTH,
-			.at_end = true, .left_bb = 1 },
-	[COST_FIRST] = { "RC, the last block of a ring was used", .type = BSN_QP_RC, .max_sge = 4,
-			 .max_inline = 64, .qps = 1, .most = 1, .depth = COST_SHORT_DEPTH,
-			 .at_end = true },
-	[COST_DC] = { "DC, a peer that has its initiator", .type = BSN_QP_DC, .max_sge = 4,
-		      .max_inline = 512, .qps = 1 },
-	[COST_DC_READS] = { "DC, a peer that has its initiator, READs have a limit",
-			    .type = BSN_QP_DC, .max_sge = 4, .max_inline = 64, .qps = 1,
-			    .most = COST_DC_MOST_READS,
-			    .pool = { .max_reads = COST_DC_MOST_READS } },
-	[COST_DC_MISS] = COST_MISSES("lru"),
-	[COST_DC_HASHED] = COST_MISSES("hashed", .policy = BSN_DC_HASHED),
-	[COST_DC_STREAMS] = COST_MISSES("lru, of eight streams each", .streams = 8),
-};
+/* A column makes each kind that a wanted row needs. Those of layouts and memory are no QPs. */
+#define COST_KINDS(X)                                                                              \
+	X(RC, "RC, one SGE, inline data of one block", .type = BSN_QP_RC)                          \
+	X(LONG, "RC, four SGEs, 512 B of inline data, receives of two SGEs", .type = BSN_QP_RC,    \
+	  .max_sge = 4, .max_recv_sge = 2, .max_inline = 512)                                      \
+	X(UD, "UD, two SGEs, 64 B of inline data", .type = BSN_QP_UD, .max_sge = 2,                \
+	  .max_inline = 64, .qps = 1)                                                              \
+	X(SRQ, "RC, receives of a shared receive queue", .type = BSN_QP_RC)                        \
+	X(MANY, "512 RC QPs on one CQ, or so many as are asked for, which take turns",             \
+	  .type = BSN_QP_RC, .qps = COST_MANY_QPS)                                                 \
+	X(APART, "256 RC QPs on one CQ, their numbers 16 apart, which take turns",                 \
+	  .type = BSN_QP_RC, .qps = COST_APART_QPS)                                                \
+	X(ATTACHED, "RC, made by libibverbs; Bunsen is attached to it", .type = BSN_QP_RC,         \
+	  .qps = 1)                                                                                \
+	X(INLINED_RECV, "RC, whose messages come inside their CQEs", .type = BSN_QP_RC)            \
+	X(XRC, "XRC: an initiator, a target, a shared receive queue of its domain",                \
+	  .type = BSN_QP_XRC, .qps = 1)                                                            \
+	X(STAMPED, "RC, whose completions have times", .type = BSN_QP_RC)                          \
+	X(COMPRESSED, "RC, whose CQEs come in sessions, with the hash", .type = BSN_QP_RC,         \
+	  .compression = BSN_CQES_BY_HASH)                                                         \
+	X(CHECKSUMS, "RC, whose CQEs come in sessions, with the checksum", .type = BSN_QP_RC,      \
+	  .compression = BSN_CQES_BY_CHECKSUM)                                                     \
+	X(LAST, "RC, the last block of a ring is next", COST_AT_END, .left_bb = 1)                 \
+	X(FIRST, "RC, the last block of a ring was used", COST_AT_END)                             \
+	X(DC, "DC, a peer that has its initiator", .type = BSN_QP_DC, .max_sge = 4,                \
+	  .max_inline = 512, .qps = 1)                                                             \
+	X(DC_READS, "DC, a peer that has its initiator, READs have a limit", .type = BSN_QP_DC,    \
+	  .max_sge = 4, .max_inline = 64, .qps = 1, .most = COST_DC_MOST_READS,                    \
+	  .pool = { .max_reads = COST_DC_MOST_READS })                                             \
+	X(DC_MISS, COST_MISSES("lru"), .pool = { .initiators = COST_DC_INITIATORS })               \
+	X(DC_HASHED, COST_MISSES("hashed"),                                                        \
+	  .pool = { .initiators = COST_DC_INITIATORS, .policy = BSN_DC_HASHED })                   \
+	X(DC_STREAMS, COST_MISSES("lru, of eight streams each"),                                   \
+	  .pool = { .initiators = COST_DC_INITIATORS, .streams = 8 })                              \
+	X(LAYOUTS, "layouts of parts of memory, and mkeys", .subject = COST_OF_LAYOUTS, .qps = 1,  \
+	  .most = COST_LAYOUTS_MOST, .depth = 512)                                                 \
+	X(PAGED, "mkeys of pages", .subject = COST_OF_LAYOUTS, .qps = 1,                           \
+	  .most = COST_LAYOUTS_MOST, .depth = 512)                                                 \
+	X(MATRIX, "a column of a matrix", .subject = COST_OF_LAYOUTS, .qps = 1, .most = 1,         \
+	  .depth = COST_MATRIX_ROWS)                                                               \
+	X(MATRIX_WIDE, "a column of a matrix, as many SGEs as there can be",                       \
+	  .subject = COST_OF_LAYOUTS, .qps = 1, .most = 1, .depth = 64, .max_sge = UINT32_MAX)     \
+	X(REGIONS, "10000 regions in the cache", .subject = COST_OF_MEMORY)                        \
+	X(BUFFERS, "registrations, and a slab", .subject = COST_OF_MEMORY)
+#define COST_KIND_ENUM(name, ...) COST_##name,
+#define COST_KIND(name, ...)      [COST_##name] = { __VA_ARGS__ },
+
+enum cost_queues { COST_KINDS(COST_KIND_ENUM) COST_QUEUES_COUNT };
+static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = { COST_KINDS(COST_KIND) };
 
 /* Whether endpoints take turns, however many QPs are asked for. */
 static inline bool cost_has_turns(enum cost_queues kind)

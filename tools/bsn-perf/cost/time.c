@@ -18,7 +18,6 @@
 
 enum { CLOCK_SAMPLES = 1000 };
 
-/* A meter of time. */
 struct watch {
 	uint64_t start, ns;
 };
@@ -81,7 +80,6 @@ static bool is_code(const char *line, struct span *span)
 	       !strcmp(rights, "r-xp") && strchr(line, '/');
 }
 
-/* Finds out where code is. 0, or PERF_FAILED: it cannot be taken out of the caches here. */
 static int find_code(void)
 {
 	FILE *maps = can_evict() ? fopen("/proc/self/maps", "r") : NULL;

@@ -125,7 +125,6 @@ int verbs_drain(void *queue, bool of_recvs, unsigned count)
 
 /* -- ibv_post_send() and ibv_post_recv() ------------------------------------------------------- */
 
-/* Whose turn it is, where there are many. */
 COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,
 				 struct cost_shape shape)
 {
@@ -206,7 +205,6 @@ COST_INLINE void build(const struct verbs_queue *q, struct ibv_qp_ex *qp, struct
 		ibv_wr_set_sge_list(qp, sges, q->local);
 }
 
-/* Whose turn it is, where there are many. */
 COST_INLINE struct ibv_qp_ex *start(struct verbs_queue *q, struct ibv_qp_ex *qp,
 				    struct cost_shape shape)
 {
@@ -343,7 +341,6 @@ static cost_run *extended_run_of(const struct cost_row *row)
 
 /* -- life -------------------------------------------------------------------------------------- */
 
-/* Of calls that return NULL with errno. */
 static int made(const void *object)
 {
 	return object ? 0 : errno ? -errno : -ENOMEM;
@@ -462,8 +459,6 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind, 
 	err = verbs_open(q, rig, kind);
 	if (err == -ENODATA)
 		*why_not = BUNSEN_NOT_APART;
-	else if (err == -EOPNOTSUPP)
-		*why_not = "the provider cannot";
 	if (err)
 		return err;
 	if (is_extended && !q->qp_ex) {

@@ -214,18 +214,12 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 
 static int play_on(struct dc_bench *b, const struct dc_plan *plan, struct dc_figures *figures)
 {
-	const struct dc_stage stage = {
-		.arg = b,
-		.peer = make_peer,
-		.post = post_write,
-		.poll = poll_pool,
-		.now_ns = read_clock,
-		.counters = read_counters,
-	};
+	static const struct dc_stage stage = { make_peer, post_write, poll_pool, read_clock,
+					       read_counters };
 
 	if (b->ranks && ranks_wait(b->ranks))
 		return complain("%s", ranks_error());
-	if (dc_play(plan, &stage, figures))
+	if (dc_play(plan, &stage, b, figures))
 		return complain("%s", figures->why_not);
 	return b->ranks ? gather(b->ranks, figures) : 0;
 }

@@ -173,10 +173,10 @@ static int check_options(const struct dc_report *report)
 	return 0;
 }
 
-static int read_all(poptContext context, struct dc_report *report)
+static int read_all(struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
-	int err = parse_options(context, "dc");
+	int err;
 
 	first->plan = (struct dc_plan){
 		.crowd = { .pattern = DC_PATTERN_zipf,
@@ -190,8 +190,7 @@ static int read_all(poptContext context, struct dc_report *report)
 		.connect_ns = number(CONNECT),
 		.full_handshake = options.full_handshake,
 	};
-	if (!err)
-		err = read_policies(first->figures);
+	err = read_policies(first->figures);
 	if (!err)
 		err = read_peers(report);
 	return err ? err : check_options(report);
@@ -296,8 +295,9 @@ static bool has_ranks(void)
 
 static int read_options_of_dc(poptContext context)
 {
-	const int err = read_all(context, &report);
+	const int err = read_all(&report);
 
+	(void)context;
 	return err || !has_ranks() ? err : be_one_of(&ranks, &report);
 }
 

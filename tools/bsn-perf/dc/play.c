@@ -34,6 +34,7 @@ struct peer {
 struct run {
 	const struct dc_plan *plan;
 	const struct dc_stage *stage;
+	void *arg;
 	struct dc_figures *figures;
 	struct dc_draws *draws;
 	struct peer *peers;
@@ -62,14 +63,14 @@ static int say_refused(struct run *r, const char *what, int err)
 
 static uint64_t now(const struct run *r)
 {
-	return r->stage->now_ns(r->stage->arg);
+	return r->stage->now_ns(r->arg);
 }
 
 /* -- posting ----------------------------------------------------------------------------------- */
 
 static int post(const struct run *r, const struct request *request)
 {
-	return r->stage->post(r->stage->arg, request->peer, (uint64_t)(request - r->requests));
+	return r->stage->post(r->arg, request->peer, (uint64_t)(request - r->requests));
 }
 
 static void stand_in_line(struct run *r, struct peer *peer)
@@ -102,7 +103,6 @@ static int begin_one(struct run *r)
 	return 0;
 }
 
-/* Its turn has come. */
 static int go_on(struct run *r, struct peer *peer)
 {
 	int err = 0;
@@ -143,7 +143,7 @@ static int end_one(struct run *r, const struct bsn_completion *c)
 static int poll(struct run *r)
 {
 	struct bsn_completion done[POLLED];
-	const int n = r->stage->poll(r->stage->arg, done, POLLED);
+	const int n = r->stage->poll(r->arg, done, POLLED);
 	int err = 0;
 
 	if (n < 0)
@@ -201,7 +201,7 @@ static void sum_up(const struct run *r, uint64_t ns)
 	const double operations = r->plan->operations;
 	struct dc_figures *f = r->figures;
 
-	r->stage->counters(r->stage->arg, f);
+	r->stage->counters(r->arg, f);
 	f->is_there = true;
 	f->device_counts = f->counters.has_connects;
 	f->connects_per_operation =
@@ -232,21 +232,19 @@ static int make(struct run *r)
 	STAILQ_INIT(&r->free);
 	for (uint32_t i = 0; i < window; i++)
 		STAILQ_INSERT_TAIL(&r->free, &r->requests[i], next);
-	histogram_clear(&r->waited);
-	histogram_clear(&r->took);
-	histogram_clear(&r->overtaken);
 	for (uint32_t p = 0; p < peers; p++) {
 		struct peer *peer = &r->peers[p];
 
 		STAILQ_INIT(&peer->waiting);
-		err = r->stage->peer(r->stage->arg, p, peer);
+		err = r->stage->peer(r->arg, p, peer);
 		if (err)
 			return say_refused(r, "a peer", err);
 	}
 	return 0;
 }
 
-int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_figures *figures)
+int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, void *arg,
+	    struct dc_figures *figures)
 {
 	struct run *r = calloc(1, sizeof(*r));
 	uint64_t start;
@@ -258,6 +256,7 @@ int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_
 	}
 	r->plan = plan;
 	r->stage = stage;
+	r->arg = arg;
 	r->figures = figures;
 	err = make(r);
 	start = now(r);

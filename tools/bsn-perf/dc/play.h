@@ -145,7 +145,7 @@ struct dc_figures {
 };
 
 /**
- * struct dc_stage - a pool, and what it runs on
+ * struct dc_stage - a pool, and what it runs on: @arg of each
  * @peer: makes a peer, whose completions have @user: 0 or a negative errno, and bsn_error_text()
  *	may say why
  * @post: a signaled WRITE to it, of plan->bytes, whose @id is below plan->window: 0, -EAGAIN: it
@@ -154,7 +154,6 @@ struct dc_figures {
  * @counters: those of the pool, and @taken_early
  */
 struct dc_stage {
-	void *arg;
 	int (*peer)(void *arg, uint32_t number, void *user);
 	int (*post)(void *arg, uint32_t number, uint64_t id);
 	int (*poll)(void *arg, struct bsn_completion *c, int n);
@@ -163,7 +162,8 @@ struct dc_stage {
 };
 
 /* Plays the plan: 0; or -EIO, -ETIMEDOUT or -ENOMEM, with why_not. */
-int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_figures *figures);
+int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, void *arg,
+	    struct dc_figures *figures);
 
 /* -- on a model (model.c) ---------------------------------------------------------------------- */
 

@@ -58,10 +58,28 @@ static struct {
  * text is what there is instead; without one, it is taken, and changes nothing. A value belongs to
  * its option, or it would be taken for a role.
  */
-enum { FIRST_STRANGER = 100, FLAG = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
+static void meet_stranger(poptContext context, enum poptCallbackReason reason,
+			  const struct poptOption *stranger, const char *value, const void *unused)
+{
+	const char letter[] = { stranger->shortName ? '-' : '\0', stranger->shortName, '\0' };
+
+	(void)reason;
+	(void)value;
+	(void)unused;
+	if (stranger->shortName == 'h') {
+		poptPrintHelp(context, stdout, 0);
+		exit(PERF_OK);
+	}
+	if (stranger->descrip)
+		exit(complain_usage("%s%s--%s is perftest's: %s", letter, *letter ? ", " : "",
+				    stranger->longName, stranger->descrip));
+}
+
+enum { FLAG = POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN,
        VALUE = POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN };
 #define STRANGER(name, letter, kind, instead) { name, letter, kind, NULL, 0, instead, NULL }
-static struct poptOption strangers[] = {
+static const struct poptOption strangers[] = {
+	{ NULL, 0, POPT_ARG_CALLBACK, (void *)(uintptr_t)meet_stranger, 0, NULL, NULL },
 	STRANGER("CPU-freq", 'F', FLAG, NULL), /* a warning that is not given */
 	STRANGER("noPeak", 'N', FLAG, NULL),   /* a figure that is not taken */
 	STRANGER("report_gbits", 0, FLAG, NULL),
@@ -80,17 +98,6 @@ static struct poptOption strangers[] = {
 	STRANGER(NULL, 'h', FLAG, NULL),
 	POPT_TABLEEND
 };
-
-/* 0, of one that changes nothing. */
-static int refuse(const struct poptOption *stranger)
-{
-	const char letter[] = { stranger->shortName ? '-' : '\0', stranger->shortName, '\0' };
-
-	if (!stranger->descrip)
-		return 0;
-	return complain_usage("%s%s--%s is perftest's: %s", letter, *letter ? ", " : "",
-			      stranger->longName, stranger->descrip);
-}
 
 /* As perftest spells it, beside our spelling. */
 #define ALSO(name, kind, where, val)                                                               \
@@ -113,7 +120,7 @@ const struct poptOption test_options[] = {
 	ALSO("tx-depth", POPT_ARG_STRING, NULL, 1 + PLAN_depth),
 	ALSO("inline_size", POPT_ARG_STRING, NULL, 1 + PLAN_inline_max),
 	ALSO("hop_limit", POPT_ARG_STRING, NULL, 1 + PLAN_hop_limit),
-	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, strangers, 0, NULL, NULL },
+	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)(uintptr_t)strangers, 0, NULL, NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -167,7 +174,6 @@ static int check_size(const struct plan *plan)
 	return 0;
 }
 
-/* What does not go together. */
 static int check_plan(const struct plan *plan)
 {
 	const char *const output = perf_options.output;
@@ -235,34 +241,12 @@ static int read_role(poptContext context, struct test *test)
 	return 0;
 }
 
-static int read_with_strangers(poptContext context)
-{
-	int got, err = 0;
-
-	for (int i = 0; strangers[i].longName || strangers[i].shortName; i++)
-		strangers[i].val = FIRST_STRANGER + i;
-	while (!err && (got = read_options(context)) >= FIRST_STRANGER) {
-		const struct poptOption *stranger = &strangers[got - FIRST_STRANGER];
-
-		if (stranger->shortName == 'h') {
-			poptPrintHelp(context, stdout, 0);
-			poptFreeContext(context);
-			exit(PERF_OK);
-		}
-		free(poptGetOptArg(context));
-		err = refuse(stranger);
-	}
-	return err ? err : got;
-}
-
 int test_read_options(poptContext context, bool is_bw, struct test *test)
 {
 	static const char *const paths[] = { "auto", "direct", "verbs" };
 	uint64_t path = BSN_PATH_AUTO;
-	int err = read_with_strangers(context);
+	int err = choose("path", options.path, paths, 3, &path);
 
-	if (!err)
-		err = choose("path", options.path, paths, 3, &path);
 	if (!err)
 		err = read_plan(is_bw, &test->plan);
 	if (!err)

@@ -172,12 +172,4 @@ int session_hear(const struct test *test, double *rate);
 int run_lat(struct test *test);
 int run_bw(struct test *test);
 
-/* What the server says, and the client before its first result (report.c). */
-void print_title(FILE *to, const struct test *test);
-
-/* What was measured at one size: as text; in JSON, of a sweep an object of the array "sizes". */
-void print_result(FILE *to, const struct test *test);
-struct json_object *begin_json(const struct test *test);
-void add_result(struct json_object *report, const struct test *test);
-
 #endif

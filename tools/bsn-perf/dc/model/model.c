@@ -342,18 +342,12 @@ static int simulate_pool(const struct dc_plan *plan, enum dc_policy policy,
 			 struct dc_figures *figures)
 {
 	struct pool_model m = { .ring_bb = ring_for(plan) };
-	const struct dc_stage stage = {
-		.arg = &m,
-		.peer = make_peer,
-		.post = post_write,
-		.poll = poll_model,
-		.now_ns = device_now,
-		.counters = read_counters,
-	};
+	static const struct dc_stage stage = { make_peer, post_write, poll_model, device_now,
+					       read_counters };
 	int err = make(&m, plan, policy);
 
 	if (!err)
-		err = dc_play(plan, &stage, figures);
+		err = dc_play(plan, &stage, &m, figures);
 	free_model(&m);
 	return err;
 }
@@ -514,18 +508,12 @@ static int simulate_dcs(const struct dc_plan *plan, enum dc_policy policy,
 			struct dc_figures *figures)
 {
 	struct dcs d = { .has_quota = policy == DC_POLICY_dcs_quota };
-	const struct dc_stage stage = {
-		.arg = &d,
-		.peer = make_dcs_peer,
-		.post = post_by_dcs,
-		.poll = poll_dcs,
-		.now_ns = device_now,
-		.counters = read_dcs_counters,
-	};
+	static const struct dc_stage stage = { make_dcs_peer, post_by_dcs, poll_dcs, device_now,
+					       read_dcs_counters };
 	int err = make_dcs(&d, plan);
 
 	if (!err)
-		err = dc_play(plan, &stage, figures);
+		err = dc_play(plan, &stage, &d, figures);
 	free_device(&d.device);
 	free(d.slots);
 	free(d.free);
