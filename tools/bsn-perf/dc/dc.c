@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bsn-perf dc: its options, and the runs of all policies that are asked for. */
+/* bsn-perf dc: its options; a pool of each policy, on a device or on the model. */
 #include "dc.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../../examples/ranks.h"
 
 enum {
 	PEERS_DEFAULT = 200,
@@ -108,18 +111,24 @@ static const char *pattern_name(const struct dc_plan *plan)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
+/* Whether a pool of the library has the policy. */
+static bool is_of_pools(enum dc_policy policy)
+{
+	return policy == DC_POLICY_lru || policy == DC_POLICY_hashed;
+}
+
 static int read_policies(struct dc_figures *figures)
 {
 	char *rest = options.policy, *name;
 
 	for (unsigned p = 0; p < DC_POLICY_COUNT; p++)
-		figures[p].is_wanted = !rest && (options.simulate || dc_is_of_pools(p));
+		figures[p].is_wanted = !rest && (options.simulate || is_of_pools(p));
 	while (rest && (name = strsep(&rest, ","))) {
 		const int p = find_name(name, dc_policy_names, DC_POLICY_COUNT);
 
 		if (p < 0)
 			return complain_usage("--policy %s: there is none", name);
-		if (!options.simulate && !dc_is_of_pools((enum dc_policy)p))
+		if (!options.simulate && !is_of_pools((enum dc_policy)p))
 			return complain_usage("--policy %s: UCX's, to compare with: use --simulate",
 					      name);
 		figures[p].is_wanted = true;
@@ -196,6 +205,246 @@ static int read_all(struct dc_report *report)
 	return err ? err : check_options(report);
 }
 
+/* From shorter rings than the model's a pool does not read which streams were used. */
+enum { KEY = 0x5eed, STREAMS_DEPTH = 64 };
+
+/* Targets, and what requests carry. */
+struct bench {
+	struct bsn_device *device;
+	struct bsn_cq *cq;
+	struct bsn_rq *srq;
+	struct bsn_mr *memory;
+	struct bsn_dct **targets;
+	uint32_t target_count;
+	struct place *places; /* of all peers, whosever targets they are */
+	uint32_t count;
+	uint32_t bytes;
+	struct ranks *ranks; /* NULL: this process is alone */
+	struct bsn_dc_pool *pool; /* of the policy that is played */
+	struct bsn_ep **peers;
+	struct bsn_sge local;
+};
+
+/* What those know of a target that write to it. */
+struct place {
+	struct bsn_address address;
+	struct bsn_remote memory;
+};
+
+static bool is_on_verbs(const struct bench *b)
+{
+	return bsn_device_info(b->device)->path == BSN_PATH_VERBS;
+}
+
+/* -- on a device: targets ---------------------------------------------------------------------- */
+
+static int make_targets(struct bench *b, uint32_t count)
+{
+	struct bsn_dct_attr target = { .access_key = KEY };
+	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = count }, &b->cq);
+
+	if (!err)
+		err = bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 1 }, &b->srq);
+	if (!err)
+		err = bsn_buf_alloc(b->device, 2 * (size_t)b->bytes, NULL, &b->memory);
+	target.cq = b->cq;
+	target.srq = b->srq;
+	for (; !err && b->target_count < count; b->target_count += !err)
+		err = bsn_dct_create(b->device, &target, &b->targets[b->target_count]);
+	return err;
+}
+
+static int tell_place(const struct bench *b, uint32_t number, struct place *place)
+{
+	memset(place, 0, sizeof(*place));
+	place->memory.addr = b->memory->addr + b->bytes;
+	place->memory.rkey = b->memory->rkey;
+	return bsn_dct_address(b->targets[number], &place->address);
+}
+
+/* Of many processes each has one target; the peers of one are the others, its neighbour first. */
+static int find_places(struct bench *b)
+{
+	const unsigned count = b->ranks ? b->ranks->count : 1;
+	struct place mine, *all = calloc(count, sizeof(*all));
+	int err = all ? 0 : -ENOMEM;
+
+	for (uint32_t p = 0; !err && !b->ranks && p < b->count; p++)
+		err = tell_place(b, p, &b->places[p]);
+	if (!err && b->ranks)
+		err = tell_place(b, 0, &mine);
+	if (err)
+		err = complain_of(NULL, err);
+	else if (b->ranks && ranks_exchange(b->ranks, &mine, sizeof(mine), all))
+		err = complain("%s", ranks_error());
+	for (uint32_t p = 0; !err && b->ranks && p < b->count; p++)
+		b->places[p] = all[(b->ranks->rank + 1 + p) % count];
+	free(all);
+	return err;
+}
+
+static int open_bench(const struct dc_plan *plan, struct ranks *ranks, struct bench **bench)
+{
+	const struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
+	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
+	struct bench *b = calloc(1, sizeof(*b));
+	int err;
+
+	if (!b)
+		return complain("no memory");
+	*bench = b;
+	b->bytes = plan->bytes;
+	b->count = plan->crowd.peers;
+	b->ranks = ranks;
+	b->targets = calloc(targets, sizeof(struct bsn_dct *));
+	b->places = calloc(b->count, sizeof(*b->places));
+	b->peers = calloc(b->count, sizeof(struct bsn_ep *));
+	if (!b->targets || !b->places || !b->peers)
+		return complain("no memory");
+	err = perf_open_device(&attr, &b->device);
+	if (err)
+		return err;
+	if (ranks && is_on_verbs(b))
+		return complain("--local and --pmix need a device with DC: on plain verbs a target "
+				"that waits connects nobody");
+	err = make_targets(b, targets);
+	if (err)
+		return complain_of(NULL, err);
+	return find_places(b);
+}
+
+static void close_bench(struct bench *b)
+{
+	if (!b)
+		return;
+	while (b->target_count)
+		bsn_dct_destroy(b->targets[--b->target_count]);
+	bsn_srq_destroy(b->srq);
+	bsn_cq_destroy(b->cq);
+	bsn_buf_free(b->memory);
+	bsn_device_close(b->device);
+	free(b->targets);
+	free(b->places);
+	free(b->peers);
+	free(b);
+}
+
+/* -- on a device: a pool ----------------------------------------------------------------------- */
+
+static int make_peer(void *arg, uint32_t number, void *user)
+{
+	struct bench *b = arg;
+
+	return bsn_dc_peer_create(b->pool, &b->places[number].address, NULL, user,
+				  &b->peers[number]);
+}
+
+static int post_write(void *arg, uint32_t number, uint64_t id)
+{
+	const struct bench *b = arg;
+
+	return bsn_write(b->peers[number], &b->local, &b->places[number].memory, id,
+			 BSN_F_SIGNALED | BSN_F_RING);
+}
+
+/* On plain verbs targets connect initiators that ask for it. */
+static int poll_pool(void *arg, struct bsn_completion *c, int n)
+{
+	const struct bench *b = arg;
+
+	step();
+	for (uint32_t t = 0; is_on_verbs(b) && t < b->target_count; t++)
+		bsn_dct_accept(b->targets[t]);
+	return bsn_poll(bsn_dc_pool_cq(b->pool), c, n);
+}
+
+static uint64_t read_clock(void *unused)
+{
+	(void)unused;
+	return now_ns();
+}
+
+static void read_counters(void *arg, struct dc_figures *figures)
+{
+	bsn_dc_pool_counters(((const struct bench *)arg)->pool, &figures->counters);
+}
+
+/* -- on a device: a run ------------------------------------------------------------------------ */
+
+/*
+ * Of all processes: their operations until the last one is done, what each needs for one, and the
+ * longest waits.
+ */
+static void add_rank(struct dc_figures *to, const struct dc_figures *f)
+{
+#define OF_ALL(name, head, decimals, of_all) of_all,
+	static const enum { SUM, MOST, LEAST } of_all[] = { DC_FIGURES(OF_ALL) };
+
+	for (unsigned i = 0; i < DC_FIGURE_COUNT; i++)
+		to->of[i] = of_all[i] == SUM    ? to->of[i] + f->of[i]
+			    : of_all[i] == MOST ? fmax(to->of[i], f->of[i])
+						: fmin(to->of[i], f->of[i]);
+	to->counters.evictions += f->counters.evictions;
+	to->counters.revocations += f->counters.revocations;
+	to->counters.markers += f->counters.markers;
+}
+
+static int gather(struct ranks *ranks, struct dc_figures *figures)
+{
+	struct dc_figures *all = calloc(ranks->count, sizeof(*all));
+	int err = !all || ranks_exchange(ranks, figures, sizeof(*figures), all);
+
+	for (unsigned r = 0; !err && r < ranks->count; r++)
+		if (r != ranks->rank)
+			add_rank(figures, &all[r]);
+	figures->operations_per_s *= ranks->count;
+	figures->connects_per_operation /= ranks->count;
+	figures->waits_per_operation /= ranks->count;
+	free(all);
+	return err ? complain("%s", all ? ranks_error() : "no memory") : 0;
+}
+
+static int play_on(struct bench *b, const struct dc_plan *plan, struct dc_figures *figures)
+{
+	static const struct dc_stage stage = { make_peer, post_write, poll_pool, read_clock,
+					       read_counters };
+
+	if (b->ranks && ranks_wait(b->ranks))
+		return complain("%s", ranks_error());
+	if (dc_play(plan, &stage, b, figures))
+		return complain("%s", figures->why_not);
+	return b->ranks ? gather(b->ranks, figures) : 0;
+}
+
+static int run_on_bench(struct bench *b, const struct dc_plan *plan, enum dc_policy policy,
+			struct dc_figures *figures)
+{
+	const bool is_short = plan->streams > 1 && plan->window < STREAMS_DEPTH;
+	const struct bsn_dc_pool_attr attr = {
+		.initiators = plan->initiators,
+		.streams = plan->streams,
+		.full_handshake = plan->full_handshake,
+		.policy = dc_policy_of_pool(policy),
+		.send_depth = is_short ? STREAMS_DEPTH : plan->window
+	};
+	int err = bsn_dc_pool_create(b->device, &attr, &b->pool);
+
+	if (err) {
+		snprintf(figures->why_not, sizeof(figures->why_not), "%s",
+			 *bsn_error_text() ? bsn_error_text() : strerror(-err));
+		return 0;
+	}
+	b->local = (struct bsn_sge){ b->memory->addr, plan->bytes, b->memory->lkey };
+	err = play_on(b, plan, figures);
+	for (uint32_t i = 0; i < b->count; i++) {
+		if (b->peers[i])
+			bsn_dc_peer_destroy(b->peers[i]);
+		b->peers[i] = NULL;
+	}
+	bsn_dc_pool_destroy(b->pool);
+	return err;
+}
+
 /* -- all of it --------------------------------------------------------------------------------- */
 
 static int simulate(const struct dc_plan *plan, enum dc_policy policy, struct dc_figures *figures)
@@ -206,7 +455,7 @@ static int simulate(const struct dc_plan *plan, enum dc_policy policy, struct dc
 }
 
 /* @bench: NULL: on a model */
-static int run_policies(struct dc_bench *bench, struct dc_result *result)
+static int run_policies(struct bench *bench, struct dc_result *result)
 {
 	const struct dc_plan *plan = &result->plan;
 	uint64_t connects;
@@ -216,7 +465,7 @@ static int run_policies(struct dc_bench *bench, struct dc_result *result)
 		if (!result->figures[p].is_wanted)
 			continue;
 		show_progress("%u peers, %s", plan->crowd.peers, dc_policy_names[p]);
-		err = bench ? dc_bench_run(bench, plan, p, &result->figures[p])
+		err = bench ? run_on_bench(bench, plan, p, &result->figures[p])
 			    : simulate(plan, p, &result->figures[p]);
 		end_progress();
 	}
@@ -228,19 +477,19 @@ static int run_policies(struct dc_bench *bench, struct dc_result *result)
 }
 
 /* The device of the last bench stays open until its name is told. */
-static int measure(struct dc_report *report, struct ranks *ranks, struct dc_bench **bench)
+static int measure(struct dc_report *report, struct ranks *ranks, struct bench **bench)
 {
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < report->count; i++) {
 		struct dc_result *result = &report->results[i];
 
-		dc_bench_close(*bench);
+		close_bench(*bench);
 		*bench = NULL;
 		if (!options.simulate)
-			err = dc_bench_open(&result->plan, ranks, bench);
+			err = open_bench(&result->plan, ranks, bench);
 		if (!err && *bench)
-			report->device = dc_bench_device(*bench);
+			report->device = bsn_device_info((*bench)->device);
 		if (!err)
 			err = run_policies(*bench, result);
 	}
@@ -249,7 +498,7 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct dc_benc
 
 static int measure_and_report(struct dc_report *report, struct ranks *ranks, FILE *to)
 {
-	struct dc_bench *bench = NULL;
+	struct bench *bench = NULL;
 	int err;
 
 	if (!ranks)
@@ -259,7 +508,7 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks, FIL
 		dc_print(to, perf_options.json, report);
 	if (!err && ranks && ranks_wait(ranks)) /* nobody writes to this one's target any more */
 		err = complain("%s", ranks_error());
-	dc_bench_close(bench);
+	close_bench(bench);
 	return err;
 }
 
