@@ -146,7 +146,7 @@ static uint8_t *put_bytes(uint8_t *at, const void *src, size_t n)
 	return at + n;
 }
 
-static uint8_t *put_pieces(uint8_t *at, const struct bsn_request *r)
+static uint8_t *put_inline_data(uint8_t *at, const struct bsn_request *r)
 {
 	static const uint8_t zeros[BSN_DS_SIZE];
 	const unsigned count = count_of(r->what);
@@ -166,7 +166,7 @@ static uint8_t *put_data(uint8_t *at, const struct bsn_request *r)
 	if (r->operand)
 		return put_atomic(at, r->sge, r->operand);
 	if (r->what & BSN_F_INLINE)
-		return put_pieces(at, r);
+		return put_inline_data(at, r);
 	for (unsigned i = 0; i < count_of(r->what); i++)
 		if (r->sge[i].length)
 			at = bsn_put_sge(at, &r->sge[i]);

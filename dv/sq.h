@@ -113,10 +113,10 @@ struct bsn_sq_body {
  * struct bsn_request - any request
  * @what: BSN_WHAT(): opcode, flags, number of SGEs; with BSN_F_INLINE these are plain pointers
  * @imm: immediate, or the key to invalidate; 0: none
- * @sge: the pieces
- * @remote: not read where the opcode has no remote address
- * @operand: of an atomic: what to swap in or to add, what to compare with; else NULL
- * @body: what a request consists of that is no message; else NULL
+ * @sge: local memory
+ * @remote: not read if the opcode has no remote address
+ * @operand: of an atomic: the value to swap in or to add, and to compare with; else NULL
+ * @body: of a request that is no message: its segments; else NULL
  */
 struct bsn_request {
 	uint32_t what, imm;

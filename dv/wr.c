@@ -34,10 +34,11 @@ static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
 	const uint32_t requests = (wr->map->sge_count + sq->max_sge - 1) / sq->max_sge;
 
 	if (wr->opcode != BSN_OPCODE_RDMA_WRITE && wr->opcode != BSN_OPCODE_RDMA_READ)
-		return refuse_with(EMSGSIZE,
-				   "a layout of %u pieces, and SGEs for %u: only a WRITE or READ "
-				   "can become several requests",
-				   wr->map->sge_count, sq->max_sge);
+		return refuse_with(
+			EMSGSIZE,
+			"the layout needs %u SGEs, and the queue has %u: only a WRITE or READ "
+			"can become several requests",
+			wr->map->sge_count, sq->max_sge);
 	if (has_wqes(sq))
 		return refuse(EMSGSIZE, "the map was made for a queue with more SGEs: map the "
 					"layout for this one");

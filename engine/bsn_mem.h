@@ -180,14 +180,14 @@ enum bsn_prefetch {
 
 /**
  * bsn_mr_prefetch - brings pages of on-demand regions in before requests need them
- * @pieces: SGEs of one protection domain
+ * @sge: memory of one protection domain
  * @flags: enum bsn_prefetch; WRITE and NO_FAULT exclude each other
  *
  * Return: 0; -ENOENT an lkey is not that of an on-demand region; -EPERM it is of another domain, or
  * not writable; -EFAULT beyond its end, or not mapped; -EOPNOTSUPP; -EINVAL.
  */
 BSN_API int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd,
-			    const struct bsn_sge *pieces, unsigned count, unsigned flags);
+			    const struct bsn_sge *sge, unsigned count, unsigned flags);
 
 /** struct bsn_dm - memory of the device (MEMIC) */
 struct bsn_dm;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names for ninja what is installed and what the tests run: all, or those of some suites.
+"""Prints, for ninja, the targets that are installed and that the tests of all or some suites run.
 
 usage: targets.py BUILD_DIR [SUITE...]
 """
@@ -18,7 +18,7 @@ def introspect(build, what):
 
 
 def main():
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1].startswith('-'):
         sys.exit(__doc__.strip())
     build, suites = os.path.abspath(sys.argv[1]), set(sys.argv[2:])
     wanted = {target for test in introspect(build, 'tests')

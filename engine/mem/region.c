@@ -85,7 +85,7 @@ static int explain_prefetch(int error)
 	}
 }
 
-int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct bsn_sge *pieces,
+int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct bsn_sge *sge,
 		    unsigned count, unsigned flags)
 {
 	const unsigned known = BSN_PREFETCH_WRITE | BSN_PREFETCH_WAIT | BSN_PREFETCH_NO_FAULT;
@@ -96,7 +96,7 @@ int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct b
 	struct ibv_sge list[PIECES_MAX];
 	int error;
 
-	if (!device || !pieces || !count || flags & ~known ||
+	if (!device || !sge || !count || flags & ~known ||
 	    (flags & BSN_PREFETCH_WRITE && flags & BSN_PREFETCH_NO_FAULT))
 		return fail(EINVAL, "no device, no SGEs, or flags that exclude each other");
 	if (count > PIECES_MAX)
@@ -107,7 +107,7 @@ int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct b
 	if (!pd)
 		return -EINVAL;
 	for (unsigned i = 0; i < count; i++)
-		list[i] = (struct ibv_sge){ pieces[i].addr, pieces[i].length, pieces[i].lkey };
+		list[i] = (struct ibv_sge){ sge[i].addr, sge[i].length, sge[i].lkey };
 	error = ibv_advise_mr(pd->verbs, advice,
 			      flags & BSN_PREFETCH_WAIT ? IBV_ADVISE_MR_FLAG_FLUSH : 0, list,
 			      (int)count);

@@ -16,6 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import tap
 import tracked
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__.strip())
 ROOT = pathlib.Path(sys.argv[1])
 COLUMNS, TAB, FILE, FUNCTION, MACROS = 100, 8, 600, 60, 5
 READ = re.compile(r'\.([ch]|cpp|py|sh|md|[1-9])$|(^|/)meson\.build$')
@@ -35,19 +37,7 @@ FACTS = {
 # The three tables of what is not yet short enough: they shrink, and nothing is added.
 # How many lines of a folder are too long.
 LONG_LINES = {
-    '.ci/': 2,
-    'README.md': 3,
-    'dv/': 8,
-    'engine/doc/': 12,
-    'tests/': 17,
-    'tests/arm64/': 4,
-    'tests/debian/': 3,
-    'tests/device/': 3,
-    'tests/install/': 6,
-    'tests/vm/': 5,
-    'tools/': 6,
-    'tools/softcx/': 67,
-    'tools/wqe-dump/': 33,
+    'tools/wqe-dump/': 20,
 }
 
 LONG_FILES = [

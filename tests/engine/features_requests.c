@@ -336,7 +336,7 @@ const char *try_window(struct bench *b)
 
 /* -- forms of requests ------------------------------------------------------------------------- */
 
-const char *try_pieces(struct bench *b)
+const char *try_sges(struct bench *b)
 {
 	struct bsn_sge piece[PIECES];
 	struct bsn_wr wr = { .sge = piece,

@@ -70,7 +70,7 @@ const char *try_copy(struct bench *b);
 const char *try_layout(struct bench *b);
 const char *try_mkey(struct bench *b);
 const char *try_window(struct bench *b);
-const char *try_pieces(struct bench *b);
+const char *try_sges(struct bench *b);
 const char *try_inline(struct bench *b);
 const char *try_prepared(struct bench *b);
 const char *try_batch(struct bench *b);

@@ -136,7 +136,7 @@ static void many_rounds_are_judged_at_once(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* Posts requests until the queue has room for @room more. Returns how many, whose ids begin at 1. */
+/* Posts requests until the queue has room for @room. Returns how many, whose ids begin at 1. */
 static uint64_t fill_queue(struct bench *b, uint32_t room)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);

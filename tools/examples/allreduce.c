@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sum of all ranks' floats, at all ranks, by a ring: each rank writes to its right neighbour.
+ * Sums the floats of all ranks; each rank gets all sums. Each rank writes to its right neighbour.
  *
  *	mpirun -n 4 allreduce --check
  *	mpirun -n 4 --mca pml ucx -x UCX_TLS=rc_x,self allreduce	Open MPI by the NIC, too
  *
- * With N ranks the floats are N blocks, and a sum takes 2 (N - 1) steps. In the first one a rank
- * sends the block of its own number. What came from the left in one step goes right in the next:
+ * With N ranks the floats are N blocks, and a sum takes 2 (N - 1) steps. In the first step rank R
+ * sends block R. In each later step a rank sends the block that it received in the step before:
  *
- *	reduce-scatter	in the first N - 1 steps a rank adds its own floats before that. At their
- *			end it has one block whole: that of its right neighbour's number
- *	all-gather	in the others the whole blocks go around, each right to its place
+ *	reduce-scatter	the first N - 1 steps: a rank adds its own floats before it sends a block.
+ *			At the end rank R has the sum of block R + 1
+ *	all-gather	the other N - 1 steps: the finished blocks go round, each to its place
  *
- * A block is cut into chunks, and a chunk goes on once it came, whatever the others do. It is a
- * WRITE with immediate, whose completion at the receiver says that it is there. Chunks come in
- * order, so the count of chunks, which is the immediate, says what is in them.
+ * A block is cut into chunks, and each chunk is sent on as soon as it has arrived. It is a WRITE
+ * with immediate, whose completion tells the receiver that it arrived. Chunks arrive in order, so
+ * their count, which is the immediate, says which floats are in one.
  *
- * Credits: the right neighbour has receives and slots for --depth chunks. It writes how many it has
- * used in all to the sender's memory, and the sender is never more than --depth ahead of that.
+ * Credits: the right neighbour has receives and slots for --depth chunks. It writes the number of
+ * chunks that it has used to the sender's memory; the sender is at most --depth chunks ahead of
+ * that.
  *
- * No rank waits for all others, not even between sums: a block is whole when it was at each rank,
- * so nobody still reads or adds to what it overwrites.
+ * No rank waits for all others, not even between sums: a finished block has been at each rank, so
+ * no rank still reads or adds to the memory that it overwrites.
  */
 #include <bsn.h>
 #include <errno.h>
@@ -48,8 +49,8 @@ struct place {
 
 struct ring {
 	unsigned count, rank;
-	size_t floats, block, chunk;     /* how many floats: all, of a block, of a chunk */
-	uint64_t depth, chunks, per_sum; /* how many chunks: on the way, of a block, of all steps */
+	size_t floats, block, chunk; /* numbers of floats: in all, in a block, in a chunk */
+	uint64_t depth, chunks, per_sum; /* of chunks: outstanding, in a block, in all */
 	struct bsn_device *device;
 	struct bsn_mr *mem;
 	const uint64_t *credit;
@@ -57,7 +58,7 @@ struct ring {
 	struct bsn_cq *cq;
 	struct bsn_qp *left, *right;
 	struct bsn_remote left_mem, right_mem;
-	/* Chunks since the start: to the right, and completed; from the left, used, and told of. */
+	/* Chunks since the start: sent and completed; received and credited. */
 	uint64_t sent, written, arrived, used, credited;
 };
 
@@ -66,7 +67,7 @@ static struct ranks ranks;
 static _Noreturn void die(const char *what, const char *why)
 {
 	fprintf(stderr, "allreduce: rank %u: %s: %s\n", ranks.rank, what, why);
-	exit(ranks_end(&ranks, 1)); /* the launcher ends the others */
+	exit(ranks_end(&ranks, 1)); /* the launcher ends the other ranks */
 }
 
 static void must(int err, const char *what)
@@ -75,7 +76,7 @@ static void must(int err, const char *what)
 		die(what, bsn_error_text());
 }
 
-/* Whether a chunk is of the steps that add. Those of the others are whole. */
+/* Whether a chunk belongs to the steps that add. In the others blocks are finished. */
 static bool is_to_add(const struct ring *r, uint64_t chunk)
 {
 	return chunk % r->per_sum / r->chunks < r->count - 1;
@@ -86,7 +87,7 @@ static float *slot_of(const struct ring *r, uint64_t chunk)
 	return r->slots + chunk % r->depth * r->chunk;
 }
 
-/* What is in a chunk that @rank sends. The last ones of a block may be short, or empty. */
+/* The floats of a chunk that @rank sends. The last chunks of a block may be short, or empty. */
 static float *floats_of(const struct ring *r, uint64_t chunk, unsigned rank, size_t *count)
 {
 	const size_t step = chunk % r->per_sum / r->chunks;
@@ -100,7 +101,7 @@ static float *floats_of(const struct ring *r, uint64_t chunk, unsigned rank, siz
 	return *count ? r->sums + first : r->sums;
 }
 
-/* The own block, and then what came from the left; as much as there are credits for. */
+/* Sends the own block, then what came from the left, while there are credits. */
 static void send_on(struct ring *r, uint64_t end)
 {
 	const uint64_t limit = __atomic_load_n(r->credit, __ATOMIC_ACQUIRE) + r->depth;
@@ -118,12 +119,12 @@ static void send_on(struct ring *r, uint64_t end)
 		const int err = bsn_write_imm(bsn_qp_ep(r->right), &local, &remote,
 					      (uint32_t)r->sent, 0, BSN_F_SIGNALED | BSN_F_RING);
 		if (err == -EAGAIN)
-			return; /* a credit may be here before the completion is */
+			return; /* a credit may arrive before its chunk's completion is polled */
 		must(err, "sending a chunk");
 	}
 }
 
-/* Adds what came, and gives receives and slots back: a credit for each half of them. */
+/* Adds what came, and gives receives and slots back, with a credit for each half of them. */
 static void use(struct ring *r, uint64_t end)
 {
 	const unsigned left = (r->rank + r->count - 1) % r->count;
@@ -142,7 +143,7 @@ static void use(struct ring *r, uint64_t end)
 	err = bsn_write_inline(bsn_qp_ep(r->left), &r->used, sizeof(r->used), &r->left_mem, 0,
 			       BSN_F_RING);
 	if (err == -EAGAIN)
-		return; /* a later one says as much */
+		return; /* a later credit includes this one */
 	must(err, "a credit");
 	r->credited = r->used;
 }
@@ -163,7 +164,7 @@ static void poll(struct ring *r)
 	}
 }
 
-/* Of @mine of all ranks, into @r->sums. */
+/* Sums @mine of all ranks, into @r->sums. */
 static void sum(struct ring *r, const float *mine)
 {
 	const uint64_t end = r->used + r->per_sum;
@@ -176,7 +177,7 @@ static void sum(struct ring *r, const float *mine)
 		use(r, end);
 		send_on(r, end);
 		if (r->sent + r->written + r->used == before)
-			sched_yield(); /* where ranks share a CPU */
+			sched_yield(); /* if ranks share a CPU */
 	}
 }
 
@@ -221,7 +222,7 @@ static void meet(struct ring *r)
 	r->left_mem = all[left].mem;
 	r->right_mem = all[right].mem;
 	free(all);
-	if (ranks_wait(&ranks)) /* all are connected, and have receives */
+	if (ranks_wait(&ranks)) /* all are connected, and have posted receives */
 		die("meeting", ranks_error());
 }
 
@@ -232,13 +233,13 @@ static void close_ring(struct ring *r)
 	     "closing");
 }
 
-/* Above 0, so that the sum bounds what rounding does. */
+/* Positive, so that the sum limits the rounding error. */
 static float float_of(unsigned rank, size_t i)
 {
 	return (float)((i * 7919 + rank * 104729) % 1000 + 1) / 1000;
 }
 
-/* The same by other means. */
+/* The sums by other means, to compare with. */
 #ifdef HAVE_MPI
 static const char *const other = "MPI_Allreduce";
 
@@ -267,7 +268,7 @@ static double now_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
-/* In microseconds. The first one is not counted: it touches memory, and MPI connects. */
+/* In microseconds. The first sum is not counted: it touches memory, and MPI connects. */
 static double measure(void (*by)(struct ring *, const float *), struct ring *r, const float *mine,
 		      unsigned long rounds)
 {
@@ -306,7 +307,7 @@ static void compare(struct ring *r, unsigned long rounds, bool has_check)
 	theirs = measure(sum_otherwise, r, mine, rounds);
 	if (has_check)
 		check(r);
-	if (ranks_wait(&ranks)) /* all have checked theirs */
+	if (ranks_wait(&ranks)) /* all have checked their sums */
 		die("waiting", ranks_error());
 	if (!r->rank)
 		printf("%u ranks, %zu floats in chunks of %zu: %.1f us; by %s: %.1f us%s\n",

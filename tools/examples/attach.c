@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that has its queue pair already, made and connected by libibverbs (or by rdma_cm: a
- * struct rdma_cm_id's ->qp serves as well), and lets Bunsen take over the hot loop: device, memory
- * and connection stay what they were.
+ * A program of libibverbs that lets Bunsen post and poll on its queue pair. Device, memory and
+ * connection stay those of the program. With rdma_cm it is the same, by the ->qp of a struct
+ * rdma_cm_id.
  *
- * The pair is connected to itself here, so that one process shows it all.
+ * The queue pair is connected to itself here, so that one process is enough.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,10 @@ static void open_verbs(struct old_program *p)
 	p->mr = ibv_reg_mr(p->pd, p->memory, sizeof(p->memory),
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	must_verbs(p->mr, "memory");
-	/* More than DEPTH: attached queues never need the spare ones, and are polled the faster. */
+	/*
+	 * More than DEPTH: attached queues never use the spare entries, and are polled faster with
+	 * them.
+	 */
 	p->cq = ibv_create_cq(p->context, 4 * DEPTH, NULL, NULL, 0);
 	must_verbs(p->cq, "completion queue");
 	init.send_cq = init.recv_cq = p->cq;
@@ -138,7 +141,7 @@ static void write_often(struct old_program *p, struct bsn_qp *qp)
 
 int main(void)
 {
-	/* Nobody else in this program posts through the pair's doorbell register. */
+	/* Nobody else in this program posts through the queue pair's doorbell register. */
 	const struct bsn_attach_attr attr = { .register_is_ours = true };
 	static struct old_program program = { .memory = "written by Bunsen" };
 	struct bsn_device *dev;
@@ -151,7 +154,7 @@ int main(void)
 	connect_verbs(&program);
 	write_often(&program, qp);
 	printf("%s, %d times\n", program.memory + BYTES, WRITES);
-	if (bsn_qp_destroy(qp) || bsn_device_close(dev)) /* the verbs objects live on */
+	if (bsn_qp_destroy(qp) || bsn_device_close(dev)) /* the verbs objects stay */
 		die("detach", bsn_error_text());
 	close_verbs(&program);
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program whose connections are rdma_cm's, and whose hot loop is Bunsen's: the queue pair is made
- * on the rdma_cm_id and adopted before its first post. The client greets, the server answers.
+ * A program that connects by rdma_cm, and posts and polls by Bunsen. It creates the queue pair on
+ * the rdma_cm_id and attaches it before its first post. The client sends a greeting, the server
+ * answers.
  *
  *	attach_cm PORT         the server
  *	attach_cm PORT HOST    the client; HOST is an address of the RDMA port
@@ -18,7 +19,7 @@
 
 enum { TIMEOUT_MS = 30000, DEPTH = 8, BYTES = 64 };
 
-/* What the program has anyway, and what Bunsen adds. */
+/* What the program has with or without Bunsen, and what Bunsen adds. */
 struct talk {
 	struct connect_cm cm;
 	struct ibv_cq *cq;
@@ -41,7 +42,7 @@ static void must(int err, const char *(*why)(void))
 		die(why());
 }
 
-/* On the id, as any program does that uses rdma_cm. */
+/* On the id, as in any program that uses rdma_cm. */
 static void make_qp(struct talk *t)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
@@ -59,10 +60,10 @@ static void make_qp(struct talk *t)
 		die(strerror(errno));
 }
 
-/* The one step that is new; the first receive is posted before the connection is up. */
+/* The one new step. The first receive is posted before the connection is up. */
 static void adopt_qp(struct talk *t)
 {
-	/* Nobody else in this program posts through the pair's doorbell register. */
+	/* Nobody else in this program posts through the queue pair's doorbell register. */
 	const struct bsn_attach_attr attr = { .register_is_ours = true };
 	const struct bsn_sge into = { (uintptr_t)t->in, BYTES, t->mr->lkey };
 
@@ -112,7 +113,7 @@ static void say(struct talk *t)
 		die("the greeting was refused");
 }
 
-/* The client, who hears last, stays: what its port owes to the server's must still get there. */
+/* The client, which receives last, waits: its acknowledgement must still reach the server. */
 static void talk(struct talk *t, bool is_client)
 {
 	if (is_client)

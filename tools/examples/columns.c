@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Two columns of a table whose rows have four, gathered in one WRITE: what arrives are rows of two.
- */
+/* Sends two of a table's four columns in one WRITE. The rows that arrive have two columns. */
 #include <stddef.h>
 #include <stdio.h>
 

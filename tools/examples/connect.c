@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two programs meet over TCP, with deadlines. */
+/* Connects two programs over TCP, with deadlines. */
 #include "connect.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Until the socket is ready: 0; -ETIMEDOUT; another -errno. */
+/* Waits until the socket is ready. Returns 0, -ETIMEDOUT, or another -errno. */
 static int wait_for(int fd, short events, int64_t deadline)
 {
 	struct pollfd pollfd = { .fd = fd, .events = events };
@@ -57,7 +57,7 @@ static int wait_for(int fd, short events, int64_t deadline)
 	}
 }
 
-/* Small messages must not wait for more to come. */
+/* Small messages must not wait for further ones. */
 static void set_no_delay(int fd)
 {
 	const int on = 1;
@@ -106,7 +106,7 @@ int connect_listen(const char *service, int *listener)
 
 	if (err)
 		return err;
-	/* The one that takes both families first. */
+	/* Finds an address of both families first. */
 	err = -EADDRNOTAVAIL;
 	for (struct addrinfo *at = list; at && err; at = at->ai_next)
 		if (at->ai_family == AF_INET6)
@@ -188,7 +188,7 @@ int connect_to(const char *host, const char *service, int timeout_ms, int *peer)
 		   : 0;
 }
 
-/* One step of a swap: moves what can be moved now. */
+/* A step of an exchange: moves what can be moved now. */
 static int move(int peer, const uint8_t *mine, size_t *sent, uint8_t *theirs, size_t *taken,
 		size_t size)
 {

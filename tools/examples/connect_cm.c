@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections by librdmacm, whose events are awaited up to a deadline. */
+/* Connects by librdmacm; waits for events up to a deadline. */
 #include "connect_cm.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "connect.h"
 
-/* READs and atomics outstanding at once, as most devices can. */
+/* READs and atomics outstanding at once, as many as most devices have. */
 enum { RD_ATOMIC = 16, RETRIES = 7, BACKLOG = 1 };
 
 static int fail_at(const char *what, int error)
@@ -56,7 +56,7 @@ static int next_event(struct connect_cm *cm, int64_t deadline, struct rdma_cm_ev
 	return 0;
 }
 
-/* What an event that was not hoped for means. */
+/* The errno of an unexpected event. */
 static int error_of(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED)
@@ -66,7 +66,7 @@ static int error_of(const struct rdma_cm_event *event)
 	return event->event == RDMA_CM_EVENT_UNREACHABLE ? EHOSTUNREACH : ECONNABORTED;
 }
 
-/* Until the event that is due; its id goes to @id, where wanted. */
+/* Waits for the expected event; @id: its id, may be NULL. */
 static int await(struct connect_cm *cm, enum rdma_cm_event_type due, int timeout_ms,
 		 struct rdma_cm_id **id)
 {

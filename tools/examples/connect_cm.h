@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How two programs connect a queue pair by the RDMA connection manager, with deadlines: it finds
- * the device, its port and the path by IP address, and swaps the queue pairs' numbers. To be lifted
- * with connect.c, whose error text it uses.
+ * Connects a queue pair of two programs by the RDMA connection manager, with deadlines. That finds
+ * the device, its port and the path by IP address, and exchanges the queue pairs' numbers. Copy it
+ * into your program together with connect.c, which has the error text.
  *
  *	server                          client
  *	connect_cm_listen()
@@ -12,9 +12,9 @@
  *	makes the QP on cm->id
  *	connect_cm_accept()
  *
- * After the last of them on either side the QP is up: bsn_device_attach() and bsn_qp_attach() come
- * right after rdma_create_qp(). All return 0 or -errno; connect_error() has the words. What fails
- * is closed by connect_cm_close(), at any stage.
+ * Call bsn_device_attach() and bsn_qp_attach() right after rdma_create_qp(). The QP is connected
+ * after the last call of either side. All return 0 or -errno; then connect_error() says why. After
+ * a failure, at any stage, call connect_cm_close().
  */
 #ifndef CONNECT_CM_H
 #define CONNECT_CM_H
@@ -30,19 +30,19 @@ struct connect_cm {
 /* Listens on a port number, on all addresses. */
 int connect_cm_listen(const char *port, struct connect_cm *cm);
 
-/* The first client that asks: cm->id is there. */
+/* Waits for the first client that asks; then cm->id is set. */
 int connect_cm_take(struct connect_cm *cm, int timeout_ms);
 int connect_cm_accept(struct connect_cm *cm, int timeout_ms);
 
-/* Finds the way to a host: cm->id is there. */
+/* Resolves the path to a host; then cm->id is set. */
 int connect_cm_resolve(const char *host, const char *port, int timeout_ms, struct connect_cm *cm);
 int connect_cm_connect(struct connect_cm *cm, int timeout_ms);
 
-/* Ends the connection, after which the QP is in error; and waits for the peer to do so. */
+/* Ends the connection, which moves the QP to error, and waits for the peer to do the same. */
 int connect_cm_end(struct connect_cm *cm);
 int connect_cm_await_end(struct connect_cm *cm, int timeout_ms);
 
-/* Destroys all of it, the QP on cm->id too. */
+/* Destroys everything, with the QP on cm->id. */
 void connect_cm_close(struct connect_cm *cm);
 
 #endif

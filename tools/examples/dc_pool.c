@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many peers through few initiators: each of 64 workers has a counter, and they are all raised by 8
- * initiators. One worker is gone when its turn comes; nobody else notices. All of it is in one
- * process, so the workers are targets of its own. It runs on plain verbs, too, where a worker has
- * to accept whoever connects to it.
+ * Many peers through few initiators: a pool of 8 initiators raises the counters of 64 workers. One
+ * worker is gone when its turn comes; that does not concern the others. All is in one process,
+ * which has the workers' targets, too. On plain verbs a worker must also accept connections.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static void must(int err)
 	}
 }
 
-/* What each worker's process would do now and then. */
+/* What each worker's process would do from time to time. */
 static void accept_all(struct worker *workers)
 {
 	for (unsigned w = 0; w < WORKERS; w++)
@@ -51,13 +50,13 @@ static void complete(struct bsn_dc_pool *pool, struct worker *workers, unsigned 
 
 		worker->has_failed |= done[i].status != IBV_WC_SUCCESS;
 		if (done[i].opcode == BSN_DC_READY)
-			continue; /* the loop below comes back to it anyway */
+			continue; /* the loop below returns to it */
 		*outstanding -= 1;
 		worker->raised += !done[i].status;
 	}
 }
 
-/* Every worker's counter, in every round. */
+/* Raises every worker's counter, in every round. */
 static void raise_all(struct bsn_dc_pool *pool, struct worker *workers, const struct bsn_mr *mem)
 {
 	const struct bsn_sge old = bsn_sge_of(mem, 0, sizeof(uint64_t));

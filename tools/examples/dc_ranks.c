@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many processes, each of which writes to all: they say their targets' addresses by PMIx under a
- * launcher, as
+ * Many processes, each of which writes to all. They exchange their targets' addresses by PMIx, if a
+ * launcher starts them:
  *
  *	mpirun -n 8 dc_ranks
  *
- * or are started by "dc_ranks N". Each has a row of numbers, of which every process writes one
- * through a pool of few initiators, and looks at the end that all are there.
+ * "dc_ranks N" starts N processes itself. Each process has a row of numbers. Every process writes
+ * one number of each row, through a pool of few initiators. At the end each checks its own row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct rank {
 	struct bsn_cq *cq;
 	struct bsn_rq *srq;
 	struct bsn_dct *target;
-	struct bsn_mr *row; /* a number of each process, and before them the own one */
+	struct bsn_mr *row; /* this process's number, then one from each process */
 	struct bsn_dc_pool *pool;
 	struct place *places;
 	struct bsn_ep **peers;
@@ -84,7 +84,7 @@ static int poll(struct rank *r)
 		return -1;
 	for (int i = 0; i < n; i++) {
 		if (done[i].opcode == BSN_DC_READY)
-			continue; /* the loop below comes back to it anyway */
+			continue; /* the loop below returns to it */
 		if (done[i].status) {
 			say("a write", ibv_wc_status_str((enum ibv_wc_status)done[i].status));
 			return -1;
@@ -94,7 +94,7 @@ static int poll(struct rank *r)
 	return ended;
 }
 
-/* To each process its own number in that one's row. */
+/* Writes this process's number into the row of each process. */
 static int write_all(struct rank *r)
 {
 	const struct bsn_sge local = bsn_sge_of(r->row, 0, sizeof(uint64_t));

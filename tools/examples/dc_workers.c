@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many peers through few initiators, in two processes: one has 16 workers, each of them a target
- * and a counter; the other raises them all, through 4 initiators.
+ * Many peers through few initiators, in two processes: one has 16 workers, each with a target and a
+ * counter; the other raises all counters, through 4 initiators.
  *
- *	dc_workers PORT         has the workers, until the other one is done
- *	dc_workers PORT HOST    goes to them
+ *	dc_workers PORT         has the workers, until the other process is done
+ *	dc_workers PORT HOST    connects to it
  *
- * It is the same on a device that has DC and on plain verbs, where the workers' process has to
- * accept who connects to them. What is swapped goes over TCP: connect.c.
+ * On plain verbs the workers' process must also accept connections. Addresses are exchanged over
+ * TCP: connect.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 enum { WORKERS = 16, INITIATORS = 4, ROUNDS = 10, KEY = 0x5eed, TIMEOUT_MS = 30000 };
 
-/* What the workers' process tells. */
+/* What the workers' process tells the other. */
 struct invitation {
 	struct bsn_address address[WORKERS];
 	struct bsn_remote counters;
@@ -70,7 +70,7 @@ static void work(struct bsn_device *dev, int peer, struct bsn_mr *mem)
 
 /* -- who raises them --------------------------------------------------------------------------- */
 
-/* Return: how many requests are done. */
+/* Returns how many requests are done. */
 static unsigned complete(struct bsn_dc_pool *pool)
 {
 	struct bsn_completion done[16];

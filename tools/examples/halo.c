@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The three faces of a cube of cells that a neighbour in each direction needs: each leaves in one
- * WRITE, though its cells lie apart in memory.
+ * Sends three faces of a cube of cells to the neighbours in three directions: each face in one
+ * WRITE, though its cells are apart in memory.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 enum { NX = 5, NY = 4, NZ = 3, CELLS = NX * NY * NZ, FACES = 3, STEPS = 2 };
 
-/* Cells of each plane, x to the right, y downwards; a dot: not of the face. */
+/* Prints the cells of each plane, x to the right, y downwards; a dot: not in the face. */
 static void draw(const char *title, const uint32_t *face, uint32_t count)
 {
 	printf("%s\n", title);
@@ -54,7 +54,7 @@ int main(void)
 
 	for (int i = 0; i < FACES; i++)
 		face[i] = loop_layout(&loop, &part[i], 1, rounds[i]);
-	/* Each step sends the same faces: their mkeys are there from the second on. */
+	/* Each step sends the same faces: from the second step on their mkeys exist. */
 	uint64_t count[FACES];
 	for (int step = 0; step < STEPS; step++) {
 		uint64_t to = CELLS * cell;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The first program, in Python by ctypes: a WRITE between two queue pairs of its own.
+"""The README's program in Python, by ctypes: a WRITE between two queue pairs of its own.
 
 usage: hello.py [LIBRARY], by default libbunsen.so.1
 
-Every call of bsn.h is a symbol of the library, too; structures are as the headers lay them out.
+Every call of bsn.h is also a symbol of the library. Structures are those of the headers.
 """
 
 import ctypes as c

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The whole of a program: two processes write a greeting into each other's memory.
+ * A whole program: two processes write a greeting into each other's memory.
  *
- *	hello_write PORT         waits for the other one
- *	hello_write PORT HOST    goes to it
+ *	hello_write PORT         waits for the other process
+ *	hello_write PORT HOST    connects to it
  *
- * What a program has to bring of its own is the exchange of a few bytes: here connect.c.
+ * Each program exchanges addresses in its own way; here connect.c does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 	must(bsn_qp_create(dev, &(struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = cq }, &qp),
 	     bsn_error_text);
 
-	/* The first half is what we write from, the second what the peer writes to. */
+	/* We write from the first half; the peer writes to the second. */
 	must(bsn_qp_address(qp, &mine.address), bsn_error_text);
 	mine.memory = bsn_remote_of(buf, HALF);
 	const int peer = meet(argv[1], argv[2]);

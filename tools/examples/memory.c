@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Three ways to memory that a request may use: a buffer, from the best source there is or from one
- * of the program's own; a slab of small buffers; and whatever malloc() gave, through a cache of
- * registrations.
+ * Three kinds of memory for requests: a buffer, from the best source or from the program's own; a
+ * slab of small buffers; and memory of malloc(), through a cache of registrations.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@ static void must(int err)
 	}
 }
 
-/* A text from anywhere goes to the front of the loop's memory, and is read there. */
+/* Writes a text from anywhere to the front of the loop's memory, and reads it there. */
 static void send_text(struct loop *loop, const struct bsn_sge *text, const char *where)
 {
 	const struct bsn_remote to = bsn_remote_of(loop->mem, 0);
@@ -44,7 +43,7 @@ static void send_text(struct loop *loop, const struct bsn_sge *text, const char 
 
 /* -- buffers ---------------------------------------------------------------------------------- */
 
-/* An allocator of the program's own. What it gives is zeroed. */
+/* The program's own allocator. Its memory is zeroed. */
 static int own_alloc(void *count, const struct bsn_mem_request *request,
 		     struct bsn_mem_block *block)
 {
@@ -83,7 +82,7 @@ static void use_buffer(struct loop *loop, const struct bsn_mr_attr *attr, const 
 
 /* -- slabs ------------------------------------------------------------------------------------ */
 
-/* One thread owns it, so that it needs no lock. */
+/* One thread owns it, so it needs no lock. */
 static void use_slab(struct loop *loop)
 {
 	const struct bsn_slab_attr attr = { .size_bytes = SMALL_BYTES,
@@ -105,7 +104,7 @@ static void use_slab(struct loop *loop)
 
 /* -- the cache -------------------------------------------------------------------------------- */
 
-/* The cache is told before memory goes; libbunsen-ucm and libbunsen-eal tell it by themselves. */
+/* The cache is told before memory goes; libbunsen-ucm and libbunsen-eal do that automatically. */
 static void use_cache(struct loop *loop)
 {
 	struct bsn_mr_cache_stats stats;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages there and back, and a process that sleeps while it waits for one: a completion channel
- * instead of a busy loop.
+ * Messages there and back. A process sleeps while it waits for one, on a completion channel.
  *
  *	pingpong PORT         answers
  *	pingpong PORT HOST    begins
@@ -75,7 +74,7 @@ static void send_message(struct end *e, const void *message)
 		die("the send queue is full");
 }
 
-/* Takes what is there; returns whether there was anything. */
+/* Polls once. Returns whether there were completions. */
 static bool reap(struct end *e)
 {
 	struct bsn_completion c[8];
@@ -92,8 +91,8 @@ static bool reap(struct end *e)
 }
 
 /*
- * Until so many were sent and received. Asking for an event comes before the last look, so that a
- * completion between the two is either seen or wakes us.
+ * Waits until so many were sent and received. It asks for an event before the last poll, so a
+ * completion in between is either polled or wakes it up.
  */
 static void await(struct end *e, unsigned sent, unsigned received)
 {

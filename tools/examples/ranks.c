@@ -25,8 +25,8 @@ enum { LOOK_NS = 50 * 1000 * 1000 };
 
 /* What processes of one machine share. */
 struct ranks_local {
-	uint32_t here;  /* how many have come to the place where all wait */
-	uint32_t round; /* a futex: how often all were there */
+	uint32_t here;  /* how many have reached the barrier */
+	uint32_t round; /* a futex: how often all have reached it */
 	uint32_t has_failed;
 	pid_t pids[RANKS_MAX];
 	uint8_t said[RANKS_MAX][RANKS_SAID_MAX];
@@ -86,7 +86,7 @@ static void tell_end(unsigned rank, int status)
 		fail(ECONNRESET, "process %u has failed", rank);
 }
 
-/* Rank 0 sees who ends; @options: WNOHANG, or 0 to wait for all. 0: nobody failed */
+/* Rank 0 sees which processes ended; @options: WNOHANG, or 0: waits for all. 0: none failed */
 static int reap(struct ranks *ranks, int options)
 {
 	int status, failed = 0;
@@ -139,7 +139,7 @@ static int exchange_local(struct ranks *ranks, const void *mine, size_t bytes, v
 	return err ? err : wait_local(ranks); /* all have read it */
 }
 
-/* Whose starter is gone goes, too. */
+/* If the starter of a process is gone, the process ends, too. */
 static int become(struct ranks *ranks, unsigned rank, pid_t starter)
 {
 	ranks->rank = rank;
@@ -208,7 +208,7 @@ static int join(struct ranks *ranks)
 	pmix_proc_t job;
 	pmix_status_t status;
 
-	/* Without a server PMIx_Init() looks for one for a while, then says that there is none. */
+	/* Without a server PMIx_Init() searches for one for a while, then fails. */
 	if (!getenv("PMIX_RANK") || !getenv("PMIX_NAMESPACE"))
 		return fail(
 			ENOTCONN,
@@ -262,7 +262,7 @@ static int get(const char *key, unsigned rank, size_t bytes, uint8_t *to)
 	return fits ? 0 : fail(EPROTO, "process %u is of another build", rank);
 }
 
-/* A key is said once: each exchange has its own. */
+/* A key is published once, so each exchange has its own. */
 static int exchange_launched(struct ranks *ranks, const void *mine, size_t bytes, void *all)
 {
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT,

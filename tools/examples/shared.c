@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Several threads and one QP, and the same threads with a QP each: what a request costs, and what
- * memory a QP takes. A QP belongs to one thread at a time, so threads that share one take a lock
- * around each post and poll, and tell of it by bsn_qp_hand_over(); its lane is shared too. With a
- * QP each, a thread has a CQ and a lane of its own, and no lock at all.
+ * Measures what a request costs, and how much memory QPs take, if several threads share one QP, and
+ * if each thread has its own. A QP belongs to one thread at a time. So threads that share one hold
+ * a lock around each post and poll, and call bsn_qp_hand_over(); they share its lane, too. A thread
+ * with a QP of its own also has its own CQ and lane, and needs no lock.
  *
- * Take a QP each, where no thread waits for another. Share where there are so many threads and
- * peers that QPs outgrow the NIC's cache of their contexts (some thousands), and posts are rare; a
- * DC pool (bsn_dc.h) is then the other way.
+ * Use a QP for each thread, so that no thread waits for another. Share QPs if there are so many
+ * threads and peers that the NIC's cache of QP contexts is too small (some thousands), and posts
+ * are rare. A DC pool (bsn_dc.h) is the alternative.
  *
  *	shared [THREADS [REQUESTS]]
  */
@@ -67,7 +67,7 @@ static void queue_close(struct queue *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-/* This thread's turn, and its end; a queue of one thread needs neither. */
+/* Begin and end of this thread's turn; a QP of one thread needs neither. */
 static void enter(struct queue *q)
 {
 	if (!q->is_shared)
@@ -83,7 +83,9 @@ static void leave(struct queue *q)
 		pthread_mutex_unlock(&q->lock);
 }
 
-/* Who shares could find another's completion, so each waits for its own before it leaves. */
+/*
+ * A thread that shares could poll another's completion, so each waits for its own before it leaves.
+ */
 static void *work(void *arg)
 {
 	struct worker *w = arg;
@@ -116,7 +118,7 @@ static double now_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
-/* What the rings of a QP take: 64 B a block, 16 B a receive; and a CQE of 64 B for each of both. */
+/* Bytes of a QP's rings: 64 B a block, 16 B a receive, and a CQE of 64 B for each of them. */
 static size_t bytes_of(const struct bsn_qp *qp)
 {
 	const struct bsn_qp_info *info = bsn_qp_info(qp);

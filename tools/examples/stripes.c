@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One peer by several QPs of one thread. A QP is the work of one unit of the NIC at a time: where
- * one unit cannot fill the link, several QPs can. Their requests overtake each other, so a ring of
- * marks hands completions out in the order of posts. It costs a mark a request, and a send and a
- * receive queue a stripe; it does not help where one QP fills the link, or where requests are few.
+ * Writes to one peer by several QPs (stripes) of one thread. One unit of the NIC at a time works
+ * for a QP; if one unit cannot fill the link, several QPs can. Their requests overtake each other,
+ * so a ring of marks returns completions in the order of posts. That costs a mark for each request,
+ * and a send and a receive queue for each stripe. It gains nothing if one QP fills the link, or
+ * requests are few.
  *
  *	stripes [STRIPES [BYTES]]
  */
@@ -17,7 +18,7 @@ enum { STRIPES_MAX = 16, WINDOW = 64, REQUESTS = 20000, POLLED = 16 };
 
 struct stripes {
 	unsigned count;
-	struct bsn_cq *cq; /* of all: one poll finds what any has done */
+	struct bsn_cq *cq; /* of all stripes: one poll finds completions of any */
 	struct bsn_qp *qp[STRIPES_MAX];
 	bool is_done[WINDOW];        /* by number, modulo the window */
 	uint64_t posted, handed_out; /* requests so far: their numbers */
@@ -32,7 +33,10 @@ static void must(int err)
 	}
 }
 
-/* In turn: its number is its id, so every post knows its stripe. -EAGAIN: hand out first. */
+/*
+ * Posts in turn: the number of a request is its id, so it tells the stripe. -EAGAIN: hand
+ * completions out first.
+ */
 static int stripes_write(struct stripes *s, const struct bsn_sge *local,
 			 const struct bsn_remote *remote)
 {
@@ -46,7 +50,9 @@ static int stripes_write(struct stripes *s, const struct bsn_sge *local,
 	return err;
 }
 
-/* How many more are done, without a gap: numbers up to @s->handed_out; or a negative errno. */
+/*
+ * Returns how many more are done, without a gap: numbers up to @s->handed_out; or a negative errno.
+ */
 static int stripes_hand_out(struct stripes *s)
 {
 	struct bsn_completion c[POLLED];
@@ -70,7 +76,7 @@ static void stripes_open(struct stripes *s, struct bsn_device *dev, unsigned cou
 
 	*s = (struct stripes){ .count = count };
 	must(bsn_cq_create(dev, &(struct bsn_cq_attr){ .entries = 4096 }, &s->cq));
-	attr.cq = s->cq; /* and so one lane */
+	attr.cq = s->cq; /* so they share a lane */
 	for (unsigned i = 0; i < count; i++) {
 		struct bsn_address self;
 		must(bsn_qp_create(dev, &attr, &s->qp[i]));
@@ -94,7 +100,7 @@ static double now_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
-/* Each request writes its number to its place; when it is handed out, it must be there. */
+/* Each request writes its number to its place. When it is handed out, the number must be there. */
 static void run(struct bsn_device *dev, const struct bsn_mr *mem, unsigned count, uint32_t bytes)
 {
 	struct stripes s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The steps of engine/doc/tutorial.md, from verbs to Bunsen: all of them, or the one that is named.
- * Each writes MESSAGES words and waits for them, in two functions, step_post_* and step_poll_*, of
- * which callgrind counts the instructions.
+ * Each writes MESSAGES words and waits for them, in two functions, step_post_* and step_poll_*,
+ * whose instructions callgrind counts.
  */
 #include "tutorial.h"
 
@@ -209,7 +209,7 @@ static STEP int step_poll_many(struct new_one *p)
 
 /* -- all of them ------------------------------------------------------------------------------- */
 
-/* Under `softcx run --passive` the device works only when told to, and that is not counted. */
+/* Under `softcx run --passive` the device works only when it is stepped, which is not counted. */
 unsigned softcx_step(unsigned max_wqes) __attribute__((weak));
 
 static void let_device_work(void)
@@ -245,7 +245,7 @@ static void run_attached(struct old *old)
 	attach(&p, old); /* before its first post */
 	old_connect(old);
 	run_new(&p, step_post_each, step_poll_each);
-	if (bsn_qp_destroy(p.qp) || bsn_device_close(p.dev)) /* the verbs objects live on */
+	if (bsn_qp_destroy(p.qp) || bsn_device_close(p.dev)) /* the verbs objects stay */
 		die("detach");
 }
 

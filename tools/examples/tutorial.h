@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program of engine/doc/tutorial.md: what it had, and what it gets. */
+/* The program of engine/doc/tutorial.md: its state before and after. */
 #ifndef TUTORIAL_H
 #define TUTORIAL_H
 
@@ -9,7 +9,7 @@
 
 enum { MESSAGES = 64, DEPTH = 128, BYTES = 8 };
 
-/* By verbs: a queue pair that is connected to itself, and two words. */
+/* With verbs: a queue pair that is connected to itself, and two words. */
 struct old {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -31,7 +31,7 @@ struct new_one {
 	struct bsn_prepared prepared;
 };
 
-/* Each of these ends the program where it fails. */
+/* These functions end the program if they fail. */
 void old_open(struct old *p);
 void old_connect(struct old *p);
 void old_close(struct old *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each generation is called and what the port's addresses are. */
+/* The names of each generation, and the addresses of the port. */
 #include "datasheet.h"
 
 #include "nic/dc.h"
@@ -53,7 +53,7 @@ int cx_link_by_name(const char *name, enum cx_link *link)
 	return -EINVAL;
 }
 
-/* 24 bits that differ between fabrics (FNV-1a of the name and the user). */
+/* 24 bits that differ between fabrics: FNV-1a of the fabric's name and the user. */
 static uint32_t hash_fabric(const struct cx_config *config)
 {
 	uint32_t hash = 2166136261u ^ getuid();
@@ -99,7 +99,7 @@ unsigned cx_pkey_table_len(const struct cx_config *config)
 	return config->link == CX_LINK_IB ? CX_PKEYS : 1;
 }
 
-/* RoCE has the default key alone: hw/mlx5/main.c mlx5_query_roce_port(). */
+/* RoCE has only the default key: hw/mlx5/main.c mlx5_query_roce_port(). */
 uint16_t cx_pkey_get(const struct cx_config *config, unsigned index)
 {
 	if (index >= cx_pkey_table_len(config))
@@ -118,7 +118,7 @@ uint32_t cx_port_cap_flags(const struct cx_config *config)
 	       IB_UVERBS_PCF_CM_SUP;
 }
 
-/* An interface's frames have our headers, too: ib_addr.h iboe_get_mtu(). */
+/* Frames of an interface have our headers in them: ib_addr.h iboe_get_mtu(). */
 enum { ROCE_HEADER_BYTES = 40 + 8 + 12 + 4 + 28 }; /* GRH, UDP, BTH, XRC, atomics */
 
 uint32_t cx_port_lanes(const struct cx_config *config)
@@ -148,7 +148,7 @@ static void put_be64(uint8_t *bytes, uint64_t value)
 		bytes[i] = (uint8_t)value;
 }
 
-/* InfiniBand has the default GID alone. */
+/* InfiniBand has only the default GID. */
 static int get_ib_gid(const struct cx_config *config, unsigned index, struct cx_gid *gid)
 {
 	if (index)
@@ -175,10 +175,7 @@ static const struct cx_netdev no_netdev = {
 	.addresses = { { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } } },
 };
 
-/*
- * The addresses of the interface, but for that which is the default GID already; false: there are
- * fewer.
- */
+/* The addresses of the interface except the one that is the default GID. False: there are fewer. */
 static bool find_address(const struct cx_config *config, unsigned number, union ibv_gid *gid)
 {
 	const struct cx_netdev *netdev = config->netdev ? config->netdev : &no_netdev;
@@ -195,8 +192,8 @@ static bool find_address(const struct cx_config *config, unsigned number, union 
 }
 
 /*
- * RoCE has each address as version 1 and as version 2 (drivers/infiniband/core/roce_gid_mgmt.c):
- * first that of the MAC, then those of the interface.
+ * RoCE has each address as v1 and as v2 (drivers/infiniband/core/roce_gid_mgmt.c): first that of
+ * the MAC, then those of the interface.
  */
 static int get_roce_gid(const struct cx_config *config, unsigned index, struct cx_gid *gid)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* softcx list and softcx clean: which fabrics there are, and the removal of unused ones. */
+/* softcx list and softcx clean: lists the fabrics, and removes unused ones. */
 #include "launcher.h"
 
 #include <errno.h>
@@ -22,9 +22,9 @@ static void list(const struct cx_fabric *fabric, void *context)
 {
 	(void)context;
 	if (!fabric->count)
-		printf("%-16s nobody uses it: softcx clean\n", fabric->name);
+		printf("%-16s not in use: softcx clean removes it\n", fabric->name);
 	else if (!fabric->same_build)
-		printf("%-16s another version's:", fabric->name);
+		printf("%-16s used by another version:", fabric->name);
 	else if (!fabric->same_pids)
 		printf("%-16s in another PID namespace:", fabric->name);
 	else
@@ -51,7 +51,7 @@ static void clean(const struct cx_fabric *fabric, void *context)
 	err = cx_fabric_remove(fabric->name);
 	if (!err)
 		printf("removed fabric %s\n", fabric->name);
-	else if (err != -EBUSY && err != -ENOENT) /* it is used again, or removed already */
+	else if (err != -EBUSY && err != -ENOENT) /* it was used or removed meanwhile */
 		die(EXIT_FAILURE, "fabric %s: %s", fabric->name, strerror(-err));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The launcher: gives a program an mlx5_0 by preloading the shim, and becomes that program, so that
- * pid, signals and exit status are its own. The launcher refuses what the shim would have to
- * refuse inside of the program, since it can say why.
+ * The launcher: preloads the shim, which gives a program an mlx5_0, and replaces itself by that
+ * program, so pid, signals and exit status are the program's own. The launcher refuses what the
+ * shim would refuse later in the program, since it can say why.
  */
 #include <elf.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static struct {
 	bool given, trace_given;
 } options = { .generation = "cx6", .link = "ib", .fabric = "default" };
 
-/* What poptGetNextOpt() answers: an option of `run` was given, and which. */
+/* What poptGetNextOpt() returns: which option of `run` was given. */
 enum { GIVEN = 1, TRACE_GIVEN };
 
 static const struct poptOption option_table[] = {
@@ -38,7 +38,7 @@ static const struct poptOption option_table[] = {
 	{ "link", 'l', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.link, GIVEN,
 	  "InfiniBand or Ethernet", "ib|roce" },
 	{ "fabric", 'f', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.fabric, GIVEN,
-	  "programs of one user meet on the fabric of that name", "NAME" },
+	  "join this fabric of the user's programs", "NAME" },
 	{ "netdev", 'n', POPT_ARG_STRING, &options.netdev, GIVEN,
 	  "the network interface behind the port (with --link roce; default: that of the default "
 	  "route)",
@@ -79,7 +79,7 @@ void die(int status, const char *format, ...)
 
 /* -- the program ------------------------------------------------------------------------------- */
 
-/* As execvp() searches, without running anything yet. */
+/* Searches as execvp() does, without running anything. */
 static const char *find_program(const char *name, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH"), *end;
@@ -107,7 +107,7 @@ static const char *find_program(const char *name, char path[PATH_MAX])
 	die(EXIT_NOT_FOUND, "%s: no such program on PATH", name);
 }
 
-/* The loader ignores LD_PRELOAD where a program gains privileges (ld.so(8)). */
+/* The loader ignores LD_PRELOAD if a program gains privileges (ld.so(8)). */
 static void check_privileges(const char *path, const struct stat *st)
 {
 	if (((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
@@ -131,7 +131,7 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *head)
 		off_t at = head->e_phoff + (off_t)k * head->e_phentsize;
 
 		if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
-			return true; /* not ours to judge: execve() will say it */
+			return true; /* not checked here: execve() will fail */
 		if (segment.p_type == PT_INTERP)
 			return true;
 	}
@@ -145,12 +145,13 @@ static void check_image(const char *path)
 	Elf64_Ehdr head;
 	ssize_t n;
 
-	if (fd < 0) /* executable, yet not readable */
+	if (fd < 0) /* executable, but not readable */
 		return;
 	n = pread(fd, &head, sizeof(head), 0);
 	if (n == sizeof(head) && !memcmp(head.e_ident, ELFMAG, SELFMAG)) {
 		if (head.e_ident[EI_CLASS] != ELFCLASS64)
-			die(EXIT_NOT_EXECUTABLE, "%s is a 32-bit program: the shim has 64", path);
+			die(EXIT_NOT_EXECUTABLE,
+			    "%s is a 32-bit program: softcx needs a 64-bit one", path);
 		if (!has_interpreter(fd, &head))
 			die(EXIT_NOT_EXECUTABLE,
 			    "%s is statically linked: nothing can be preloaded into it; link it "
@@ -176,7 +177,7 @@ static void check_program(const char *path)
 
 /* -- its environment --------------------------------------------------------------------------- */
 
-/* Beside the launcher in a build tree, else where it was installed. */
+/* Beside the launcher in a build tree; else where it was installed. */
 static const char *find_preload(char path[PATH_MAX])
 {
 	static const char name[] = "softcx_preload.so";
@@ -203,7 +204,7 @@ static void set(const char *variable, const char *value)
 		die(EXIT_FAILURE, "%s: %s", variable, strerror(errno));
 }
 
-/* First in line, so that it precedes what else interposes the same calls. */
+/* First in the list, so that it precedes others that interpose the same calls. */
 static void set_preload(void)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -218,7 +219,7 @@ static void set_preload(void)
 
 /*
  * gcc's AddressSanitizer refuses to run after another library, though it sees all calls there, too.
- * The user's own options come after ours, so they count.
+ * The user's own options come after ours, so they win.
  */
 static void set_sanitizer(void)
 {
@@ -259,7 +260,7 @@ static void set_fault_plan(void)
 		free(text);
 }
 
-/* The shim would find the same, and the program would see no device. */
+/* The shim would fail in the same way, and the program would see no device. */
 static void check_fabric(enum cx_generation generation, enum cx_link link)
 {
 	const char *netdev = options.netdev && strcmp(options.netdev, "none") ? options.netdev : "";
@@ -397,7 +398,7 @@ static void parse_options(poptContext context)
 		    poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
 }
 
-/* The commands beside run take nothing. */
+/* The other commands have no arguments. */
 static void manage(poptContext context, const char *command, void (*act)(void))
 {
 	if (options.given || poptPeekArg(context))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A software ConnectX linked into a test: once started, the process has an mlx5_0, which it uses
- * through unmodified libibverbs and libmlx5. Nothing else of the process is touched.
+ * A software ConnectX linked into a test. After softcx_start() the process has an mlx5_0, which it
+ * uses through unmodified libibverbs and libmlx5. Nothing else of the process changes.
  */
 #ifndef SOFTCX_H
 #define SOFTCX_H

@@ -133,7 +133,7 @@ int build_set(struct build *b, const char *field, const char *value)
 
 /* -- the operation ----------------------------------------------------------------------------- */
 
-/* Upper case, "-" as "_"; "write" as "RDMA_WRITE". */
+/* Upper case, "-" becomes "_"; "write" becomes "RDMA_WRITE". */
 static const struct bsn_wqe_op *find_operation(const char *name)
 {
 	char upper[32];
@@ -152,7 +152,7 @@ static const struct bsn_wqe_op *find_operation(const char *name)
 	return NULL;
 }
 
-/* Adds a segment with fields, all zero. The caller adds what comes after the head. */
+/* Adds a segment whose fields are all zero. The caller adds what follows the head. */
 static int add_place(struct build *b, enum bsn_place place)
 {
 	const struct bsn_place_info *info = &bsn_places[place];
@@ -216,14 +216,14 @@ int build_begin(struct build *b, const char *operation)
 		err = build_set_number(b, "ctrl.opcode", b->op->opcode);
 	if (!err)
 		err = build_set_number(b, "ctrl.opmod", b->opmod);
-	if (!err && find_field(b, "rgid_hi", &at)) /* the extended vector */
+	if (!err && find_field(b, "rgid_hi", &at)) /* the extended address vector */
 		err = build_set_number(b, "ext", 1);
 	return err;
 }
 
 /* -- what follows ------------------------------------------------------------------------------ */
 
-/* Pads translations to 64 bytes, unless they are a pointer. */
+/* Pads translations to a multiple of 64 bytes; a pointer to them needs no padding. */
 static int end_translations(struct build *b)
 {
 	const size_t count = b->size - b->translations;
@@ -342,7 +342,7 @@ static int refuse_bad(const struct bsn_bad *bad, const char *advice)
 			    bad->offset, bad->why, advice);
 }
 
-/* Checks the WQE by the decoder, so that both agree on what is wrong. */
+/* Checks the WQE by the decoder, so that build and decoder agree on what is wrong. */
 static int judge(struct build *b, bool is_forced)
 {
 	static struct bsn_wqe wqe; /* too large for a stack */

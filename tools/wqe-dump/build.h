@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds a WQE from the names of fields, which are those of the tables, and their values. */
+/* Builds a WQE from names of fields, as in the tables, and their values. */
 #ifndef WQE_DUMP_BUILD_H
 #define WQE_DUMP_BUILD_H
 
 #include "bsn_decode.h"
 
 #define BUILD_MAX_BYTES    (BSN_WQE_MAX_DS * BSN_DS_SIZE)
-#define BUILD_MAX_SEGMENTS 16 /* segments that have fields to set */
+#define BUILD_MAX_SEGMENTS 16 /* the most segments with fields to set */
 
-/** struct build - a WQE that grows; functions return 0, or -EINVAL and have said why */
+/** struct build - a WQE under construction. Functions return 0; or -EINVAL, after printing why */
 struct build {
-	/* What decides which segments there are; all else is zero before build_begin() */
+	/* These select the segments. All else is zero before build_begin(). */
 	enum bsn_transport transport;
 	uint32_t opmod;
 	bool is_extended; /* address vector of 48 bytes */
 
 	const char *name;            /* of the operation */
-	const struct bsn_wqe_op *op; /* NULL: a receive WQE */
-	enum bsn_recv_head head;     /* of a receive WQE: what it begins with */
+	const struct bsn_wqe_op *op; /* NULL: it is a receive WQE */
+	enum bsn_recv_head head;     /* of a receive WQE: its first segment */
 	size_t size;
-	size_t translations; /* of a UMR: where they begin and end, else 0 */
+	size_t translations; /* of a UMR: where its translations begin and end; else 0 */
 	size_t translations_end;
 	bool is_counted;    /* UMR: klm_octowords was set */
-	unsigned set_from;  /* first segment that build_set() looks at */
+	unsigned set_from;  /* the first segment in which build_set() looks for a field */
 	unsigned set_count; /* of segments */
 	struct {
 		const struct bsn_seg_desc *desc;
@@ -31,7 +31,7 @@ struct build {
 	uint8_t bytes[BUILD_MAX_BYTES];
 };
 
-/** build_refuse() - says on standard error what is wrong; -EINVAL */
+/** build_refuse() - prints on standard error what is wrong; returns -EINVAL */
 int build_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /**
@@ -56,13 +56,13 @@ int build_pointer(struct build *build, uint64_t addr, uint64_t length_bytes, uin
 /** build_inline() - appends inline data */
 int build_inline(struct build *build, const uint8_t *data, size_t size);
 
-/** build_header() - appends the inline headers to the Ethernet segment; call it before any data */
+/** build_header() - appends inline headers to the Ethernet segment; call it before any data */
 int build_header(struct build *build, const uint8_t *data, size_t size);
 
 /** build_raw() - appends bytes that no table describes */
 int build_raw(struct build *build, const uint8_t *data, size_t size);
 
-/** build_segment() - appends a segment by its name; from then on build_set() sets its fields */
+/** build_segment() - appends a segment by name; build_set() then sets its fields */
 int build_segment(struct build *build, const char *name);
 
 /**

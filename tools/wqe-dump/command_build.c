@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wqe-dump build: the bytes of a WQE, from what it is to do. */
+/* wqe-dump build: the bytes of a WQE, from the options that describe it. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "record.h"
 
 /*
- * Options that say something of the WQE; their order matters: X(NAME, option, its argument, who
- * takes it, or else the field that it sets, what it is). One without an argument sets this value.
+ * Options that describe the WQE; their order matters: X(NAME, option, its argument, which function
+ * handles it or else the field that it sets, help). One without an argument sets this value.
  */
 #define OPTIONS(X)                                                                                 \
 	X(QPN, "qpn", "N", NULL, "ctrl.qpn", "number of the QP")                                   \
@@ -57,7 +57,7 @@
 	X(FENCE, "fence", NULL, NULL, "ctrl.fence=SMALL_AND_FENCE", "what IBV_SEND_FENCE becomes")
 
 enum option {
-	NO_OPTION, /* popt answers with these, never 0 */
+	NO_OPTION, /* what popt returns for these, never 0 */
 #define ENUM_OPTION(NAME, ...) OPTION_##NAME,
 	OPTIONS(ENUM_OPTION)
 };
@@ -85,7 +85,7 @@ static const struct poptOption option_table[] = {
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
-/** struct step - one option, in the order in which they were given */
+/** struct step - an option, in the order of the command line */
 struct step {
 	enum option option;
 	char *argument;
@@ -215,7 +215,7 @@ static int take_step(struct build *b, const struct step *step)
 
 /* -- the WQE ----------------------------------------------------------------------------------- */
 
-/* The last dword of the control segment means something else for each operation. */
+/* The last dword of the control segment has another meaning for each operation. */
 static int check_imm(const struct build *b)
 {
 	static const struct {
@@ -340,7 +340,7 @@ static int run(const char **words)
 	return WQE_DUMP_FOUND;
 }
 
-/* Keeps the options in their order. */
+/* Keeps the options in the order in which they were given. */
 static int take_option(int option, char *argument)
 {
 	if (step_count == STEPS_MAX)

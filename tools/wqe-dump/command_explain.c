@@ -57,7 +57,7 @@ static struct number byte_of(const struct error *error, enum error_space space)
 	return number->value <= UINT8_MAX ? *number : (struct number){ 0 };
 }
 
-/* Makes the record that a line of a log would give. */
+/* Makes the record that a line of a log would have given. */
 static void make_record(const struct error *error, struct record *record)
 {
 	const struct number *health = &error->numbers[SPACE_HEALTH];

@@ -34,7 +34,7 @@ bool live_is_meant(void)
 	       options.follow;
 }
 
-/* What is wrong with the options; NULL: nothing. */
+/* What is wrong with the options, or NULL. */
 static const char *find_fault(const char **paths)
 {
 	const bool has_pid = options.pid != NO_PID;

@@ -17,7 +17,7 @@ static struct {
 	int stride, json, brief, html, raw, version;
 } options;
 
-/* What --compressed takes. */
+/* The words of --compressed. */
 #define FORMAT_WORD(name, value, doc) " " #name
 #define COMPRESSED_WORDS              "enhanced striding" BSN_MINI_FORMATS(FORMAT_WORD)
 
@@ -95,7 +95,7 @@ static int read_stride(struct scan_attr *attr)
 	return 0;
 }
 
-/* One of the words of --compressed. */
+/* Parses one of the words of --compressed. */
 static int read_compression(struct compression *compression, const char *word)
 {
 	static const char *const formats[] = {
@@ -144,7 +144,7 @@ static int scan_file(struct scan *scan, const char *path)
 	return err;
 }
 
-/* The exit status. Says so if nothing was found, which is no failure. */
+/* The exit status. Prints that nothing was found, which is no failure. */
 static int tell_count(const struct tell *tell, int err)
 {
 	if (err)
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 {
 	const char **words = (const char **)argv;
 
-	signal(SIGPIPE, SIG_IGN); /* printing then fails with EPIPE */
+	signal(SIGPIPE, SIG_IGN); /* writes then fail with EPIPE */
 	if (argc > 1 && !strcmp(argv[1], "build"))
 		return run_command(&command_build, argc - 1, words + 1);
 	if (argc > 1 && !strcmp(argv[1], "explain"))

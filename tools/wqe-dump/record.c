@@ -90,7 +90,7 @@ void record_add_number(struct record *record, const char *name, uint64_t value)
 		field->value = value;
 }
 
-/* Copies into `size` bytes what of it is printable. */
+/* Copies up to `size` bytes of the printable characters. */
 static size_t copy_text(char *to, size_t size, const char *text, size_t len)
 {
 	size_t n = 0;
@@ -193,7 +193,7 @@ struct walk {
 	void (*each)(const struct record_row *row, void *arg);
 	void *arg;
 	const struct record *record;
-	/* Segments so far, to number those of one name. */
+	/* Segments so far, to number those with one name. */
 	const struct bsn_seg_desc *seen[BSN_WQE_MAX_PARTS];
 	unsigned seen_count;
 };

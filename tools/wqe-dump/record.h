@@ -22,7 +22,7 @@
 enum record_kind { RECORD_KINDS(RECORD_KIND) };
 #undef RECORD_KIND
 
-/* Who noticed the error. */
+/* The side that detected the error. */
 enum record_side { SIDE_UNKNOWN, SIDE_REQUESTER, SIDE_RESPONDER };
 
 /** enum raw_kind - what bytes are */
@@ -53,14 +53,14 @@ struct record_field {
 /** struct ring - the queue that a WQE or CQE was found in */
 struct ring {
 	const char *name;       /* "send queue", "completion queue" … */
-	struct number qpn;      /* or number of the CQ */
+	struct number qpn;      /* the QP's number, or the CQ's */
 	uint32_t count;         /* slots */
 	uint32_t stride_bytes;  /* of a slot */
-	struct number producer; /* next slot to be written, cumulative if that is known */
-	struct number consumer; /* next slot to be completed or polled, cumulative */
+	struct number producer; /* the slot to be written next, cumulative if that is known */
+	struct number consumer; /* the slot to be completed or polled next, cumulative */
 };
 
-/** struct record - one thing found; zero if nothing is known */
+/** struct record - one thing that was found; zero: nothing is known */
 struct record {
 	enum record_kind kind;
 	const char *file;   /* tell_record() sets it */
@@ -74,13 +74,13 @@ struct record {
 	unsigned field_count;
 	struct record_field fields[RECORD_MAX_FIELDS];
 	uint16_t texts_len;
-	char texts[RECORD_TEXTS_BYTES]; /* of fields; a record may be copied */
+	char texts[RECORD_TEXTS_BYTES]; /* of fields; relative, since a record may be copied */
 
 	/* CQE and WQE: record_decode() */
 	const uint8_t *bytes; /* NULL: only text */
 	uint16_t size_bytes;
 	enum bsn_transport transport; /* of a send WQE */
-	bool transport_is_guess;      /* guessed: the one that makes most sense */
+	bool transport_is_guess;      /* it was guessed: the one that makes most sense */
 	const struct bsn_cqe *cqe;    /* decoded; one of these three */
 	const struct bsn_wqe *wqe;
 	const struct bsn_recv_wqe *recv;
@@ -95,14 +95,14 @@ struct record {
 	/* The WQE that failed, or the CQE of the failure, if it was found: tie.h. */
 	const char *partner_file; /* NULL: it was not */
 	unsigned long partner_line;
-	struct number partner_index; /* of the WQE; unlike the CQE's if of another round */
+	struct number partner_index; /* the WQE's; unlike the CQE's, it may be of another round */
 };
 
 /** struct sink - receives the records in their order */
 struct sink {
 	void (*begin)(void);
 	void (*record)(const struct record *record);
-	/* Something looked like a dump and could not be read. */
+	/* Reports something that looked like a dump and could not be read. */
 	void (*unread)(const char *file, unsigned long line, const char *why);
 	void (*end)(void);
 };
@@ -177,7 +177,7 @@ const char *record_hex(const uint8_t *bytes, size_t size);
 void record_walk(const struct record *record, void (*each)(const struct record_row *row, void *arg),
 		 void *arg);
 
-/** printable() - the character, or a dot for one that terminals or JSON do not take */
+/** printable() - the character; a dot if terminals or JSON do not take it */
 static inline char printable(char c)
 {
 	return c >= ' ' && c < 0x7f ? c : '.';

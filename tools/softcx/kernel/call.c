@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attributes of a call: in, out, and the objects that they name. */
+/* The attributes of a call: input, output, and the objects that they name. */
 #include "kernel.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ int call_in(const struct call *call, uint16_t id, void *value, size_t size)
 	memset(value, 0, size);
 	if (!attr)
 		return 0;
-	/* Up to 8 bytes travel in the attribute itself. */
+	/* An attribute of up to 8 bytes has its data in itself. */
 	if (attr->len <= sizeof(attr->data)) {
 		memcpy(value, &attr->data, length);
 		return 0;
@@ -118,7 +118,7 @@ int call_async_file(const struct call *call, uint16_t id, struct event_file **fi
 	return 0;
 }
 
-/* Is what was passed beyond the first `size` bytes zero? */
+/* Whether all that was passed after the first `size` bytes is zero. */
 int call_check_zero_tail(const struct ib_uverbs_attr *attr, size_t size)
 {
 	uint8_t bytes[64];

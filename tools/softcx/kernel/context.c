@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Contexts: opens of the device, each with its objects. */
+/* Contexts: each is one open of the device, with its objects. */
 #include "kernel.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 #include "bsn_cqe.h"
 
-/* mini_cqe_res_format_to_hw(): two formats at once are none */
+/* mini_cqe_res_format_to_hw() refuses two formats at once */
 static int mini_format(const struct call *call, uint8_t asked)
 {
 	switch (asked) {
@@ -36,7 +36,7 @@ static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_
 		return -EINVAL;
 	if (driver->cqe_size != BSN_CQE_SIZE && driver->cqe_size != BSN_CQE128_SIZE)
 		return -EINVAL;
-	/* The page through which it is armed; our contexts have no default one. */
+	/* The page through which the CQ is armed. Our contexts have no default page. */
 	if (!(driver->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
 	    !object_of_number(call->ctx, OBJECT_UAR, driver->uar_page_index))
 		return -EINVAL;
@@ -47,7 +47,7 @@ static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_
 	return err < 0 ? err : 0;
 }
 
-/* What the core checks before it asks the driver. */
+/* The checks that the core makes before the driver's. */
 static int check_cq_request(const struct call *call, uint32_t entries, uint32_t flags)
 {
 	if (flags & ~(uint32_t)(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
@@ -177,7 +177,7 @@ static int resize_in_device(struct call *call, struct object *cq, uint32_t entri
 		user_unpin(&pinned);
 		return err;
 	}
-	/* The record's page is no longer charged; it is one page, which others share anyway. */
+	/* The record's page is not charged any more; it is a single page, which is shared. */
 	user_unpin(&cq->pinned);
 	cq->pinned = pinned;
 	cq->cq.entries = entries;

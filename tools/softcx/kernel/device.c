@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the device says of itself: contexts, the device's attributes, its port and its GIDs, and the
- * event files. Figures come from datasheet.h; what is not modelled is not claimed.
+ * What the device reports: contexts, its attributes, its port and GIDs, and event files. Figures
+ * come from datasheet.h; features that are not modelled are not claimed.
  */
 #include "kernel.h"
 
@@ -36,7 +36,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The device counts nanoseconds of CLOCK_MONOTONIC, so the page never has to change. */
+/* The device counts nanoseconds of CLOCK_MONOTONIC, so the page never changes. */
 int uverbs_init_pages(int memfd)
 {
 	struct mlx5_ib_clock_info info = {
@@ -54,10 +54,7 @@ int uverbs_init_pages(int memfd)
 
 /* -- contexts ---------------------------------------------------------------------------------- */
 
-/*
- * A passive device has no clock that anybody could read while it runs: its time stands still
- * between steps.
- */
+/* A passive device has no clock to read while the program runs: its time advances only in steps. */
 static bool has_clock(const struct call *call)
 {
 	return !call->ctx->config->passive;
@@ -69,7 +66,7 @@ static void fill_context(const struct call *call, struct mlx5_ib_alloc_ucontext_
 	*resp = (struct mlx5_ib_alloc_ucontext_resp){
 		.qp_tab_size = CX_MAX_QPS,
 		.bf_reg_size = BSN_BF_REGISTER_BYTES,
-		.tot_bfregs = 0, /* the library allocates its UAR pages one by one */
+		.tot_bfregs = 0, /* the library allocates its UAR pages one at a time */
 		.cache_line_size = CX_CACHE_LINE_BYTES,
 		.max_sq_desc_sz = CX_MAX_SQ_DESC_BYTES,
 		.max_rq_desc_sz = CX_MAX_RQ_DESC_BYTES,
@@ -144,7 +141,7 @@ static int get_context(struct call *call)
 	return err;
 }
 
-/* For a context that another library instance opened and passed on: ibv_import_device(). */
+/* A context that another library instance opened and passed on: ibv_import_device(). */
 static int query_context(struct call *call)
 {
 	struct mlx5_ib_alloc_ucontext_resp resp;
@@ -269,7 +266,7 @@ static int query_device_ex(struct call *call)
 		return err;
 	if (req.comp_mask || req.reserved)
 		return -EINVAL;
-	/* libmlx5 asks this once it has mapped the clock (mlx5_set_context()). */
+	/* libmlx5 asks this after it has mapped the clock (mlx5_set_context()). */
 	err = has_clock(call) ? call->ctx->host->clock_in_use() : 0;
 	if (err)
 		return err;
@@ -364,7 +361,7 @@ static int query_gid_entry(struct call *call)
 	return call_out(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
 }
 
-/* The entries' size is the program's: a newer libibverbs may have longer ones. */
+/* The program says the size of an entry; newer versions of libibverbs may have longer ones. */
 static int query_gid_table(struct call *call)
 {
 	uint64_t size = call_value(call, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DevX: commands of the firmware from programs. Checks follow drivers/infiniband/hw/mlx5/devx.c: a
- * command that creates gives an object, others are queries. The firmware judges what they say; its
- * refusal reaches the program as a status in the answer, and -EREMOTEIO.
- * Queues of DevX are the same objects of the device as those of verbs. Their events: devx_events.c.
+ * DevX: firmware commands of programs. Checks follow drivers/infiniband/hw/mlx5/devx.c: a command
+ * that creates returns an object, others are queries. If the firmware refuses a command, the
+ * program gets the status in the answer, and -EREMOTEIO.
+ *
+ * Queues of DevX are the same objects of the device as those of verbs. devx_events.c has their
+ * events.
  */
 #include "kernel.h"
 
@@ -51,7 +53,7 @@ static uint32_t opcode_of(const struct mailboxes *boxes)
 	return head.opcode;
 }
 
-/* A program has a page of its own where its stores are seen. */
+/* A program whose stores are seen has a page of its own. */
 static bool has_uar(void *context, uint32_t page)
 {
 	const struct uverbs_context *ctx = context;
@@ -59,7 +61,7 @@ static bool has_uar(void *context, uint32_t page)
 	return object_of_number(ctx, OBJECT_UAR, page) && !ctx->host->uar_in_use(page);
 }
 
-/* The program gets the answer even where the firmware refused. */
+/* The program gets the answer even if the firmware refused. */
 static int run_command(struct call *call, uint16_t out_id, const struct mailboxes *boxes)
 {
 	const struct cx_commander by = { has_uar, call->ctx };
@@ -73,7 +75,7 @@ static int run_command(struct call *call, uint16_t out_id, const struct mailboxe
 
 static int refuse_opcode(const struct call *call, const struct mailboxes *boxes, const char *what)
 {
-	cx_trace(call->ctx->hca, "uverbs: command %#x is none that %s", opcode_of(boxes), what);
+	cx_trace(call->ctx->hca, "uverbs: command %#x is not one that %s", opcode_of(boxes), what);
 	return -EINVAL;
 }
 
@@ -110,7 +112,7 @@ static int general_command(struct call *call)
 
 /* -- objects ----------------------------------------------------------------------------------- */
 
-/* devx_is_obj_create_cmd(), as far as commands have names here */
+/* devx_is_obj_create_cmd(), for commands that have names here */
 static bool is_creating(uint32_t opcode)
 {
 	switch (opcode) {
@@ -137,7 +139,10 @@ static bool is_creating(uint32_t opcode)
 	}
 }
 
-/* The commands that create, and what destroys their objects; the firmware refuses the others. */
+/*
+ * Commands that create, and the commands that destroy their objects. The firmware refuses all
+ * others.
+ */
 static const struct {
 	uint32_t opcode;
 	object_destroyer *destroyer;
@@ -203,8 +208,8 @@ static int destroy_devx_object(struct call *call)
 }
 
 /*
- * devx_is_obj_query_cmd(), devx_is_obj_modify_cmd(), and devx_get_obj_id(): of which kind of object
- * a command is.
+ * devx_is_obj_query_cmd(), devx_is_obj_modify_cmd(), and devx_get_obj_id(): the kind of object that
+ * a command names.
  */
 static const struct follow_up {
 	uint32_t opcode, creator;
@@ -227,7 +232,10 @@ static const struct follow_up {
 	{ BSN_CMD_2RST_QP, BSN_CMD_CREATE_QP, true },
 };
 
-/* The command that makes what a handle names, also where verbs made it: devx_is_valid_obj_id() */
+/*
+ * The command that creates the kind of object of a handle, though verbs may have created it:
+ * devx_is_valid_obj_id()
+ */
 static uint32_t creator_of(const struct object *object)
 {
 	switch (object->kind) {
@@ -240,11 +248,11 @@ static uint32_t creator_of(const struct object *object)
 	case OBJECT_SRQ:
 		return object->xrcd ? BSN_CMD_CREATE_XRC_SRQ : BSN_CMD_CREATE_RMP;
 	default:
-		return BSN_CMD_NOP; /* makes nothing */
+		return BSN_CMD_NOP; /* it creates nothing */
 	}
 }
 
-/* devx_is_valid_obj_id(): the command must mean the object that the handle does. */
+/* devx_is_valid_obj_id(): the command must name the object of the handle. */
 static bool means_object(const struct mailboxes *boxes, const struct object *object, bool modifies)
 {
 	struct bsn_cmd_object meant;
@@ -258,7 +266,7 @@ static bool means_object(const struct mailboxes *boxes, const struct object *obj
 	return false;
 }
 
-/* A query or a modification: `ids` are those of the handle, and of the mailboxes. */
+/* A query or modification. `ids` are those of the handle and of the mailbox. */
 static int ask_object(struct call *call, const uint16_t ids[3], bool modifies)
 {
 	struct mailboxes boxes;
@@ -361,10 +369,10 @@ static int dereg_umem(struct call *call)
 
 /* -- queries ----------------------------------------------------------------------------------- */
 
-/* Only pages that a context was given with are numbered, and here libraries ask for each. */
+/* Only pages that came with a context are numbered; here libraries ask for each page. */
 static int query_uar(struct call *call)
 {
-	cx_trace(call->ctx->hca, "uverbs: UAR page %u is none of the context's own",
+	cx_trace(call->ctx->hca, "uverbs: UAR page %u is not the context's own",
 		 (uint32_t)call_value(call, MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX));
 	return -EINVAL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event channels of DevX: they tell of the port, and of queue pairs, targets, CQs and RMPs that
- * commands made. Checks follow drivers/infiniband/hw/mlx5/devx.c.
+ * Event channels of DevX: events of the port, and of queue pairs, targets, CQs and RMPs that
+ * commands created. Checks follow drivers/infiniband/hw/mlx5/devx.c.
  */
 #include "kernel.h"
 
@@ -27,7 +27,7 @@ static int alloc_event_channel(struct call *call)
 					(uint64_t)fd);
 }
 
-/* is_valid_events_legacy(): firmware without event_cap, which the device does not claim. */
+/* is_valid_events_legacy(): for firmware without event_cap, which the device does not claim. */
 static bool is_event_of_object(uint16_t event)
 {
 	switch (event) {
@@ -52,7 +52,7 @@ static bool is_event_of_object(uint16_t event)
 	}
 }
 
-/* In which table of the device the object is; false: in none that has events. */
+/* The device's table that has the object. False: the kind has no events. */
 static bool find_source(const struct object *object, enum cx_event_source *source)
 {
 	switch (object ? object->devx.opcode : BSN_CMD_NOP) {
@@ -114,7 +114,7 @@ static int read_wish(const struct call *call, struct wish *wish)
 	return read_events(call, wish);
 }
 
-/* The kernel takes events that an object never has, and objects that have none. */
+/* The kernel accepts events that an object never has, and objects without events. */
 static int subscribe_event(struct call *call)
 {
 	struct cx_subscription_attr attr = {

@@ -10,7 +10,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
-/* handle_alloc_dm_memic(): an alignment that the device can give. */
+/* handle_alloc_dm_memic(): whether the device can give this alignment. */
 static int check_request(const struct call *call, uint64_t length)
 {
 	const uint64_t type = call_value(call, MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE);
@@ -82,7 +82,7 @@ static int free_dm(struct call *call)
 	return call_destroy(call, UVERBS_ATTR_FREE_DM_HANDLE, OBJECT_DM);
 }
 
-/* For a context that imports what another one of the same open allocated. */
+/* For a context that imports memory which another context of the same open allocated. */
 static int query_dm(struct call *call)
 {
 	const uint64_t offset = 0, block = 1ull << CX_DM_BLOCK_LOG2;

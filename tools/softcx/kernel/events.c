@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Event files: completion channels and asynchronous events. Each is a FIFO. The device writes
- * records into it, from whichever process its model runs in; the program reads and polls it.
- * Records that the program has read are counted per object: destruction answers with that count,
- * and libibverbs then waits until as many were acknowledged.
+ * records into it, from the process that runs the model; the program reads and polls it. Records
+ * that were read are counted for each object. Destroying the object returns the count, and
+ * libibverbs then waits until as many were acknowledged.
  */
 #include "kernel.h"
 
@@ -98,7 +98,7 @@ void event_file_get(struct event_file *file)
 	file->refs++;
 }
 
-/* The device forgets the file; a reader finds an error instead of events. */
+/* The device forgets the file; a reader gets an error instead of events. */
 static void detach(struct event_file *file)
 {
 	int err = cx_channel_destroy(file->ctx->hca, file->channel);
@@ -212,7 +212,7 @@ const char *event_file_path(const struct event_file *file)
 	return file->path;
 }
 
-/* Which kind of object an asynchronous event is about; of the port and the device: none. */
+/* The kind of object that an asynchronous event is of; of the port and the device: none. */
 static enum object_kind kind_of_async(uint32_t event_type)
 {
 	switch ((enum ibv_event_type)event_type) {
@@ -235,7 +235,7 @@ static enum object_kind kind_of_async(uint32_t event_type)
 	}
 }
 
-/* The object that a record is about. */
+/* The object that a record names. */
 static struct object *object_of_record(const struct event_file *file,
 				       const union event_record *record)
 {
@@ -256,9 +256,8 @@ static bool ends_channel(const struct event_file *file, const union event_record
 }
 
 /*
- * As ib_uverbs_event_read() and ib_uverbs_event_poll() on a queue that is closed, except that
- * pollers see POLLIN instead of POLLERR, which a FIFO cannot show. The mark stays for the next
- * reader.
+ * As ib_uverbs_event_read() and ib_uverbs_event_poll() do on a closed queue, except that pollers
+ * see POLLIN: a FIFO cannot show POLLERR. The mark stays for the next reader.
  */
 static int report_end(struct event_file *file, const union event_record *record)
 {
@@ -279,7 +278,7 @@ static void count_reported(struct event_file *file, const union event_record *re
 		object->async_reported++;
 }
 
-/* One record, if there is one; 0, -EAGAIN, or -EIO when the context or the device is gone. */
+/* Reads one record. Returns 0; -EAGAIN: there is none; -EIO: the context or the device is gone. */
 static int take_record(struct event_file *file, union event_record *record)
 {
 	int err = -EAGAIN;
@@ -301,7 +300,7 @@ static int take_record(struct event_file *file, union event_record *record)
 	return err;
 }
 
-/* What the program gets: of DevX struct mlx5_ib_uapi_devx_async_event_hdr, all or its cookie. */
+/* What the program gets of DevX: struct mlx5_ib_uapi_devx_async_event_hdr, or only its cookie. */
 static size_t told_size(const struct event_file *file)
 {
 	switch (file->kind) {
@@ -330,8 +329,8 @@ static ssize_t tell(const struct event_file *file, union event_record *record, v
 }
 
 /*
- * Counting and taking are one step under the lock, and waiting is outside of it, so that a
- * destruction in another thread sees each event either counted or still unread.
+ * A record is taken and counted in one step under the lock, and waits are outside of it. So another
+ * thread that destroys the object finds each event counted or still unread.
  */
 ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
 {
@@ -353,7 +352,7 @@ ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
 	return tell(file, &record, buf);
 }
 
-/* Empties the FIFO, and writes back the records of other objects. */
+/* Empties the FIFO, and writes the records of other objects back. */
 void event_file_forget(struct event_file *file, const struct object *object)
 {
 	union event_record kept[PIPE_BUF / sizeof(struct ib_uverbs_comp_event_desc)];

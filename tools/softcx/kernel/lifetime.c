@@ -73,7 +73,7 @@ int object_destroy(struct uverbs_context *ctx, struct object *object)
 	if (err)
 		return err;
 	/*
-	 * The device sends no more events; the program will never acknowledge those it has not
+	 * The device sends no more events. The program never acknowledges those that it has not
 	 * read.
 	 */
 	if (object->async)
@@ -84,7 +84,9 @@ int object_destroy(struct uverbs_context *ctx, struct object *object)
 	return 0;
 }
 
-/* Returns how many objects went. Those that stay are freed if nothing else is left to do. */
+/*
+ * Destroys what nothing refers to. Returns how many objects went. The others are freed at the end.
+ */
 static unsigned destroy_kind(struct uverbs_context *ctx, enum object_kind kind, bool is_last)
 {
 	unsigned gone = 0;
@@ -105,7 +107,7 @@ static unsigned destroy_kind(struct uverbs_context *ctx, enum object_kind kind, 
 	return gone;
 }
 
-/* Objects of DevX refer to each other: uverbs_destroy_ufile_hw() repeats as long as some go. */
+/* Objects of DevX refer to each other: like uverbs_destroy_ufile_hw(), repeats while some go. */
 void object_destroy_all(struct uverbs_context *ctx)
 {
 	for (int kind = OBJECT_NONE + 1; kind < OBJECT_KINDS; kind++) {

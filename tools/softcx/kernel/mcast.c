@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multicast groups. Checks follow drivers/infiniband/core/verbs.c, ib_attach_mcast(), and
- * uverbs_cmd.c. Both commands have one layout.
+ * uverbs_cmd.c. Both commands have the same layout.
  */
 #include "kernel.h"
 
@@ -9,7 +9,7 @@
 
 enum { MLID_FIRST = 0xc000, LID_PERMISSIVE = 0xffff };
 
-/* is_valid_mcast_lid(): on Ethernet nobody looks at it. */
+/* is_valid_mcast_lid(); on Ethernet it is not checked. */
 static bool is_mlid(const struct cx_config *config, uint16_t lid)
 {
 	return config->link == CX_LINK_ROCE || (lid >= MLID_FIRST && lid != LID_PERMISSIVE);

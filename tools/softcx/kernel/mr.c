@@ -46,13 +46,13 @@ static struct cx_mr_attr mr_attr(const struct object *mr)
 	};
 }
 
-/* All addresses, as far as they are mapped when they are used: hw/mlx5/odp.c */
+/* All addresses: what is mapped there when a request uses it: hw/mlx5/odp.c */
 static bool is_implicit(const struct ib_uverbs_reg_mr *req)
 {
 	return !req->start && req->length == UINT64_MAX && req->access_flags & IBV_ACCESS_ON_DEMAND;
 }
 
-/* Memory that is paged on demand is neither pinned nor charged, and need not be there yet. */
+/* Memory that is paged on demand is not pinned or charged, and need not be mapped yet. */
 static int pin_mr(struct object *mr)
 {
 	if (!(mr->mr.access & IBV_ACCESS_ON_DEMAND))
@@ -140,7 +140,7 @@ static int check_rereg(const struct ib_uverbs_rereg_mr *req)
 	return 0;
 }
 
-/* Its memory belongs to no program. */
+/* No program owns its memory. */
 static bool is_elsewhere(const struct object *mr)
 {
 	return mr->mr.dm || mr->mr.mapped;
@@ -251,7 +251,7 @@ static int finish_mr(struct call *call, struct object *mr, uint16_t handle_id, u
 	return err;
 }
 
-/* Of memory that the shim has mapped for the device, so that it is not the program's to pin. */
+/* For memory that the shim has mapped for the device: it is not pinned for the program. */
 static int create_elsewhere(struct call *call, struct object *mr)
 {
 	const struct cx_mr_attr attr = mr_attr(mr);
@@ -306,8 +306,8 @@ static int reg_dm_mr(struct call *call)
 }
 
 /*
- * dma_buf_get(): a descriptor of a dma-buf. Without a GPU there is no exporter, so a memfd counts
- * as a dma-buf here: nothing else is memory with a descriptor and has seals.
+ * dma_buf_get(): a descriptor of a dma-buf. Without a GPU nothing exports dma-bufs, so a memfd
+ * counts as one: only a memfd is memory with a descriptor and has seals.
  */
 static int map_dmabuf(struct object *mr, int fd, uint64_t offset, bool writable)
 {
@@ -389,7 +389,7 @@ static int check_prefetch(const struct call *call, const struct object *pd, uint
 	return 0;
 }
 
-/* Only a prefetch that waits reports pages that are not there. */
+/* Only a prefetch that waits reports missing pages. */
 static int prefetch(const struct object *mr, const struct ib_uverbs_sge *sge, uint64_t advice)
 {
 	struct pinned none = { 0 };

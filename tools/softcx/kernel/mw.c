@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory windows: mkeys of one translation that begin free, and that UMR binds. Checks follow
- * hw/mlx5/mr.c mlx5_ib_alloc_mw() and drivers/infiniband/core/uverbs_cmd.c.
+ * Memory windows: mkeys of one translation that are free at first, and that UMR binds. Checks
+ * follow hw/mlx5/mr.c mlx5_ib_alloc_mw() and drivers/infiniband/core/uverbs_cmd.c.
  */
 #include "kernel.h"
 
@@ -38,9 +38,7 @@ int mkey_destroy(struct cx_hca *hca, uint32_t index)
 	return cx_command(hca, NULL, in, sizeof(in), out, sizeof(out));
 }
 
-/*
- * The variant differs from window to window, so that an old key opens none: mlx5_ib_create_mkey()
- */
+/* Each window gets another variant, so that an old key opens none: mlx5_ib_create_mkey() */
 static int make_window(struct call *call, struct object *mw, uint8_t type, uint32_t *rkey)
 {
 	static uint8_t variant;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers of RDMA_NL_NLDEV, as drivers/infiniband/core/nldev.c gives them. Attributes are in host
- * byte order, GUIDs and prefixes too.
+ * Answers of RDMA_NL_NLDEV, as of drivers/infiniband/core/nldev.c. Attributes are in host byte
+ * order, GUIDs and prefixes too.
  */
 #include "nldev.h"
 
@@ -100,7 +100,7 @@ static uint64_t encode_device(uint32_t major, uint32_t minor)
 	return (minor & 0xff) | major << 8 | (uint64_t)(minor & ~0xffu) << 12;
 }
 
-/* One for all devices: it is asked for without one. */
+/* One entry for all devices: programs ask for it without a device. */
 static void put_rdmacm(struct message *m)
 {
 	put_text(m, RDMA_NLDEV_ATTR_CHARDEV_NAME, CX_RDMACM_NAME);
@@ -128,7 +128,7 @@ static int put_chardev(struct cx_hca *hca, const struct asked *asked, struct mes
 	return 0;
 }
 
-/* The port's hw_counters, by the set that all queues share: stat_get_doit_default_counter(). */
+/* The port's hw_counters, of the set that all queues share: stat_get_doit_default_counter(). */
 static int put_statistics(struct cx_hca *hca, const struct asked *asked, struct message *m)
 {
 #define NAME_COUNTER(name, doc) #name,
@@ -153,7 +153,7 @@ static int put_statistics(struct cx_hca *hca, const struct asked *asked, struct 
 }
 
 /*
- * The one attribute that every kernel has. It says nothing of copies on fork, as before Linux 5.12.
+ * The one attribute that every kernel has. Copies on fork are not mentioned, as before Linux 5.12.
  */
 static int put_system(struct cx_hca *hca, const struct asked *asked, struct message *m)
 {
@@ -237,10 +237,7 @@ static void put_cm_id(struct message *m, const struct cx_resource *r)
 	put_address(m, RDMA_NLDEV_ATTR_RES_DST_ADDR, r->cm.destination, sizeof(r->cm.destination));
 }
 
-/*
- * What there is of each kind: its request, its table and entries, its number, its name in a
- * summary.
- */
+/* Each kind of resource: its request, its table and entries, its number, its name in a summary. */
 static const struct kind {
 	uint16_t command, table, entry, number;
 	enum cx_resource_kind resource;
@@ -318,7 +315,7 @@ static int put_one(struct cx_hca *hca, const struct asked *asked, const struct k
 	return -ENOENT;
 }
 
-/* As many as go into a part; false: there were no more. */
+/* Adds entries while a part has room. False: there were no more. */
 static bool put_some(struct cx_hca *hca, const struct kind *kind, uint32_t *index,
 		     struct message *m)
 {
@@ -342,7 +339,7 @@ static bool put_some(struct cx_hca *hca, const struct kind *kind, uint32_t *inde
 
 typedef int putter(struct cx_hca *hca, const struct asked *asked, struct message *m);
 
-/* What one message answers, whether it is asked for as a list or not. */
+/* Answers one message, of a list or not. */
 static putter *putter_of(unsigned command)
 {
 	switch (command) {
@@ -367,7 +364,7 @@ static bool needs_device(unsigned command, bool is_list)
 {
 	switch (command) {
 	case RDMA_NLDEV_CMD_SYS_GET:
-	case RDMA_NLDEV_CMD_GET_CHARDEV: /* which looks itself */
+	case RDMA_NLDEV_CMD_GET_CHARDEV: /* which checks itself */
 		return false;
 	case RDMA_NLDEV_CMD_GET:
 	case RDMA_NLDEV_CMD_RES_GET:
@@ -387,7 +384,7 @@ static int check_device(const struct asked *asked, unsigned command)
 	return is_told && index == DEVICE_INDEX ? 0 : -EINVAL;
 }
 
-/* Answers a request that asks for no list. */
+/* Answers a request that does not ask for a list. */
 static int answer_one(struct cx_hca *hca, uint32_t port, const struct asked *asked,
 		      nldev_sink *sink, void *context)
 {
@@ -448,7 +445,7 @@ void nldev_go_on(struct cx_hca *hca, uint32_t port, struct nldev_dump *dump, nld
 	send_done(port, dump->seq, 0, sink, context);
 }
 
-/* A list of one message, or the first part of a longer one. */
+/* Answers with a list of one message, or the first part of a longer one. */
 static void answer_list(struct cx_hca *hca, uint32_t port, const struct asked *asked,
 			struct nldev_dump *dump, nldev_sink *sink, void *context)
 {

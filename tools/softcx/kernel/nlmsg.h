@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of netlink: attributes are put into answers, and taken out of requests. */
+/* Messages of netlink: adds attributes to answers, and finds them in requests. */
 #ifndef SOFTCX_NLMSG_H
 #define SOFTCX_NLMSG_H
 
@@ -14,8 +14,8 @@
 #include "nldev.h"
 
 enum {
-	PART_SIZE = 3072, /* programs read with as little as a page */
-	ENTRY_SIZE = 384, /* no object's attributes take more */
+	PART_SIZE = 3072, /* some programs read with a buffer of one page */
+	ENTRY_SIZE = 384, /* attributes of one object never take more */
 };
 
 /* -- messages ---------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static inline void put_text(struct message *m, uint16_t type, const char *text)
 	put(m, type, text, strlen(text) + 1);
 }
 
-/* What follows is inside of it, until nest_end(). */
+/* All attributes up to nest_end() are inside of it. */
 static inline size_t nest(struct message *m, uint16_t type)
 {
 	const size_t at = m->size;
@@ -97,7 +97,7 @@ enum { ASKED_MAX = RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID };
 
 struct asked {
 	const struct nlmsghdr *header;
-	const struct nlattr *attrs[ASKED_MAX + 1]; /* NULL: not given */
+	const struct nlattr *attrs[ASKED_MAX + 1]; /* NULL: it is not there */
 };
 
 static inline struct asked parse(const struct nlmsghdr *header)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects of a context, by handle. Numbering follows drivers/infiniband/core/rdma_core.c:
- * handles count from 0 within a context.
+ * The objects of a context, by handle. As in drivers/infiniband/core/rdma_core.c, handles count
+ * from 0 within a context.
  */
 #include "kernel.h"
 

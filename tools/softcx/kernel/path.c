@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a RoCE address leads, as drivers/infiniband/core/verbs.c ib_resolve_eth_dmac() and addr.c
- * rdma_addr_find_l2_eth_by_grh() of Linux find out for address handles and connected queue pairs.
- * On this wire there is only our own port.
+ * Where a RoCE address leads, for address handles and connected queue pairs: what Linux finds out
+ * in drivers/infiniband/core/verbs.c ib_resolve_eth_dmac() and addr.c
+ * rdma_addr_find_l2_eth_by_grh(). Only our own port is on this wire.
  */
 #include "cm/cm.h"
 
@@ -10,7 +10,7 @@
 
 #include "../nic/netdev.h"
 
-enum { NEIGHBOUR_MS = 1000 }; /* as long as the kernel asks for one */
+enum { NEIGHBOUR_MS = 1000 }; /* as long as the kernel asks for a neighbour */
 
 static bool is_link_local(const uint8_t *gid)
 {
@@ -67,9 +67,9 @@ static void address_of(const uint8_t *gid, union cx_cm_address *address)
 }
 
 /*
- * Another host's address: the routing table says whether there is a way, over our interface. A
- * gateway is taken to be there, with a MAC that nobody needs to know; a neighbour is not. Without
- * an interface there is no way but to neighbours.
+ * The address of another host: the routing table says whether there is a route over our interface.
+ * A gateway is taken to exist, with a MAC that nobody needs; a neighbour does not exist. Without an
+ * interface only neighbours have a route.
  */
 static int find_way(struct call *call, const union cx_cm_address *source,
 		    const union cx_cm_address *destination, const uint8_t *dgid)

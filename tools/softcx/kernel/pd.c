@@ -36,7 +36,7 @@ static int destroy_pd(struct call *call)
 	return call_destroy(call, UVERBS_ATTR_DESTROY_PD_HANDLE, OBJECT_PD);
 }
 
-/* The number that a handle means, for ibv_import_pd(). */
+/* The number of a handle's domain, for ibv_import_pd(). */
 static int query_pd(struct call *call)
 {
 	struct object *pd;

@@ -51,7 +51,8 @@ static enum cx_dc dc_of(const struct mlx5_ib_create_qp *driver)
 }
 
 /*
- * check_qp_attr() and check_ucmd_data(): receives of a target go to an SRQ, an initiator has none.
+ * check_qp_attr() and check_ucmd_data(): a target takes receives from an SRQ, an initiator from
+ * nothing
  */
 static int check_dc(const struct call *call, const struct ib_uverbs_qp_cap *cap,
 		    const struct mlx5_ib_create_qp *driver)
@@ -84,7 +85,7 @@ static bool is_xrc_target(const struct call *call)
 	return call_value(call, UVERBS_ATTR_CREATE_QP_TYPE) == IBV_QPT_XRC_RECV;
 }
 
-/* Every CQE of version 1 names its queue by the index that the library gave it. */
+/* A CQE of version 1 names its queue by the index that the library chose. */
 static int check_qp_driver(const struct call *call, const struct mlx5_ib_create_qp *driver)
 {
 	if (driver->flags & ~(uint32_t)QP_FLAGS_KNOWN) {
@@ -94,10 +95,10 @@ static int check_qp_driver(const struct call *call, const struct mlx5_ib_create_
 	}
 	if (driver->uidx & ~(uint32_t)UIDX_MASK)
 		return -EINVAL;
-	/* has no rings, and the key in the place of one's address */
+	/* it has no rings, and the access key instead of their address */
 	if (dc_of(driver) == CX_DC_TARGET)
 		return 0;
-	if (is_xrc_target(call)) /* create_xrc_tgt_qp(): rings are not looked at */
+	if (is_xrc_target(call)) /* create_xrc_tgt_qp() does not look at rings */
 		return 0;
 	if (driver->sq_buf_addr || !(driver->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) ||
 	    !object_of_number(call->ctx, OBJECT_UAR, driver->bfreg_index))
@@ -133,7 +134,7 @@ struct qp_parts {
 	struct event_file *async;
 };
 
-/* An XRC target is in its domain alone: UVERBS_METHOD_QP_CREATE. */
+/* An XRC target belongs only to its domain: UVERBS_METHOD_QP_CREATE. */
 static int find_xrc_target_parts(const struct call *call, struct qp_parts *parts)
 {
 	if (call_has(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE) ||
@@ -193,8 +194,8 @@ static void refer_qp_parts(struct object *qp, const struct qp_parts *parts)
 }
 
 /*
- * Where data may come inside the CQE: configure_{responder,requester}_scat_cqe() of hw/mlx5/qp.c.
- * The requester's side only where every request is signaled, or where the program allows it.
+ * Whether data may come in the CQE: configure_{responder,requester}_scat_cqe() of hw/mlx5/qp.c. The
+ * requester's side may only if every request is signaled, or if the program allows it.
  */
 static void choose_scatter(const struct object *qp, uint32_t flags, struct cx_qp_attr *attr)
 {
@@ -206,7 +207,7 @@ static void choose_scatter(const struct object *qp, uint32_t flags, struct cx_qp
 		(qp->qp.signal_all || flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE);
 }
 
-/* Only where its messages go to is read of a target. */
+/* Of a target only the place of its messages is read. */
 static int create_dct_in_device(struct call *call, struct object *qp, const struct cx_qp_attr *all,
 				const struct mlx5_ib_create_qp *driver)
 {
@@ -284,7 +285,7 @@ static int create_qp_in_device(struct call *call, struct object *qp,
 	return err ? err : cx_qp_create(call->ctx->hca, &attr, &qp->number);
 }
 
-/* mlx5 answers with what the receive ring holds; the library knows the send queue. */
+/* mlx5 returns the size of the receive ring; the library knows that of the send queue. */
 static void settle_cap(struct ib_uverbs_qp_cap *cap, const struct mlx5_ib_create_qp *driver)
 {
 	cap->max_recv_wr = driver->rq_wqe_count;
@@ -294,7 +295,7 @@ static void settle_cap(struct ib_uverbs_qp_cap *cap, const struct mlx5_ib_create
 static int out_qp(struct call *call, const struct object *qp)
 {
 	struct mlx5_ib_create_qp_resp driver = { 0 };
-	const uint32_t number = qp->qp.dc == CX_DC_TARGET ? 0 : qp->number; /* told at RTR */
+	const uint32_t number = qp->qp.dc == CX_DC_TARGET ? 0 : qp->number; /* set at RTR */
 	int err = call_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &qp->qp.cap, sizeof(qp->qp.cap));
 
 	if (!err)

@@ -13,13 +13,13 @@
 /* -- the state machine ------------------------------------------------------------------------- */
 
 /*
- * Which attributes a transition needs and which it allows: IBA 11.2.5.2, qp_state_table[]; of those
- * the ones that mlx5 has a command for, optab[] of __mlx5_ib_modify_qp(): no program drains a queue
- * by IBV_QPS_SQD.
+ * The attributes that a transition needs and allows: IBA 11.2.5.2, qp_state_table[]. Of the
+ * transitions there are those for which mlx5 has a command, optab[] of __mlx5_ib_modify_qp(): no
+ * program drains a queue by IBV_QPS_SQD.
  */
 struct transition {
 	uint8_t from, to;
-	uint32_t types; /* bit mask of enum ibv_qp_type, and of both ends of DC */
+	uint32_t types; /* bits of enum ibv_qp_type, and of both ends of DC */
 	int required, optional;
 };
 
@@ -36,7 +36,7 @@ struct transition {
 #define PKEY   IBV_QP_PKEY_INDEX
 #define PATH   (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 
-/* What may change while a queue sends. */
+/* What may change in RTS. */
 #define RUNNING_UD (IBV_QP_CUR_STATE | IBV_QP_QKEY)
 #define RUNNING_UC (IBV_QP_CUR_STATE | ACCESS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 #define RUNNING_RC (RUNNING_UC | IBV_QP_MIN_RNR_TIMER)
@@ -96,7 +96,10 @@ static uint32_t type_bit(const struct object *qp)
 					      : 1u << qp->qp.type;
 }
 
-/* ib_modify_qp_is_ok(). A DCT has no way back, and a DCI none from RESET into error. */
+/*
+ * ib_modify_qp_is_ok(). A DCT never returns to an earlier state; a DCI cannot go from RESET to
+ * error.
+ */
 static bool transition_is_ok(uint32_t type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
 	if (mask & IBV_QP_CUR_STATE && from != IBV_QPS_RTR && from != IBV_QPS_RTS &&
@@ -117,7 +120,7 @@ static bool transition_is_ok(uint32_t type, enum ibv_qp_state from, enum ibv_qp_
 
 /* -- modification ------------------------------------------------------------------------------ */
 
-/* The two have the same fields, but for the GID. */
+/* Both have the same fields except for the GID. */
 #define COPY_DEST(to, from, to_grh, from_grh)                                                      \
 	do {                                                                                       \
 		(to_grh).flow_label = (from_grh).flow_label;                                       \
@@ -144,7 +147,7 @@ static void write_dest(const struct ibv_ah_attr *ah, struct ib_uverbs_qp_dest *d
 	COPY_DEST(dest, ah, *dest, ah->grh);
 }
 
-/* Numbers are cut to the fields that the device has for them: _ib_modify_qp(), MLX5_SET(). */
+/* Numbers are cut to the width of the device's fields: _ib_modify_qp(), MLX5_SET(). */
 enum { BITS_24 = 0xffffff, BITS_5 = 31, BITS_3 = 7 };
 
 static void read_attr(const struct ib_uverbs_modify_qp *req, struct ibv_qp_attr *attr)
@@ -176,8 +179,8 @@ static void read_attr(const struct ib_uverbs_modify_qp *req, struct ibv_qp_attr 
 }
 
 /*
- * A path needs a port that exists; a global one also a source address that is ours, and of RoCE and
- * a connection, a destination that is found: is_qp_type_connected().
+ * A path needs a port that exists. A global path also needs a source address of ours. A connection
+ * on RoCE needs a destination that is found: is_qp_type_connected()
  */
 static int check_path(struct call *call, const struct object *qp, const struct ibv_ah_attr *ah)
 {
@@ -193,7 +196,7 @@ static int check_path(struct call *call, const struct object *qp, const struct i
 	return ah->is_global ? cx_gid_get(config, ah->grh.sgid_index, &own) : 0;
 }
 
-/* Refused in every transition: uverbs_cmd.c modify_qp(), mlx5_ib_modify_qp(). */
+/* Refused in all transitions: uverbs_cmd.c modify_qp(), mlx5_ib_modify_qp(). */
 static int check_attr_values(struct call *call, const struct object *qp,
 			     const struct ibv_qp_attr *attr, int mask)
 {
@@ -236,7 +239,7 @@ static int check_transition(const struct call *call, const struct object *qp,
 	return -EINVAL;
 }
 
-/* What one end of XRC has no use for is not looked at: uverbs_cmd.c modify_qp_mask(). */
+/* Attributes that an end of XRC does not use are not checked: uverbs_cmd.c modify_qp_mask(). */
 static int mask_of(const struct object *qp, uint32_t asked)
 {
 	const int mask = (int)asked;
@@ -249,10 +252,10 @@ static int mask_of(const struct object *qp, uint32_t asked)
 }
 
 /*
- * Queues of a bonded device take its ports in turn as they leave RESET, by a count of their
- * context, so that the first has the second port: hw/mlx5/qp.c get_tx_affinity(),
- * qp_supports_affinity(). A target of DC has a port of the bond, too (mlx5_ib_modify_dct()), which
- * no command shows.
+ * Queues of a bonded device take its ports in turn when they leave RESET. A count of the context
+ * selects the port; the first queue gets the second port: hw/mlx5/qp.c get_tx_affinity(),
+ * qp_supports_affinity(). A DC target has a port of the bond, too (mlx5_ib_modify_dct()), but no
+ * command shows it.
  */
 static void assign_lag_port(struct uverbs_context *ctx, const struct object *qp,
 			    enum ibv_qp_state from, enum ibv_qp_state to)
@@ -308,7 +311,7 @@ static int modify_qp_ex(struct call *call)
 
 	if (err)
 		return err;
-	/* Rate limits are for raw packet queues alone. */
+	/* Only raw packet queues have rate limits. */
 	if (req.base.attr_mask & ~(uint32_t)MASK_OF_SHORT_FORM)
 		return -EOPNOTSUPP;
 	err = modify(call, &req.base);

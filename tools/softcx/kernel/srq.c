@@ -64,7 +64,7 @@ static int out_srq(struct call *call, const struct object *srq)
 	return err ? err : call_out_handle(call, UVERBS_ATTR_CREATE_SRQ_HANDLE, srq->handle);
 }
 
-/* What an SRQ is made in, and where its events go. */
+/* What an SRQ uses, and the file of its events. */
 struct srq_parts {
 	struct object *pd, *xrcd, *cq;
 	struct event_file *async;
@@ -108,7 +108,7 @@ static int create_srq(struct call *call)
 		err = call_driver_in(call, &driver, offsetof(struct mlx5_ib_create_srq, uidx),
 				     sizeof(driver));
 	if (!err && (driver.flags || driver.reserved0 || driver.reserved1))
-		err = driver.flags ? -EOPNOTSUPP : -EINVAL; /* a WQE signature, or nonsense */
+		err = driver.flags ? -EOPNOTSUPP : -EINVAL; /* a WQE signature, or garbage */
 	if (!err)
 		err = find_srq_parts(call, &parts);
 	if (err)
@@ -144,7 +144,7 @@ static int destroy_srq(struct call *call)
 	return err ? err : call_out(call, UVERBS_ATTR_DESTROY_SRQ_RESP, &resp, sizeof(resp));
 }
 
-/* mlx5_ib_modify_srq(): it cannot be resized. */
+/* mlx5_ib_modify_srq(): an SRQ cannot be resized. */
 static int modify_srq(struct call *call)
 {
 	struct ib_uverbs_modify_srq req;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UAR pages, which hold the doorbell registers, and VARs, which hold those of a virtio device that
- * a program emulates: the model does not react to stores into VARs. Checks follow hw/mlx5/main.c.
+ * UAR pages, which have the doorbell registers, and VARs, which have those of a virtio device that
+ * a program emulates. The model ignores stores into VARs. Checks follow hw/mlx5/main.c.
  */
 #include "kernel.h"
 
@@ -14,7 +14,7 @@ static bool uar_pages[UVERBS_UAR_PAGES]; /* of the process; under the kernel's l
 
 static int uar_page_get(uint32_t *page)
 {
-	/* Page 0 stays free, so that 0 never names a page by accident. */
+	/* Page 0 stays free, so that 0 names no page by accident. */
 	for (*page = 1; *page < UVERBS_UAR_PAGES; (*page)++) {
 		if (!uar_pages[*page]) {
 			uar_pages[*page] = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program's memory as the kernel treats it: copies report faults instead of taking them; memory
- * is pinned only where it is mapped, and charged to RLIMIT_MEMLOCK.
+ * The program's memory, as the kernel handles it: copies report faults instead of faulting; only
+ * mapped memory is pinned, and it is counted in RLIMIT_MEMLOCK.
  */
 #include "kernel.h"
 
@@ -16,7 +16,7 @@
 #include "../os/raw.h"
 #include "bsn_db.h"
 
-/* valgrind does not see that a process may write to itself by process_vm_writev(). */
+/* valgrind does not know that a process may write to itself by process_vm_writev(). */
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else
@@ -51,7 +51,7 @@ static int check_every_mapping(uint64_t start, uint64_t end, bool writable)
 
 	if (err)
 		return -EFAULT;
-	/* Addresses ascend, so one pass finds either the end or the first hole. */
+	/* Addresses ascend, so one pass finds the end or the first hole. */
 	while (start < end && maps_next(&maps, &m)) {
 		if (m.end <= start)
 			continue;
@@ -63,7 +63,7 @@ static int check_every_mapping(uint64_t start, uint64_t end, bool writable)
 	return start < end ? -EFAULT : 0;
 }
 
-/* Are all of [start, end) mapped, readable, and writable where that is asked for? */
+/* Whether all of [start, end) is mapped and readable, and writable if that is asked for. */
 static int check_mapped(uint64_t start, uint64_t end, bool writable)
 {
 	struct mapping m;
@@ -107,7 +107,7 @@ int user_pin(struct pinned *pinned, uint64_t start, uint64_t length, bool writab
 	uint64_t pages = (end - first) / page;
 	int err;
 
-	/* ib_umem_get(): an empty range, and one that wraps around the address space. */
+	/* ib_umem_get() refuses an empty range, and one that wraps around the address space. */
 	if (!length || start + length < start || end < start + length)
 		return -EINVAL;
 	if (!fits_memlock(pages))

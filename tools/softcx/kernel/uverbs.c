@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ioctl of the uverbs device: checking and dispatch as drivers/infiniband/core/uverbs_ioctl.c
- * does them, with its errnos, and the older commands that arrive inside it (INVOKE_WRITE). A table
- * says what a method takes, and its handler does it.
+ * The ioctl of the uverbs device. It checks and dispatches as
+ * drivers/infiniband/core/uverbs_ioctl.c does, with its errnos, also for the older commands that
+ * arrive in it (INVOKE_WRITE). A table says which attributes a method takes; its handler does the
+ * work.
  */
 #include "kernel.h"
 
@@ -112,7 +113,7 @@ static int check_attr(const struct ib_uverbs_attr *attr, const struct attr_spec 
 	return 0;
 }
 
-/* Drops the optional attributes that the method does not know, and checks the others. */
+/* Drops optional attributes that the method does not know, and checks the others. */
 static int check_attrs(struct call *call, const struct method *method)
 {
 	for (unsigned i = 0; i < call->count; i++) {
@@ -121,7 +122,7 @@ static int check_attrs(struct call *call, const struct method *method)
 		int err;
 
 		if (call_attr(call, attr->attr_id) != attr)
-			return -EINVAL; /* twice */
+			return -EINVAL; /* given twice */
 		if (!spec) {
 			cx_trace(call->ctx->hca, "uverbs: %s: attribute %#x is not known",
 				 method->name, attr->attr_id);
@@ -145,9 +146,8 @@ static int check_attrs(struct call *call, const struct method *method)
 }
 
 /*
- * Requests by which libraries find out what there is: the room that an answer takes, the empty
- * entries of the GID table, whether there are dma-bufs. Their failures are not worth a line in the
- * trace.
+ * Requests by which libraries probe: the size of an answer, empty entries of the GID table,
+ * dma-bufs. Their failures are not traced.
  */
 static bool is_probe(const struct method *method, int err)
 {
@@ -185,7 +185,7 @@ static int dispatch(struct call *call, const struct ib_uverbs_ioctl_hdr *hdr)
 	return err;
 }
 
-/* The header is checked as ib_uverbs_ioctl() checks it. */
+/* Checks the header as ib_uverbs_ioctl() does. */
 static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	if (hdr->length > IOCTL_MAX_BYTES ||
@@ -209,7 +209,7 @@ static bool is_closed_to(const struct uverbs_context *ctx, const struct ib_uverb
 					   hdr->object_id != UVERBS_OBJECT_DEVICE);
 }
 
-/* Nobody is kept from the device meanwhile; signals do not shorten it, as in the kernel. */
+/* Others use the device meanwhile. As in the kernel, signals do not shorten the delay. */
 static void sleep_ms(unsigned ms)
 {
 	struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
@@ -237,7 +237,7 @@ int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg)
 		return -EFAULT;
 
 	pthread_mutex_lock(&kernel_lock);
-	/* A device that is gone answers nothing: ib_uverbs_ioctl(), disassociated. */
+	/* A device that is gone does not answer: ib_uverbs_ioctl(), disassociated. */
 	err = is_closed_to(ctx, &hdr) ? -EIO : dispatch(&call, &hdr);
 	pthread_mutex_unlock(&kernel_lock);
 	if (call.answer_after_ms && !ctx->config->passive)

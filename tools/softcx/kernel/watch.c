@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Watches what the program does to the pages that it has registered, by userfaultfd(2), in the
- * place of the kernel's MMU notifiers. A ConnectX keeps the pages that were there at registration;
- * the model reaches memory by its address, so it has to be told when other pages are there. The
- * kernel tells it of each munmap(), mremap(), madvise() and brk(), whoever calls them and however,
- * and lets the caller go on only when the model has read that. Nothing is protected or faulted by
- * this.
+ * Watches what the program does to its registered pages, by userfaultfd(2), instead of the kernel's
+ * MMU notifiers. A ConnectX keeps the pages that were mapped at registration. The model uses
+ * addresses, so it must know when other pages are mapped there. The kernel tells it of each
+ * munmap(), mremap(), madvise() and brk(), and lets the caller go on after the model has read that.
+ * No page is protected.
  *
- * Files whose pages go by ftruncate() or fallocate() are not seen, nor are changes under valgrind,
- * which runs one thread at a time and would wait for itself, or where a program has registered the
- * range with a userfaultfd of its own. The trace says when memory cannot be watched.
+ * Pages that ftruncate() or fallocate() removes are not seen. Nothing is watched under valgrind,
+ * which runs one thread at a time and would deadlock, or if the program has registered the range
+ * with its own userfaultfd. The trace says when memory cannot be watched.
  */
 #include "kernel.h"
 
@@ -46,7 +45,7 @@ static struct {
 
 /* -- the thread that listens ------------------------------------------------------------------- */
 
-/* The next change; false: there is none for now. Under the device's lock. */
+/* The next change. False: there is none now. Under the device's lock. */
 static bool read_change(void *context, struct cx_range *range)
 {
 	struct uffd_msg message;
@@ -85,7 +84,7 @@ static void *listen_for_changes(void *arg)
 	return NULL;
 }
 
-/* With every signal of the program blocked, but faults. */
+/* All signals of the program are blocked, except faults. */
 static int start_thread(void)
 {
 	sigset_t all, before;
@@ -140,7 +139,7 @@ close_fd:
 	return err;
 }
 
-/* Rounds to whole pages, of whatever size the mapping has. */
+/* Rounds to whole pages, of the mapping's page size. */
 static int watch_range(uint64_t start_va, uint64_t length)
 {
 	const uint64_t sizes[] = { (uint64_t)getpagesize(), 2ull << 20, 1ull << 30 };
@@ -172,8 +171,8 @@ void watch_memory(struct cx_hca *hca, uint64_t start_va, uint64_t length)
 }
 
 /*
- * The kernel counts a change before it makes it, and says EAGAIN to every request until it was read
- * (fs/userfaultfd.c mmap_changing). A request for no bytes asks for that alone.
+ * The kernel counts a change before it makes it, and answers each request with EAGAIN until the
+ * change was read (fs/userfaultfd.c mmap_changing). A request for no bytes waits for just that.
  */
 static bool is_changing(void)
 {
@@ -211,7 +210,7 @@ void uverbs_stop(void)
 	watch.state = NOT_TRIED;
 }
 
-/* The child's memory is not watched by its parent. */
+/* A parent does not watch its child's memory. */
 void watch_after_fork_child(void)
 {
 	if (watch.state == RUNNING)

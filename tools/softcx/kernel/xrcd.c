@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC domains, each of a file (of its inode), or of none. Checks follow
+ * XRC domains, of a file (of its inode), or of none. Checks follow
  * drivers/infiniband/core/uverbs_cmd.c, ib_uverbs_open_xrcd().
  */
 #include "kernel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts what the bus is asked for. */
+/* Counts bus transactions. */
 #include "bus.h"
 
 #include <string.h>
@@ -33,8 +33,8 @@ static enum cx_bus_width width_of(uint32_t size)
 }
 
 /*
- * Eight bytes at the start of a buffer are a doorbell, until a store to the bytes after them shows
- * that they began a copy.
+ * Eight bytes at the start of a buffer are a doorbell, unless a store to the next bytes shows that
+ * they began a copy.
  */
 static void count_send_store(struct cx_bus *bus, struct cx_blueflame *buffer, uint32_t at,
 			     uint32_t size)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the bus between processor and device is asked for, counted for each process: its stores into
- * UAR pages, and what the device reads from and writes to its memory. A request counts for the
- * process whose memory it reaches, whichever process runs the model.
+ * Transactions on the bus between processor and device, counted for each process: its stores into
+ * UAR pages, and the device's reads and writes of its memory. A transaction counts for the process
+ * whose memory it reaches, whichever process runs the model.
  *
- * Stores are facts. How a device reads is the model's choice, and another device may do otherwise:
- *  - WQEs are read in requests of up to CX_FETCH_BB basic blocks, as far as they are published and
- *    up to the end of the ring. What was read ahead is not read again, except by a retry.
- *  - A WQE that came whole by BlueFlame, with nothing in the queue before it, is not read at all.
- *  - A doorbell record of a send queue is read once for each doorbell; that of a receive queue once
- *    for each message that wants a receive WQE. The records of CQs, and events, are not counted.
- *  - Receive WQEs are read one by one, a stride each.
- *  - Payload is one request for each piece of memory that a segment names, or an mkey stands for;
- *    real packets, and the requests of a PCIe device, are smaller. Translations that a UMR points
- *    at are payload, too; what an mkey holds is inside the device, and costs nothing.
- *  - A CQE is one write of its whole size.
+ * Stores are facts. How a device reads is the model's choice; a ConnectX may do it differently:
+ * - WQEs are read in requests of up to CX_FETCH_BB basic blocks, as far as they are published and
+ * up to the end of the ring. What was read ahead is not read again, except by a retry.
+ * - A WQE that came whole by BlueFlame is not read, if nothing in the queue was before it.
+ * - The doorbell record of a send queue is read once for each doorbell; that of a receive queue
+ * once for each message that needs a receive WQE. Records of CQs, and events, are not counted.
+ * - Receive WQEs are read one at a time, a stride each.
+ * - Payload is one request for each part of memory that a segment names or that an mkey stands for.
+ * Real packets, and requests of a PCIe device, are smaller. Translations that a UMR points to are
+ * payload, too; those of an mkey are in the device, and cost nothing.
+ * - A CQE is one write of its whole size.
  */
 #ifndef SOFTCX_NIC_BUS_H
 #define SOFTCX_NIC_BUS_H
@@ -42,10 +42,10 @@ enum cx_bus_kind {
 	CX_BUS_KINDS(CX_BUS_KIND)
 #undef CX_BUS_KIND
 		CX_BUS_KIND_COUNT,
-	CX_BUS_MMIO_COUNT = CX_BUS_stray + 1, /* the first so many are stores of the processor */
+	CX_BUS_MMIO_COUNT = CX_BUS_stray + 1, /* the kinds before are stores of the CPU */
 };
 
-/* How wide the stores were; others straddle what is a power of two. */
+/* Widths of stores; _OTHER are those that are no power of two. */
 enum cx_bus_width {
 	CX_BUS_WIDTH_4,
 	CX_BUS_WIDTH_8,
@@ -66,19 +66,19 @@ struct cx_bus {
 struct cx_hca;
 
 /*
- * A store as the processor made it, before cx_doorbell() is told of it, perhaps together with its
+ * Counts a store as the processor made it, before cx_doorbell() has it, maybe together with its
  * neighbours. Takes no lock. Async-signal-safe.
  */
 void cx_bus_store(struct cx_hca *hca, uint32_t uar_page, uint32_t offset, uint32_t size);
 
-/* What was counted for this process so far. */
+/* This process's counts up to now. */
 void cx_bus_read(struct cx_hca *hca, struct cx_bus *bus);
 
 /* -- for the model, under the lock -- */
 
-/* One request of the device to the memory of process `proc`. */
+/* Counts a request of the device to the memory of process `proc`. */
 void cx_bus_count(struct cx_hca *hca, unsigned proc, enum cx_bus_kind kind, uint64_t bytes);
-/* Requests that were not necessary after all. */
+/* Takes back requests that were not necessary. */
 void cx_bus_take_back(struct cx_hca *hca, unsigned proc, enum cx_bus_kind kind, uint64_t requests,
 		      uint64_t bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which pages of a region changed after it was registered. */
+/* The pages of a region that changed after it was registered. */
 #include "changes.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static void join_closest(struct cx_mr *mr)
 	remove_at(mr, best + 1);
 }
 
-/* Joins the ranges that it meets. */
+/* Adds a range, joined with those that it touches. */
 static void add(struct cx_mr *mr, struct cx_range range)
 {
 	unsigned at = 0;

@@ -7,8 +7,8 @@
 #include "../os/raw.h"
 
 /*
- * It is open for reading, too, since its owner may be killed, and SIGPIPE would then end this
- * process; the name may then be another user's.
+ * Opens the FIFO for reading, too: its owner may be killed, and then a write would end this process
+ * by SIGPIPE; the name may be another user's by then.
  */
 static int open_own(const char *path)
 {
@@ -38,7 +38,7 @@ static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
 	return fifo->fd;
 }
 
-/* A record is written whole or not at all: it is far shorter than PIPE_BUF. */
+/* A record is written whole or not at all, since it is far shorter than PIPE_BUF. */
 bool cx_channel_write(struct cx_hca *hca, const struct cx_channel *channel, const void *record,
 		      size_t len)
 {

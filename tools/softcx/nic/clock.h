@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What time it is. */
+/* The device's clocks. */
 #ifndef SOFTCX_NIC_CLOCK_H
 #define SOFTCX_NIC_CLOCK_H
 
@@ -17,7 +17,7 @@ static inline uint64_t cx_clock_ns(void)
 }
 
 /*
- * The real-time clock as CQEs have it: seconds in the high half (kernel mlx5 lib/clock.h
+ * The real-time clock in a CQE: seconds in the high half (kernel mlx5 lib/clock.h
  * REAL_TIME_TO_NS()).
  */
 static inline uint64_t cx_real_time(void)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the port counts of queues that name its set of counters: the kernel's are given it with
- * INIT, those of DevX name it themselves, or none, and then count nowhere. Source: the kernel's
- * hw/mlx5/counters.c basic_q_cnts, out_of_seq_q_cnts and retrans_q_cnts, without the implied NAK,
- * which no message here gets; hw/mlx5/qp.c __mlx5_ib_modify_qp() and mlx5_ib_modify_dct().
+ * The port's counters, of queues that name its set: the kernel's queues are given it in the
+ * transition to INIT. Queues of DevX name it themselves; those that name none are counted nowhere.
+ * Source: the kernel's hw/mlx5/counters.c basic_q_cnts, out_of_seq_q_cnts and retrans_q_cnts,
+ * without the implied NAK, which never happens here; hw/mlx5/qp.c __mlx5_ib_modify_qp() and
+ * mlx5_ib_modify_dct().
  */
 #ifndef SOFTCX_NIC_COUNTERS_H
 #define SOFTCX_NIC_COUNTERS_H
@@ -30,14 +31,15 @@ enum cx_counter {
 		CX_COUNTER_COUNT
 };
 
-enum { CX_NO_COUNTERS = 0, CX_PORT_COUNTERS = 1 }; /* the numbers of sets that there are */
+enum { CX_NO_COUNTERS = 0, CX_PORT_COUNTERS = 1 }; /* the numbers of sets */
 
 struct cx_hca;
 struct cx_qp;
 
 /*
- * What the port has carried, of all processes; it sends and receives alike. Of payload alone: no
- * public source says which headers a ConnectX counts, nor how many acknowledgements it sends.
+ * What the port has carried, of all processes. It sends as much as it receives. Only payload is
+ * counted: no public source says which headers a ConnectX counts, nor how many acknowledgements it
+ * sends.
  */
 struct cx_traffic {
 	uint64_t bytes;
@@ -46,18 +48,20 @@ struct cx_traffic {
 
 struct cx_traffic cx_traffic_read(struct cx_hca *hca);
 
-/* Packets of a message of @len bytes: one at least. @mtu: bytes */
+/* Packets of a message of @len bytes, at least one. @mtu: bytes */
 static inline uint64_t cx_packets(uint64_t len, uint32_t mtu)
 {
 	return len ? (len + mtu - 1) / mtu : 1;
 }
 
-/* For the model, under the lock: a message of @len bytes came, in packets of at most @mtu bytes. */
+/*
+ * For the model, under the lock: a message of @len bytes arrived, in packets of up to @mtu bytes.
+ */
 void cx_traffic_add(struct cx_hca *hca, uint64_t len, uint32_t mtu, bool is_multicast);
 
 uint32_t cx_counter_read(struct cx_hca *hca, enum cx_counter counter);
 
-/* For the model, under the lock: something came to this queue. */
+/* For the model, under the lock: counts something that arrived for this queue. */
 void cx_counter_add(struct cx_hca *hca, const struct cx_qp *qp, enum cx_counter counter);
 
 #endif

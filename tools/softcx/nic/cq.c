@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes CQEs, and gives the events that a CQ is armed for. */
+/* Writes CQEs, and raises the events that a CQ is armed for. */
 #include "cq.h"
 
 #include <errno.h>
@@ -20,13 +20,13 @@
 
 static void fire(struct cx_hca *hca, struct cx_cq *cq)
 {
-	cx_event_completion(hca, cq); /* first: who dies here gives it again (cx_cq_finish()) */
+	cx_event_completion(hca, cq); /* if it dies now: cx_cq_finish() */
 	cq->deadline_ns = 0;
 	cq->fired_sn = (int8_t)cq->arm_sn;
 	cq->arm = CX_ARM_NONE;
 }
 
-/* The program may not have seen CQEs after the consumer index that it armed with. */
+/* The program may not have seen CQEs after the consumer index with which it armed. */
 static bool is_due(const struct cx_cq *cq, uint32_t ci)
 {
 	const uint32_t unseen = (cq->producer - ci) & BSN_CQ_INDEX_MASK;
@@ -38,8 +38,8 @@ static bool is_due(const struct cx_cq *cq, uint32_t ci)
 }
 
 /*
- * An event is due, at once or by moderation (PRM "CQ context": cq_max_count, cq_period): once there
- * are so many CQEs, or so long after the first, whichever is earlier.
+ * An event is due: at once, or by moderation (PRM "CQ context": cq_max_count, cq_period) after so
+ * many CQEs or so long after the first, whichever is earlier.
  */
 static void fire_moderated(struct cx_hca *hca, struct cx_cq *cq)
 {
@@ -67,7 +67,7 @@ void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq, const void *word)
 	cx_trace(hca, "arm: cqn %#x sn %u %s ci %#x", cq->head.number, arm.sn,
 		 arm.cmd == BSN_CQ_ARM_SOLICITED ? "solicited" : "next", arm.ci);
 	if ((int)arm.sn == cq->fired_sn)
-		return; /* the event of this number was given (bsn_db.h) */
+		return; /* the event of this number was raised (bsn_db.h) */
 	cq->arm_sn = (uint8_t)arm.sn;
 	cq->arm = arm.cmd == BSN_CQ_ARM_SOLICITED ? CX_ARM_SOLICITED : CX_ARM_ANY;
 	cq->armed_ci = arm.ci;
@@ -76,8 +76,8 @@ void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq, const void *word)
 }
 
 /*
- * Without trapped doorbells only the record shows an arm. The driver clears it before it creates
- * the CQ, and 0 is a valid first arm, so it is filled with a value that no arm has.
+ * Without trapped doorbells only the record shows that the CQ is armed. The driver clears it before
+ * it creates the CQ, and 0 is a valid first arm. So it is filled with a value that no arm has.
  */
 int cx_cq_reset_arm(struct cx_hca *hca, struct cx_cq *cq)
 {
@@ -103,8 +103,8 @@ void cx_cq_poll_arm(struct cx_hca *hca, struct cx_cq *cq)
 /* -- CQEs -------------------------------------------------------------------------------------- */
 
 /*
- * IBTA "Completion Queue errors": the CQ is dead, and with it whatever completes to it. Nothing is
- * written any more.
+ * IBTA "Completion Queue errors": the CQ is dead, and so is each queue that completes to it.
+ * Nothing is written any more.
  */
 void cx_cq_fail(struct cx_hca *hca, struct cx_cq *cq)
 {
@@ -115,7 +115,7 @@ void cx_cq_fail(struct cx_hca *hca, struct cx_cq *cq)
 	cx_event_cq_error(hca, cq);
 }
 
-/* How many CQEs the program has not consumed; more than any ring holds if that cannot be read. */
+/* How many CQEs the program has not consumed; UINT32_MAX if that cannot be read. */
 static uint32_t count_unconsumed(struct cx_hca *hca, const struct cx_cq *cq)
 {
 	uint8_t record[BSN_DBR_CQ_CI_SIZE];
@@ -145,7 +145,7 @@ static bool is_error(const struct cx_completion *c)
 	return c->opcode == BSN_CQE_REQ_ERR || c->opcode == BSN_CQE_RESP_ERR;
 }
 
-/* The last dword comes from the tail's own table: it is the same in every view. */
+/* The last dword has a table of its own: it is the same in every view. */
 static void encode_tail(uint8_t *cqe, const struct cx_cq *cq, const struct cx_completion *c)
 {
 	const struct bsn_cqe_tail tail = {
@@ -160,7 +160,7 @@ static void encode_tail(uint8_t *cqe, const struct cx_cq *cq, const struct cx_co
 	bsn_cqe_tail_encode(cqe + BSN_CQE_TAIL_OFFSET, &tail);
 }
 
-/* What the library calls the queue. */
+/* The library's name for the queue. */
 static uint32_t uidx_of(const struct cx_qp *qp, const struct cx_completion *c)
 {
 	return c->is_of_xrc_srq ? c->uidx : qp->attr.uidx;
@@ -253,7 +253,7 @@ static void trace_cqe(struct cx_hca *hca, const struct cx_cq *cq, const struct c
 	cx_line_write(hca, &text);
 }
 
-/* At so many slots after the CQ's next one. */
+/* Writes the slot that is @slot after the CQ's next one. */
 static int write_slot(struct cx_hca *hca, struct cx_cq *cq, unsigned slot, const uint8_t *buf)
 {
 	const uint64_t at = (cq->producer + slot) & (cq->attr.entries - 1);
@@ -267,7 +267,7 @@ static int write_slot(struct cx_hca *hca, struct cx_cq *cq, unsigned slot, const
 	return 0;
 }
 
-/* CQEs were written: the event, if it is wanted. */
+/* CQEs were written: raises the event, if it is wanted. */
 static void tell(struct cx_hca *hca, struct cx_cq *cq, bool is_solicited)
 {
 	if (is_solicited) {
@@ -331,7 +331,7 @@ static void note_session(struct cx_hca *hca, const struct cx_cq *cq)
 	hca->before_unlock = end_sessions;
 }
 
-/* Whether the CQE waits for others, to be compressed with them. */
+/* Whether the CQE must wait for others, to be compressed with them. */
 static bool hold_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *qp,
 		     const struct cx_completion *c)
 {
@@ -395,7 +395,7 @@ int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 	return err < 0 ? err : 0;
 }
 
-/* A slot's, of the CQE of an index; false: it is not written, or cannot be read. */
+/* Whether the slot has the CQE of an index. False: it is not written, or cannot be read. */
 static bool read_tail(struct cx_hca *hca, const struct cx_cq *cq, uint32_t index,
 		      struct bsn_cqe_tail *tail)
 {
@@ -428,10 +428,10 @@ bool cx_cq_finish(struct cx_hca *hca, struct cx_cq *cq, bool is_counted)
 }
 
 /*
- * Resizing: the last CQE in the old buffer says so, and the new one takes over at the next index
- * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). That CQE needs a place in the old buffer, and the
- * CQEs that are not consumed must fit into the new one; else the command is refused
- * (BAD_SIZE_OUTS_CQES, which the kernel makes -EINVAL) and the CQ is as it was.
+ * Resizing: the last CQE in the old buffer says so, and the new buffer begins at the next index
+ * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). That CQE needs a slot in the old buffer, and the
+ * CQEs that are not consumed must fit into the new one. If not, the command is refused
+ * (BAD_SIZE_OUTS_CQES, which the kernel makes -EINVAL), and nothing changes.
  */
 int cx_cq_move(struct cx_hca *hca, struct cx_cq *cq, const struct cx_cq_attr *attr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: CQEs, and the events that they were armed for. Under the lock. */
+/* Completion queues: CQEs, and events that they are armed for. Under the lock. */
 #ifndef SOFTCX_NIC_CQ_H
 #define SOFTCX_NIC_CQ_H
 
@@ -17,20 +17,20 @@ struct cx_completion {
 	uint32_t byte_count;
 	uint32_t imm;
 	uint32_t rqpn;
-	bool is_of_xrc_srq; /* whose CQEs name it by this: */
+	bool is_of_xrc_srq; /* the queue that its CQEs name: */
 	uint32_t uidx;
-	const void *inline_bytes; /* `byte_count` of them go into the CQE; NULL: none */
+	const void *inline_bytes; /* `byte_count` bytes go into the CQE; NULL: none */
 };
 
-/* Writes a CQE for `qp`: 0, or -EIO when the CQ is dead, perhaps of this very CQE. */
+/* Writes a CQE of `qp`. Returns 0; -EIO: the CQ is dead, perhaps by this very CQE. */
 int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 		   const struct cx_completion *c);
 /*
- * A process died as it wrote the CQE at the next index, or where @is_counted that before it. True:
- * the program can see it, and has its event.
+ * A process died while it wrote the CQE at the next index, or, if @is_counted, the one before.
+ * True: the program can see the CQE, and has its event.
  */
 bool cx_cq_finish(struct cx_hca *hca, struct cx_cq *cq, bool is_counted);
-/* How many bytes of a message may come inside a CQE. */
+/* How many bytes of a message may be in a CQE. */
 unsigned cx_cqe_inline_room(const struct cx_cq *cq);
 
 void cx_cq_fail(struct cx_hca *hca, struct cx_cq *cq);
@@ -40,6 +40,6 @@ int cx_cq_reset_arm(struct cx_hca *hca, struct cx_cq *cq);
 void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq,
 	       const void *word); /* a struct bsn_dbr_cq_arm */
 void cx_cq_poll_arm(struct cx_hca *hca, struct cx_cq *cq);
-void cx_cq_run_deadline(struct cx_hca *hca, struct cx_cq *cq); /* of moderation, which is due */
+void cx_cq_run_deadline(struct cx_hca *hca, struct cx_cq *cq); /* of moderation */
 
 #endif

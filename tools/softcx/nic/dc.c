@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom a DCI is connected to, and which of its streams have failed. */
+/* The target that a DCI is connected to, and its failed streams. */
 #include "clock.h"
 #include "message.h"
 #include "plan.h"
@@ -24,7 +24,7 @@ void cx_dc_read(struct cx_hca *hca, struct cx_dc_counts *counts)
 
 /* -- connections ------------------------------------------------------------------------------- */
 
-/* The stream of this name, else the one whose place it takes: the least recently used. */
+/* The stream of this name; if there is none, it replaces the least recently used one. */
 static unsigned find_stream(const struct cx_qp *qp, uint16_t id)
 {
 	const struct cx_dc_stream *const streams = qp->run.dc.streams;
@@ -69,7 +69,7 @@ static unsigned count_of_qp(struct cx_hca *hca, const struct cx_qp *qp, unsigned
 	return count;
 }
 
-/* Without those of `qp`, which the caller knows. */
+/* Connections without those of `qp`, which the caller knows. */
 static unsigned count_of_others(struct cx_hca *hca, const struct cx_qp *qp, unsigned proc,
 				uint64_t now)
 {
@@ -99,7 +99,7 @@ bool cx_dc_has_room(struct cx_hca *hca, const struct cx_qp *qp, uint16_t id,
 		return true;
 	count = count_of_others(hca, qp, proc, now) + count_of_qp(hca, qp, proc, now);
 	left = is_stale(stream, now) ? NULL : cx_qp_find(hca, stream->dctn);
-	if (left && left->head.owner == proc) /* its place becomes free, or it stays */
+	if (left && left->head.owner == proc) /* this connection ends, or is the one */
 		count--;
 	return count < hca->faults->dc_connections;
 }
@@ -118,10 +118,10 @@ void cx_dc_connect(struct cx_hca *hca, struct cx_qp *qp, uint16_t id, const stru
 	struct cx_dc_stream *stream = &qp->run.dc.streams[find_stream(qp, name_of(qp, id))];
 	const uint64_t now = cx_now_ns(hca);
 	const bool is_idle = stream->dctn && is_stale(stream, now);
-	const bool again = stream->dctn == dctn;
+	const bool is_same = stream->dctn == dctn;
 
 	stream->used_ns = now;
-	if (again && !is_idle)
+	if (is_same && !is_idle)
 		return;
 	if (stream->dctn)
 		disconnect(hca, qp, stream, is_idle);
@@ -129,12 +129,12 @@ void cx_dc_connect(struct cx_hca *hca, struct cx_qp *qp, uint16_t id, const stru
 	stream->dctn = dctn;
 	cx_dc_count(hca, qp->head.owner, CX_DC_connect);
 	cx_counter_add(hca, dct, CX_COUNTER_rx_dct_connect);
-	if (again)
+	if (is_same)
 		cx_dc_count(hca, qp->head.owner, CX_DC_reconnect);
 	if (qp->attr.full_handshake || dct->attr.full_handshake)
 		cx_dc_count(hca, qp->head.owner, CX_DC_full_handshake);
 	cx_trace(hca, "dc: qpn %#x stream %#x %sconnected to DCT %#x", qp->head.number, stream->id,
-		 again ? "re" : "", dctn);
+		 is_same ? "re" : "", dctn);
 }
 
 /* -- streams in error -------------------------------------------------------------------------- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dynamically connected transport: whom an initiator (DCI) is connected to. It connects to the
- * target (DCT) that a request names, and disconnects from the one before. With streams it has a
- * connection for each stream, and each stream fails by itself.
+ * Dynamically connected transport: the connections of initiators (DCI). A DCI connects to the
+ * target (DCT) that a request names, and first disconnects from the previous one. With streams it
+ * has a connection for each stream, and each stream fails by itself.
  *
- * The model executes a queue's requests one after the other, those of several streams too. After
- * CX_DC_IDLE_NS without a request a connection is gone; a ConnectX drops idle connections after a
- * time that no public source tells.
+ * The model executes the requests of a queue in order, those of several streams too. A connection
+ * ends after CX_DC_IDLE_NS without a request; no public source says when a ConnectX drops idle
+ * ones.
  */
 #ifndef SOFTCX_NIC_DC_H
 #define SOFTCX_NIC_DC_H
@@ -18,11 +18,11 @@ enum {
 	CX_DC_STREAMS_LOG2 = 5,
 	CX_DC_ERRORED_LOG2 = 4,
 	CX_DC_IDLE_NS = 1000000000,
-	/* an initiator that was refused comes again after so long; no public source tells */
+	/* how long a refused initiator waits before it tries again; no public source says */
 	CX_DC_CNAK_NS = 10000,
 };
 
-/* What is counted: name, and of what. Key violations count for the target's process. */
+/* Counts: name, and what is counted. Key violations count for the target's process. */
 #define CX_DC_KINDS(X)                                                                             \
 	X(connect, "connections made, reconnections included")                                     \
 	X(reconnect, "of those, to the target of a connection that was idle for too long")         \
@@ -47,15 +47,15 @@ struct cx_hca;
 struct cx_outcome;
 struct cx_qp;
 
-/* What was counted for this process so far. */
+/* This process's counts up to now. */
 void cx_dc_read(struct cx_hca *hca, struct cx_dc_counts *counts);
 
 /* -- for the model, under the lock -- */
 
 struct cx_dc_stream {
 	uint64_t used_ns;
-	uint32_t dctn; /* that it is connected to; 0: none */
-	uint16_t id;   /* a stream's name is any number */
+	uint32_t dctn; /* the target that it is connected to; 0: none */
+	uint16_t id;   /* the name of a stream is any number */
 };
 
 struct cx_dc_link {
@@ -67,9 +67,9 @@ struct cx_dc_link {
 void cx_dc_count(struct cx_hca *hca, unsigned proc, enum cx_dc_kind kind);
 
 /*
- * Whether the stream is connected, or the targets of that process have room for its connection: an
- * idle one makes room. With CNAK the initiator comes again, without end and without using up
- * retries; no public source tells when a ConnectX gives up.
+ * Whether the stream is connected, or the target's process has room for a connection; an idle one
+ * makes room. After CNAK the initiator tries again without end, and uses up no retries; no public
+ * source says when a ConnectX gives up.
  */
 bool cx_dc_has_room(struct cx_hca *hca, const struct cx_qp *qp, uint16_t stream,
 		    const struct cx_qp *dct);
@@ -78,10 +78,10 @@ void cx_dc_refuse(struct cx_hca *hca, const struct cx_qp *qp, struct cx_outcome 
 /* A request of a DCI's stream goes to this target, which exists. */
 void cx_dc_connect(struct cx_hca *hca, struct cx_qp *qp, uint16_t stream, const struct cx_qp *dct);
 
-/* A request of a stream failed. False: that is an error of the whole queue. */
+/* A request of a stream failed. False: the whole queue fails. */
 bool cx_dc_fail_stream(struct cx_hca *hca, struct cx_qp *qp, uint16_t stream);
 bool cx_dc_is_errored(const struct cx_qp *qp, uint16_t stream);
-/* False: the stream is not in error. */
+/* Resets a stream. False: it has not failed. */
 bool cx_dc_reset_stream(struct cx_qp *qp, uint16_t stream);
 
 #endif

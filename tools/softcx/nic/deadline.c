@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deadlines, and what wakes the process that has one. */
+/* Deadlines, and the alarms that wake up processes. */
 #include "deadline.h"
 
 #include "../os/raw.h"
 #include "clock.h"
 
-/* The object's owner keeps the deadline. It may be asleep, and is then woken. */
+/* The object's owner keeps the deadline. It may sleep, and is woken up. */
 void cx_set_deadline(struct cx_hca *hca, unsigned owner, uint64_t *deadline_ns, uint64_t ns)
 {
 	struct cx_proc *proc = &hca->shared->procs[owner];

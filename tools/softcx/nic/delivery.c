@@ -6,7 +6,7 @@ uint32_t cx_delivery_index(const struct cx_cq *cq)
 	return cq->producer + cq->session.count;
 }
 
-/* The number comes last, and goes first: with it the note holds. */
+/* The number is set last and cleared first: while it is there, the note is valid. */
 static void set_qpn(struct cx_delivery *note, uint32_t qpn)
 {
 	__atomic_store_n(&note->qpn, qpn, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stores into UAR pages, which set the HCA in motion. */
+/* Stores into UAR pages. */
 #include <string.h>
 
 #include "bsn_db.h"
@@ -17,7 +17,7 @@
 
 /*
  * The first eight bytes of a register's buffer name the queue; the record says how far it has come
- * (PRM "Doorbell Records"). They are checked against the record and the ring, which must agree.
+ * (PRM "Doorbell Records"). They are checked against the record and the ring.
  */
 static struct cx_qp *find_rung(struct cx_hca *hca, uint32_t page, const uint8_t *data,
 			       uint32_t size)
@@ -41,7 +41,7 @@ static struct cx_qp *find_rung(struct cx_hca *hca, uint32_t page, const uint8_t 
 	return qp;
 }
 
-/* The bytes of a BlueFlame copy are the ring's; the device reads none beyond the WQE. */
+/* Bytes of a BlueFlame copy are the ring's; the device reads none after the WQE. */
 static void compare_with_ring(struct cx_hca *hca, struct cx_qp *qp, const struct cx_blueflame *copy,
 			      uint32_t offset, const uint8_t *data, uint32_t size)
 {
@@ -61,7 +61,7 @@ static uint16_t end_of(const struct bsn_sq_doorbell *bell)
 	return (uint16_t)(bell->wqe_index + bsn_bb_of_ds(bell->ds));
 }
 
-/* Bytes of a copy. When they are complete, and the WQE was alone, the device has it. */
+/* Counts bytes of a copy. A WQE that came whole, and was alone in the queue, need not be read. */
 static void take_copy(struct cx_hca *hca, struct cx_qp *qp, struct cx_blueflame *copy,
 		      uint32_t offset, const uint8_t *data, uint32_t size)
 {
@@ -76,10 +76,9 @@ static void take_copy(struct cx_hca *hca, struct cx_qp *qp, struct cx_blueflame 
 }
 
 /*
- * The doorbell must be that of the WQE that the record published last. Only the last WQE ends at
- * the record's index, and the doorbell has that WQE's length. The model may have read the record
- * before its doorbell came: when it tried something else again, or when a peer failed the queue
- * pair.
+ * The doorbell must belong to the WQE that the record published last: only that one ends at the
+ * record's index, and its length is in the doorbell. The model may have read the record before the
+ * doorbell came, when it retried another request, or when a peer failed the queue pair.
  */
 static void lint_record(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_sq_doorbell *bell)
 {
@@ -96,8 +95,8 @@ static void lint_record(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_s
 
 /*
  * A store that a register's write-combining buffer would merge with the one before: glibc's
- * memcpy(), with which UCX copies, stores overlapping vectors, so it writes 64 bytes twice. Its WQE
- * was rung before; if not, the queue was reset and has come to this index again.
+ * memcpy(), which UCX uses, stores overlapping vectors, and so writes 64 bytes twice. Its WQE was
+ * rung before. If not, the queue was reset and has come to this index again.
  */
 static bool repeats(const struct cx_blueflame *copy, const struct cx_qp *qp,
 		    const struct bsn_sq_doorbell *bell, uint32_t size)
@@ -117,7 +116,7 @@ static void start_copy(struct cx_blueflame *copy, const struct cx_qp *qp,
 		      qp->attr.sq_count_bb;
 }
 
-/* Whether a doorbell arrives; else the trace says why not. */
+/* Whether a doorbell is legal; if not, the trace says why. */
 static bool arrives(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_sq_doorbell *bell)
 {
 	if (qp->mod.qp_state < IBV_QPS_RTS) { /* the send queue is not started */
@@ -165,7 +164,7 @@ static void start_buffer(struct cx_hca *hca, uint32_t page, unsigned buffer, con
 		ring(hca, qp, copy, &bell, data, size);
 	} else {
 		start_copy(copy, qp, &bell);
-		copy->alone = false; /* the device does not get it */
+		copy->alone = false; /* a plan keeps it from the device */
 	}
 }
 
@@ -214,8 +213,7 @@ static void take_arm(struct cx_hca *hca, const uint8_t *data, uint32_t size)
 			sizeof(record)))
 		return;
 	if (memcmp(record, data, sizeof(record)))
-		cx_lint(hca, "arm: cqn %#x: the record does not say what the doorbell does",
-			bell.cqn);
+		cx_lint(hca, "arm: cqn %#x: the record and the doorbell differ", bell.cqn);
 	if (!hca->config.passive)
 		cx_cq_arm(hca, cq, data);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What moves the HCA without a doorbell: deadlines, and steps. */
+/* What runs the HCA without a doorbell: deadlines, and steps. */
 #include "bsn_db.h"
 #include "clock.h"
 #include "cq.h"
@@ -70,8 +70,8 @@ void cx_run_timers(struct cx_hca *hca)
 /* -- stepping ---------------------------------------------------------------------------------- */
 
 /*
- * A step that looked into every queue would take longer with each queue that there is. So it
- * compares one word of each: a queue at rest has no work before its record moves.
+ * A step that looked into every queue would take longer with each queue. Instead it compares one
+ * word of each: a queue at rest has no work before its record changes.
  */
 static const uint32_t never_at_rest = 1;
 
@@ -89,10 +89,7 @@ static void look_when_it_moves(struct cx_word *word, const struct cx_qp *qp)
 	bsn_dbr_wq_encode((uint8_t *)&word->was, &record);
 }
 
-/*
- * A queue with WQEs left is not at rest; nor is one in the error state, which flushes receives,
- * too.
- */
+/* A queue with WQEs left is not at rest; nor is one in error, which flushes receives, too. */
 static void settle(struct cx_word *word, const struct cx_qp *qp)
 {
 	if (qp->mod.qp_state == IBV_QPS_RTS && qp->run.sq_head == qp->run.sq_tail)
@@ -101,7 +98,7 @@ static void settle(struct cx_word *word, const struct cx_qp *qp)
 		look_always(word);
 }
 
-/* In their order, which is that in which they run. In other states they have no work. */
+/* Lists them in the order in which they run. In other states they have no work. */
 static void list_qps(struct cx_hca *hca)
 {
 	struct cx_words *words = &hca->words;
@@ -134,7 +131,7 @@ static void list_cqs(struct cx_hca *hca)
 	}
 }
 
-/* The doorbells of an active device may have changed any queue since. */
+/* Doorbells of an active device may have changed any queue since. */
 static void list_queues(struct cx_hca *hca)
 {
 	uint32_t *changes = &hca->shared->alarms[hca->self].changes;
@@ -166,8 +163,8 @@ static unsigned run_published(struct cx_hca *hca, unsigned max_wqes)
 }
 
 /*
- * Virtual time stands still while there is something to execute. Only a step that found nothing
- * moves it, to the next deadline, so a run is the same each time and never sleeps.
+ * Virtual time stands still while there is something to execute. A step that finds nothing moves it
+ * to the next deadline. So each run is the same, and none sleeps.
  */
 static unsigned skip_to_deadline(struct cx_hca *hca, unsigned max_wqes)
 {
@@ -210,7 +207,7 @@ unsigned cx_step(struct cx_hca *hca, unsigned max_wqes)
 		hca->virtual_ns++;
 	}
 	done = run_published(hca, max_wqes);
-	/* A queue pair that began to wait just now has had its turn in this step. */
+	/* A queue pair that has just begun to wait has had its turn in this step. */
 	if (!done && waited && hca->config.passive)
 		done = skip_to_deadline(hca, max_wqes);
 	cx_unlock(hca);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the error state does to outstanding work. */
+/* Flushes outstanding work in the error state. */
 #include "error.h"
 
 #include "bsn_syndrome.h"
@@ -22,10 +22,10 @@ bool cx_has_own_receives(const struct cx_qp *qp)
 }
 
 /*
- * Posting a receive rings no doorbell, but in the error state it has to be flushed. So the model
- * looks at the record again and again, at intervals that grow from 1 ms to a quarter of a second.
+ * Posting a receive rings no doorbell, but in the error state it must be flushed. So the model
+ * looks at the record repeatedly, at intervals that grow from 1 ms to a quarter of a second.
  */
-static void look_again(struct cx_hca *hca, struct cx_qp *qp, bool in_vain)
+static void plan_look(struct cx_hca *hca, struct cx_qp *qp, bool in_vain)
 {
 	enum { FIRST_NS = 1000000, MOST_LOOKS = 8 };
 
@@ -42,7 +42,7 @@ void cx_qp_flush(struct cx_hca *hca, struct cx_qp *qp)
 
 	cx_sq_flush(hca, qp);
 	cx_recv_flush(hca, qp);
-	look_again(hca, qp, qp->run.rq_head == before);
+	plan_look(hca, qp, qp->run.rq_head == before);
 }
 
 void cx_qp_fail(struct cx_hca *hca, struct cx_qp *qp, uint8_t flush_vendor)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the HCA tells of events. */
+/* Raises events of the HCA. */
 #include "events.h"
 
 #include <errno.h>
@@ -11,7 +11,10 @@
 #include "subscriptions.h"
 #include "tables.h"
 
-/* Of the events that the model gives. The preloaded library must not need libibverbs for names. */
+/*
+ * Names of the events that the model raises; the preloaded library must not need libibverbs for
+ * them.
+ */
 static const char *name_event(enum ibv_event_type type)
 {
 	static const char *const names[] = {
@@ -72,7 +75,7 @@ void cx_event_srq_limit(struct cx_hca *hca, const struct cx_srq *srq)
 	cx_tell_subscribers(hca, srq->told, &eqe);
 }
 
-/* What the firmware calls it; 0: it has no number of its own. */
+/* The firmware's number of an event; 0: it has none. */
 static unsigned number_of(enum ibv_event_type type)
 {
 	switch (type) {
@@ -94,7 +97,7 @@ static unsigned number_of(enum ibv_event_type type)
 }
 
 /*
- * device.h: a target's events name their kind of queue, which devx.c get_legacy_obj_type() wants.
+ * device.h: the events of a target name the kind of queue, which devx.c get_legacy_obj_type() needs
  */
 static void tell_subscribers(struct cx_hca *hca, const struct cx_qp *qp, unsigned event)
 {
@@ -107,8 +110,8 @@ static void tell_subscribers(struct cx_hca *hca, const struct cx_qp *qp, unsigne
 }
 
 /*
- * Of a target the kernel hands none on but by DevX: mlx5 qpc.c dct_allowed_event_types(),
- * rsc_event_notifier().
+ * The kernel passes events of a target on only by DevX: mlx5 qpc.c dct_allowed_event_types(),
+ * rsc_event_notifier()
  */
 void cx_event_qp(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_event_type type)
 {
@@ -149,7 +152,7 @@ void cx_event_device(struct cx_hca *hca, enum ibv_event_type type)
 							     : BSN_PORT_CHANGE_ACTIVE);
 }
 
-/* What ends a channel, by its kind. */
+/* The record that ends a channel, by its kind. */
 static void deliver_end(struct cx_hca *hca, const struct cx_channel *channel)
 {
 	const struct ib_uverbs_comp_event_desc comp = { .cq_handle = CX_CHANNEL_END };

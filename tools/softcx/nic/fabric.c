@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fabric's shared mapping: how processes find it, join it and leave it. Each user and fabric
- * has a file. Its first process creates it, its last one removes it, and the next one takes over
+ * The fabric's shared mapping: how processes find it, join it and leave it. Each fabric of a user
+ * has a file. The first process creates it, the last one removes it, and the next one cleans up
  * what dead processes left.
  */
 #include "fabric.h"
@@ -26,13 +26,13 @@
 
 #define CX_MAGIC 0x736f667463780003ull /* "softcx", version 3 */
 #define CX_MAGIC_VERSION 0xffffull
-/* Builds that lay the segment out differently do not share one. */
+/* Builds with another layout of the segment do not share one. */
 #define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
 
 /*
- * Robust, since processes die. Not of PTHREAD_PRIO_INHERIT: such a lock is handed to whoever waits
- * longest, and where more processes run than there are cores each request then waits for that one
- * to be scheduled.
+ * The lock is robust, since processes die. It has no PTHREAD_PRIO_INHERIT: such a lock goes to the
+ * process that waits longest, and with more processes than cores each request then waits until that
+ * one is scheduled.
  */
 static int init_lock(pthread_mutex_t *lock)
 {
@@ -49,7 +49,7 @@ static int init_lock(pthread_mutex_t *lock)
 
 /* -- the segment ------------------------------------------------------------------------------- */
 
-/* The beginning of the paths of the user's segments. */
+/* The beginning of the paths of this user's segments. */
 static int name_prefix(char **prefix)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
@@ -81,15 +81,15 @@ static int name_segment(const char *fabric, char **path)
 }
 
 /*
- * The folder may be one where everybody writes. A file of another user, or one that has a second
- * name where another user gave it this one, is no fabric.
+ * Others may write to the folder. A file of another user is no fabric, nor is one with a second
+ * name, which another user may have given it.
  */
 static bool is_own(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink <= 1;
 }
 
-/* Opens and locks the file, and makes sure that it is still the one the path names. */
+/* Opens and locks the file, and checks that the path still names it. */
 static int open_segment(const char *path, int flags, int *fd_out)
 {
 	for (;;) {
@@ -112,11 +112,11 @@ static int open_segment(const char *path, int flags, int *fd_out)
 			*fd_out = fd;
 			return 0;
 		}
-		raw_close(fd); /* its last process removed it while we waited */
+		raw_close(fd); /* the last process removed it while we waited */
 	}
 }
 
-/* Where that cannot be known it is taken to be. */
+/* If that is unknown, it counts as alive. */
 static bool segment_in_use(int fd)
 {
 	return life_at(fd, CX_LIFE_FIRST, CX_PROCS) != LIFE_GONE;
@@ -128,7 +128,7 @@ static void free_roster(struct cx_shared *roster)
 		munmap(roster, sizeof(*roster));
 }
 
-/* The part of a segment that every build can read; NULL when it is none, or there is no memory. */
+/* The part of a segment that every build can read. NULL: it is no segment, or memory is used up. */
 static struct cx_shared *read_roster(int fd)
 {
 	static const size_t size = offsetof(struct cx_shared, lock);
@@ -143,7 +143,7 @@ static struct cx_shared *read_roster(int fd)
 	return NULL;
 }
 
-/* Of one whose version this build does not know it cannot tell whether anybody uses it. */
+/* If so, this build cannot know whether anybody uses the segment. */
 static bool is_of_another_version(int fd)
 {
 	uint64_t magic = 0;
@@ -152,7 +152,7 @@ static bool is_of_another_version(int fd)
 	       (magic | CX_MAGIC_VERSION) == (CX_MAGIC | CX_MAGIC_VERSION);
 }
 
-/* Processes reach each other by their numbers; 0: unknown, since there is no /proc. */
+/* The PID namespace: processes find each other by number. 0: unknown, there is no /proc. */
 static uint64_t read_pid_namespace(void)
 {
 	struct stat st;
@@ -177,7 +177,7 @@ static int check_joined(const struct cx_shared *roster, const struct cx_config *
 	return 0;
 }
 
-/* A process that leaves the choice to us takes what is there. */
+/* A process without a preference takes what the fabric has. */
 static int check_netdev(const struct cx_shared *shared, const struct cx_config *config)
 {
 	const char *wanted = config->interface ? config->interface : "";
@@ -188,7 +188,7 @@ static int check_netdev(const struct cx_shared *shared, const struct cx_config *
 	return -EBUSY;
 }
 
-/* The same of tables that a plan sets. */
+/* The same for tables that a plan sets. */
 static int check_tables(const struct cx_shared *shared, const struct cx_fault_plan *plan)
 {
 	const struct cx_port_tables *there = &shared->tables;
@@ -253,8 +253,8 @@ static int join_segment(struct cx_hca *hca)
 }
 
 /*
- * The tables are not reserved, since they have room for far more than most programs make: where
- * that room is missing later, the program is told (nic/memory.c).
+ * The tables are sparse: they have room for far more than most programs need. If memory is used up
+ * later, the program is told (nic/memory.c).
  */
 static int reserve_beginning(int fd)
 {
@@ -263,7 +263,7 @@ static int reserve_beginning(int fd)
 	return err == EOPNOTSUPP || err == EINVAL ? 0 : -err;
 }
 
-/* Punching the pages out zeroes the tables without touching them. */
+/* Punching holes zeroes the tables without touching their pages. */
 static int create_segment(struct cx_hca *hca)
 {
 	int err;
@@ -277,7 +277,7 @@ static int create_segment(struct cx_hca *hca)
 	return err ? err : init_segment(hca);
 }
 
-/* An empty, foreign or abandoned segment becomes a new one; called under the file's lock. */
+/* Turns an empty, foreign or abandoned segment into a new one. Under the file's lock. */
 static int adopt_segment(struct cx_hca *hca)
 {
 	struct stat st;
@@ -291,7 +291,7 @@ static int adopt_segment(struct cx_hca *hca)
 	return segment_in_use(hca->segment_fd) ? join_segment(hca) : create_segment(hca);
 }
 
-/* What this build cannot read may be in use by others. */
+/* A segment that this build cannot read may be in use. */
 static void remove_unused(const struct cx_fabric *fabric, void *context)
 {
 	(void)context;
@@ -325,7 +325,7 @@ static int join_file(struct cx_hca *hca)
 	}
 	flock(hca->segment_fd, LOCK_UN);
 	if (!err)
-		/* a process that was killed, or left by _exit(), removes none */
+		/* a process that was killed, or called _exit(), did not remove its fabric */
 		cx_fabric_each(remove_unused, NULL);
 	return err;
 }
@@ -449,7 +449,7 @@ free_path:
 	return err;
 }
 
-/* Those of the folder's files whose names begin so. */
+/* The files of the folder whose names begin so. */
 static int visit_files(const char *folder, const char *beginning, cx_fabric_visitor *visit,
 		       void *context)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does what a fault plan says. */
+/* Injects the faults of a plan. */
 #include "faults.h"
 
 #include "cq.h"
@@ -22,13 +22,16 @@ static bool is_remote_on_demand(struct cx_hca *hca, const struct bsn_wqe *wqe)
 							 wqe->total_bytes);
 }
 
-/* What an attempt names: a WQE that sends, or a receive that was found; else nothing. */
+/* What an attempt is about: a WQE that sends, or a receive that was found. */
 struct attempt {
 	const struct bsn_wqe *wqe;
 	const struct bsn_recv_wqe *recv;
 };
 
-/* Whether a page of its memory may be missing: the requester's own once, since a wait brings it. */
+/*
+ * Whether a page of its memory may be missing. The requester's own page may be so once: its wait
+ * brings it.
+ */
 static bool may_miss_page(struct cx_hca *hca, const struct cx_qp *qp, const struct attempt *attempt)
 {
 	if (attempt->recv)
@@ -38,7 +41,7 @@ static bool may_miss_page(struct cx_hca *hca, const struct cx_qp *qp, const stru
 		is_list_on_demand(hca, attempt->wqe->data, attempt->wqe->data_count));
 }
 
-/* Of DC: the target of a request, and its stream. */
+/* DC: the target of a request, and its stream. */
 static bool is_of_way(const struct rule *rule, const struct cx_qp *qp,
 		      const struct attempt *attempt)
 {
@@ -165,7 +168,7 @@ bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 	case DELAY_CQE:
 		outcome->cqe_delay_ns = rule->numbers[0] * 1000;
 		return false;
-	case LOSE_DOORBELL: /* not at a WQE */
+	case LOSE_DOORBELL: /* not decided for a WQE */
 	case OVERTAKE:
 		break;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The responder's checks, in IBTA's order (9.6, 9.7.4): is the packet for it, is its turn now, is
- * it one that it takes.
+ * The responder's checks, in IBTA's order (9.6, 9.7.4): is the packet for it, is it the next one,
+ * is the operation allowed.
  */
 #include "fit.h"
 
@@ -21,7 +21,7 @@ static uint32_t mtu_of(const struct cx_qp *qp)
 	return cx_mtu_bytes(qp->mod.path_mtu);
 }
 
-/* PSNs of a message: one a packet, or of a READ, one a packet of the answer. */
+/* PSNs of a message: one for each packet; of a READ one for each packet of the response. */
 static uint32_t count_packets(const struct cx_qp *qp, const struct cx_message *message)
 {
 	return (uint32_t)cx_packets(message->len, mtu_of(qp));
@@ -74,9 +74,9 @@ static bool fits_version(struct cx_hca *hca, const struct cx_qp *qp, const struc
 /* -- its turn ---------------------------------------------------------------------------------- */
 
 /*
- * A request with an earlier PSN than the expected one is a duplicate (IBTA 9.7.5): a SEND or WRITE
- * is acknowledged and not executed, a READ answered, an atomic of which nothing is known dropped. A
- * message that is partly a duplicate goes on in its middle, which is no valid sequence of opcodes.
+ * A request whose PSN is before the expected one is a duplicate (IBTA 9.7.5): a SEND or WRITE is
+ * acknowledged and not executed, a READ is answered, an unknown atomic is dropped. A message that
+ * is partly a duplicate continues in its middle, which is no valid sequence of opcodes.
  */
 static bool fits_as_duplicate(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
 			      const struct cx_message *message, struct cx_outcome *out)
@@ -103,9 +103,9 @@ static bool fits_as_duplicate(struct cx_hca *hca, const struct cx_qp *qp, const 
 }
 
 /*
- * Unreliable responders take the PSN as it comes: a gap is a message that was lost (IBTA 9.8.2).
- * One ahead is answered by one NAK and then by silence, since the requester has nothing earlier to
- * send (IBTA 9.7.4.1).
+ * An unreliable responder accepts any PSN: a gap is a lost message (IBTA 9.8.2). A reliable one
+ * answers a PSN ahead by one NAK, then by silence, since the requester has nothing earlier to send
+ * (IBTA 9.7.4.1).
  */
 static bool fits_psn(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
 		     const struct cx_message *message, struct cx_outcome *out)
@@ -127,7 +127,7 @@ static bool fits_psn(struct cx_hca *hca, const struct cx_qp *qp, const struct cx
 
 /* -- taken ------------------------------------------------------------------------------------- */
 
-/* The device has room for a power of two of them: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
+/* The device rounds their number up to a power of two: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
 static unsigned round_up(unsigned reads)
 {
 	unsigned room = 1;
@@ -138,9 +138,9 @@ static unsigned round_up(unsigned reads)
 }
 
 /*
- * READs and atomics that are outstanding at once: those that one doorbell has published, as far as
- * the requester may. What a responder does about more than it has room for differs: one that
- * refuses was seen in a trace (SPDK 2261), as IBTA 9.7.4.1 has it.
+ * READs and atomics that are outstanding at once: those that one doorbell has published, up to the
+ * requester's limit. Responders differ in what they do with more than they have room for; one that
+ * refuses was seen in a trace (SPDK 2261), as IBTA 9.7.4.1 says.
  */
 static bool fits_reads(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
 		       const struct cx_message *message, struct cx_outcome *out)
@@ -158,8 +158,8 @@ static bool fits_reads(struct cx_hca *hca, const struct cx_qp *qp, const struct 
 }
 
 /*
- * Packets longer than the responder's MTU are refused; it tells its program of an access violation,
- * and its kernel of a local length error with 0x8e (Mooncake 3299, NCCL 1524 and 1710).
+ * Packets longer than the responder's MTU are refused. Its program gets an access violation, its
+ * kernel a local length error with 0x8e (Mooncake 3299, NCCL 1524 and 1710).
  */
 static bool fits_mtu(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
 		     const struct cx_message *message, struct cx_outcome *out)
@@ -170,7 +170,7 @@ static bool fits_mtu(struct cx_hca *hca, const struct cx_qp *qp, const struct cx
 	if (here == there || message->len <= (here < there ? here : there))
 		return true;
 	if (is_read(message) || longest <= there) {
-		cx_trace(hca, "fit: qpn %#x to %#x: MTU %u to %u, %s: what comes of it is unknown",
+		cx_trace(hca, "fit: qpn %#x to %#x: MTU %u to %u, %s: the effect is unknown",
 			 qp->head.number, peer->head.number, here, there, message->op->name);
 		return true;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process's view of the HCA: opening and closing it, its configuration. */
+/* A process's view of the HCA: open, close, configuration. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -96,7 +96,7 @@ int cx_open(const struct cx_config *config, struct cx_hca **out)
 		free_hca(hca);
 		return err;
 	}
-	/* Where Yama restricts ptrace, peers need leave to reach this process's memory. */
+	/* Under Yama's ptrace restriction, peers need permission to reach this process's memory. */
 	if (!config->private_fabric)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	*out = hca;
@@ -115,7 +115,7 @@ void cx_after_fork_child(struct cx_hca *hca)
 {
 	/*
 	 * The child shares the open file, and with it the parent's flock(): it must not unlock or
-	 * lock through it. Its own open file description is as good as any later process's.
+	 * lock through it. It opens the file anew, as any later process does.
 	 */
 	cx_segment_close(hca);
 	hca->life = NULL; /* it is not inherited */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The software ConnectX as its kernel driver sees it: the commands that create, change and destroy
- * its objects, and the doorbell. kernel/ calls this; nic/ implements it; nothing else crosses.
+ * objects, and the doorbell. kernel/ calls this, nic/ implements it; nothing else goes between the
+ * two.
  *
- * One HCA serves all processes of a fabric. Its objects live in a shared mapping, each owned by the
- * process that made it; user memory is named by (process, virtual address), and is reached by
- * memcpy within a process and by process_vm_readv/writev between processes. One robust,
- * priority-inheriting mutex guards the HCA; every function here takes it. A lock of the file shows
- * that a process lives (os/life.h); of one that died objects are swept, and its peers see timeouts.
+ * One HCA serves all processes of a fabric. Its objects are in a shared mapping, and each belongs
+ * to the process that created it. User memory is named by (process, virtual address); it is reached
+ * by memcpy within a process, by process_vm_readv/writev between processes. One robust mutex guards
+ * the HCA; every function here takes it. A lock on a byte of the file shows that a process lives
+ * (os/life.h). Objects of a dead process are swept, and its peers see timeouts.
  *
- * Every command returns 0 or the -errno that the kernel's mlx5_ib would give. kernel/ judges what a
- * program may ask for; only what could break the tables is refused here.
+ * Each command returns 0 or the -errno of the kernel's mlx5_ib. kernel/ decides what a program may
+ * ask for; here only what could break the tables is refused.
  */
 #ifndef SOFTCX_HCA_H
 #define SOFTCX_HCA_H
@@ -28,27 +29,26 @@ enum cx_link { CX_LINK_IB, CX_LINK_ROCE };
 
 struct cx_config {
 	const char *fabric;            /* NULL: "default"; one fabric per user and name */
-	enum cx_generation generation; /* of the first process; later ones must agree (-EBUSY) */
+	enum cx_generation generation; /* of the first process; others must agree (-EBUSY) */
 	enum cx_link link;
 	/*
-	 * Behind a RoCE port: its name, empty for that of the default route (nic/netdev.h); NULL:
-	 * none.
+	 * The interface of a RoCE port; empty: that of the default route (nic/netdev.h); NULL: none
 	 */
 	const char *interface;
-	/* what the fabric has of it, NULL: none; cx_open() fills it in */
+	/* the fabric's, NULL: none; cx_open() fills it in */
 	const struct cx_netdev *netdev;
-	const struct cx_port_tables *tables; /* of the fabric, NULL: none; cx_open() fills it in */
-	const char *fault_plan; /* text of the plan, NULL for none */
+	const struct cx_port_tables *tables; /* the fabric's, NULL: none; cx_open() fills it in */
+	const char *fault_plan; /* text of the plan; NULL: none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
 	bool no_atomics;        /* the device says that it has none, as some virtual functions do */
 	/*
-	 * Results of 8 bytes are big-endian: then the kernel says that there are none (mlx5 main.c
-	 * get_atomic_caps()).
+	 * Results of 8 bytes are big-endian. Then the kernel says that there are no atomics (mlx5
+	 * main.c get_atomic_caps()).
 	 */
 	bool big_endian_atomics;
 	bool no_devx;           /* programs may not send commands */
 	bool no_stride_index;   /* CQEs are not compressed by that format, as on ConnectX-4 */
-	/* the first stream of a DC initiator that fails takes all of it along */
+	/* a DC initiator fails with the first of its streams that fails */
 	bool no_errored_streams;
 	bool lag;               /* two ports are bonded; RoCE only (mlx5_lag_is_roce()) */
 	bool passive;           /* doorbells are only recorded; cx_step() executes */
@@ -60,15 +60,15 @@ struct cx_hca;
 /* The kinds of event channels. */
 enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC, CX_EVENT_DEVX_COOKIE, CX_EVENT_DEVX_DATA };
 
-/* Joins the fabric; its first process makes it. */
+/* Joins the fabric, or creates it. */
 int cx_open(const struct cx_config *config, struct cx_hca **hca);
 void cx_close(struct cx_hca *hca);
 /*
- * At the end of a process: its objects go, and the fabric with its last process, but nothing is
- * freed, since other threads may still ring. It gives up after waiting a second for the lock.
+ * The process ends: its objects go, and the fabric with its last process. Nothing is freed, since
+ * other threads may still ring. Waits at most a second for the lock.
  */
 void cx_leave(struct cx_hca *hca);
-void cx_after_fork_child(struct cx_hca *hca); /* the child owns nothing of its parent's */
+void cx_after_fork_child(struct cx_hca *hca); /* the child owns no object of its parent */
 const struct cx_config *cx_config(const struct cx_hca *hca);
 
 /* -- fabrics, seen from outside ---------------------------------------------------------------- */
@@ -77,52 +77,51 @@ enum { CX_FABRIC_NAME_LEN = 64, CX_FABRIC_PROCS = 256 };
 
 struct cx_fabric {
 	char name[CX_FABRIC_NAME_LEN + 1];
-	unsigned count; /* of its living processes; with none it is stale, and may be removed */
+	unsigned count; /* of living processes; 0: the fabric is stale, and may be removed */
 	pid_t pids[CX_FABRIC_PROCS];
-	bool is_read;    /* else it is of no build that this one knows */
-	bool same_build; /* else its processes are of another version, which this one cannot join */
-	bool same_pids;  /* else they are in another PID namespace, and cannot be joined either */
-	enum cx_generation generation; /* of the same build */
+	bool is_read;    /* false: this build does not know the segment */
+	bool same_build; /* false: its processes are of another version, and this one cannot join */
+	bool same_pids;  /* false: they are in another PID namespace, and this one cannot join */
+	enum cx_generation generation; /* if the build is the same */
 	enum cx_link link;
-	char netdev[16]; /* the interface behind its port, of the same build; empty: none */
+	char netdev[16]; /* the interface of its port, if the build is the same; empty: none */
 };
 
 /*
- * 0; -EINVAL for what cannot be a fabric's name, -ENOENT where there is no fabric of that name,
- * -EPERM where another user has put a file.
+ * Finds a fabric. Returns 0; -EINVAL: no name of a fabric; -ENOENT: there is none; -EPERM: the file
+ * is another user's.
  */
 int cx_fabric_find(const char *name, struct cx_fabric *fabric);
-/* 0; -EBUSY while a living process uses it; or as above. */
+/* Removes a fabric. Returns 0; -EBUSY: a living process uses it; or as above. */
 int cx_fabric_remove(const char *name);
-/* Visits all fabrics of the user, by name. The visitor may remove the one that it sees. */
+/* Visits all fabrics of the user by name. The visitor may remove the fabric that it visits. */
 typedef void cx_fabric_visitor(const struct cx_fabric *fabric, void *context);
 int cx_fabric_each(cx_fabric_visitor *visit, void *context);
 
 /* -- configuration ----------------------------------------------------------------------------- */
 
 /*
- * Whether a fault plan can be understood (nic/plan.c has its grammar): 0, or -EINVAL and in
- * `message` the line, the word, and what is wrong with it. cx_open() says only -EINVAL.
+ * Whether a fault plan is valid (nic/plan.c has the grammar). Returns 0; or -EINVAL with the line,
+ * the word, and what is wrong in `message`. cx_open() returns only -EINVAL.
  */
 int cx_fault_plan_check(const char *text, char *message, size_t size);
 
 bool cx_port_is_up(const struct cx_hca *hca); /* a fault plan may take it down */
-bool cx_is_removed(const struct cx_hca *hca); /* a fault plan may pull the card */
+bool cx_is_removed(const struct cx_hca *hca); /* a fault plan may remove the device */
 
-/* What the trace says; printf-like; also used by the shim. No-op without a trace. */
+/* Writes a line of the trace, if there is one; as printf(). The shim uses it, too. */
 void cx_trace(struct cx_hca *hca, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Findings: what programs wrote that is wrong, but that a ConnectX would not notice. Each is a line
- * "lint: ..." of the trace, too.
+ * Findings: mistakes of programs that a ConnectX would not notice. Each is also a line "lint: ..."
+ * of the trace.
  */
 uint64_t cx_lint_count(const struct cx_hca *hca);
 
 /*
- * For a SIGSEGV or SIGBUS handler, before it judges a fault: does not return if the fault is the
- * model's own, copying to or from memory that the program took away. The model has installed a
- * handler that calls this; one that replaces it calls it first, and has SA_NODEFER, since the model
- * may run inside of it.
+ * A handler of SIGSEGV or SIGBUS calls this first. It does not return if the model itself faulted,
+ * while it copied memory that the program took away. The model has installed a handler that calls
+ * this. One that replaces it must have SA_NODEFER, since the model may run in it.
  */
 void cx_memory_fault(const siginfo_t *info);
 
@@ -134,7 +133,7 @@ int cx_pd_destroy(struct cx_hca *hca, uint32_t pdn); /* -EBUSY while in use */
 struct cx_mr_attr {
 	uint32_t pdn;
 	uint64_t va;     /* where the memory is */
-	uint64_t iova;   /* what requests call it */
+	uint64_t iova;   /* its address in requests */
 	uint64_t length; /* bytes */
 	int access;      /* IBV_ACCESS_* */
 };
@@ -148,16 +147,15 @@ struct cx_range {
 };
 
 /*
- * The program has other pages, or none, where it had registered some. `next` gives one range after
- * the other, and is called under the lock, so that nothing executes between the change and its
- * becoming known.
+ * The program has replaced or removed pages that it had registered. `next` returns one range after
+ * the other. It is called under the lock, so that nothing executes before the change is known.
  */
 typedef bool cx_change_reader(void *context, struct cx_range *changed);
 void cx_memory_changed(struct cx_hca *hca, cx_change_reader *next, void *context);
 
 /*
- * An XRC domain. All openings of one file are one domain, whichever process opened it; without a
- * file each opening is a domain. kernel/xrcd.c says which may be opened.
+ * An XRC domain. All opens of a file share one domain, whichever process opened it; each open
+ * without a file creates one. kernel/xrcd.c says which files may be opened.
  */
 struct cx_xrcd_attr {
 	bool has_file;
@@ -167,84 +165,82 @@ bool cx_xrcd_exists(struct cx_hca *hca, const struct cx_xrcd_attr *attr);
 int cx_xrcd_open(struct cx_hca *hca, const struct cx_xrcd_attr *attr, uint32_t *xrcdn);
 int cx_xrcd_close(struct cx_hca *hca, uint32_t xrcdn); /* -EBUSY while in use */
 
-/* Memory that commands name by a number: -EBUSY while an mkey or a queue is made of it. */
+/* Memory that commands name by a number. -EBUSY while an mkey or a queue uses it. */
 int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, bool is_writable,
 		   uint32_t *number);
 int cx_umem_destroy(struct cx_hca *hca, uint32_t number);
 
-/* Who sends a command: a queue's doorbells are in a UAR page of its own. */
+/* The sender of a command; its queues' doorbells are in a UAR page of its own. */
 struct cx_commander {
 	bool (*has_uar)(void *context, uint32_t page);
 	void *context;
 };
 
 /*
- * A command of the firmware in its mailboxes, as DevX hands them on (wqe/bsn_cmd.h): 0; -EREMOTEIO
- * where the answer has a status other than OK, as mlx5_cmd_do() has it, and the trace says why; or
- * -EIO of a device that is gone. `by` is NULL of the driver's own, which makes no queues.
+ * A firmware command in mailboxes, as of DevX (wqe/bsn_cmd.h). Returns 0; -EREMOTEIO: the answer's
+ * status is not OK, as in mlx5_cmd_do(), and the trace says why; -EIO: the device is gone. `by` is
+ * NULL for the driver's own commands, which create no queues.
  */
 int cx_command(struct cx_hca *hca, const struct cx_commander *by, const void *in, size_t in_size,
 	       void *out, size_t out_size);
 
-/* General objects, which only commands make. */
+/* General objects, which only commands create. */
 int cx_general_object_destroy(struct cx_hca *hca, uint32_t number);
 
-/*
- * Device memory, which exists once in a fabric: -ENOMEM when so much of it is not free in one
- * piece.
- */
+/* Device memory; a fabric has one. -ENOMEM: there are not so many free consecutive pages. */
 int cx_dm_create(struct cx_hca *hca, uint32_t pages, uint32_t *number, uint32_t *first_page);
 int cx_dm_destroy(struct cx_hca *hca, uint32_t number);
 
 /*
- * The key of memory that is not there: reads bring zeroes, writes go nowhere. Local requests of any
- * protection domain may use it, and mkeys may stand for it.
+ * The key of the null region: reads return zeroes, writes are dropped. Local requests of any
+ * protection domain may use it, and so may mkeys.
  */
 #define CX_NULL_KEY 0xffu
 
 #define CX_CHANNEL_END UINT64_MAX
 
 /*
- * An event channel: events of a CQ or of the device are delivered by writing `cookie`-bearing
- * records to a FIFO at `path`, which the owner has open; a peer opens it by path. The record's
- * bytes are the kernel's struct ib_uverbs_comp_event_desc or ib_uverbs_async_event_desc, so that
- * libibverbs reads the FIFO itself. Events of the port and of the device go to every channel of
- * kind CX_EVENT_ASYNC. A device that is removed ends each channel with a record of CX_CHANNEL_END,
- * so that a program that waits for an event wakes up.
+ * An event channel. Events of a CQ or of the device are records with the `cookie`, written to a
+ * FIFO at `path`, which the owner has open; a peer opens it by path. A record is the kernel's
+ * struct ib_uverbs_comp_event_desc or ib_uverbs_async_event_desc, so libibverbs reads the FIFO
+ * itself. Events of the port and of the device go to all channels of kind CX_EVENT_ASYNC. When the
+ * device is removed, each channel gets a record CX_CHANNEL_END, which wakes up a program that
+ * waits.
  */
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel);
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
 
 /*
- * Events by the firmware's number (enum bsn_event_number), of an object or of the port, go to a
- * channel of kind CX_EVENT_DEVX_COOKIE or _DATA, too, or to an eventfd of the program.
+ * A subscription to events of an object or of the port, by the firmware's number (enum
+ * bsn_event_number): to a channel of kind CX_EVENT_DEVX_COOKIE or _DATA, or to an eventfd of the
+ * program.
  */
 enum cx_event_source { CX_SOURCE_QP, CX_SOURCE_CQ, CX_SOURCE_SRQ, CX_SOURCE_PORT };
-enum { CX_MOST_EVENTS = 16 }; /* of a call: devx.c MAX_NUM_EVENTS */
+enum { CX_MOST_EVENTS = 16 }; /* in one call: devx.c MAX_NUM_EVENTS */
 struct cx_subscription_attr {
 	enum cx_event_source source;
 	uint32_t number; /* of the object */
 	uint32_t channel;
 	uint64_t cookie;
-	int eventfd; /* -1: the channel itself */
+	int eventfd; /* -1: to the channel */
 };
-/* To all of `events`, or to none: -EINVAL: no such object or channel; -ENOMEM. */
+/* Subscribes to all of `events`, or to none. -EINVAL: no such object or channel; -ENOMEM. */
 int cx_event_subscribe(struct cx_hca *hca, const struct cx_subscription_attr *attr,
 		       const uint16_t *events, unsigned count);
 
-/* A record of such a channel; that of a channel without data ends before `eqe`. */
+/* A record of such a channel; without data it ends before `eqe`. */
 struct cx_devx_record {
 	uint64_t cookie;
 	uint32_t subscription; /* 0: the channel has ended */
 	uint32_t reserved;
 	uint8_t eqe[64]; /* struct bsn_eqe */
 };
-/* The program has read a record: the next event of that subscription makes one again. */
+/* The program has read a record: that subscription's next event makes a new one. */
 void cx_event_was_read(struct cx_hca *hca, const struct cx_devx_record *record);
-/* Whether an event was lost since the last call, since the program reads too slowly. */
+/* Whether an event was lost since the last call, because the program reads too slowly. */
 bool cx_channel_overflowed(struct cx_hca *hca, uint32_t channel);
 
-/* The CQEs that one session of a compressed CQ has at the most. */
+/* The most CQEs in one session of a CQ that compresses. */
 enum { CX_SESSION_MAX = 64 };
 
 struct cx_cq_attr {
@@ -253,12 +249,12 @@ struct cx_cq_attr {
 	uint32_t entries;                     /* a power of two */
 	uint32_t cqe_size;                    /* 64 or 128 */
 	uint32_t comp_channel, async_channel; /* 0: none */
-	uint64_t cookie; /* what the completion event carries (the uverbs user handle) */
+	uint64_t cookie; /* in its completion events (the user handle of uverbs) */
 	bool ignore_overrun;
-	bool has_real_time;  /* its CQEs' stamps are of the real-time clock */
-	bool compresses;     /* CQEs may come in sessions: where a fault plan says so */
+	bool has_real_time;  /* timestamps are of the real-time clock */
+	bool compresses;     /* CQEs may come in sessions, if a fault plan says so */
 	uint8_t mini_format; /* enum bsn_mini_format */
-	uint32_t ring_umem, db_umem; /* that `buf` and `db` are in; 0: none */
+	uint32_t ring_umem, db_umem; /* of `buf` and `db`; 0: none */
 };
 int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn);
 int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entries,
@@ -273,62 +269,62 @@ struct cx_srq_attr {
 	uint32_t max_sge;
 	uint32_t async_channel;
 	uint64_t cookie;
-	/* Of XRC: its domain, its CQ, and its name in CQEs of version 1. */
+	/* Of XRC: its domain, its CQ, and its index in CQEs of version 1. */
 	uint32_t xrcdn, cqn, uidx; /* xrcdn 0: none */
-	bool is_cyclic; /* a receive's successor is the next one, and its link is not looked at */
-	uint32_t ring_umem, db_umem; /* that `buf` and `db` are in; 0: none */
+	bool is_cyclic; /* the receive after one is the next slot; links are not read */
+	uint32_t ring_umem, db_umem; /* of `buf` and `db`; 0: none */
 };
 int cx_srq_create(struct cx_hca *hca, const struct cx_srq_attr *attr, uint32_t *srqn);
 int cx_srq_arm(struct cx_hca *hca, uint32_t srqn, uint32_t limit);
 int cx_srq_query(struct cx_hca *hca, uint32_t srqn, uint32_t *limit);
 int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn);
 
-/* Which end of the dynamically connected transport a queue pair of type IBV_QPT_DRIVER is. */
+/* Which end of a dynamic connection a queue pair of type IBV_QPT_DRIVER is. */
 enum cx_dc { CX_DC_NONE, CX_DC_TARGET, CX_DC_INITIATOR };
 
 struct cx_qp_attr {
 	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND, XRC_RECV, DRIVER (others: -EOPNOTSUPP) */
 	enum cx_dc dc;
 	uint64_t dc_key; /* of a target (DCT) */
-	bool full_handshake; /* by which it connects, or has others connect to it */
+	bool full_handshake; /* its access key, or that which it requires */
 	bool has_streams; /* of an initiator (DCI) */
 	uint8_t log_streams, log_errored_streams;
-	/* XRC: a target has none of them, an initiator no recv_cqn */
+	/* XRC: a target has no CQs, an initiator no recv_cqn */
 	uint32_t pdn, send_cqn, recv_cqn;
 	uint32_t xrcdn;   /* of an XRC target */
 	uint32_t srqn;    /* 0: none */
 	uint64_t buf, db; /* RQ first, then SQ; record: dword 0 RQ, dword 1 SQ */
 	uint32_t rq_count, rq_stride_bytes;
 	uint32_t sq_count_bb;
-	uint32_t uidx;       /* what CQEs of version 1 carry */
-	uint32_t uar_page;   /* the page whose doorbells are this QP's */
-	bool scatter_to_cqe; /* the responder may put up to 32 or 64 B in the CQE */
+	uint32_t uidx;       /* its index in CQEs of version 1 */
+	uint32_t uar_page;   /* the page that has this QP's doorbells */
+	bool scatter_to_cqe; /* the responder may write up to 32 or 64 B into the CQE */
 	bool scatter_to_cqe_requester;
 	bool signal_all;
-	bool blocks_own_multicast; /* what it sends to its own group does not come back */
+	bool blocks_own_multicast; /* it does not receive what it sends to its own group */
 	uint32_t async_channel;
 	uint64_t cookie;
-	uint32_t ring_umem, db_umem; /* that `buf` and `db` are in; 0: none */
+	uint32_t ring_umem, db_umem; /* of `buf` and `db`; 0: none */
 };
 int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qpn);
 int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *attr, int mask);
 int cx_qp_query(struct cx_hca *hca, uint32_t qpn, struct ibv_qp_attr *attr);
-/* The port of a bond by which it sends, from 1 on; 0: none is chosen. */
+/* The port of a bond by which it sends, from 1 on; 0: none was chosen. */
 void cx_qp_set_lag_port(struct cx_hca *hca, uint32_t qpn, uint8_t port);
 int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn);
 
 /*
- * A UD queue pair joins a multicast group, or leaves it (nic/mcast.c). -EALREADY: it is a member;
- * -ENOMEM: the group, or the port, has as many as it takes.
+ * A UD queue pair joins or leaves a multicast group (nic/mcast.c). -EALREADY: it is a member;
+ * -ENOMEM: the group, or the port, has no room.
  */
 bool cx_mcast_is_group(const uint8_t gid[16]); /* rdma_is_multicast_addr() */
 int cx_mcast_attach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]);
-/* -EINVAL: no member */
+/* -EINVAL: it is no member */
 int cx_mcast_detach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]);
 
 /* -- what there is ----------------------------------------------------------------------------- */
 
-/* Records an opening of the device, which only lists of resources need: 0, -ENOMEM, -EIO. */
+/* Notes an open of the device, for lists of resources. Returns 0, -ENOMEM, -EIO. */
 int cx_context_create(struct cx_hca *hca, uint32_t *number);
 void cx_context_destroy(struct cx_hca *hca, uint32_t number);
 
@@ -355,7 +351,7 @@ struct cx_resource {
 		} cq;
 		struct {
 			enum ibv_qp_type type;
-			struct ibv_qp_attr mod; /* as cx_qp_query() answers */
+			struct ibv_qp_attr mod; /* as cx_qp_query() returns it */
 		} qp;
 		struct {
 			uint64_t iova, length;
@@ -374,7 +370,7 @@ struct cx_resource {
 	};
 };
 
-/* The next object from *index on; moves *index past it. False: there is no more. */
+/* The next object from *index on; moves *index behind it. False: there is none. */
 bool cx_resource_next(struct cx_hca *hca, enum cx_resource_kind kind, uint32_t *index,
 		      struct cx_resource *resource);
 uint64_t cx_resource_count(struct cx_hca *hca, enum cx_resource_kind kind);
@@ -382,37 +378,37 @@ uint64_t cx_resource_count(struct cx_hca *hca, enum cx_resource_kind kind);
 /* -- doorbells --------------------------------------------------------------------------------- */
 
 /*
- * One store of `size` bytes that the program made into UAR page `uar_page` at `offset`: a send
- * doorbell or a BlueFlame chunk (offset 0x800 and up) or a CQ arm (0x20). Runs the model on the
- * caller's thread, except in passive mode. A BlueFlame block may arrive as one call of 64 B or as
- * many smaller ones. Async-signal-safe: called from the trap's signal handler.
+ * One store of `size` bytes by the program into UAR page `uar_page` at `offset`: a send doorbell, a
+ * BlueFlame chunk (offset 0x800 and up), or a CQ arm (0x20). Runs the model on the caller's thread,
+ * unless it is passive. A BlueFlame block may come as one call of 64 B or as several.
+ * Async-signal-safe: the trap's signal handler calls it.
  */
 void cx_doorbell(struct cx_hca *hca, uint32_t uar_page, uint32_t offset, const void *data,
 		 uint32_t size);
 
 /*
- * Passive mode, and the untrapped UAR: looks at the doorbell records of this process's QPs (in
- * passive mode also at the arm records of its CQs) and executes what they publish, at most
- * `max_wqes` WQEs (0: no limit). Returns how many ran.
+ * For a passive device, or a UAR that is not trapped: looks at the doorbell records of this
+ * process's QPs (if passive, also at the arm records of its CQs), and executes what they publish,
+ * at most `max_wqes` WQEs (0: no limit). Returns how many ran.
  *
- * Passive mode has a clock of its own. It moves by a nanosecond a step, and when a step finds
- * nothing to execute but something that waits (a retry, an RNR timer, a delay), straight to the
- * time when the first of that is due, which the step then executes. So retries take steps instead
- * of time, and a run is the same each time.
+ * A passive device has a clock of its own. Each step moves it by a nanosecond. If a step finds
+ * nothing to execute, but something that waits (a retry, an RNR timer, a delay), the clock moves to
+ * the first time that is due, and the step executes that. So retries take steps instead of time,
+ * and each run is the same.
  */
 unsigned cx_step(struct cx_hca *hca, unsigned max_wqes);
 
 /*
  * When this process's next retry, RNR wait, delay or moderated event is due, CLOCK_MONOTONIC ns; 0:
- * none.
+ * never
  */
 uint64_t cx_next_deadline_ns(struct cx_hca *hca);
 void cx_run_timers(struct cx_hca *hca);
 
 /*
- * A peer that fails a queue pair of this process gives it a deadline, and the process may only be
- * polling memory. The peer then raises this process's alarm: a futex, shared between processes,
- * whose word changes. cx_is_reachable() says whether that can happen at all.
+ * A peer that fails a queue pair of this process gives it a deadline, while this process may only
+ * poll memory. So the peer raises this process's alarm: it changes the word of a futex that
+ * processes share. cx_is_reachable(): whether that can happen at all.
  */
 uint32_t *cx_alarm(struct cx_hca *hca);
 bool cx_is_reachable(const struct cx_hca *hca);

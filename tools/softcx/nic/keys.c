@@ -12,8 +12,8 @@
 #include "translations.h"
 
 /*
- * In the order of a ConnectX: the key, its protection domain, then range and rights, which the
- * device reports alike (bsn_syndrome.h, BSN_TPT_RIGHTS).
+ * Checked in the order of a ConnectX: the key, its protection domain, then range and rights, which
+ * the device does not tell apart (bsn_syndrome.h, BSN_TPT_RIGHTS).
  */
 static unsigned check_key(const struct cx_mr *mr, const struct cx_claim *claim, uint64_t addr,
 			  uint64_t len)
@@ -26,12 +26,12 @@ static unsigned check_key(const struct cx_mr *mr, const struct cx_claim *claim, 
 		return BSN_TPT_PD;
 	if (addr < attr->iova || len > attr->length || addr - attr->iova > attr->length - len)
 		return BSN_TPT_RIGHTS;
-	if (len && addr + len - 1 < addr) /* past the end of all addresses */
+	if (len && addr + len - 1 < addr) /* past the end of the address space */
 		return BSN_TPT_RIGHTS;
 	return claim->access & ~attr->access ? BSN_TPT_RIGHTS : CX_TPT_OK;
 }
 
-/* Causes that the vendor syndrome does not tell apart. */
+/* Causes that have the same vendor syndrome. */
 static void trace_refusal(struct cx_hca *hca, const struct cx_mr *mr, const struct cx_claim *claim,
 			  const struct cx_piece *piece, uint64_t len)
 {
@@ -59,8 +59,8 @@ static void trace_refusal(struct cx_hca *hca, const struct cx_mr *mr, const stru
 
 /*
  * A ConnectX does not wait: a request that uses an mkey before its change is known to be done may
- * find the old mkey. On the queue that changed it a fence is enough. On another queue the change
- * must have completed, or a fence must have let a message pass that tells of it.
+ * find the old mkey. On the queue that changed it a fence is enough. Before another queue uses it,
+ * the change must have completed, or a fenced message must have told of it.
  */
 static void lint_fresh(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim *claim)
 {
@@ -78,8 +78,8 @@ static void lint_fresh(struct cx_hca *hca, struct cx_mr *mr, const struct cx_cla
 }
 
 /*
- * A ConnectX reads and writes the pages that were there at registration, which no program sees any
- * more. The model does not have them, so the access fails like one to pages that are gone.
+ * A ConnectX accesses the pages of registration time, which no program sees any more. The model
+ * does not have them, so the access fails as if the pages were gone.
  */
 static bool is_stale(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim *claim,
 		     const struct cx_span *span)
@@ -98,7 +98,7 @@ static bool is_stale(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim
 	return changed;
 }
 
-/* What a key needs of the keys that it spans: a peer's rights end with the first. */
+/* The rights that the keys below a key need: those of a peer are checked at the first key only. */
 static int access_beneath(int access)
 {
 	const int writes =
@@ -108,9 +108,9 @@ static int access_beneath(int access)
 }
 
 /*
- * ibv_alloc_null_mr(3) gives an lkey alone, yet peers may read and write by it: perftest of NVIDIA
- * sends it to them as the rkey (ib_write_bw --use-null-mr, set_up_connection(), since its commit
- * f961e40 of 2025). No public source says what an atomic does; here it is refused.
+ * ibv_alloc_null_mr(3) returns only an lkey, yet peers may access it: NVIDIA's perftest sends it to
+ * them as an rkey (ib_write_bw --use-null-mr, set_up_connection(), since its commit f961e40 of
+ * 2025). No public source says what an atomic does; here it is refused.
  */
 static bool is_null(const struct cx_claim *claim, uint32_t key)
 {
@@ -118,8 +118,8 @@ static bool is_null(const struct cx_claim *claim, uint32_t key)
 }
 
 /*
- * Goes down to a key of memory itself, with fewer bytes at each level. A circle of keys ends
- * like any that is too deep.
+ * Goes down to a key of memory itself, with fewer bytes at each level. Keys in a circle end as keys
+ * that nest too deep.
  */
 unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim, uint64_t addr,
 		     uint64_t len, struct cx_span *span)
@@ -157,10 +157,7 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 	}
 }
 
-/*
- * The key of memory that a byte is in, and in `piece` how far it reaches; NULL: the byte is in
- * none.
- */
+/* The key of memory that has a byte, and how far it reaches in `piece`. NULL: no key has it. */
 static const struct cx_mr *find_memory(struct cx_hca *hca, struct cx_piece *piece)
 {
 	for (unsigned depth = 0; depth <= CX_MAX_INDIRECTION; depth++) {
@@ -192,9 +189,9 @@ bool cx_key_is_on_demand(struct cx_hca *hca, uint32_t key, uint64_t addr, uint64
 }
 
 /*
- * Only keys that were made for it: the kernel sets en_rinval of windows of type 2 (hw/mlx5/mr.c
- * mlx5_ib_alloc_mw()), a program of its own mkeys (mlx5dv_create_mkey()); of a program's regions
- * nobody does.
+ * A peer may invalidate only keys that were made for it: windows of type 2, for which the kernel
+ * sets en_rinval (hw/mlx5/mr.c mlx5_ib_alloc_mw()), and mkeys for which a program does
+ * (mlx5dv_create_mkey()); no regions.
  */
 bool cx_key_invalidate(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim)
 {
@@ -240,7 +237,7 @@ struct cx_walk cx_walk_bytes(const void *bytes, uint64_t len)
 	};
 }
 
-/* The segment at hand; NULL after the last. */
+/* The current segment; NULL after the last. */
 static const struct bsn_wqe_data *find_segment(struct cx_walk *walk)
 {
 	while (walk->count && walk->left) {
@@ -256,7 +253,10 @@ static const struct bsn_wqe_data *find_segment(struct cx_walk *walk)
 	return NULL;
 }
 
-/* Moves on to the next span, an empty one at the end; CX_TPT_OK, or an enum bsn_tpt_detail. */
+/*
+ * Moves on to the next span, which is empty at the end. Returns CX_TPT_OK, or an enum
+ * bsn_tpt_detail.
+ */
 static unsigned next_span(struct cx_hca *hca, struct cx_walk *walk)
 {
 	const struct bsn_wqe_data *segment = find_segment(walk);
@@ -302,7 +302,7 @@ static bool is_registered(const struct cx_walk *walk)
 	return !(walk->segments ? walk->segments : &walk->only)->bytes;
 }
 
-/* Makes sure that there is a span at hand: 1, 0 at the end, or -EFAULT. */
+/* Makes a span current. Returns 1, 0 at the end, or -EFAULT. */
 static int reach(struct cx_hca *hca, struct cx_walk *walk, enum cx_bus_kind kind)
 {
 	if (!walk->here.len && next_span(hca, walk))
@@ -337,13 +337,13 @@ static int copy_span(struct cx_hca *hca, const struct cx_span *to, const struct 
 		return cx_mem_write(hca, to->proc, to->va, (const void *)(uintptr_t)from->va, len);
 	if (cx_is_local(hca, to->proc))
 		return cx_mem_read(hca, from->proc, from->va, (void *)(uintptr_t)to->va, len);
-	return -EFAULT; /* a queue pair runs in its owner's process, so one side is its own */
+	return -EFAULT; /* a queue pair runs in its owner's process, so one side is local */
 }
 
-/* After a copy that failed: what cannot be read again is its source. */
+/* After a copy failed: if the source cannot be read again, it was the source. */
 static enum cx_copied find_fault(struct cx_hca *hca, const struct cx_span *from, uint64_t len)
 {
-	enum { PAGE = 4096 }; /* at the least */
+	enum { PAGE = 4096 }; /* at least */
 	const uint64_t end = from->va + len;
 	uint8_t byte;
 

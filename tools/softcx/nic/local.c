@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which local operations there are, and copies by the device itself (MMO). */
+/* Local operations, and copies by the device (MMO). */
 #include "local.h"
 
 #include "datasheet.h"

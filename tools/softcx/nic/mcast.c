@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups. A fabric has one port, so a group is the list of its members; the subnet
- * manager says who may join, when the program asks it.
+ * Multicast groups. A fabric has one port, so a group is a list of members. The subnet manager
+ * decides who may join when the program asks it.
  */
 #include "mcast.h"
 
@@ -25,7 +25,7 @@ static bool is_of(const struct cx_member *member, const uint8_t gid[16])
 	return member->qpn && !memcmp(member->gid, gid, sizeof(member->gid));
 }
 
-/* Finds the members of a process that was killed: their queue pairs are gone. */
+/* Removes members of a process that was killed: their queue pairs are gone. */
 static struct cx_qp *qp_of(struct cx_hca *hca, struct cx_member *member)
 {
 	struct cx_qp *qp = cx_qp_find(hca, member->qpn);

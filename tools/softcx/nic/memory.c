@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies that survive what a program does to its own memory. A ConnectX has registered pages
- * pinned; the model has not. A page that went away must end in an error of the request, not of the
- * process. Copies within the process therefore run under a guard: the fault handler sees that the
- * thread is inside one, and jumps out of it.
+ * Copies that survive what a program does to its memory. A ConnectX has registered pages pinned,
+ * the model has not. If a page is gone, the request must fail, not the process. So copies within
+ * the process run under a guard: the fault handler sees that the thread is in one, and jumps out of
+ * it.
  */
 #include "memory.h"
 
@@ -21,7 +21,7 @@
 /* Initial-exec, so that the loader never allocates this from within a signal handler. */
 static __thread jmp_buf *guard __attribute__((tls_model("initial-exec")));
 
-/* The fabric's tables, whose pages come into being when they are first used. */
+/* The fabric's tables, whose pages are allocated when they are first used. */
 static struct {
 	uintptr_t start, end;
 	const char *path;
@@ -34,7 +34,7 @@ void cx_mem_name_tables(const void *start, size_t len, const char *path)
 	tables.path = path;
 }
 
-/* The signal is all that the kernel says where there is no room for one. */
+/* A signal is all that the kernel sends if there is no memory. */
 static bool is_of_tables(const siginfo_t *info)
 {
 	const uintptr_t at = (uintptr_t)info->si_addr;
@@ -48,7 +48,7 @@ static void explain(void)
 
 	cx_text_format(
 		&text,
-		"softcx: no room is left where the fabric's file %s is: make it larger (docker run "
+		"softcx: the file system of the fabric's file %s is full: enlarge it (docker run "
 		"--shm-size=1g), or name another folder in XDG_RUNTIME_DIR\n",
 		tables.path);
 	tables.end = 0; /* once */
@@ -64,7 +64,7 @@ void cx_memory_fault(const siginfo_t *info)
 	}
 	if (!guard)
 		return;
-	/* The handler's mask would outlive the jump. */
+	/* The handler's signal mask would stay after the jump. */
 	raw_unblock(SIGSEGV);
 	raw_unblock(SIGBUS);
 	longjmp(*guard, 1);
@@ -72,7 +72,7 @@ void cx_memory_fault(const siginfo_t *info)
 
 static struct sigaction previous_segv, previous_bus;
 
-/* With the signals blocked that would be without us. */
+/* If the signals are blocked, the kernel ends the process before the handler runs. */
 static void block_for(const struct sigaction *previous, int sig)
 {
 	sigset_t mask = previous->sa_mask;
@@ -89,7 +89,7 @@ static void handle_fault(int sig, siginfo_t *info, void *context)
 
 	cx_memory_fault(info);
 	if (!takes_info && (previous->sa_handler == SIG_DFL || previous->sa_handler == SIG_IGN)) {
-		signal(sig, SIG_DFL); /* the instruction faults again, and dies of it */
+		signal(sig, SIG_DFL); /* the instruction faults again, and ends the process */
 		return;
 	}
 	block_for(previous, sig);
@@ -119,7 +119,7 @@ int cx_mem_guard(void)
 	return err;
 }
 
-/* Not inlined, so that nothing is reordered around the guard, which a fault reads. */
+/* Not inlined, so that nothing moves across the guard, which a fault reads. */
 static __attribute__((noinline)) int copy_guarded(void *dst, const void *src, size_t len)
 {
 	jmp_buf env;
@@ -174,7 +174,8 @@ static __attribute__((noinline)) uint32_t find_guarded(const struct cx_word *wor
 }
 
 /*
- * All under one guard, which costs more than many words. If one has gone away, each under its own.
+ * All under one guard, since a guard costs more than many words. If one word is gone, each has its
+ * own guard.
  */
 uint32_t cx_mem_find_changed(const struct cx_word *words, uint32_t from, uint32_t count)
 {
@@ -198,9 +199,9 @@ static ssize_t copy_piece(bool reads, pid_t pid, uint64_t va, uint8_t *local, si
 enum { SMALL_BYTES = 4096 };
 
 /*
- * A peer's memory goes by its number, which may be another process's after its death. So it is
- * asked for before each copy; before small ones once a message, since that takes a third of their
- * time.
+ * A peer's memory is named by its process number, which may be another process's after its death.
+ * So the peer is checked before each large copy. For small copies it is checked once a message,
+ * since the check takes a third of their time.
  */
 static bool may_reach(struct cx_hca *hca, unsigned proc, size_t len)
 {
@@ -210,7 +211,7 @@ static bool may_reach(struct cx_hca *hca, unsigned proc, size_t len)
 	return hca->asked == proc && proc < CX_PROCS;
 }
 
-/* A peer that is gone, or that may not be reached, has no memory for us. */
+/* A peer that is gone, or may not be accessed, has no memory for us. */
 static int copy_peer(struct cx_hca *hca, bool reads, unsigned proc, uint64_t va, uint8_t *local,
 		     size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes over the wire: a message from a requester to a responder, and what became of it.
- * Neither names the other side's memory; both sides walk over the bytes.
+ * A message from a requester to a responder, and its outcome. Neither side names the other's
+ * memory; both walk over the bytes.
  */
 #ifndef SOFTCX_NIC_MESSAGE_H
 #define SOFTCX_NIC_MESSAGE_H
@@ -18,7 +18,7 @@ struct cx_message {
 	struct cx_walk payload; /* of SEND and WRITE */
 	uint32_t imm;           /* or the key to invalidate */
 	bool solicited;
-	uint64_t raddr; /* the memory that it names */
+	uint64_t raddr; /* the remote memory */
 	uint32_t rkey;
 	struct bsn_wqe_atomic atomic;
 
@@ -36,27 +36,27 @@ struct cx_message {
 enum cx_verdict {
 	CX_ACKED,
 	CX_SILENCE,    /* nobody answered */
-	CX_RNR,        /* asked to come again later */
-	CX_CNAKED,     /* the same, for want of room for a connection */
-	CX_DELAYED,    /* held back by a fault */
+	CX_RNR,        /* RNR NAK: try again later */
+	CX_CNAKED,     /* no room for a connection: try again later */
+	CX_DELAYED,    /* delayed by a fault */
 	CX_NAKED,      /* the responder refused */
-	CX_LOCAL_ERROR /* the requester's own memory */
+	CX_LOCAL_ERROR /* the requester's own memory failed */
 };
 
 struct cx_outcome {
 	enum cx_verdict verdict;
 	uint8_t syndrome, vendor_syndrome;
 	uint64_t wait_ns;
-	uint64_t cqe_delay_ns; /* by a fault, that of an acknowledged request */
-	/* The responder that goes into error, after the requester has, and its event; 0: none. */
+	uint64_t cqe_delay_ns; /* the fault of an acknowledged request */
+	/* The responder fails after the requester has, with this event; 0: none. */
 	uint32_t fail_peer;
 	uint32_t peer_event; /* enum ibv_event_type */
-	/* What a READ or an atomic gives back. */
+	/* What a READ or an atomic returns. */
 	struct cx_walk result;
 	uint8_t operand[8];
 };
 
-/* The requester's own doing. */
+/* The requester itself failed. */
 static inline void cx_outcome_fail(struct cx_outcome *out, uint8_t syndrome, unsigned vendor)
 {
 	out->verdict = CX_LOCAL_ERROR;
@@ -64,7 +64,7 @@ static inline void cx_outcome_fail(struct cx_outcome *out, uint8_t syndrome, uns
 	out->vendor_syndrome = (uint8_t)vendor;
 }
 
-/* A responder refuses: a reliable one says so and is in error, an unreliable one is silent. */
+/* A responder refuses: a reliable one says so and fails, an unreliable one is silent. */
 void cx_outcome_refuse(struct cx_outcome *out, const struct cx_qp *responder, uint8_t syndrome);
 
 #endif

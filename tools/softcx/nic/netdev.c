@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which interface a RoCE port has, and its addresses. */
+/* The interface of a RoCE port, and its addresses. */
 #include "netdev.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum { ROUTE_UP = 1 }; /* linux/route.h RTF_UP */
 
-/* Of a table: text, cut where there is no room. */
+/* A field of a table, cut if there is no room. */
 static void read_file(const char *path, char *text, size_t size)
 {
 	const int fd = raw_open(path, O_RDONLY | O_CLOEXEC, 0);
@@ -32,7 +32,7 @@ static void read_file(const char *path, char *text, size_t size)
 		raw_close(fd);
 }
 
-/* The interface of the default route with the lowest metric; false: there is none. */
+/* The interface of the default route with the lowest metric. False: there is none. */
 static bool find_default_route(char name[IFNAMSIZ])
 {
 	unsigned destination, flags, metric, mask, best = UINT32_MAX;
@@ -58,7 +58,7 @@ static const struct sockaddr_ll *hardware_address(const struct ifaddrs *entry)
 	return address && address->sll_family == AF_PACKET ? address : NULL;
 }
 
-/* A link that carries Ethernet frames, or this host's own one. */
+/* An interface with Ethernet frames, or the loopback. */
 static const struct ifaddrs *find_link(const struct ifaddrs *all, const char *name)
 {
 	for (; all; all = all->ifa_next) {
@@ -114,7 +114,7 @@ static void add_ipv6(struct cx_netdev *netdev, const struct sockaddr *address)
 	       &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
 }
 
-/* As roce_gid_mgmt.c _add_netdev_ips() comes by them. */
+/* The addresses that roce_gid_mgmt.c _add_netdev_ips() takes. */
 static void add_addresses(struct cx_netdev *netdev, const struct ifaddrs *all, sa_family_t family)
 {
 	for (; all && netdev->count < CX_NETDEV_ADDRESSES; all = all->ifa_next) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network interface behind a RoCE port. It is read once, when a fabric is made, and its
- * addresses are then those of all processes of the fabric.
+ * The network interface of a RoCE port. It is read once, when a fabric is created; all processes of
+ * the fabric have its addresses.
  */
 #ifndef SOFTCX_NIC_NETDEV_H
 #define SOFTCX_NIC_NETDEV_H
@@ -13,7 +13,7 @@
 
 enum { CX_NETDEV_NAME_SIZE = 16 }; /* IFNAMSIZ */
 
-/* More would not fit into the port's table of GIDs, which has two of each. */
+/* More do not fit into the port's table of GIDs, which has two for each. */
 enum { CX_NETDEV_ADDRESSES = 7 };
 
 struct cx_netdev {

@@ -82,7 +82,7 @@
 static const struct {
 	const char *name;
 	enum action action;
-	unsigned numbers; /* that follow */
+	unsigned numbers; /* how many follow */
 } actions[] = {
 	{ "drop", DROP, 0 },
 	{ "delay", DELAY, 1 },
@@ -128,7 +128,7 @@ static bool ends_rule(char c)
 	return !c || c == '\n' || c == ';' || c == '#';
 }
 
-/* The next word of this rule; false at its end. */
+/* The next word of this rule. False: there is none. */
 static bool next_word(struct parser *p)
 {
 	size_t len = 0;
@@ -211,7 +211,7 @@ static int parse_match(struct parser *p, struct rule *rule)
 	return err;
 }
 
-/* NULL, or why it cannot be done there. */
+/* NULL, or why the action does not go with these matches. */
 static const char *refuse_action(const struct rule *rule)
 {
 	if (rule->place == AT_RECEIVE && rule->action != FAIL && rule->action != PAGE_FAULT &&
@@ -222,13 +222,13 @@ static const char *refuse_action(const struct rule *rule)
 	if (rule->place >= AT_REQUEST && rule->action != DELAY)
 		return "a message of rdma_cm can only be delayed";
 	if (rule->place != AT_SEND && (rule->dctn || rule->has_stream))
-		return "dct= and stream= are of requests";
+		return "dct= and stream= need a request of a DC initiator";
 	return NULL;
 }
 
 static int parse_action(struct parser *p, struct rule *rule)
 {
-	/* Longer delays than an hour are refused; syndromes are bytes. */
+	/* Refuses delays of more than an hour; syndromes are bytes. */
 	const uint64_t hour_us = 3600ull * 1000 * 1000;
 	const char *why;
 	uint64_t most;
@@ -323,7 +323,7 @@ static int parse_gids(struct parser *p, struct cx_port_tables *tables)
 	return count ? 0 : complain(p, "an address is missing after it");
 }
 
-/* One of some powers of two, and nothing else. */
+/* Parses a number that must be one of some powers of two. */
 static int parse_power(struct parser *p, uint64_t least, uint64_t most, uint32_t *power)
 {
 	uint64_t number;
@@ -333,7 +333,7 @@ static int parse_power(struct parser *p, uint64_t least, uint64_t most, uint32_t
 	if (parse_number(p, p->word, most, &number))
 		return -EINVAL;
 	if (number < least || number & (number - 1))
-		return complain(p, "a power of two in range is wanted");
+		return complain(p, "a power of two in range is needed");
 	*power = (uint32_t)number;
 	return next_word(p) ? complain(p, "nothing may follow the number") : 0;
 }
@@ -347,7 +347,7 @@ static int parse_connections(struct parser *p, struct cx_fault_plan *plan)
 	if (parse_number(p, p->word, UINT32_MAX, &number))
 		return -EINVAL;
 	if (!number)
-		return complain(p, "targets hold one connection at least");
+		return complain(p, "at least 1 is needed");
 	plan->dc_connections = (uint32_t)number;
 	return next_word(p) ? complain(p, "nothing may follow the number") : 0;
 }

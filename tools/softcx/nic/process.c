@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of a fabric. What one that died owned is swept, and a lock that it held is taken
+ * The processes of a fabric. Objects of a dead process are swept; a lock that it held is taken
  * over.
  */
 #include "process.h"
@@ -16,7 +16,7 @@
 
 /* -- processes --------------------------------------------------------------------------------- */
 
-/* Without a lock there is none; a process that cannot be asked for may be alive. */
+/* Without a lock the process is dead; one that cannot be checked may be alive. */
 bool cx_proc_alive(struct cx_hca *hca, unsigned slot)
 {
 	const off_t byte = CX_LIFE_FIRST + slot;
@@ -66,7 +66,7 @@ static int hold_life(struct cx_hca *hca, unsigned slot)
 	return life_hold(hca->segment_path, 0, CX_LIFE_FIRST + slot, &hca->life);
 }
 
-/* Who was swept while it was on its way out may still hold its byte: then another slot is taken. */
+/* A process that was swept while it exits may still hold its byte. Then another slot is taken. */
 int cx_proc_claim(struct cx_hca *hca)
 {
 	cx_sweep_dead(hca);
@@ -99,9 +99,9 @@ static void take_over(struct cx_hca *hca, int err)
 
 	if (err == EOWNERDEAD) {
 		/*
-		 * The holder died inside the model. An entry exists only once it is complete (its
-		 * number comes last), so sweeping what the dead owned makes the tables whole. The
-		 * holder may still be on its way out, so it does not look dead yet.
+		 * The holder of the lock died in the model. An entry exists only if it is complete
+		 * (its number is written last), so sweeping the dead process makes the tables
+		 * consistent. It may still be exiting, so it does not look dead yet.
 		 */
 		pthread_mutex_consistent(&shared->lock);
 		hca->after_death(hca);
@@ -144,5 +144,5 @@ void cx_lock_to_create(struct cx_hca *hca)
 {
 	cx_lock(hca);
 	if (hca->self >= CX_PROCS)
-		cx_proc_claim(hca); /* without a slot it will create nothing */
+		cx_proc_claim(hca); /* without a slot it cannot create anything */
 }

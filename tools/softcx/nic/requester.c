@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The execution of send queues: each WQE in order, from its bytes to its completion. A WQE that has
- * to wait (for an answer that does not come, for a receiver, for a fault's delay) waits at the
- * head, and everything after it waits, too.
+ * Executes send queues: each WQE in order, from its bytes to its completion. A WQE that must wait
+ * (for an answer, a receive, or a fault's delay) waits at the head, and all later ones wait, too.
  */
 #include "requester.h"
 
@@ -21,7 +20,7 @@
 #include "trace.h"
 #include "wire.h"
 
-/* One attempt at the WQE at the head. */
+/* An attempt at the WQE at the head. */
 struct attempt {
 	struct cx_outcome out;
 	struct cx_result result;
@@ -29,7 +28,7 @@ struct attempt {
 
 /* -- ending ------------------------------------------------------------------------------------ */
 
-/* What the WQE at the head has used up. */
+/* The retries that the WQE at the head has used. */
 static void begin_next(struct cx_qp *qp)
 {
 	qp->run.wait = CX_WAIT_NONE;
@@ -56,8 +55,9 @@ static void complete(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 }
 
 /*
- * The WQE at the head failed: its CQE, then the error state and the flush of the rest. A DCI with
- * streams goes on with the others. What has no control segment belongs to no stream.
+ * The WQE at the head failed: writes its CQE, then the queue goes into error and the rest is
+ * flushed. A DCI with streams goes on with the others. A WQE without control segment belongs to no
+ * stream.
  */
 static void fail(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ctrl,
 		 uint8_t syndrome, uint8_t vendor)
@@ -71,7 +71,7 @@ static void fail(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ct
 		cx_qp_fail(hca, qp, BSN_VENDOR_FLUSHED_IN_ERROR);
 }
 
-/* A stream that has failed has the rest of its requests flushed. */
+/* The other requests of a failed stream are flushed. */
 static void flush_one(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ctrl)
 {
 	cx_sq_complete_error(hca, qp, ctrl, BSN_SYNDROME_FLUSHED, BSN_VENDOR_FLUSHED_IN_ERROR);
@@ -85,7 +85,7 @@ enum { RNR_RETRY_FOREVER = 7 };
 static void wait_for(struct cx_hca *hca, struct cx_qp *qp, enum cx_wait why, uint64_t ns)
 {
 	qp->run.wait = (uint8_t)why;
-	qp->run.sq_fetched = qp->run.sq_head; /* the next attempt reads it anew */
+	qp->run.sq_fetched = qp->run.sq_head; /* the next attempt reads it again */
 	cx_set_deadline(hca, qp->head.owner, &qp->run.deadline_ns, ns);
 	cx_trace(hca, "wait: qpn %#x wqe %#x %s %lu ns", qp->head.number, qp->run.sq_head,
 		 why == CX_WAIT_ACK   ? "no answer,"
@@ -95,7 +95,7 @@ static void wait_for(struct cx_hca *hca, struct cx_qp *qp, enum cx_wait why, uin
 		 ns);
 }
 
-/* IBTA "Local ACK Timeout": 4.096 us times a power of two; 0 is for ever. */
+/* IBTA "Local ACK Timeout": 4.096 us times a power of two; 0: for ever. */
 static uint64_t ack_timeout_ns(const struct cx_qp *qp)
 {
 	return qp->mod.timeout ? 4096ull << qp->mod.timeout : CX_NEVER;
@@ -180,7 +180,7 @@ static void lint_place(struct cx_hca *hca, const struct cx_qp *qp, const struct 
 			qp->head.number, qp->run.sq_head, cx_sq_count_bb(wqe->ctrl.ds), left);
 }
 
-/* Judges the WQE: false when the device refuses it, with the reason in `bad`. */
+/* Checks the WQE. False: the device refuses it, with the reason in `bad`. */
 static bool check(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_wqe *wqe,
 		  struct bsn_bad *bad)
 {
@@ -191,7 +191,7 @@ static bool check(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_w
 	if (wqe->op && !wqe->op->is_message && !cx_local_can(wqe)) {
 		*bad = (struct bsn_bad){ .segment = bsn_ctrl_desc.name,
 					 .field = "opcode",
-					 .why = "the model does not do this operation",
+					 .why = "the model does not have this operation",
 					 .vendor_syndrome = BSN_VENDOR_RESERVED_OPCODE };
 		return false;
 	}
@@ -214,7 +214,7 @@ static enum bsn_transport transport_of(const struct cx_qp *qp)
 						   : BSN_TRANSPORT_UD;
 }
 
-/* The WQE at the head, taken apart; false: it failed. */
+/* Decodes the WQE at the head. False: it failed. */
 static bool load(struct cx_hca *hca, struct cx_qp *qp)
 {
 	struct cx_scratch *scratch = hca->scratch;
@@ -250,7 +250,7 @@ static bool load(struct cx_hca *hca, struct cx_qp *qp)
 
 /* -- sending ----------------------------------------------------------------------------------- */
 
-/* A Q_Key with the top bit set means the sender's own (IBTA "Q_Key"). */
+/* If the top bit of a Q_Key is set, the sender's own one is used (IBTA "Q_Key"). */
 static uint32_t choose_qkey(const struct cx_qp *qp, uint32_t qkey)
 {
 	return qkey & 1u << 31 ? qp->mod.qkey : qkey;
@@ -277,9 +277,9 @@ static void fill_message(struct cx_hca *hca, const struct cx_qp *qp, const struc
 }
 
 /*
- * What an atomic found is in the host's order so far. A result of 4 bytes is big-endian on every
- * device (UCX ib_mlx5dv_md.c, ext_atomic_arg_sizes_be), one of 8 in a CQE (bsn_cqe.h) and where the
- * device's mode is that.
+ * The result of an atomic is in the host's order so far. A result of 4 bytes is big-endian on every
+ * device (UCX ib_mlx5dv_md.c, ext_atomic_arg_sizes_be). One of 8 is big-endian in a CQE
+ * (bsn_cqe.h), or if the device is in that mode.
  */
 static void order_result(const struct cx_hca *hca, const struct bsn_wqe *wqe, bool in_cqe,
 			 uint8_t *bytes)
@@ -332,7 +332,7 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 
 enum { PORT_MTU_BYTES = 4096 }; /* kernel/device.c reports it as active */
 
-/* What the requester refuses to send. */
+/* What the requester itself refuses to send. */
 static bool may_send(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_wqe *wqe,
 		     struct cx_message *message, struct cx_outcome *out)
 {
@@ -385,18 +385,18 @@ static void fail_peer(struct cx_hca *hca, const struct cx_outcome *outcome)
 		return;
 	if (outcome->peer_event && peer->mod.qp_state != IBV_QPS_ERR)
 		cx_event_qp(hca, peer, (enum ibv_event_type)outcome->peer_event);
-	if (!peer->attr.dc) /* a DCT serves its other initiators */
+	if (!peer->attr.dc) /* a DCT goes on to serve its other initiators */
 		cx_qp_fail(hca, peer, BSN_VENDOR_FLUSHED_IN_ERROR);
 }
 
-/* The WQE at the head is done, and has its CQE later, by a fault. */
+/* The WQE at the head is done; its CQE comes later, by a fault. */
 static void hold_cqe(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *attempt)
 {
 	qp->run.held = attempt->result;
 	wait_for(hca, qp, CX_WAIT_CQE, attempt->out.cqe_delay_ns);
 }
 
-/* Acts on the outcome of one attempt at the WQE at the head; true: the WQE is done with. */
+/* Handles the outcome of one attempt at the WQE at the head. True: the WQE is done. */
 static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *attempt)
 {
 	const struct cx_outcome *outcome = &attempt->out;
@@ -438,7 +438,7 @@ static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *a
 	return !qp->run.deadline_ns;
 }
 
-/* The fence on reads and atomics alone does not wait for mkeys to change. */
+/* The fence for READs and atomics does not wait for changes of mkeys. */
 static void fence(struct cx_qp *qp, uint32_t mode)
 {
 	if (mode == BSN_FENCE_FENCE || mode == BSN_FENCE_STRONG_ORDERING ||
@@ -496,11 +496,11 @@ unsigned cx_requester_run(struct cx_hca *hca, struct cx_qp *qp, unsigned max_wqe
 	}
 	if (qp->mod.qp_state != IBV_QPS_RTS || !cx_sq_publish(hca, qp))
 		return 0;
-	/* A passive device sees no doorbell, only that the record moves. */
+	/* On a passive device no doorbell is seen, but the record moves. */
 	if (qp->run.sq_unheard && qp->run.sq_tail == before)
 		return 0;
 	qp->run.sq_unheard = false;
-	qp->run.reads = 0; /* those of earlier doorbells were answered at once */
+	qp->run.reads = 0; /* READs of earlier doorbells were answered at once */
 	while (qp->mod.qp_state == IBV_QPS_RTS && qp->run.sq_head != qp->run.sq_tail &&
 	       !qp->run.deadline_ns && (!max_wqes || done < max_wqes))
 		done += execute(hca, qp);

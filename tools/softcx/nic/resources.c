@@ -12,8 +12,8 @@ static const enum cx_kind kinds[CX_RESOURCES] = {
 };
 
 /*
- * Objects of DevX are the firmware's, and windows and mkeys are no regions: the kernel lists
- * neither. Nor does it list targets (hw/mlx5/qp.c create_dct(): rdma_restrack_no_track()).
+ * The kernel does not list objects of DevX, which are the firmware's; windows and mkeys, which are
+ * no regions; or targets (hw/mlx5/qp.c create_dct(): rdma_restrack_no_track()).
  */
 static bool is_listed(enum cx_resource_kind kind, const struct cx_head *head)
 {
@@ -69,9 +69,7 @@ static void tell(enum cx_resource_kind kind, const struct cx_head *head,
 	}
 }
 
-/*
- * Of rdma_cm the kernel lists the ids that have a device, as a listener to all addresses has each.
- */
+/* Of rdma_cm the kernel lists ids with a device; a listener to all addresses has each device. */
 static const struct cx_cm_id *next_cm_id(const struct cx_cm *cm, uint32_t *index)
 {
 	while (*index < cm->ids_used) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The responder. The syndromes of each cause are from IBTA "Error handling" (responder and
- * requester fault behavior), those of the vendor from wqe/bsn_syndrome.h.
+ * The responder. The syndrome of each cause is from IBTA "Error handling" (responder and requester
+ * fault behavior), its vendor syndrome from wqe/bsn_syndrome.h.
  */
 #include "responder.h"
 
@@ -25,7 +25,7 @@ struct service {
 	struct cx_outcome *out;
 	/* the shared receive queue that an XRC request names; else NULL */
 	const struct cx_srq *xrc;
-	/* what it may reach, where it completes, whose receives it takes */
+	/* its rights, its CQ, and whose receives it takes */
 	uint32_t pdn, cqn, srqn;
 	struct cx_recv *recv;         /* the receive WQE of a message that takes one */
 	struct cx_completion receive; /* and its completion */
@@ -85,9 +85,8 @@ static void complete_receive_in_error(struct service *s, uint8_t syndrome, unsig
 }
 
 /*
- * The responder's own receive WQE is at fault: it completes in error, and the queue pair is in
- * error. The error completion is the event (IBTA "Completion queue affiliated"), there is no async
- * one.
+ * The responder's own receive WQE is wrong: it completes in error, and the queue pair fails. The
+ * completion is the event (IBTA "Completion queue affiliated"); there is no asynchronous one.
  */
 static void fail_receive(struct service *s, uint8_t to_requester, uint8_t syndrome, unsigned vendor)
 {
@@ -108,9 +107,9 @@ static void ask_to_wait(struct service *s)
 /* -- receiving --------------------------------------------------------------------------------- */
 
 /*
- * False: a plan has failed the receive, or its memory must be brought first. After an on-demand
- * page fault on a shared receive queue the WQE has left the chain; the driver posts it again when
- * it finds this CQE (rdma-core mlx5_complete_odp_fault()), and the sender tries again.
+ * False: a plan fails the receive, or its memory must be brought first. After an on-demand page
+ * fault on a shared receive queue the WQE has left the chain: the driver posts it again when it
+ * polls this CQE (rdma-core mlx5_complete_odp_fault()), and the sender tries again.
  */
 static bool survives_faults(struct service *s)
 {
@@ -125,7 +124,7 @@ static bool survives_faults(struct service *s)
 	case CX_RECEIVE_OVERTAKES:
 		if (!cx_recv_overtake(s->hca, s->recv))
 			return true;
-		refuse(s, BSN_SYNDROME_REMOTE_OPERATION); /* the other one cannot be read */
+		refuse(s, BSN_SYNDROME_REMOTE_OPERATION); /* the receive after it cannot be read */
 		return false;
 	case CX_RECEIVE_FAILS:
 		break;
@@ -140,7 +139,7 @@ static bool survives_faults(struct service *s)
 	return false;
 }
 
-/* A receive WQE for a message; false: the verdict is given. */
+/* Takes a receive WQE for a message. False: the verdict is set. */
 static bool find_receive(struct service *s)
 {
 	s->recv = &s->hca->scratch->recv;
@@ -208,7 +207,7 @@ static void fail_gather(struct service *s)
 			BSN_VENDOR_TPT_GATHER + BSN_TPT_PAGE_FAULT);
 }
 
-/* A datagram's data come after the header of the network. */
+/* The data of a datagram follow the header of the network. */
 static enum cx_copied copy_message(struct service *s, struct cx_walk *to)
 {
 	struct cx_walk grh = cx_walk_bytes(s->message->grh, CX_GRH_BYTES);
@@ -274,7 +273,7 @@ static void do_send(struct service *s)
 
 /* -- one-sided operations ---------------------------------------------------------------------- */
 
-/* The memory that the message names; false: it is refused. One for no bytes names none. */
+/* The memory that the message names. False: it is refused. A message of no bytes names none. */
 static bool open_memory(struct service *s, uint64_t len, unsigned right, struct cx_walk *walk)
 {
 	const struct cx_message *message = s->message;
@@ -329,10 +328,10 @@ static void do_read(struct service *s)
 		s->out->verdict = CX_ACKED;
 }
 
-/* Adds field by field: a set bit of `boundary` is the top of a field, and its carry is lost. */
+/* Adds field by field: a set bit of `boundary` is the top of a field, and its carry is dropped. */
 static uint64_t add_fields(uint64_t a, uint64_t b, uint64_t boundary)
 {
-	/* Sum without the top bits, then the top bits by themselves: no carry passes them. */
+	/* Adds without the top bits, then adds the top bits alone, so no carry crosses them. */
 	return ((a & ~boundary) + (b & ~boundary)) ^ ((a ^ b) & boundary);
 }
 
@@ -348,7 +347,7 @@ static uint64_t compute_atomic(const struct cx_message *message, uint64_t old)
 	return (old & ~op->swap_mask) | (op->swap_or_add & op->swap_mask);
 }
 
-/* The target's order is the host's; the device's mode is about what it found (requester.c). */
+/* The target is in the host's order; the device's mode is for the result (requester.c). */
 static uint64_t load_operand(const uint8_t *bytes, unsigned size)
 {
 	uint32_t four;
@@ -380,7 +379,7 @@ static void do_atomic(struct service *s)
 	}
 	if (!open_memory(s, size, IBV_ACCESS_REMOTE_ATOMIC, &from))
 		return;
-	/* An mkey may scatter the memory, or put it elsewhere than its address says. */
+	/* An mkey may scatter the memory, or have it at another address. */
 	if (from.left || from.here.va % size) {
 		refuse(s, BSN_SYNDROME_REMOTE_INVALID_REQUEST);
 		return;
@@ -411,10 +410,10 @@ static bool is_of_domain(struct cx_hca *hca, const struct cx_srq *srq, const str
 }
 
 /*
- * An XRC request names a shared receive queue of the target's domain, whichever process has it. Its
- * receives, its CQ and its protection domain serve the request, that of a WRITE or READ as well
- * (IBTA annex A14, XRC). No public source tells what a ConnectX answers where there is no such
- * queue; IBTA calls for this answer to an invalid request.
+ * An XRC request names a shared receive queue of the target's domain, of any process. That queue's
+ * receives, CQ and protection domain serve the request, even a WRITE or READ (IBTA annex A14, XRC).
+ * No public source says what a ConnectX answers if there is no such queue; IBTA requires this
+ * answer to an invalid request.
  */
 static bool choose_queue(struct service *s)
 {

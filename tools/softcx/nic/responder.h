@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a queue pair does with a message that arrives. */
+/* How a queue pair handles a message that arrives. */
 #ifndef SOFTCX_NIC_RESPONDER_H
 #define SOFTCX_NIC_RESPONDER_H
 

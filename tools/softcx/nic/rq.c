@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive queues, a queue pair's own and shared ones. A queue pair's own is a ring, whose record
- * counts what was posted. A shared one is a chain: each WQE names the next, and the driver links
- * them in the order in which it will post (rdma-core srq.c), or a ring (RMP); its record counts,
+ * Receive queues, a queue pair's own and shared ones. A queue pair's own is a ring; its record
+ * counts the posted receives. A shared one is a chain, in which each WQE names the next, and which
+ * the driver links in the order of its posts (rdma-core srq.c), or a ring (RMP). Its record counts,
  * too.
  */
 #include "rq.h"

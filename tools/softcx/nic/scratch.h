@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The model's working memory: one a process, under the lock, so that the poster's stack need not
- * hold it.
- */
+/* The model's working memory: one for each process, under the lock. It saves the poster's stack. */
 #ifndef SOFTCX_NIC_SCRATCH_H
 #define SOFTCX_NIC_SCRATCH_H
 

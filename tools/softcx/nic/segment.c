@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The descriptor of the fabric's file, which the program may close. */
+/* The descriptor of the fabric's file. The program may close it. */
 #include "segment.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static bool is_segment(const struct cx_hca *hca, int fd)
 	       st.st_ino == hca->segment_inode;
 }
 
-/* A program may have closed it, and its number may be another file's. */
+/* The program may have closed it, and the number may be another file's. */
 int cx_segment(struct cx_hca *hca)
 {
 	const int saved = errno;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Basic layout (bsn_decode.h): the title in the first slot, arrays in the slots 1, 8, 16, … after
- * it. Which CQEs a ConnectX takes together is not known. The model takes those that a session can
- * hold without a loss, but for the timestamp, which is that of the first one.
+ * Basic layout (bsn_decode.h): the title at index 0, arrays at 1, 8, 16, ... after it. Which CQEs a
+ * ConnectX compresses together is unknown. The model takes those that a session holds without a
+ * loss, except for the timestamp, which is the first one's.
  */
 #include "session.h"
 
@@ -45,7 +45,7 @@ static uint16_t counter_of(const uint8_t *cqe)
 	return (uint16_t)tail.wqe_counter;
 }
 
-/* Compares all but the time when they were written. */
+/* Compares all but the timestamp. */
 static bool are_equal(const uint8_t *a, const uint8_t *b)
 {
 	const size_t stamp = bsn_row_offset(bsn_row_find(&bsn_cqe_req_desc, "timestamp"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue as a ring: what its record publishes, the bytes of WQEs, and the flush of what is
- * not to be executed any more. requester.c executes.
+ * The send queue as a ring: what its record publishes, the bytes of WQEs, and the flush of WQEs
+ * that are not executed. requester.c executes.
  */
 #include "sq.h"
 
@@ -38,7 +38,7 @@ bool cx_sq_publish(struct cx_hca *hca, struct cx_qp *qp)
 	return true;
 }
 
-/* Bytes of the WQE that begins at basic block `index`, the ring's end undone. */
+/* The bytes of the WQE at basic block `index`, in one piece, even if the ring wraps. */
 int cx_sq_read(struct cx_hca *hca, struct cx_qp *qp, uint16_t index, void *dst, size_t offset,
 	       size_t len)
 {
@@ -54,8 +54,8 @@ int cx_sq_read(struct cx_hca *hca, struct cx_qp *qp, uint16_t index, void *dst, 
 }
 
 /*
- * Counts what the device reads for the next `count` blocks from the head on: nothing, where it has
- * read ahead or BlueFlame has brought them.
+ * Counts what the device reads for the next `count` blocks from the head on: nothing if it has read
+ * ahead, or if BlueFlame has brought them.
  */
 void cx_sq_count_fetch(struct cx_hca *hca, struct cx_qp *qp, uint16_t count)
 {
@@ -102,8 +102,8 @@ void cx_sq_advance(struct cx_qp *qp, uint32_t ds)
 /* -- errors ----------------------------------------------------------------------------------- */
 
 /*
- * CE says when there is a CQE (PRM "Control Segment"): after an error of any WQE, except that the
- * second and later ones of a queue with CE 1 stay silent.
+ * CE says when there is a CQE (PRM "Control Segment"): after an error of any WQE; with CE 1 only
+ * after the first error of a queue.
  */
 int cx_sq_complete_error(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ctrl,
 			 uint8_t syndrome, uint8_t vendor)

@@ -43,31 +43,34 @@ enum { CX_FIRST_KEY = 2 }; /* so that no key is 0, or the list terminator 0x100 
 enum cx_kind { CX_PD, CX_UMEM, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_DM, CX_XRCD, CX_MAPPING,
 	       CX_CONTEXT, CX_SUBSCRIPTION,
 	       CX_KINDS };
-enum { CX_MOST_KINDS = 16 }; /* so that a build with more of them still reads the others' */
+enum { CX_MOST_KINDS = 16 }; /* so that a build with more kinds can read the segments of others */
 
-#define CX_NEVER UINT64_MAX /* a deadline that does not come */
+#define CX_NEVER UINT64_MAX /* a deadline that never comes */
 
-/* Begins every object. Its number is (tag << index bits) | index; a free entry's number is 0. */
+/*
+ * The head of every object. Its number is (tag << index bits)
+ * index; 0: the entry is free.
+ */
 struct cx_head {
 	uint32_t number;
-	uint32_t next;  /* the next of its owner's, index + 1; 0 ends the list */
-	uint32_t users; /* objects that refer to this one */
+	uint32_t next;  /* the owner's next object, index + 1; 0: the last */
+	uint32_t users; /* other objects that refer to this one */
 	uint16_t owner; /* process slot */
-	uint16_t tag;   /* of the number last given out */
+	uint16_t tag;   /* of the last number of the entry */
 };
 
 struct cx_proc {
 	pid_t pid; /* 0: free */
-	uint64_t deadline_ns;          /* the earliest of its queue pairs, 0: none */
-	uint32_t first[CX_MOST_KINDS]; /* of its objects of each kind, index + 1 */
+	uint64_t deadline_ns;          /* the earliest deadline of its queue pairs, 0: none */
+	uint32_t first[CX_MOST_KINDS]; /* its objects of each kind, index + 1 */
 };
 
-/* What peers need in order to wake a process. */
+/* What peers need to wake up a process. */
 struct cx_alarm {
-	uint32_t count;  /* a futex: counts the times that its deadlines may have moved */
-	bool keeps_time; /* not in passive mode, which has a clock of its own */
+	uint32_t count;  /* a futex, which counts possible changes of its deadlines */
+	bool keeps_time; /* false: passive, with a clock of its own */
 	bool reachable;  /* it has a queue pair that a peer can fail */
-	uint32_t changes; /* to its queues and their states since its last step */
+	uint32_t changes; /* its queues or their states changed since its last step */
 };
 
 struct cx_pd {
@@ -81,18 +84,18 @@ struct cx_umem {
 	bool is_writable; /* by the device */
 };
 
-/* An opening of an XRC domain. */
+/* An open of an XRC domain. */
 struct cx_xrcd {
 	struct cx_head head;
 	struct cx_xrcd_attr attr;
 };
 
-/* Of an address to a queue pair (nic/commands/mapping.c). */
+/* A mapping of an address to a queue pair (nic/commands/mapping.c). */
 struct cx_mapping {
 	struct cx_head head;
 };
 
-/* An open of the device by a program, which the device itself does not know. */
+/* A program's open of the device; the device itself does not know of it. */
 struct cx_context {
 	struct cx_head head;
 };
@@ -106,56 +109,56 @@ struct cx_dm {
 /* A translation, as it was given: BSN_XLT_SIZE bytes. */
 struct cx_xlt {
 	uint8_t bytes[16];
-	uint64_t start; /* bytes of those before it, in the key or in one round of a repeat block */
+	uint64_t start; /* bytes before it, in the key or in a round of a repeat block */
 };
 
-/* Further ranges are joined, with the bytes between them. */
+/* More ranges are joined, with the bytes between them. */
 enum { CX_MR_CHANGES = 8 };
 
-/* An mkey: of a region or a window, or one that a program made. */
+/* An mkey: of a region, of a window, or created by a program. */
 struct cx_mr {
 	struct cx_head head;
 	struct cx_mr_attr attr;
-	bool is_region;      /* of ibv_reg_mr() and its kind */
-	bool free;           /* the key is allocated, but opens nothing */
+	bool is_region;      /* of ibv_reg_mr() and the like */
+	bool free;           /* allocated, but opens nothing */
 	bool umr_en;         /* a WQE may change it */
 	bool en_rinval;      /* a peer may free it */
 	bool is_repeat;      /* its translations are a repeat block */
-	uint8_t mode;        /* enum bsn_mkey_mode; a region is MTT and has no translations */
-	uint8_t page_log2;   /* KSM: the size of each piece */
-	uint32_t qpn;        /* whose it is, or BSN_MKEY_QPN_ANY */
+	uint8_t mode;        /* enum bsn_mkey_mode; a region is MTT, and has no translations */
+	uint8_t page_log2;   /* KSM: the size of each part */
+	uint32_t qpn;        /* the QP that may use it, or BSN_MKEY_QPN_ANY */
 	uint32_t umem;       /* 0: none */
-	uint32_t changed_by; /* the QP whose UMR was last, 0: that is known to be done */
-	uint32_t first_xlt;  /* of `room` in the table */
+	uint32_t changed_by; /* the QP that changed it last; 0: that is known to be done */
+	uint32_t first_xlt;  /* it has `room` translations of the table, from this one on */
 	uint32_t room;
 	uint32_t filled; /* those after it were never written, and are empty */
 	uint8_t changes; /* since it was registered */
 	bool change_told;
-	struct cx_range changed[CX_MR_CHANGES + 1]; /* its pages are there no more */
+	struct cx_range changed[CX_MR_CHANGES + 1]; /* its pages are gone */
 };
 
 struct cx_channel {
 	struct cx_head head;
 	enum cx_event kind;
-	uint64_t serial; /* unlike its number it is never used again */
-	bool overflowed; /* of DevX: an event was lost, and the reader hears so */
+	uint64_t serial; /* unlike its number, never used again */
+	bool overflowed; /* DevX: an event was lost, and the reader will be told */
 	char path[CX_CHANNEL_PATH_SIZE];
 };
 
-/* That a program wants to hear of an event (nic/subscriptions.c). */
+/* A subscription to an event (nic/subscriptions.c). */
 struct cx_subscription {
 	struct cx_head head;
-	uint32_t channel, number;   /* where it hears of it, and of which object */
-	uint32_t next_of_object;    /* index + 1; 0 ends the list */
-	enum cx_event_source source; /* of which table that object is */
+	uint32_t channel, number;   /* the channel, and the object */
+	uint32_t next_of_object;    /* index + 1; 0: the last */
+	enum cx_event_source source; /* the table of the object */
 	uint16_t event;             /* enum bsn_event_number */
-	bool is_pending;            /* of a channel that omits data: told, and not yet read */
-	/* in the program, which hears of it there; -1: in the channel */
+	bool is_pending;            /* in a channel without data: told, and not read yet */
+	/* the program's eventfd that is told; -1: the channel is */
 	int eventfd;
 	uint64_t cookie;
 };
 
-/* CQEs that are held back to be written as one session: never while the lock is free. */
+/* CQEs held back, to be written as one session; none while the lock is free. */
 struct cx_session {
 	uint8_t count, limit;
 	uint8_t title[64];     /* the first one, whole */
@@ -174,19 +177,19 @@ struct cx_cq {
 	uint8_t arm;     /* enum cx_arm */
 	uint8_t arm_sn;  /* its sequence number */
 	uint32_t told;   /* its first subscription, index + 1; 0: none */
-	int8_t fired_sn; /* sequence number of the arm that last fired, -1: none */
-	uint32_t armed_ci;       /* the consumer index that it was armed with */
-	uint16_t moderate_count; /* an event for so many CQEs, 0: whatever their number */
-	uint16_t moderate_us;    /* or so long after the first of them, 0: however long */
-	uint64_t deadline_ns;    /* when that is; 0: none is waiting */
-	bool failed;     /* overrun: nothing is written any more */
+	int8_t fired_sn; /* sequence number of the arm that fired last, -1: none */
+	uint32_t armed_ci;       /* the consumer index with which it was armed */
+	uint16_t moderate_count; /* an event after so many CQEs; 0: any number */
+	uint16_t moderate_us;    /* or so long after the first of them; 0: never */
+	uint64_t deadline_ns;    /* when that is; 0: no event waits */
+	bool failed;     /* it overran: nothing is written any more */
 	struct cx_session session;
 };
 
 struct cx_srq_place {
 	uint16_t next;      /* index of the next WQE to take */
 	uint16_t taken;     /* how many were taken, modulo 2^16, as the record counts */
-	bool was_overtaken; /* a WQE before @next, which is taken first */
+	bool was_overtaken; /* a WQE before @next that is taken first */
 	uint16_t overtaken; /* its index */
 };
 
@@ -200,14 +203,14 @@ struct cx_srq {
 
 /* delivery.h */
 struct cx_delivery {
-	uint32_t qpn;     /* whose receive is taken; 0: nothing is delivered now */
-	uint32_t srqn;    /* of which shared queue; 0: of its own */
-	uint16_t rq_head; /* where they were before it was taken */
+	uint32_t qpn;     /* the QP whose receive is taken; 0: nothing is being delivered */
+	uint32_t srqn;    /* the SRQ that it is from; 0: the QP's own queue */
+	uint16_t rq_head; /* the indices before it was taken */
 	struct cx_srq_place at;
-	uint32_t cqn, index; /* where its CQE goes; 0: that is not known yet */
+	uint32_t cqn, index; /* the CQ of its CQE; 0: not known yet */
 };
 
-/* What a READ or an atomic brought. */
+/* The result of a READ or an atomic. */
 struct cx_result {
 	uint32_t byte_count;
 	bool in_cqe;       /* it is in `bytes`, and goes into the CQE */
@@ -219,43 +222,43 @@ enum cx_wait { CX_WAIT_NONE, CX_WAIT_ACK, CX_WAIT_RNR, CX_WAIT_DELAY, CX_WAIT_CQ
 struct cx_qp {
 	struct cx_head head;
 	struct cx_qp_attr attr;
-	struct ibv_qp_attr mod; /* what cx_qp_modify() set, qp_state included */
+	struct ibv_qp_attr mod; /* as of cx_qp_modify(), qp_state included */
 	uint8_t log_msg_max;    /* longer messages are not sent */
-	uint8_t lag_port;       /* of a bond, that sends; 0: none is chosen */
+	uint8_t lag_port;       /* the port of a bond that sends; 0: none was chosen */
 	uint32_t told;          /* its first subscription, index + 1; 0: none */
-	bool key_armed; /* a DCT: the next wrong key is an event */
+	bool key_armed; /* a DCT: the next wrong access key is an event */
 	struct cx_qp_run {
 		uint16_t sq_head;    /* the next WQE's basic block */
 		uint16_t sq_tail;    /* the producer index last read from the record */
-		uint16_t sq_rung;    /* the same, when the last doorbell came */
+		uint16_t sq_rung;    /* the same, at the last doorbell */
 		uint16_t sq_fetched; /* the device has read the ring up to here */
 		uint16_t rq_head;
-		uint32_t doorbells_lost; /* by a fault, since the last that arrived */
-		bool sq_unheard;         /* it was rung too early, and waits for another doorbell */
+		uint32_t doorbells_lost; /* lost by faults, since the last doorbell that arrived */
+		bool sq_unheard;         /* rung too early; waits for another doorbell */
 		bool error_reported;     /* a WQE has failed before: CE 1 has had its CQE */
-		bool comm_est;           /* the event was given */
+		bool comm_est;           /* the event was raised */
 		bool last_wqe_reached;
 		bool path_known, path_here; /* whether the address leads to this port */
 		bool umr_open;              /* an mkey has changed, and no fence came since */
 		bool umr_silent;            /* and no completion */
-		uint16_t umr_tail;          /* what was published with it ends here */
-		uint8_t flush_vendor;       /* vendor syndrome of flushed work, by what led to it */
+		uint16_t umr_tail;          /* the end of what was published together */
+		uint8_t flush_vendor;       /* vendor syndrome of flushed work, by its cause */
 
 		uint8_t wait;                 /* enum cx_wait: why the WQE at the head waits */
-		uint8_t retries, rnr_retries; /* that it has used up */
-		uint16_t reads;               /* and atomics, sent and maybe not answered yet */
-		uint8_t looks;                /* in vain, for receives posted in the error state */
-		struct cx_result held;        /* CX_WAIT_CQE: what its CQE will say */
-		bool delayed;                 /* its fault's delay was served */
+		uint8_t retries, rnr_retries; /* retries that it has used */
+		uint16_t reads;               /* READs and atomics that may be outstanding */
+		uint8_t looks;                /* looks for receives in error that found none */
+		struct cx_result held;        /* CX_WAIT_CQE: the CQE to come */
+		bool delayed;                 /* its fault's delay is over */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
 		uint8_t counter_set;          /* CX_NO_COUNTERS, CX_PORT_COUNTERS */
-		bool is_drained;              /* a DCT that answers no more */
+		bool is_drained;              /* a DCT that does not answer any more */
 		uint32_t key_violations;      /* of a DCT */
 		struct cx_dc_link dc;         /* of a DCI */
-	} run;                                /* what RESET clears */
+	} run;                                /* state that RESET clears */
 };
 
-/* Of a multicast group; 0: a free place. */
+/* A member of a multicast group; 0: a free place. */
 struct cx_member {
 	uint32_t qpn;
 	uint8_t gid[16];
@@ -265,17 +268,17 @@ struct cx_shared {
 	uint64_t magic;
 	uint32_t layout; /* CX_LAYOUT; processes of another build do not join */
 	uint32_t generation, link;
-	uint64_t pid_namespace; /* in which its processes have their numbers */
-	bool port_down, removed; /* by a fault */
+	uint64_t pid_namespace; /* the PID namespace of its processes */
+	bool port_down, removed; /* removed by a fault */
 	struct cx_proc procs[CX_PROCS];
 	/*
-	 * Up to here the layout is the same in every build with this magic; some have room for 64
-	 * processes only.
+	 * Up to here the layout is the same in every build with this magic. Some builds have room
+	 * for 64 processes only.
 	 */
 	pthread_mutex_t lock;
 	struct cx_netdev netdev;
 	struct cx_port_tables tables;
-	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
+	unsigned holder; /* slot of the lock's last holder; CX_PROCS: one without a slot */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];
 	struct cx_bus bus[CX_PROCS];
@@ -283,7 +286,7 @@ struct cx_shared {
 	uint32_t counters[CX_COUNTER_COUNT];
 	struct cx_traffic traffic;
 	struct cx_delivery delivery;
-	uint64_t channel_serial; /* of the last one */
+	uint64_t channel_serial; /* the last generation */
 	struct cx_pd pds[CX_MAX_PDS];
 	struct cx_umem umems[CX_MAX_UMEMS];
 	struct cx_channel channels[CX_CHANNELS];
@@ -304,7 +307,7 @@ struct cx_shared {
 };
 
 struct cx_fifo {
-	uint64_t serial; /* of its channel; 0: none */
+	uint64_t serial; /* its channel's number; 0: none */
 	int fd;
 };
 
@@ -314,11 +317,11 @@ struct cx_blueflame {
 	uint16_t index;
 	uint8_t ds;
 	bool alone;          /* nothing was in the queue before it */
-	uint16_t copied;     /* bytes that came so far */
-	bool may_begin_copy; /* of the last store (bus.c) */
+	uint16_t copied;     /* bytes that came */
+	bool may_begin_copy; /* the last store may (bus.c) */
 };
 
-/* A word of the program's memory. While it is as it was, a step finds no work in its queue. */
+/* A word of the program's memory. While it does not change, a step finds no work in its queue. */
 struct cx_word {
 	const void *at;
 	uint32_t was;
@@ -328,7 +331,7 @@ struct cx_word {
 struct cx_words {
 	uint32_t qps, cqs; /* how many */
 	struct cx_word of_qps[CX_MAX_QPS]; /* the send queues' records */
-	struct cx_word of_cqs[CX_MAX_CQS]; /* the records that arm */
+	struct cx_word of_cqs[CX_MAX_CQS]; /* the records that arm CQs */
 };
 
 struct cx_fault_plan;
@@ -339,12 +342,12 @@ struct cx_hca {
 	struct cx_shared *shared;
 	unsigned self; /* process slot; CX_PROCS: none yet */
 	struct cx_config config;
-	int segment_fd; /* which the program may close: cx_segment(); -1: none */
+	int segment_fd; /* the program may close it: cx_segment(); -1: none */
 	char *segment_path; /* NULL: private fabric */
 	dev_t segment_device;
 	ino_t segment_inode;
-	void *life; /* that this process lives (os/life.h) */
-	unsigned asked; /* the peer found alive for the message under way; CX_PROCS: none */
+	void *life; /* shows that this process lives (os/life.h) */
+	unsigned asked; /* the peer that was found alive for the current message; CX_PROCS: none */
 	int trace_fd; /* -1: none */
 	uint64_t lint_count;
 	uint64_t virtual_ns; /* passive mode's clock */
@@ -353,7 +356,7 @@ struct cx_hca {
 	struct cx_fifo fifos[CX_CHANNELS];
 	void (*before_unlock)(struct cx_hca *hca); /* NULL: nothing is to be done then */
 	void (*after_death)(struct cx_hca *hca);   /* of the lock's holder */
-	uint32_t open_sessions[8]; /* CQs that have one; 0: none */
+	uint32_t open_sessions[8]; /* CQs with a session; 0: none */
 	struct cx_blueflame blueflame[CX_UAR_PAGES][CX_BF_PER_UAR];
 	struct cx_words words; /* that a step looks at (drive.c) */
 };

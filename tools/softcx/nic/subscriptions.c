@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who hears of which event by DevX. The rules are those of drivers/infiniband/hw/mlx5/devx.c: a
- * subscription lives as long as its object and its channel do, and what it has told stays to be
- * read after the object has gone. A channel without data holds one record for each subscription,
- * however often the event came.
+ * Subscriptions to events by DevX, by the rules of drivers/infiniband/hw/mlx5/devx.c: a
+ * subscription lives as long as its object and its channel; what it has told can be read after the
+ * object is gone. A channel without data has one record for each subscription, however often the
+ * event came.
  */
 #include "subscriptions.h"
 
@@ -26,7 +26,7 @@ static uint32_t link_of(struct cx_hca *hca, const struct cx_subscription *s)
 }
 
 /*
- * Where the list of an object of this process begins; NULL: there is no such object, or it is the
+ * Where the list of an object of this process begins. NULL: there is no such object, or it is the
  * port.
  */
 static uint32_t *list_of(struct cx_hca *hca, enum cx_event_source source, uint32_t number)
@@ -140,7 +140,9 @@ int cx_event_subscribe(struct cx_hca *hca, const struct cx_subscription_attr *at
 
 /* -- telling ----------------------------------------------------------------------------------- */
 
-/* If it is alive after that, the descriptor is of no other process of the same number. */
+/*
+ * If the process is alive after that, the descriptor is not another process's of the same number.
+ */
 static int open_peer(struct cx_hca *hca, unsigned proc)
 {
 	const int pidfd = raw_pidfd_open(hca->shared->procs[proc].pid);

@@ -6,11 +6,14 @@
 #include "bsn_cmd.h"
 #include "state.h"
 
-/* Tells an object's subscribers, `told` of it, of what an entry of the event queue says. */
+/*
+ * Tells an object's subscribers, from `told` on, of an event; its entry of the event queue has the
+ * details.
+ */
 void cx_tell_subscribers(struct cx_hca *hca, uint32_t told, const struct bsn_eqe *eqe);
 void cx_tell_subscribers_of_port(struct cx_hca *hca, const struct bsn_eqe *eqe);
 
-/* The object, or the channel, goes. */
+/* The object, or the channel, is destroyed. */
 void cx_end_subscriptions(struct cx_hca *hca, uint32_t *told);
 void cx_end_subscriptions_of_channel(struct cx_hca *hca, uint32_t channel);
 

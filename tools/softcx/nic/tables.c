@@ -98,7 +98,7 @@ struct cx_mr *cx_mr_find_index(struct cx_hca *hca, uint32_t index)
 	return head && head->number && head->owner == hca->self ? (struct cx_mr *)head : NULL;
 }
 
-/* The index of the next empty entry; the table's size when it is full. */
+/* The index of the next empty entry; if the table is full, its size. */
 static uint32_t find_empty(struct cx_hca *hca, enum cx_kind kind)
 {
 	const uint32_t count = tables[kind].count, first = kind == CX_MR ? CX_FIRST_KEY : 0;
@@ -142,7 +142,7 @@ static void note_queue(struct cx_hca *hca, enum cx_kind kind, const struct cx_he
 		cx_note_change(hca, head->owner);
 }
 
-/* The entry is complete: from here on it exists. */
+/* The entry is complete: it exists from here on. */
 void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uint32_t number)
 {
 	uint32_t *first = &hca->shared->procs[hca->self].first[kind];
@@ -182,7 +182,7 @@ void cx_disown_all(struct cx_hca *hca)
 			clear(hca, kind, head);
 }
 
-/* Entries from here on never were; to look at them would make memory of them. */
+/* Entries from here on were never used; reading them would allocate their pages. */
 static uint32_t ever_used(const struct cx_hca *hca, enum cx_kind kind)
 {
 	const uint32_t cursor = hca->shared->cursor[kind];

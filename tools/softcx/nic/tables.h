@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The object tables: numbers, who owns what, what is in use. A number carries a tag that changes
- * with each use of its entry, so that a stale one finds nothing. Under the lock.
+ * The object tables: numbers, owners, references. A number has a tag that changes with each use of
+ * its entry, so a stale number finds nothing. Under the lock.
  */
 #ifndef SOFTCX_NIC_TABLES_H
 #define SOFTCX_NIC_TABLES_H
 
 #include "state.h"
 
-/* By number; NULL if there is none. */
+/* Finds an object by number; NULL: there is none. */
 struct cx_head *cx_find(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
-/* An object of this process: others' exist, but not for its commands. */
+/* Finds an object of this process. Commands do not reach those of others. */
 struct cx_head *cx_find_own(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
 
 #define CX_DEFINE_FINDERS(type, kind)                                                              \
@@ -31,38 +31,44 @@ CX_DEFINE_FINDERS(srq, CX_SRQ)
 CX_DEFINE_FINDERS(qp, CX_QP)
 CX_DEFINE_FINDERS(xrcd, CX_XRCD)
 #undef CX_DEFINE_FINDERS
-/* A key of this process by its index, whatever its variant, which a WQE may change. */
+/* Finds a key of this process that a WQE may change, by index, of any variant. */
 struct cx_mr *cx_mr_find_index(struct cx_hca *hca, uint32_t index);
 
 /*
- * The next object of a kind, of any process, from *index on; moves *index past it. NULL: there is
- * no more.
+ * The next object of a kind, of any process, from *index on; moves *index behind it. NULL: there is
+ * none.
  */
 struct cx_head *cx_next_of_all(struct cx_hca *hca, enum cx_kind kind, uint32_t *index);
 
 /*
- * An empty entry, cleared, with the number that it will have: 0, -EIO of a device that is gone,
- * -ENOMEM when the table is full. It exists when it is published.
+ * Finds an empty entry, cleared, with its future number. Returns 0; -EIO: the device is gone;
+ * -ENOMEM: the table is full. The object exists after it is published.
  */
 int cx_create(struct cx_hca *hca, enum cx_kind kind, struct cx_head **head, uint32_t *number);
 void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uint32_t number);
 void cx_unpublish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head);
-/* Unpublishes an object of this process: 0; -EINVAL: there is none; -EBUSY: others refer to it. */
+/*
+ * Unpublishes an object of this process. Returns 0; -EINVAL: there is none; -EBUSY: others refer to
+ * it.
+ */
 int cx_remove(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
 
-/* Queues of that process came, went or changed state: its next step lists them anew. */
+/*
+ * A queue of that process was created, destroyed or changed its state: its next step lists them
+ * anew.
+ */
 static inline void cx_note_change(struct cx_hca *hca, unsigned proc)
 {
 	hca->shared->alarms[proc].changes++;
 }
 
-/* Counts references from one object to another; number 0 names none. */
+/* Adds or drops a reference to an object; number 0 names none. */
 void cx_refer(struct cx_hca *hca, enum cx_kind kind, uint32_t number, int change);
 
 void cx_disown_all(struct cx_hca *hca);                   /* destroys all that this process owns */
-void cx_sweep_process(struct cx_hca *hca, unsigned proc); /* the same, for a dead one */
+void cx_sweep_process(struct cx_hca *hca, unsigned proc); /* the same, for a dead process */
 
-/* Walks the calling process's objects of a kind. */
+/* Walks along the calling process's objects of a kind. */
 struct cx_head *cx_first(struct cx_hca *hca, enum cx_kind kind);
 struct cx_head *cx_next(struct cx_hca *hca, enum cx_kind kind, const struct cx_head *head);
 

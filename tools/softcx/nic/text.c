@@ -47,7 +47,7 @@ static void put_number(struct cx_text *text, uint64_t value, unsigned base, cons
 		cx_text_char(text, digits[--count]);
 }
 
-/* Flags, width and length modifiers of the printf family, as far as they are used here. */
+/* Flags, width and length modifiers of printf() that are used here. */
 static const char *parse_spec(const char *c, struct spec *spec)
 {
 	*spec = (struct spec){ 0 };

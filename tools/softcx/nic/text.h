@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A line of text under construction, on the stack and cut off where it is full: what the trace is
- * made of. Async-signal-safe. Formats know %d %i %u %x %p %c %s with '0', '#', a width, 'l', 'z'.
+ * A line of the trace under construction, on the stack; cut off where it is full.
+ * Async-signal-safe. Formats know %d %i %u %x %p %c %s with '0', '#', a width, 'l', 'z'.
  */
 #ifndef SOFTCX_NIC_TEXT_H
 #define SOFTCX_NIC_TEXT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The trace: one line an event, each written at once. The formatter is ours (text.c), because
- * stdio may not run in a signal handler.
+ * The trace: a line for each event, written at once. Our own formatter (text.c), since stdio may
+ * not run in a signal handler.
  */
 #include "trace.h"
 

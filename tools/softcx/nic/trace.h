@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The trace, from inside the model; what others may say is cx_trace() of hca.h. */
+/* The trace, inside the model. Others write by cx_trace() of hca.h. */
 #ifndef SOFTCX_NIC_TRACE_H
 #define SOFTCX_NIC_TRACE_H
 
@@ -11,7 +11,7 @@ static inline bool cx_tracing(const struct cx_hca *hca)
 	return hca->trace_fd >= 0;
 }
 
-/* A line in pieces: begin, cx_text_format(), write. */
+/* A line in parts: begin, cx_text_format(), write. */
 void cx_line_begin(struct cx_hca *hca, struct cx_text *text);
 void cx_line_write(struct cx_hca *hca, struct cx_text *text);
 

@@ -26,7 +26,7 @@ static void set_used(struct cx_hca *hca, uint32_t first, uint32_t count, bool us
 	}
 }
 
-/* The first of `count` grains in a row that are free, at or after `from`; or none: UINT32_MAX. */
+/* The first of `count` consecutive free grains at or after `from`; UINT32_MAX: none. */
 static uint32_t find_room(const struct cx_hca *hca, uint32_t from, uint32_t count)
 {
 	const uint32_t grains = CX_MAX_XLTS / CX_XLT_GRAIN;
@@ -151,7 +151,7 @@ bool cx_xlt_has_lengths(struct cx_hca *hca, struct cx_mr *mr)
 
 /* -- finding ----------------------------------------------------------------------------------- */
 
-/* The last of `count`, of which there is one at least, that does not begin after `offset`. */
+/* The last of `count` translations, at least one, that does not begin after `offset`. */
 static const struct cx_xlt *find_start(const struct cx_xlt *xlts, uint32_t count, uint64_t offset)
 {
 	while (count > 1) {
@@ -188,7 +188,7 @@ static bool find_in_list(const struct cx_xlt *xlts, uint32_t count, uint64_t off
 	       set_piece(piece, klm.mkey, klm.va, inside, klm.byte_count - inside);
 }
 
-/* The entries may be longer than the round that they are in. */
+/* The entries may be longer than their round. */
 static bool find_in_repeat(const struct cx_xlt *xlts, uint32_t count, uint64_t offset,
 			   struct cx_piece *piece)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The translations of mkeys of KLM and KSM: lists of pieces of other keys, and repeat blocks. A
- * translation is looked up by its offset, so a walk need not remember any. Under the lock.
+ * Translations of mkeys of KLM and KSM: lists of parts of other keys, and repeat blocks. A
+ * translation is found by its offset, so a walk need not remember any. Under the lock.
  */
 #ifndef SOFTCX_NIC_TRANSLATIONS_H
 #define SOFTCX_NIC_TRANSLATIONS_H
 
 #include "state.h"
 
-/* Room for `count` of them, all empty: 0, or -ENOMEM. */
+/* Reserves `count` empty ones. Returns 0, or -ENOMEM. */
 int cx_xlt_alloc(struct cx_hca *hca, struct cx_mr *mr, uint32_t count);
 void cx_xlt_free(struct cx_hca *hca, struct cx_mr *mr);
-/* After a process died, perhaps between the two: what the keys that there are have. */
+/* After a process died, maybe in between: only what existing keys have stays reserved. */
 void cx_xlt_recount(struct cx_hca *hca);
 
 /*
- * Writes `count` of them, which fit, from number `first` on; they count when they are settled.
- * False: a KLM has more than 2^31 bytes (the kernel's MLX5_MAX_KLM_BYTE_COUNT; rdma-core qp.c
- * set_bind_wr()).
+ * Writes `count` translations, which fit, from number `first` on; they take effect when they are
+ * settled. False: a KLM has more than 2^31 bytes (the kernel's MLX5_MAX_KLM_BYTE_COUNT; rdma-core
+ * qp.c set_bind_wr()).
  */
 void cx_xlt_put(struct cx_hca *hca, struct cx_mr *mr, uint32_t first, const void *bytes,
 		uint32_t count);
@@ -26,7 +26,7 @@ bool cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr);
 /* Of an mkey of pages: whether a translation has a length. */
 bool cx_xlt_has_lengths(struct cx_hca *hca, struct cx_mr *mr);
 
-/* The memory that a byte of an mkey means, and how many bytes from there on are in one piece. */
+/* The memory of a byte of an mkey, and how many bytes from there on are contiguous. */
 struct cx_piece {
 	uint32_t key;
 	uint64_t addr, len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UMR: configuring and invalidating mkeys, binding windows. What the device checks follows
- * wqe/bsn_umr.h and its sources; mkeys of regions are the kernel's, and a program may not change
+ * UMR: configures and invalidates mkeys, binds windows. Sources of what the device checks:
+ * wqe/bsn_umr.h and those it names. Mkeys of regions are the kernel's, and a program may not change
  * them.
  */
 #include "umr.h"
@@ -69,7 +69,7 @@ static bool check_mkey(struct change *c)
 	return true;
 }
 
-/* Unlike an mkey, a window says where it begins. */
+/* Unlike an mkey, a window has a start address. */
 static bool is_binding(const struct change *c)
 {
 	return is_masked(c, BSN_MKEY_MASK_START_ADDR) && !is_invalidation(c) &&
@@ -77,9 +77,9 @@ static bool is_binding(const struct change *c)
 }
 
 /*
- * IBTA C10-73 and C10-74, as the kernel's rxe_mw.c has them: the region must allow windows, and
- * writes where the window does. No known bit of an mlx5 mkey says that it allows windows; the model
- * keeps to the specification.
+ * IBTA C10-73 and C10-74, as in the kernel's rxe_mw.c: the region must allow windows, and writes if
+ * the window does. No known bit of an mlx5 mkey says that it allows windows; the model follows the
+ * specification.
  */
 static bool check_binding(struct change *c)
 {
@@ -92,7 +92,7 @@ static bool check_binding(struct change *c)
 		return refuse(c, BSN_TPT_PD, "no such memory in the protection domain");
 	if (!(memory->attr.access & IBV_ACCESS_MW_BIND))
 		return refuse(c, BSN_TPT_RIGHTS,
-			      "the memory is not for windows: IBV_ACCESS_MW_BIND");
+			      "the memory was registered without IBV_ACCESS_MW_BIND");
 	if ((c->ctx->rw || c->ctx->a) && !(memory->attr.access & IBV_ACCESS_LOCAL_WRITE))
 		return refuse(c, BSN_TPT_RIGHTS, "the window may be written, but not its memory");
 	return true;
@@ -133,7 +133,7 @@ static bool check_translations(struct change *c)
 
 /* -- changes ----------------------------------------------------------------------------------- */
 
-/* Reads them from where the WQE points, by lkey, some at a time. */
+/* Reads them from the memory that the WQE points to, by lkey, some at a time. */
 static bool read_translations(struct change *c)
 {
 	const struct bsn_wqe_data *from = &c->wqe->data[0];
@@ -163,7 +163,7 @@ static void lint_pointer(const struct change *c)
 	enum { POINTER_ALIGN = 64 };
 
 	if (c->wqe->data[0].addr % POINTER_ALIGN)
-		cx_lint(c->hca, "qpn %#x wqe %#x: translations at %#lx, which 64 does not divide",
+		cx_lint(c->hca, "qpn %#x wqe %#x: translations at %#lx, which is no multiple of 64",
 			c->qp->head.number, c->qp->run.sq_head, c->wqe->data[0].addr);
 }
 
@@ -171,7 +171,7 @@ static void lint_pointer(const struct change *c)
 static void lint_pages(const struct change *c)
 {
 	if (c->mr->mode == BSN_MKEY_MODE_KSM && cx_xlt_has_lengths(c->hca, c->mr))
-		cx_lint(c->hca, "qpn %#x wqe %#x: a page has a length, which is reserved in KSM",
+		cx_lint(c->hca, "qpn %#x wqe %#x: a KSM has a length, though that is reserved",
 			c->qp->head.number, c->qp->run.sq_head);
 }
 
@@ -227,7 +227,7 @@ static void change_context(const struct change *c)
 		mr->head.number = (mr->head.number & ~(uint32_t)UINT8_MAX) | c->ctx->mkey_7_0;
 }
 
-/* Until a fence, or a completion, the next WQE may find the mkey as it was (keys.c). */
+/* Until a fence or a completion the next WQE may find the old mkey (keys.c). */
 static void open_change(struct change *c)
 {
 	struct cx_qp_run *run = &c->qp->run;

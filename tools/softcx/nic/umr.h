@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-/* A UMR that fails leaves the mkey free; on a ConnectX its state is unknown. */
+/* A UMR that fails frees the mkey. On a ConnectX the mkey's state is then unknown. */
 void cx_umr_run(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 		struct cx_outcome *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the queue pair that a message is for, and adds the headers of the network. */
+/* Finds the queue pair that a message goes to, and adds the headers of the network. */
 #include "wire.h"
 
 #include <netinet/ip.h>
@@ -46,7 +46,9 @@ static bool can_receive(const struct cx_qp *peer)
 	return peer->mod.qp_state >= IBV_QPS_RTR && peer->mod.qp_state <= IBV_QPS_SQE;
 }
 
-/* A responder whose process was killed answers nothing. Looked at only when something fails. */
+/*
+ * A responder whose process was killed does not answer. This is checked only when something fails.
+ */
 static bool is_gone(struct cx_hca *hca, const struct cx_qp *peer)
 {
 	const unsigned owner = peer->head.owner;
@@ -70,7 +72,7 @@ static bool path_leads_here(struct cx_hca *hca, struct cx_qp *qp)
 	return qp->run.path_here && !hca->shared->port_down;
 }
 
-/* The other end of a connection; it must name this queue pair, too. */
+/* The peer of a connection; it must also name this queue pair. */
 static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
 {
 	struct cx_qp *peer = cx_qp_find(hca, qp->mod.dest_qp_num);
@@ -105,7 +107,7 @@ static void respond(struct cx_hca *hca, struct cx_qp *peer, const struct cx_mess
 		cx_traffic_add(hca, message->len, mtu_of(hca, peer), false);
 }
 
-/* A responder that cannot have answered, since its process is gone. */
+/* Whether a responder cannot have answered, since its process is gone. */
 static void silence_dead(struct cx_hca *hca, struct cx_qp *peer, struct cx_outcome *out)
 {
 	if (out->verdict != CX_NAKED || !is_gone(hca, peer))
@@ -132,7 +134,7 @@ void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message 
 
 /* -- dynamic connections ----------------------------------------------------------------------- */
 
-/* Where an address vector leads: by LID, or by GID on RoCE. */
+/* The port that an address vector leads to: by LID, or on RoCE by GID. */
 static bool is_for_us(struct cx_hca *hca, uint32_t rlid, uint64_t rgid_hi, uint64_t rgid_lo)
 {
 	struct ibv_ah_attr path = { .dlid = (uint16_t)rlid };
@@ -142,9 +144,9 @@ static bool is_for_us(struct cx_hca *hca, uint32_t rlid, uint64_t rgid_hi, uint6
 }
 
 /*
- * A target that is not there, or not for this key, does not answer, and the initiator's retries run
- * out (0x15/0x81: ucx#3679). No public source says what a ConnectX does about a wrong key; IBTA
- * calls for a wrong Q_Key to be dropped and counted, and the model does the same here.
+ * A target that does not exist, or has another key, does not answer, and the initiator's retries
+ * are used up (0x15/0x81: ucx#3679). No public source says what a ConnectX does about a wrong key.
+ * IBTA requires that a wrong Q_Key is dropped and counted, and the model does the same here.
  */
 static struct cx_qp *find_target(struct cx_hca *hca, const struct cx_qp *qp,
 				 const struct bsn_av_dc_grh *to)
@@ -213,7 +215,7 @@ static bool is_ipv4_mapped(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* The header that the receiver finds before the data, and what its CQE says of it. */
+/* The header before the data in the receiver's memory, and the fields of its CQE. */
 static void put_header(struct cx_hca *hca, struct cx_message *message,
 		       const struct bsn_av_ud_grh *av)
 {
@@ -251,9 +253,9 @@ static bool takes_datagram(struct cx_hca *hca, const struct cx_qp *peer,
 }
 
 /*
- * To each member of a group, the sender's queue pair included unless it is blocked; each has its
- * own receive, and one that fails leaves the others alone. A packet to a group has a GRH, of which
- * on RoCE the address vector says nothing.
+ * To each member of a group, also to the sender's queue pair unless that is blocked. Each member
+ * uses its own receive; one that fails does not concern the others. A packet to a group has a GRH;
+ * on RoCE the address vector does not say so.
  */
 static void send_to_group(struct cx_hca *hca, struct cx_message *message,
 			  const struct bsn_av_ud_grh *to, struct cx_outcome *out)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The wire between requester and responder. The fabric is one port: every queue pair is reached by
- * its LID or one of its GIDs, and a QPN. A message goes over whole and at once, so packets and
- * acknowledgements are not modelled; what they can end in is, and their PSNs are counted (fit.c).
+ * The wire between requester and responder. The fabric is one port: each queue pair has its LID,
+ * its GIDs, and a QPN. A message goes over whole and at once, so packets and acknowledgements are
+ * not modelled. What they can end in is, and their PSNs are counted (fit.c).
  */
 #ifndef SOFTCX_NIC_WIRE_H
 #define SOFTCX_NIC_WIRE_H
 
 #include "message.h"
 
-/* Carries a message over the queue pair's connection; the responder has acted when it returns. */
+/* Sends a message over the queue pair's connection. The responder has acted when it returns. */
 void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
 		  struct cx_outcome *out);
 /* The same for a DCI, to the target that the WQE names. */

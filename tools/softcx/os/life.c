@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks that say who is alive. */
+/* Locks that show which processes live. */
 #define _GNU_SOURCE 1
 #include "life.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The mappings of this process: proc(5), /proc/self/maps. Read by system calls into mapped memory,
- * since open() and read() may be the shim's and malloc() the program's.
+ * since open() and read() may be the shim's, and malloc() the program's.
  */
 #ifndef SOFTCX_OS_MAPS_H
 #define SOFTCX_OS_MAPS_H
@@ -18,8 +18,8 @@ struct mapping {
 };
 
 /*
- * The mapping at an address: 0, -ENOENT, or -EOPNOTSUPP where the kernel has no query for one
- * (before 6.11).
+ * Finds the mapping at an address. Returns 0, -ENOENT, or -EOPNOTSUPP: the kernel (before 6.11) has
+ * no query for one mapping.
  */
 int maps_at(uintptr_t addr, struct mapping *m);
 
@@ -30,6 +30,7 @@ struct maps {
 
 int maps_open(struct maps *maps); /* 0 or -errno */
 void maps_close(struct maps *maps);
-bool maps_next(struct maps *maps, struct mapping *m); /* in ascending order; false at the end */
+/* The next mapping, in ascending order. False: the end. */
+bool maps_next(struct maps *maps, struct mapping *m);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * System calls without libc's functions. The model and the trap run in signal handlers, and in
- * programs that interpose those functions, as our own shim does. Async-signal-safe; errno as libc
- * sets it.
+ * programs that interpose those functions, as our shim does. Async-signal-safe. errno is set as by
+ * libc.
  */
 #ifndef SOFTCX_OS_RAW_H
 #define SOFTCX_OS_RAW_H
@@ -47,7 +47,7 @@ static inline ssize_t raw_readlink(const char *path, char *target, size_t size)
 	return syscall(SYS_readlinkat, AT_FDCWD, path, target, size);
 }
 
-/* Another process's descriptor: that process's pidfd, then a copy of its descriptor. */
+/* A copy of another process's descriptor, through that process's pidfd. */
 static inline int raw_pidfd_open(pid_t pid)
 {
 	return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -101,8 +101,8 @@ static inline int raw_connect(int fd, const void *to, unsigned to_size)
 
 /*
  * Sleeps until the word, which any process may change, differs from @seen, or until @deadline on
- * CLOCK_MONOTONIC (NULL: for ever). A signal ends it (EINTR), or without a deadline, where its
- * handler has SA_RESTART, does not.
+ * CLOCK_MONOTONIC (NULL: for ever). A signal ends it (EINTR), unless there is no deadline and the
+ * signal's handler has SA_RESTART.
  */
 static inline int raw_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *deadline)
 {
@@ -110,19 +110,19 @@ static inline int raw_futex_wait(uint32_t *word, uint32_t seen, const struct tim
 			    FUTEX_BITSET_MATCH_ANY);
 }
 
-/* Wakes those threads, of any process, that sleep on the word. */
+/* Wakes up the threads, of any process, that sleep on the word. */
 static inline void raw_futex_wake_all(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX);
 }
 
-/* Wakes one thread, of any process, that sleeps on the word. */
+/* Wakes up one thread, of any process, that sleeps on the word. */
 static inline void raw_futex_wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, 1);
 }
 
-/* Lets the calling thread have a signal, whatever sigprocmask() is here. */
+/* Unblocks a signal for the calling thread, even if sigprocmask() is the shim's here. */
 static inline void raw_unblock(int signal)
 {
 	const uint64_t set = UINT64_C(1) << (signal - 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One memory access of a program, as its instruction spells it: what the trap needs in order to do
- * the access in the program's stead. Decoding is pure: instruction bytes and a register file go in,
- * a description comes out, for any bytes whatever.
+ * A memory access of a program, decoded from its instruction: what the trap needs to do it in the
+ * program's stead. Decoding has no side effect: it takes any instruction bytes and a register file,
+ * and returns a description.
  *
- * Decoded are the moves that compilers emit for stores to device memory and for the loads that feed
+ * It decodes moves that compilers emit for stores to device memory and for the loads that feed
  * them: full-width ones of one general or vector register (on arm64 also of a pair or a structure
- * of registers), immediates, and the 64-byte direct stores. Not decoded: read-modify-write, string
- * moves, masked moves, scatters, segment overrides other than %fs.
+ * of registers), immediates, and 64-byte direct stores. It does not decode read-modify-write,
+ * string moves, masked moves, scatters, or segment overrides other than %fs.
  */
 #ifndef SOFTCX_ACCESS_H
 #define SOFTCX_ACCESS_H
@@ -26,7 +26,7 @@ enum { ACCESS_MAX_BYTES = 64, ACCESS_MAX_INSN_BYTES = 15 };
 
 struct access {
 	enum access_kind kind;
-	uint8_t insn_bytes; /* how far the PC moves */
+	uint8_t insn_bytes; /* by how much the PC moves */
 	uint8_t size;       /* bytes */
 	uint64_t address;
 	uint64_t source;
@@ -36,9 +36,9 @@ struct access {
 		bool byte_swap;
 		uint8_t reg;
 		uint8_t offset;  /* first byte of the register that is written */
-		uint8_t zero_to; /* the rest of the register up to here becomes zero */
+		uint8_t zero_to; /* the register becomes zero from there up to here */
 	} dest;
-	struct { /* a base register that the instruction moves (arm64) */
+	struct { /* a base register that the instruction changes (arm64) */
 		bool present;
 		uint8_t reg;
 		uint64_t value;
@@ -46,8 +46,8 @@ struct access {
 };
 
 /*
- * An x86-64 register file. The pieces of the vector registers lie apart, as XSAVE lays them out; a
- * piece that the frame does not hold is NULL, and an access that needs it is refused.
+ * An x86-64 register file. The parts of vector registers are apart, as XSAVE has them. A part that
+ * the frame does not have is NULL, and an access that needs it is refused.
  */
 struct x86_regs {
 	uint64_t gpr
@@ -68,15 +68,15 @@ struct arm64_regs {
 };
 
 /*
- * Return: 0; -ENODATA when the instruction goes on after code[n - 1]; -EBADMSG for an instruction
- * that is not one of those above; -ENXIO when a register piece it needs is absent.
+ * Returns 0; -ENODATA: the instruction goes on after code[n - 1]; -EBADMSG: it is not one of those
+ * above; -ENXIO: a part of a register that it needs is missing.
  */
 int access_decode_x86(const uint8_t *code, size_t n, const struct x86_regs *regs,
 		      struct access *access);
 int access_decode_arm64(const uint8_t *code, size_t n, const struct arm64_regs *regs,
 			struct access *access);
 
-/* Puts what a load of `access` found into its register. Return: 0, or -ENXIO as above. */
+/* Writes what a load of `access` found into its register. Returns 0, or -ENXIO as above. */
 int access_finish_load_x86(const struct access *access, const uint8_t *data, struct x86_regs *regs);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arm64 stores of general and vector registers. Encodings: Arm ARM, section C4.1 "A64 instruction
- * set encoding", Loads and Stores. Loads are not decoded: what feeds a BlueFlame copy there loads
- * 64 B at once, so there is nothing to gain from doing it in the fault.
+ * set encoding", Loads and Stores. Loads are not decoded: those that feed a BlueFlame copy load 64
+ * B at once, so doing them in the fault saves nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void move_base(uint32_t insn, uint64_t value, struct access *a)
 	a->writeback.value = value;
 }
 
-/* Appends `bytes` of a register to the data; register 31 is zero among the general ones. */
+/* Appends `bytes` of a register to the data. General register 31 is zero. */
 static int put_register(const struct arm64_regs *regs, bool vector, unsigned reg, unsigned bytes,
 			struct access *a)
 {
@@ -57,7 +57,7 @@ static int put_register(const struct arm64_regs *regs, bool vector, unsigned reg
 	return 0;
 }
 
-/* The bytes of a single register's store; 0 when it is not a store. */
+/* The bytes that a store of one register writes; 0: it is no store. */
 static unsigned single_bytes(uint32_t insn)
 {
 	unsigned size = field(insn, 31, 30), opc = field(insn, 23, 22);

@@ -82,7 +82,7 @@ static const struct move moves[] = {
 };
 /* clang-format on */
 
-/* An instruction as far as it has been read. */
+/* An instruction, as far as it has been read. */
 struct insn {
 	const uint8_t *code;
 	size_t n, at;
@@ -122,7 +122,7 @@ static int next_signed(struct insn *i, unsigned bytes, int64_t *value)
 	return 0;
 }
 
-/* Reads legacy prefixes; leaves the first other byte in *byte. */
+/* Reads legacy prefixes; *byte is the first byte after them. */
 static int read_prefixes(struct insn *i, uint8_t *byte)
 {
 	for (;;) {
@@ -232,7 +232,10 @@ static int read_evex(struct insn *i)
 	i->x = p[0] & 0x40 ? 0 : 8;
 	i->b = p[0] & 0x20 ? 0 : 8;
 	i->map = p[0] & 7;
-	/* No zeroing, broadcast, mask or fifth vvvv bit: the moves here are whole and unmasked. */
+	/*
+	 * Zeroing, broadcast, masks and the fifth vvvv bit are refused: moves here are whole and
+	 * unmasked.
+	 */
 	if ((p[0] & 8) || !(p[1] & 4) || !set_w_vvvv_pp(i, p[1]) || (p[2] & 0x9f) != 0x08 ||
 	    (p[2] & 0x60) == 0x60)
 		return -EBADMSG;
@@ -316,7 +319,7 @@ static int read_address(struct insn *i, const struct x86_regs *regs)
 	return read_displacement(i, mod == 1 ? 1 : mod == 2 ? 4 : 0);
 }
 
-/* Where byte `at` of a vector register lies; NULL when the frame lacks that piece. */
+/* Where byte `at` of a vector register is; NULL: the frame does not have that part. */
 static uint8_t *vector_byte(const struct x86_regs *regs, unsigned reg, unsigned at)
 {
 	if (reg >= 16)
@@ -330,7 +333,7 @@ static uint8_t *vector_byte(const struct x86_regs *regs, unsigned reg, unsigned 
 
 static int read_vector(const struct x86_regs *regs, unsigned reg, unsigned offset, struct access *a)
 {
-	/* Pieces are multiples of 16 B, and nothing smaller straddles them. */
+	/* Parts are multiples of 16 B, and nothing smaller crosses them. */
 	for (unsigned done = 0; done < a->size;) {
 		unsigned part = a->size - done < 16u ? a->size - done : 16u;
 		const uint8_t *from = vector_byte(regs, reg, offset + done);
@@ -463,7 +466,7 @@ static int finish_vector(const struct access *a, const uint8_t *data, struct x86
 	for (unsigned k = end; k < a->dest.zero_to; k++) {
 		uint8_t *byte = vector_byte(regs, a->dest.reg, k);
 
-		if (byte) /* an absent piece is one that the CPU does not have or that is zero */
+		if (byte) /* a missing part does not exist in the CPU, or is zero */
 			*byte = 0;
 	}
 	return 0;

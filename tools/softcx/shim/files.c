@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The descriptors of the process that are ours: opens of the device node, event files and netlink
- * sockets. Several descriptors may name one file (dup); the file closes with the last.
+ * Our descriptors in the process: opens of the device node, event files and netlink sockets.
+ * Several descriptors may name one file (dup); the file closes with the last.
  */
 #include "netlink.h"
 #include "shim.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The frames of the two architectures. x86-64: struct sigcontext and, at fpregs, an XSAVE area
- * in standard format (Intel SDM volume 1, chapter 13; kernel arch/x86/include/uapi/asm/sigcontext.h
+ * The frames of the two architectures. x86-64: struct sigcontext and, at fpregs, an XSAVE area in
+ * standard format (Intel SDM volume 1, chapter 13; kernel arch/x86/include/uapi/asm/sigcontext.h
  * says how to recognise it). arm64: struct sigcontext with records in its reserved space (kernel
  * arch/arm64/include/uapi/asm/sigcontext.h).
  */
@@ -21,7 +21,7 @@ bool frame_probe(void *to, const void *from, size_t n)
 	return trap_probe(to, from, n);
 }
 
-/* Enough of the code at the PC to decode it; at the end of a mapping there may be less. */
+/* Enough code at the PC to decode it; at the end of a mapping there may be less. */
 static size_t read_code(uint64_t pc, uint8_t *code, size_t n)
 {
 	size_t page_bytes = sysconf(_SC_PAGESIZE), in_page = page_bytes - pc % page_bytes;
@@ -37,7 +37,7 @@ static size_t read_code(uint64_t pc, uint8_t *code, size_t n)
 
 #include <cpuid.h>
 
-/* trap_probe(): the one instruction that may fault, and where it then goes on. */
+/* trap_probe(): the only instruction that may fault, and where it then goes on. */
 __asm__(".pushsection .text\n"
 	".hidden trap_probe, trap_probe_access, trap_probe_failed\n"
 	".globl trap_probe, trap_probe_access, trap_probe_failed\n"
@@ -74,7 +74,7 @@ static struct {
 	uint32_t offset, bytes;
 } components[COMPONENTS];
 
-/* What a component in its initial state holds. */
+/* A component in its initial state. */
 static uint8_t zeros[1024] __attribute__((aligned(64)));
 
 void frame_setup(void)
@@ -103,7 +103,7 @@ static uint64_t *xstate_bv(uint8_t *area)
 	return (uint64_t *)(area + XSAVE_HEADER);
 }
 
-/* A component in the frame: its bytes, zeros when in initial state, NULL when not saved. */
+/* A component in the frame: its bytes, zeroes in initial state, NULL if it was not saved. */
 static void *component(uint8_t *area, unsigned k)
 {
 	const struct software_bytes *sw = software_bytes(area);
@@ -186,7 +186,7 @@ int frame_finish_load(struct frame *f, const struct access *access, const uint8_
 		}
 		point_at_vectors(f);
 	}
-	regs = f->regs; /* zeroing what is zero already must not write the shared zeros */
+	regs = f->regs; /* the shared zeroes must not be written, not even with zeroes */
 	if (access->dest.vector && access->dest.reg < 16) {
 		if ((void *)regs.ymm_high == zeros)
 			regs.ymm_high = NULL;
@@ -225,7 +225,7 @@ bool frame_fault_was_probe(void *ucontext)
 
 #include <asm/sigcontext.h>
 
-/* trap_probe(): the one instruction that may fault, and where it then goes on. */
+/* trap_probe(): the only instruction that may fault, and where it then goes on. */
 __asm__(".pushsection .text\n"
 	".hidden trap_probe, trap_probe_access, trap_probe_failed\n"
 	".globl trap_probe, trap_probe_access, trap_probe_failed\n"
@@ -249,7 +249,7 @@ void frame_setup(void)
 {
 }
 
-/* The vector registers lie in the first record of their kind; a record of size 0 ends the list. */
+/* The vector registers are in the first record of their kind; a record of size 0 ends the list. */
 static void *find_fpsimd(ucontext_t *uc)
 {
 	uint8_t *at = uc->uc_mcontext.__reserved;
@@ -294,7 +294,7 @@ int frame_finish_load(struct frame *f, const struct access *access, const uint8_
 	(void)f;
 	(void)access;
 	(void)data;
-	return -EOPNOTSUPP; /* the decoder of arm64 knows stores only: one moves 64 B there */
+	return -EOPNOTSUPP; /* the arm64 decoder knows only stores: one moves 64 B there */
 }
 
 void frame_advance(struct frame *f, const struct access *access)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A signal frame as a register file: what the decoder reads and what emulated instructions change.
- */
+/* A signal frame as a register file: the decoder reads it, and emulated instructions change it. */
 #ifndef SOFTCX_FRAME_H
 #define SOFTCX_FRAME_H
 
@@ -23,28 +21,28 @@ struct frame {
 #endif
 };
 
-/* Learns how this CPU lays its registers out in a frame. */
+/* Finds out how this CPU lays out its registers in a frame. */
 void frame_setup(void);
 
 void frame_open(struct frame *frame, void *ucontext);
 uint64_t frame_pc(const struct frame *frame);
 
-/* Decodes the instruction at the PC. Return: as access_decode_*(). */
+/* Decodes the instruction at the PC. Returns what access_decode_*() does. */
 int frame_decode(const struct frame *frame, struct access *access);
 
-/* Puts loaded data into the frame's register. Return: 0 or -errno, with nothing changed. */
+/* Writes loaded data into the frame's register. Returns 0; -errno: nothing changed. */
 int frame_finish_load(struct frame *frame, const struct access *access, const uint8_t *data);
 
-/* Moves the PC past the instruction, and the base register where the instruction does. */
+/* Moves the PC after the instruction, and the base register if the instruction does. */
 void frame_advance(struct frame *frame, const struct access *access);
 
-/* Gives the changed registers back to the frame. */
+/* Writes the changed registers back to the frame. */
 void frame_close(struct frame *frame);
 
-/* Reads memory that may not be there. Return: whether all n bytes were. */
+/* Reads memory that may not exist. Returns whether all n bytes were read. */
 bool frame_probe(void *to, const void *from, size_t n);
 
-/* Whether the fault was frame_probe()'s; if so its frame now goes on to report failure. */
+/* Whether the fault was frame_probe()'s. If so, its frame now goes on to report failure. */
 bool frame_fault_was_probe(void *ucontext);
 
 #endif

@@ -67,7 +67,7 @@ static int find_reader(const struct netlink *netlink, int fd, struct reader *rea
 	return 0;
 }
 
-/* A program that does not read loses messages for which there is no room, as with the kernel's. */
+/* If a program does not read, messages without room are lost, as with the kernel. */
 static void deliver(void *context, const void *datagram, size_t size)
 {
 	const struct reader *reader = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `softcx run` asks of the preloaded library, through the environment. */
+/* Reads what `softcx run` asks of the preloaded library, from the environment. */
 #include "shim.h"
 
 #include <stdio.h>
@@ -9,8 +9,7 @@
 #include "../datasheet.h"
 
 /*
- * A word that is not understood is refused by name, since a device other than the one meant would
- * surprise more.
+ * An unknown word is refused by name: another device than the one meant would be a worse surprise.
  */
 static bool complain(const char *variable, const char *value)
 {
@@ -28,7 +27,7 @@ static bool is_understood(const char *plan)
 	return false;
 }
 
-/* An empty value is no value. */
+/* An empty variable has no value. */
 static const char *value_of(const char *variable)
 {
 	const char *value = getenv(variable);
@@ -77,7 +76,7 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 		return complain("SOFTCX_LINK", link);
 	if (!is_understood(config->fault_plan))
 		return false;
-	/* Another tree would hide ours. */
+	/* Other processes that use another tree would hide ours. */
 	unsetenv("SYSFS_PATH");
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the shim: the device of this process, its fake files, and the table of descriptors. */
+/* Inside the shim: the device of this process, its fake files, and its table of descriptors. */
 #ifndef SOFTCX_SHIM_H
 #define SOFTCX_SHIM_H
 
@@ -12,41 +12,41 @@
 #include "trap.h"
 
 /*
- * The process's device, started from the environment if that asks for one (preloaded), else only by
- * softcx_start(); NULL when there is none. With it comes what kernel/ needs of the process.
+ * The process's device. If preloaded, it is started from the environment, if that asks for one;
+ * else only by softcx_start(). NULL: there is none. It comes with what kernel/ needs of the
+ * process.
  */
 const struct uverbs_host *shim_host(void);
 
 /*
- * The memfd that has the UAR pages of this process, created when first asked for; -errno if that
- * fails. Every uverbs file that the program opens is a duplicate of it, so that mmap() needs no
- * interposing.
+ * The memfd of this process's UAR pages, created when first asked for; or -errno. Each uverbs file
+ * that the program opens is a duplicate of it, so that mmap() needs no interposing.
  */
 int shim_uar_memfd(void);
 
-/* After a command: whether the model now waits for something. */
+/* After a command: the model may now wait for something. */
 void shim_look(void);
 
-/* After the real close() of a descriptor of rdma_cm; makes no device. */
+/* After the real close() of a descriptor of rdma_cm; creates no device. */
 void shim_rdmacm_closed(void);
 
 /*
- * preload.c, absent when linked in: reads the configuration from the environment, and how doorbells
- * are trapped; false if there is none.
+ * preload.c, which is absent if linked in: reads the configuration and how doorbells are trapped
+ * from the environment. False: there is none.
  */
 bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode)
 	__attribute__((weak));
 
 /* -- sysfs.c ----------------------------------------------------------------------------------- */
 
-/* Writes the tree into a directory of its own and answers its name; 0 or -errno. */
+/* Writes the tree into a directory of its own. Returns its name, and 0 or -errno. */
 int sysfs_create(const struct cx_config *config);
 void sysfs_remove(void);
-void sysfs_disown(void); /* after fork, in the child: it is the parent's to remove */
+void sysfs_disown(void); /* in a child after fork(): the parent removes it */
 const char *sysfs_event_dir(void);
 /*
- * Writes into `buf` where the fake of a path of /sys is, if that path is about the device; NULL if
- * it does not fit. sysfs_real() turns a name inside the tree back into the one the program expects.
+ * Writes the fake of a path of /sys into `buf`, if the path is about the device; NULL: it does not
+ * fit. sysfs_real() turns a name in the tree into the name that the program expects.
  */
 bool sysfs_is_ours(const char *path);
 const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size);
@@ -60,7 +60,7 @@ enum node file_node(const char *path);
 /* Opens the device: a duplicate of the memfd, or -errno. */
 int file_open_node(const struct uverbs_host *host, int memfd, int flags);
 int file_open_rdmacm(const struct uverbs_host *host, int flags);
-/* Is the descriptor one of ours? Cheap, for the interposed functions' fast path. */
+/* Whether a descriptor is one of ours. Cheap, for the fast path of the interposed functions. */
 bool file_is_ours(int fd);
 enum node file_node_of(int fd);
 int file_lookup_rdmacm(int fd, struct rdmacm **file);
@@ -69,7 +69,10 @@ ssize_t file_read(int fd, void *buf, size_t size);        /* bytes or -errno */
 ssize_t file_write(const struct uverbs_host *host, int fd, const void *buf, size_t size);
 void file_closed(int fd);                                 /* before the real close() */
 void file_duplicated(int fd, int copy);                   /* after the real dup() */
-/* A netlink socket of the RDMA subsystem: its descriptor, or -errno. What follows is of such. */
+/*
+ * Creates a netlink socket of the RDMA subsystem: its descriptor, or -errno. The next functions are
+ * for such.
+ */
 int file_open_netlink(int type);
 bool file_is_netlink(int fd);
 ssize_t file_send(struct cx_hca *hca, int fd, const void *datagram, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interposed sigaction(), signal() and the mask calls, and how the program's handler is called. */
+/* Interposes sigaction(), signal() and functions of signal masks; calls the program's handlers. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "signals.h"
 
 /*
- * What the program believes to be installed. A handler may run while another thread changes it: the
- * two slots take turns, and `current` says which one counts.
+ * The handler that the program believes to be installed. It may run while another thread changes
+ * it: the two slots take turns, and `current` says which one counts.
  */
 static struct taken {
 	struct sigaction slots[2];
@@ -29,9 +29,10 @@ static struct taken *state_of(int signal)
 }
 
 /*
- * A program that blocks SIGSEGV, or whose handler of it runs, is ended by its next fault. SIGSEGV
- * itself stays open for doorbells. In the kernel's mask a signal that nobody sends stands for it:
- * whatever restores a mask (the return from a handler, siglongjmp()) restores that.
+ * A program that blocks SIGSEGV, or whose handler of it runs, must be ended by its next fault. But
+ * SIGSEGV itself stays open for doorbells. So in the kernel's mask another signal, which nobody
+ * sends, stands for it. All that restores a mask (the return from a handler, siglongjmp()) restores
+ * that, too.
  */
 enum { STAND_IN = SIGSTKFLT };
 
@@ -94,9 +95,9 @@ static void exchange(struct taken *state, const struct sigaction *action, struct
 int signals_take(int signal, void (*handler)(int, siginfo_t *, void *))
 {
 	/*
-	 * NODEFER: emulating an instruction may fault in its turn. Not ONSTACK: the model needs
-	 * more stack than alternate ones have. The price: the program's own handler never learns of
-	 * a stack overflow; the program dies of it all the same.
+	 * SA_NODEFER: emulating an instruction may fault, too. No SA_ONSTACK: the model needs more
+	 * stack than alternate stacks have. So the program's own handler never learns of a stack
+	 * overflow; the program dies of it all the same.
 	 */
 	struct sigaction ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
 	struct taken *state = state_of(signal);
@@ -118,9 +119,7 @@ void signals_open_segv(void)
 	raw_unblock(SIGSEGV);
 }
 
-/*
- * ThreadSanitizer's sigaction() lets handlers run with every signal blocked, whatever their flags.
- */
+/* ThreadSanitizer's sigaction() runs handlers with every signal blocked, whatever their flags. */
 void signals_open_faults(const void *ucontext)
 {
 #ifdef __SANITIZE_THREAD__
@@ -143,7 +142,9 @@ void signals_die_of(int signal)
 	real_sigaction(signal, &fatal, NULL);
 }
 
-/* A fault comes again by itself when the instruction does; a sent signal must be sent again. */
+/*
+ * A fault comes again when the instruction runs again; a signal that was sent must be sent again.
+ */
 static void take_default(const siginfo_t *info)
 {
 	signals_die_of(info->si_signo);
@@ -151,7 +152,7 @@ static void take_default(const siginfo_t *info)
 		raw_raise(info->si_signo);
 }
 
-/* The kernel lets a fault neither be ignored nor wait. */
+/* The kernel neither ignores a fault nor delays it. */
 static bool is_fatal(const struct sigaction *action, const siginfo_t *info, const ucontext_t *at)
 {
 	const bool is_fault = info->si_code > 0;
@@ -163,7 +164,7 @@ static bool is_fatal(const struct sigaction *action, const siginfo_t *info, cons
 	return action->sa_handler == SIG_DFL || (action->sa_handler == SIG_IGN && is_fault);
 }
 
-/* Returning from the signal restores the mask. */
+/* The return from the signal restores the mask. */
 static void block_for(const struct sigaction *action, int signal)
 {
 	sigset_t mask = action->sa_mask;
@@ -211,7 +212,7 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict action,
 		exchange(state, action, old);
 		return 0;
 	}
-	/* A handler that posts must not do so with SIGSEGV blocked. */
+	/* A handler that posts must not do it with SIGSEGV blocked. */
 	if (action) {
 		open = *action;
 		to_kernel(&open.sa_mask);
@@ -224,7 +225,7 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict action,
 
 EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-	/* The semantics of BSD, which are glibc's (signal(2)). */
+	/* BSD's semantics, which are glibc's (signal(2)). */
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
 	struct sigaction old;
 

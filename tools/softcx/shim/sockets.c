@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of libc for netlink sockets, in front of libc's: see syscalls.c. */
+/* Functions of libc for netlink sockets, interposed: see syscalls.c. */
 /* Each name must be the plain function, not its checked form. */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "shim.h"
 
 /*
- * Programs read sysfs where there is no such socket, as in a container that has none of its own.
- * The machine's own would tell of the machine's devices.
+ * Without such a socket programs read sysfs, as in a container. A real socket would show the
+ * machine's own devices.
  */
 int socket(int domain, int type, int protocol)
 {
@@ -35,7 +35,7 @@ static ssize_t send_datagram(int fd, const void *datagram, size_t size)
 	return -1;
 }
 
-/* The pieces of a message, in one. */
+/* Joins the parts of a message. */
 static ssize_t send_pieces(int fd, const struct msghdr *message)
 {
 	_Alignas(NLMSG_ALIGNTO) uint8_t whole[4096];

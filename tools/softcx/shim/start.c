@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of the process's device: started by softcx_start(), or from the environment on the first
- * look at /sys; started anew in a child after fork, which owns nothing of its parent's.
+ * The life of the process's device: started by softcx_start(), or from the environment at the first
+ * look at /sys. A child after fork() owns nothing of its parent, and starts a device of its own.
  */
 #include "../softcx.h"
 
@@ -27,9 +27,9 @@ static struct {
 	struct cx_config config;
 	struct cx_hca *hca;
 	int memfd;
-	enum trap_mode mode; /* exact for tests; programs choose */
+	enum trap_mode mode; /* exact in tests; programs choose */
 	bool wanted;         /* there is a configuration */
-	bool refused;        /* starting failed; said once */
+	bool refused;        /* starting failed; that was printed once */
 } device = { .memfd = -1, .mode = TRAP_EXACT };
 
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,7 +66,7 @@ int shim_uar_memfd(void)
 	return fd;
 }
 
-/* A trapped store; in the signal handler, on the thread that stored. */
+/* A trapped store, in the signal handler, on the thread that stored. */
 static void ring(void *context, uint32_t page, uint32_t offset, const void *data, uint32_t size)
 {
 	struct cx_hca *hca = device.hca;
@@ -75,7 +75,7 @@ static void ring(void *context, uint32_t page, uint32_t offset, const void *data
 	if (!hca)
 		return;
 	cx_doorbell(hca, page, offset, data, size);
-	timer_look(hca); /* it may wait for its peer now */
+	timer_look(hca); /* it may now wait for its peer */
 }
 
 static void count_store(void *context, uint32_t page, uint32_t offset, uint32_t size)
@@ -143,7 +143,7 @@ static int install_trap(void)
 	return trap_install(memfd, UVERBS_UAR_BASE, UVERBS_UAR_SIZE, device.mode, &listener);
 }
 
-/* The strings are copied as well; NULL stays NULL. */
+/* Copies the strings, too; NULL stays NULL. */
 static char *copy_string(const char *string, bool *failed)
 {
 	char *copy = string ? strdup(string) : NULL;
@@ -187,8 +187,8 @@ static void after_fork_parent(void)
 }
 
 /*
- * The child still wants a device, and gets its own when it looks. The UAR pages stay
- * shared: they are not read back, and the child inherits the trap with them.
+ * The child still wants a device, and gets its own when it looks. It shares the UAR pages: they are
+ * never read, and the child inherits the trap with them.
  */
 static void after_fork_child(void)
 {
@@ -243,7 +243,7 @@ close_hca:
 	return err;
 }
 
-/* softcx run has checked this, but another environment, or a later moment, may differ. */
+/* softcx run has checked this, but in another environment, or earlier. */
 static const char *explain(int err)
 {
 	switch (err) {
@@ -255,11 +255,11 @@ static const char *explain(int err)
 		return "its programs have another generation, link or interface (softcx list), or "
 		       "other tables of P_Keys or GIDs";
 	case -ENODEV:
-		return "there is no Ethernet interface of the name that SOFTCX_NETDEV has";
+		return "SOFTCX_NETDEV names no Ethernet interface";
 	case -ENETDOWN:
-		return "the interface that SOFTCX_NETDEV names is down";
+		return "the interface of SOFTCX_NETDEV is down";
 	case -ENOSPC:
-		return "no room is left where its file is: make it larger (docker run "
+		return "the file system of its file is full: enlarge it (docker run "
 		       "--shm-size=1g), or name another folder in XDG_RUNTIME_DIR";
 	case -EXDEV:
 		return "its programs are in another PID namespace, and reach each other by number";
@@ -283,7 +283,7 @@ static void start_from_environment(void)
 	if (!device.wanted) {
 		if (!shim_config_from_environment)
 			return;
-		/* The environment is read once, and a complaint is made once. */
+		/* The environment is read once, and a complaint is printed once. */
 		device.refused = !shim_config_from_environment(&config, &device.mode) ||
 				 copy_config(&config, &device.config);
 		if (device.refused)
@@ -322,7 +322,7 @@ int softcx_start(const struct cx_config *config)
 	err = copy_config(config, &device.config);
 	if (err)
 		goto unlock;
-	/* Another tree would hide ours. */
+	/* Other processes that use another tree would hide ours. */
 	unsetenv("SYSFS_PATH");
 	err = start_locked();
 	if (err)
@@ -374,9 +374,8 @@ static void leave_at_exit(int status, void *context)
 }
 
 /*
- * After the destructors of all libraries, which may still use the device: what is registered before
- * the program starts runs last, and no destructor of this library may do it, since it is not the
- * last one.
+ * Runs after the destructors of all libraries, which may still use the device. What is registered
+ * before the program starts runs last. A destructor of this library would run too early.
  */
 __attribute__((constructor)) static void leave_last(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The libc functions through which libibverbs, libmlx5 and UCX look for a device, defined here in
- * front of libc's. Each does libc's work unless the path or the descriptor is ours. The real ones
- * are resolved when first needed, since other libraries' constructors call these before ours run.
+ * The functions of libc by which libibverbs, libmlx5 and UCX look for a device, interposed. Each
+ * calls libc's function, unless the path or the descriptor is ours. The real functions are resolved
+ * when first needed, since constructors of other libraries call these before ours runs.
  */
 /* Each name must be the plain function, not its checked or its 64-bit form. */
 #undef _FORTIFY_SOURCE
@@ -35,7 +35,7 @@ void *interpose_resolve(_Atomic(void *) *slot, const char *name)
 	if (!symbol) {
 		symbol = dlsym(RTLD_NEXT, name);
 		if (!symbol)
-			abort(); /* no libc in the process, and no way to report that */
+			abort(); /* there is no libc in the process, and no way to report that */
 		atomic_store_explicit(slot, symbol, memory_order_relaxed);
 	}
 	return symbol;
@@ -387,10 +387,10 @@ int ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 	if (!file_is_ours(fd))
 		return REAL(ioctl)(fd, request, arg);
-	signals_open_segv(); /* a thread that makes queues will ring */
+	signals_open_segv(); /* a thread that creates queues will ring */
 	err = file_ioctl(fd, request, arg);
 	shim_look();
-	errno = saved; /* which a call that succeeds leaves as it was */
+	errno = saved; /* a call that succeeds leaves errno as it was */
 	return set_errno(err);
 }
 
@@ -432,7 +432,7 @@ ssize_t write(int fd, const void *buf, size_t size)
 	return done < 0 ? -1 : done;
 }
 
-/* The last descriptor of a file of rdma_cm takes its connections along. */
+/* The last descriptor of a file of rdma_cm ends its connections. */
 int close(int fd)
 {
 	const bool is_rdmacm = file_node_of(fd) == NODE_RDMACM;

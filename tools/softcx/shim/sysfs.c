@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of /sys that tells of the device, written as plain files into a directory of this
- * process, with the links between its parts as Linux has them. Event files live there too.
+ * The part of /sys about the device, written as plain files into a directory of this process, with
+ * the same links between its parts as on Linux. Event files are there, too.
  */
 #include "shim.h"
 
@@ -63,7 +63,7 @@ static const char *const links[][2] = {
 	{ DRIVER_DIR "/" PCI_NAME, "../../../../" PCI_DIR },
 };
 
-/* Of which the port has none (sysfs.c port_pma_attr_table). Those of data are told[]. */
+/* Files that the port does not count (sysfs.c port_pma_attr_table). Those of data are told[]. */
 #define ERROR_COUNTERS(X)                                                                          \
 	X(symbol_error)                                                                            \
 	X(link_error_recovery)                                                                     \
@@ -82,15 +82,15 @@ static const char *const links[][2] = {
 static const char *const constant_files[][2] = {
 	{ "dev/infiniband/" CX_RDMACM_NAME, "" },
 	{ RDMACM_DIR "/abi_version", "4" }, /* RDMA_USER_CM_ABI_VERSION */
-	{ "dev/infiniband/" CX_UVERBS_NAME, "" }, /* for lists of that folder; open() knows the node */
+	{ "dev/infiniband/" CX_UVERBS_NAME, "" }, /* for lists; open() knows the node */
 	{ "class/infiniband_verbs/abi_version", "6" }, /* IB_USER_VERBS_ABI_VERSION */
-	{ "class/infiniband_mad/abi_version", "5" },   /* IB_USER_MAD_ABI_VERSION; no umad: no subnet */
+	{ "class/infiniband_mad/abi_version", "5" },   /* IB_USER_MAD_ABI_VERSION; no umad */
 	{ UVERBS_DIR "/abi_version", "1" },            /* MLX5_IB_UVERBS_ABI_VERSION */
 	{ UVERBS_DIR "/ibdev", CX_DEVICE_NAME },
 	{ IB_DIR "/node_type", "1: CA" },
 	{ IB_DIR "/node_desc", "softcx" },
 	{ IB_DIR "/hw_rev", "0" },
-	{ PORT_DIR "/state", "4: ACTIVE" }, /* for those who read it by its folder: else see told[] */
+	{ PORT_DIR "/state", "4: ACTIVE" }, /* for readers by folder; others see told[] */
 	{ PORT_DIR "/phys_state", "5: LinkUp" },
 #define COUNTER_FILE(name, doc) { PORT_DIR "/hw_counters/" #name, "0" },
 	CX_COUNTERS(COUNTER_FILE)
@@ -100,10 +100,11 @@ static const char *const constant_files[][2] = {
 #undef COUNTER_FILE
 #define DATA_FILE(name) { PORT_DIR "/counters/" name, "0" }
 	DATA_FILE("port_xmit_data"), DATA_FILE("port_rcv_data"), DATA_FILE("port_xmit_packets"),
-	DATA_FILE("port_rcv_packets"), DATA_FILE("unicast_xmit_packets"), DATA_FILE("unicast_rcv_packets"),
-	DATA_FILE("multicast_xmit_packets"), DATA_FILE("multicast_rcv_packets"),
+	DATA_FILE("port_rcv_packets"), DATA_FILE("unicast_xmit_packets"),
+	DATA_FILE("unicast_rcv_packets"), DATA_FILE("multicast_xmit_packets"),
+	DATA_FILE("multicast_rcv_packets"),
 #undef DATA_FILE
-	{ PORT_DIR "/hw_counters/lifespan", "10" }, /* RDMA_HW_STATS_DEFAULT_LIFESPAN; here none is kept */
+	{ PORT_DIR "/hw_counters/lifespan", "10" }, /* RDMA_HW_STATS_DEFAULT_LIFESPAN */
 	{ PORT_DIR "/lid_mask_count", "0" },
 	{ PORT_DIR "/sm_sl", "0" },
 	{ PCI_DIR "/vendor", "0x15b3" },
@@ -111,7 +112,7 @@ static const char *const constant_files[][2] = {
 	{ PCI_DIR "/revision", "0x00" },
 	{ PCI_DIR "/irq", "0" },
 #define NO_RANGE "0x0000000000000000 0x0000000000000000 0x0000000000000000"
-	{ PCI_DIR "/resource", /* the six that a device has; DPDK wants them all */
+	{ PCI_DIR "/resource", /* the six that a device has; DPDK needs all of them */
 	  NO_RANGE "\n" NO_RANGE "\n" NO_RANGE "\n" NO_RANGE "\n" NO_RANGE "\n" NO_RANGE },
 #undef NO_RANGE
 	{ PCI_DIR "/numa_node", "-1" },
@@ -123,7 +124,7 @@ static const char *const constant_files[][2] = {
 
 /* -- writing ----------------------------------------------------------------------------------- */
 
-/* Makes the directory above what `path` names; most often it is there. */
+/* Creates the directory above `path`; usually it exists. */
 static int make_parent(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -140,7 +141,7 @@ static int make_parent(char *path)
 	return err;
 }
 
-/* Makes the directories above root/relative and writes the whole name to `path`. */
+/* Creates the directories above root/relative, and writes the whole name to `path`. */
 static int make_path(const char *relative, char *path, size_t size)
 {
 	int length = snprintf(path, size, "%s/%s", root, relative);
@@ -230,7 +231,7 @@ static int put_local_cpus(void)
 	return put(PCI_DIR "/local_cpus", "%s", text);
 }
 
-/* The first 64 bytes of configuration space (PCI Local Bus 3.0, 6.1), in little-endian order. */
+/* The first 64 bytes of configuration space (PCI Local Bus 3.0, 6.1), little-endian. */
 static int put_pci_config(uint16_t device_id, unsigned class)
 {
 	const uint16_t header[32] = {
@@ -254,7 +255,7 @@ static int put_pci_config(uint16_t device_id, unsigned class)
 	return fclose(file) ? -errno : 0;
 }
 
-/* What the kernel calls the device: its files, and the configuration space. */
+/* The kernel's files of the device, and its configuration space. */
 static int put_pci(const struct cx_config *config)
 {
 	const unsigned device_id = cx_datasheet(config->generation)->pci_device_id;
@@ -263,8 +264,8 @@ static int put_pci(const struct cx_config *config)
 	char alias[64];
 	int err;
 
-	snprintf(alias, sizeof(alias), "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc%02xi00", CX_PCI_VENDOR_ID, device_id,
-		 CX_PCI_VENDOR_ID, CX_PCI_SUBSYSTEM_ID, class >> 8 & 0xff);
+	snprintf(alias, sizeof(alias), "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc%02xi00", CX_PCI_VENDOR_ID,
+		 device_id, CX_PCI_VENDOR_ID, CX_PCI_SUBSYSTEM_ID, class >> 8 & 0xff);
 	err = put(PCI_DIR "/device", "0x%04x", device_id);
 	if (!err)
 		err = put(PCI_DIR "/class", "0x%06x", class);
@@ -274,9 +275,10 @@ static int put_pci(const struct cx_config *config)
 		err = put(PCI_DIR "/modalias", "%s", alias);
 	if (!err)
 		err = put(PCI_DIR "/uevent",
-			  "DRIVER=mlx5_core\nPCI_CLASS=%X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
-			  "PCI_SLOT_NAME=" PCI_NAME "\nMODALIAS=%s",
-			  class, CX_PCI_VENDOR_ID, device_id, CX_PCI_VENDOR_ID, CX_PCI_SUBSYSTEM_ID, alias);
+			  "DRIVER=mlx5_core\nPCI_CLASS=%X\nPCI_ID=%04X:%04X\n"
+			  "PCI_SUBSYS_ID=%04X:%04X\nPCI_SLOT_NAME=" PCI_NAME "\nMODALIAS=%s",
+			  class, CX_PCI_VENDOR_ID, device_id, CX_PCI_VENDOR_ID,
+			  CX_PCI_SUBSYSTEM_ID, alias);
 	if (!err)
 		err = put_pci_config((uint16_t)device_id, class);
 	return err ? err : put_local_cpus();
@@ -320,8 +322,8 @@ static int put_gid(const struct cx_config *config, unsigned index)
 			 gid.gid.raw[2 * i + 1], i < 7 ? ":" : "");
 	err = put_numbered(PORT_DIR "/gids", index, "%s", text);
 	/*
-	 * An empty entry has no type; the kernel's file answers EINVAL, ours is not there. So of no
-	 * interface.
+	 * An empty entry has no type: the kernel's file returns EINVAL, ours does not exist. The
+	 * same is so of its interface.
 	 */
 	if (err || empty)
 		return err;
@@ -520,17 +522,18 @@ static void write_told(struct cx_hca *hca, const struct told *what)
 
 /* -- PCI --------------------------------------------------------------------------------------- */
 
-/* The machine's devices and ours: the path, below /sys, of the list that programs walk. */
+/* The list that programs walk, with the machine's devices and ours: its path below /sys. */
 #define PCI_LIST "bus/pci/devices"
 
 static bool is_pci_list(const char *relative)
 {
 	const size_t length = strlen(PCI_LIST);
 
-	return !strncmp(relative, PCI_LIST, length) && !relative[length + strspn(relative + length, "/")];
+	return !strncmp(relative, PCI_LIST, length) &&
+	       !relative[length + strspn(relative + length, "/")];
 }
 
-/* Links to what the machine has, made when somebody asks first. */
+/* Links to what the machine has, created at the first look. */
 static void put_machine_devices(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -599,7 +602,7 @@ const char *sysfs_event_dir(void)
 
 /* -- redirection ------------------------------------------------------------------------------- */
 
-/* The folder of the device nodes, which no part of /sys is called. */
+/* The folder of the device nodes, a name that no part of /sys has. */
 #define NODES "/dev/infiniband"
 
 static bool is_nodes(const char *path)

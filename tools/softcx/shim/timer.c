@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one thread that wakes the model when a wait is over. */
+/* The thread that wakes up the model when a wait is over. */
 #define _GNU_SOURCE 1
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static struct {
 	_Atomic enum thread_state state;
 	atomic_bool stop;
 	uint32_t *alarm;           /* the model's: changes when there is something to look at */
-	_Atomic uint64_t sleeping; /* until when the thread sleeps; 0: not known */
+	_Atomic uint64_t sleeping; /* until when the thread sleeps; 0: unknown */
 	pthread_t thread;
 } timer;
 
@@ -72,7 +72,7 @@ static void *serve(void *arg)
 		if (deadline && deadline <= now) {
 			run(hca, now);
 			deadline = next_deadline(hca);
-			/* A deadline that was missed is no reason to spin. */
+			/* A missed deadline is no reason to spin. */
 			if (deadline && deadline < now + LEAST_NAP_NS)
 				deadline = now + LEAST_NAP_NS;
 		}
@@ -85,8 +85,8 @@ static void *serve(void *arg)
 }
 
 /*
- * With every signal of the program's blocked. Not the faults: the model copies from memory that may
- * be gone, and its handler recovers.
+ * All signals of the program are blocked, except faults: the model copies from memory that may be
+ * gone, and its handler recovers.
  */
 static int start(struct cx_hca *hca)
 {

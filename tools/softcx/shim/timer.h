@@ -9,18 +9,19 @@
 
 #include "../nic/hca.h"
 
-#define TIMER_THREAD_NAME "softcx-timer" /* as ps -T and debuggers show it */
+#define TIMER_THREAD_NAME "softcx-timer" /* its name in ps -T and debuggers */
 
 /*
- * To be called after anything that may have begun a wait; cheap when nothing is due. Also from the
- * trap's handler: a doorbell is a store of the program's own, outside of any library call that
- * starting a thread could interrupt.
- * Return: 0, or the -errno of starting the thread, after which waits end only at the next call of
- * the program's into the device.
+ * Call it after anything that may have begun a wait; it is cheap if nothing is due. The trap's
+ * handler may call it: a doorbell is a store of the program, so starting a thread interrupts no
+ * library call.
+ *
+ * Returns 0, or the -errno of starting the thread. Then waits end only at the program's next call
+ * into the device.
  */
 int timer_look(struct cx_hca *hca);
 
-/* Ends the thread and waits for it; timer_look() may start another. Not from the trap's handler. */
+/* Ends the thread and waits for that; timer_look() may start another. Not in the trap's handler. */
 void timer_stop(void);
 
 /* A forked child has no thread. */

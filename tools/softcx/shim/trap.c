@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The trapped pages of this process, and the SIGSEGV handler that does their stores. */
+/* The trapped pages of this process, and the handler of SIGSEGV, which executes their stores. */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <pthread.h>
@@ -17,16 +17,16 @@
 #include "trap.h"
 
 enum {
-	MAX_RANGES = 4096, /* one a UAR page at the worst */
+	MAX_RANGES = 4096, /* one for each UAR page, at worst */
 	BLOCK_BYTES = 64,
 	MAX_ABSORBED =
-		64, /* instructions of one fault: four BlueFlame blocks by 8 B with their loads */
+		64, /* instructions of one fault: four BlueFlame blocks by 8 B, with their loads */
 };
 
-/* One mapping of trapped pages in the program. */
+/* A mapping of trapped pages in the program. */
 struct range {
 	uintptr_t start, end;
-	/* of `start`, from the first trapped page; the page that is read follows the last */
+	/* after `start`, from the first trapped page; the page that is read follows the last */
 	size_t offset;
 };
 
@@ -35,14 +35,14 @@ static struct {
 	_Atomic enum trap_mode mode;
 	off_t start;
 	size_t length;
-	off_t reads; /* where the page lies that cannot be read; 0: there is none */
+	off_t reads; /* where the page is that cannot be read; 0: there is none */
 	uint8_t *pages; /* our own, writable mapping */
-	char file[64];  /* device and inode, as /proc/self/maps spells them */
+	char file[64];  /* device and inode, as /proc/self/maps has them */
 	struct trap_listener listener;
 
 	/*
-	 * A handler reads the ranges while trap_cover() replaces them: odd while that happens. The
-	 * lock keeps writers apart only.
+	 * A handler reads the ranges while trap_cover() replaces them; the version is odd while
+	 * that happens. The lock only keeps writers apart.
 	 */
 	pthread_mutex_t lock;
 	atomic_uint version;
@@ -63,7 +63,7 @@ static bool is_own(const struct mapping *m)
 	return m->start <= (uintptr_t)trap.pages && (uintptr_t)trap.pages < m->end;
 }
 
-/* The file is named as maps names our own mapping of it: fstat() may be the shim's. */
+/* The file's name is taken from our own mapping in maps: fstat() may be the shim's. */
 static int learn_file(void)
 {
 	struct mapping m;
@@ -83,10 +83,7 @@ static int learn_file(void)
 	return err;
 }
 
-/*
- * The part of a mapping that shows those of the file's bytes, which are called @at here; false:
- * none.
- */
+/* The part of a mapping that shows those bytes of the file, from @at on. False: none. */
 static bool part_of(const struct mapping *m, uint64_t first, size_t length, size_t at,
 		    struct range *range)
 {
@@ -127,7 +124,7 @@ static int collect(struct maps *maps, struct range *ranges, unsigned *count)
 
 /*
  * A reader that comes in between reads again. A thread that reads a word stored here sees the odd
- * version before it: by release and acquire, since ThreadSanitizer does not know fences.
+ * version first: by release and acquire, since ThreadSanitizer does not know fences.
  */
 static void store_range(struct range *to, const struct range *from)
 {
@@ -146,9 +143,8 @@ static struct range load_range(const struct range *from)
 }
 
 /*
- * The range is known before it is protected, so a fault always finds it. A signal handler of the
- * program that posted in the middle would wait for ever for this thread to finish, hence none may
- * run.
+ * The range is noted before it is protected, so a fault always finds it. No signal handler of the
+ * program may run here: one that posts would wait for ever for this thread.
  */
 static int publish(const struct range *ranges, unsigned count)
 {
@@ -225,7 +221,7 @@ int trap_cover_reads(off_t page)
 
 /* -- in the handler ---------------------------------------------------------------------------- */
 
-/* Where `size` bytes at an address lie within the trapped pages; false when not wholly in one. */
+/* Where `size` bytes at an address are in the trapped pages. False: not wholly in one. */
 static bool find_trapped(uint64_t address, size_t size, size_t *offset)
 {
 	unsigned version, count;
@@ -266,7 +262,7 @@ static void report(uint64_t pc, size_t offset, const uint8_t *data, size_t size)
 	trap.listener.report(trap.listener.context, page, at, data, size);
 }
 
-/* The bytes that stores have put into one 64-byte block since the fault began. */
+/* The bytes that stores have written into one 64-byte block since the fault began. */
 struct block {
 	size_t offset;
 	uint64_t written; /* a bit a byte */
@@ -300,7 +296,7 @@ static void add_to_block(struct block *b, uint64_t pc, size_t offset, const uint
 	size_t within = offset % BLOCK_BYTES;
 	uint64_t bits = (size == BLOCK_BYTES ? ~0ull : (1ull << size) - 1) << within;
 
-	if (within + size > BLOCK_BYTES) { /* straddles two: not BlueFlame */
+	if (within + size > BLOCK_BYTES) { /* crosses two blocks: not BlueFlame */
 		flush_block(b);
 		report(pc, offset, data, size);
 		return;
@@ -317,7 +313,7 @@ static void add_to_block(struct block *b, uint64_t pc, size_t offset, const uint
 		flush_block(b);
 }
 
-/* Does a decoded store or copy if it goes to trapped pages. */
+/* Executes a decoded store or copy, if it goes to trapped pages. */
 static bool do_store(struct frame *frame, struct access *a, struct block *block)
 {
 	uint64_t pc = frame_pc(frame);
@@ -340,7 +336,7 @@ static bool do_store(struct frame *frame, struct access *a, struct block *block)
 	return true;
 }
 
-/* Does a decoded load if it is of the page that cannot be read. */
+/* Executes a decoded load, if it is of the page that cannot be read. */
 static bool do_answer(struct frame *frame, const struct access *a)
 {
 	uint8_t data[ACCESS_MAX_BYTES];
@@ -369,9 +365,9 @@ static bool do_load(struct frame *frame, const struct access *a)
 }
 
 /*
- * Does what follows a trapped store, up to the last store that directly follows. The CPU does the
- * loads after that one, so that the program sees what the device answered: general registers and PC
- * go back to where they were, and the vector registers will be loaded again with the same values.
+ * Executes what follows a trapped store, up to the last store that directly follows. The CPU
+ * repeats the loads after that one, so the program sees what the device answered: general registers
+ * and PC return to their values there, and the vector registers will get the same values again.
  */
 static void absorb(struct frame *frame, struct block *block)
 {
@@ -401,7 +397,9 @@ static char *append_hex(char *at, uint64_t value, unsigned digits)
 	return at;
 }
 
-/* No access may be lost: this says which instruction cannot be done, and lets it fault for good. */
+/*
+ * No access may be lost: prints which instruction cannot be executed, and lets it fault for good.
+ */
 static void refuse(const struct frame *frame, uintptr_t address, bool is_read)
 {
 	uint8_t code[ACCESS_MAX_INSN_BYTES];
@@ -456,7 +454,7 @@ static void on_segv(int number, siginfo_t *info, void *ucontext)
 	if (info->si_code == SEGV_ACCERR && find_trapped((uintptr_t)info->si_addr, 1, &offset)) {
 		emulate(ucontext, (uintptr_t)info->si_addr, offset >= trap.length);
 	} else {
-		cx_memory_fault(info); /* does not return from a fault of the model's */
+		cx_memory_fault(info); /* does not return if the model faulted */
 		signals_pass_on(number, info, ucontext);
 	}
 	errno = saved;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The directory in which a process keeps its fake files. Its name has the user and, for people, the
- * pid. It is where everybody may write: what is swept is known by descriptor, never by name, since
- * another user may have put something else under the name.
+ * pid. Everybody may write to the folder it is in. So what is swept is identified by descriptor,
+ * never by name, which another user may have given to something else.
  */
 #include "trees.h"
 
@@ -17,17 +17,16 @@
 #include "../os/life.h"
 #include "../os/raw.h"
 
-/*
- * Memory first, where fabrics are, too: on a disk a device would take a hundred times as long to
- * open.
- */
+/* Memory first, as for fabrics: on a disk a device would take a hundred times as long to open. */
 static const char *const parents[] = { "/dev/shm", "/tmp" };
 #define PARENTS (sizeof(parents) / sizeof(parents[0]))
 
-/* A sweeper may come between the directory's creation and its lock: then another one is made. */
+/*
+ * A sweeper may come between the creation of the directory and its lock; then another one is made.
+ */
 enum { TRIES = 16 };
 
-/* The file whose lock says that the directory's process lives. */
+/* The file whose lock shows that the directory's process lives. */
 #define LIFE "alive"
 
 static int create(const char *parent, char *path, size_t size, void **life)
@@ -68,7 +67,7 @@ static int open_directory(int parent, const char *name)
 	return raw_openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
-/* As mkdtemp() made it: nobody else can put anything into it. */
+/* As mkdtemp() created it, so nobody else can put anything into it. */
 static bool is_own(int fd)
 {
 	struct stat st;
@@ -81,7 +80,7 @@ static bool is_dot(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Takes the descriptor. Links are removed, and not followed. */
+/* Takes over the descriptor. Links are removed, and not followed. */
 static void empty(int fd)
 {
 	DIR *dir = fdopendir(fd);
@@ -121,7 +120,7 @@ void trees_remove(const char *path, void *life)
 }
 
 /*
- * If its process is gone, which could still be about to take the lock: so this one keeps it
+ * Whether its process is gone. That could still be about to take the lock, so this process keeps it
  * meanwhile.
  */
 static void sweep_tree(int parent, const char *name)

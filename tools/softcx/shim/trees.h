@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /*
- * Writes the new directory's name to `path`, and to `life` what keeps it (os/life.h); 0 or -errno.
+ * Creates the directory, and writes its name to `path` and its lock (os/life.h) to `life`. Returns
+ * 0 or -errno.
  */
 int trees_create(char *path, size_t size, void **life);
 void trees_remove(const char *path, void *life);

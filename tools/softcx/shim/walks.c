@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The libc functions that walk through folders or enter them. Inside, they open without coming
- * through the functions that syscalls.c has, so they begin at the fake. What they say are the names
- * that the program expects; only fts(3) says those of the fakes.
+ * Functions of libc that walk through folders or enter them. Inside libc they do not open through
+ * the functions of syscalls.c, so they begin at the fake. They return the names that the program
+ * expects, except for fts(3), which returns those of the fakes.
  */
 /* Each name must be the plain function, not its checked or its 64-bit form. */
 #undef _FORTIFY_SOURCE
@@ -72,7 +72,7 @@ static void close_dir(void *dir)
 	closedir(dir);
 }
 
-/* With the folder's functions that it is given it asks ours. */
+/* Given functions for folders, it opens them by ours. */
 #define DEFINE_GLOB(name, type, entry, get_entry, get_stat, get_lstat)                             \
 	static struct entry *name##_entry(void *dir)                                               \
 	{                                                                                          \
@@ -97,7 +97,7 @@ DEFINE_GLOB(glob64, glob64_t, dirent64, readdir64, stat64, lstat64)
 
 /* -- nftw() ------------------------------------------------------------------------------------ */
 
-/* Whom the walk under way tells, in this thread. */
+/* The callback of the walk that runs in this thread. */
 static __thread __nftw_func_t visitor __attribute__((tls_model("initial-exec")));
 
 static int visit(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -127,7 +127,7 @@ int nftw(const char *path, __nftw_func_t tell, int descriptors, int flags)
 	return done;
 }
 
-/* Both kinds of struct stat are one. */
+/* The two kinds of struct stat are the same. */
 int nftw64(const char *path, __nftw64_func_t tell, int descriptors, int flags)
 {
 	__nftw_func_t plain;

@@ -4,20 +4,21 @@
 #include <string.h>
 
 #define SEPARATORS " \t,;{}()[]<'\""
-#define GAP_MAX    3 /* if more separators follow a word, the bytes end there, and ASCII follows */
+#define GAP_MAX    3 /* after a word, more separators than this end the bytes: ASCII follows */
 #define WORD_MAX   16 /* digits of the longest word; longer ones are strings of bytes */
-#define ENOUGH     16 /* bytes of a line that ASCII may follow, at least */
+#define ENOUGH     16 /* at least so many bytes, if ASCII follows */
 
-/* A word of a line. */
+/* A word in a line. */
 struct word {
 	const char *begin, *end; /* of the digits */
-	unsigned digits;         /* 0: it is not hexadecimal */
-	bool has_colon;          /* a colon follows: the word is an offset */
+	unsigned digits;         /* 0: not hexadecimal */
+	bool has_colon;          /* a colon follows: it is an offset */
 	unsigned gap;            /* blanks before it */
 };
 
 /*
- * Digits and separators, for hex_is_likely(). About half of the characters of text are neither.
+ * The characters of hex, for hex_is_likely(). About half of the characters of text are not among
+ * them.
  */
 static bool is_of_hex(char c)
 {
@@ -26,8 +27,8 @@ static bool is_of_hex(char c)
 	return c == ' ' || c == '\t' || c == ',' || c == 'x' || c == '\\';
 }
 
-#define LIKELY_CHARS 32 /* of a line with words in it: WORDY_MIN_BYTES of forms_hex.c */
-#define TAIL_CHARS   16 /* at the end of a line, after what may be a logger's prefix */
+#define LIKELY_CHARS 32 /* in a line with words: WORDY_MIN_BYTES of forms_hex.c */
+#define TAIL_CHARS   16 /* at the end of a line, which may begin with a logger's prefix */
 
 static size_t count_of_hex(const char *text, size_t len)
 {
@@ -47,7 +48,7 @@ static size_t count_of_hex_before(const char *text, size_t at)
 	return n;
 }
 
-/* Looks at few characters: a long run has two that are half its length apart. */
+/* Looks at few characters: a long run includes two that are half its length apart. */
 static bool has_long_run(const char *text, size_t len)
 {
 	const size_t step = LIKELY_CHARS / 2;
@@ -59,7 +60,7 @@ static bool has_long_run(const char *text, size_t len)
 	return false;
 }
 
-/* Whether the last TAIL_CHARS characters are digits and blanks; an address has fewer of them. */
+/* Whether the last TAIL_CHARS characters are digits and blanks; an address is shorter than that. */
 static bool ends_with_words(const char *text, size_t len)
 {
 	size_t n = 0;
@@ -79,7 +80,7 @@ bool hex_is_likely(const char *text, size_t len)
 	return ends_with_words(text, len) || has_long_run(text, len);
 }
 
-/* Reads the word at `at`; returns where the next one begins, or NULL at the end. */
+/* Reads the word at `at`. Returns where the next one begins, or NULL at the end. */
 static const char *next_word(const char *at, struct word *word)
 {
 	const char *start = at;
@@ -109,7 +110,7 @@ static const char *next_word(const char *at, struct word *word)
 
 /* Consecutive words of one width. */
 struct run {
-	struct word before; /* the word before it */
+	struct word before; /* the word before it, or NULL */
 	struct word first;
 	const char *end;
 	unsigned digits; /* of a word */
@@ -144,7 +145,7 @@ static struct run begin_run(const struct word *before, const struct word *word)
 	return run;
 }
 
-/* A shorter last word belongs to the run before it. */
+/* A last word that is shorter belongs to the run before it. */
 static void add_remainder(struct run *run, const struct run *last)
 {
 	if (last->words == 1 && last->before.end == run->end && last->digits < run->digits &&
@@ -189,7 +190,9 @@ static uint64_t word_value(const struct word *word)
 	return value;
 }
 
-/* Whether a run begins with an offset as wide as its words: it then has one word too many. */
+/*
+ * Whether a run begins with an offset that is as wide as its words. Then it has one word too many.
+ */
 static bool begins_with_offset(const struct run *run)
 {
 	const unsigned width = run->digits / 2;

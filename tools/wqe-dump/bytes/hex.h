@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes that people and programs write as hexadecimal digits, in many shapes. */
+/* Bytes as hexadecimal digits, in the many shapes in which people and programs write them. */
 #ifndef WQE_DUMP_HEX_H
 #define WQE_DUMP_HEX_H
 
@@ -18,18 +18,18 @@ static inline int hex_digit(char c)
 
 /** struct hex_row - the bytes of one line */
 struct hex_row {
-	unsigned count; /* bytes; 0: the line has none */
+	unsigned count; /* bytes in the line; 0: none */
 	unsigned group; /* bytes of a word, most significant first */
 	bool has_offset;
-	bool is_swapped; /* tools with such offsets print words of the host */
-	bool is_pure;    /* the line has nothing else */
+	bool is_swapped; /* tools with such offsets print words in the host's order */
+	bool is_pure;    /* the line has nothing but bytes */
 	uint64_t offset;
 	unsigned offset_digits;
 	const char *begin; /* of the digits in the text */
 	const char *end;
 };
 
-#define HEX_ROW_MAX 4096 /* bytes of a line that are looked at */
+#define HEX_ROW_MAX 4096 /* bytes of a line that are examined */
 
 /**
  * hex_is_likely() - whether a line may have bytes

@@ -2,10 +2,10 @@
 #include "raw.h"
 
 #define IMPLAUSIBLE  (-3)
-#define TITLE_POINTS 3   /* for all slots of the block, whatever they hold */
-#define PASSING      5   /* in tenths a unit; anything may get fewer by chance */
-#define PIECE_MAX    64  /* CQEs; a title of more is in a whole queue */
-#define RING_POINTS  100 /* more than units get: indices do not match slots by chance */
+#define TITLE_POINTS 3   /* points for the slots of the block, whatever is in them */
+#define PASSING      5   /* in tenths, for each unit; any bytes may get fewer by chance */
+#define PIECE_MAX    64  /* CQEs; a longer session is only accepted in a whole queue */
+#define RING_POINTS  100 /* indices of so many units do not match slots by chance */
 
 /* -- plausible CQEs ---------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ uint32_t judge_title(const struct raw_attr *attr, const uint8_t *proper)
 	return resp.byte_count <= UINT16_MAX ? resp.byte_count : 0;
 }
 
-/* Opcode 0 is NOP, which few post; other things often have a zero there. */
+/* Opcode 0 is NOP, which programs rarely post; other data often have a zero there. */
 static int judge_request(const struct bsn_cqe_req *req, const uint8_t *cqe)
 {
 	const bool is_half_empty = is_zero(cqe, BSN_CQE_SIZE / 2);
@@ -44,7 +44,7 @@ static int judge_request(const struct bsn_cqe_req *req, const uint8_t *cqe)
 	return 1 + (is_half_empty ? 3 : 0) + (req->timestamp ? 1 : 0);
 }
 
-/* Points for one CQE. */
+/* Points of a CQE. */
 static int judge_cqe(const uint8_t *bytes, size_t size)
 {
 	struct bsn_cqe cqe;
@@ -71,7 +71,8 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 }
 
 /*
- * Whether the first half of a CQE of 128 B has bytes that are no data, and so may be another CQE.
+ * Whether the first half of a CQE of 128 B has bytes that are not inline data, and so may be
+ * another CQE.
  */
 static bool has_odd_half(const uint8_t *bytes, size_t size)
 {
@@ -83,7 +84,7 @@ static bool has_odd_half(const uint8_t *bytes, size_t size)
 	return tail.format != BSN_CQE_INLINE_64;
 }
 
-/* Points a CQE of `cqe_size` bytes, in tenths. */
+/* Points of a CQE of `cqe_size` bytes, in tenths. */
 static int judge_cqes(const struct raw_attr *attr, const uint8_t *bytes, size_t size,
 		      size_t cqe_size)
 {
@@ -105,7 +106,7 @@ static int judge_cqes(const struct raw_attr *attr, const uint8_t *bytes, size_t 
 	return units ? points * 10 / units : 0;
 }
 
-/* Whether every other 64 B are empty: a used CQ of 64 B CQEs is not like that. */
+/* Whether every second 64 B are empty: in a used CQ of 64 B CQEs they are not. */
 static bool has_empty_halves(const uint8_t *bytes, size_t size)
 {
 	for (size_t at = 0; at + BSN_CQE128_SIZE <= size; at += BSN_CQE128_SIZE)
@@ -117,8 +118,8 @@ static bool has_empty_halves(const uint8_t *bytes, size_t size)
 /* -- plausible WQEs ---------------------------------------------------------------------------- */
 
 /*
- * Whether a message has no destination. A UD Q_Key of 0 counts as none, since the upper half of a
- * DC key, which is at the same place, is mostly 0.
+ * Whether a message has no destination. A UD Q_Key of 0 counts as none: it is in the place of the
+ * upper half of a DC key, which is usually 0.
  */
 static bool lacks_address(const struct bsn_wqe *wqe)
 {
@@ -181,7 +182,7 @@ bool judge_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl)
 	return ctrl->ds && ctrl->ds * BSN_DS_SIZE <= size && bsn_wqe_op_find(ctrl->opcode);
 }
 
-/* Points for a WQE, and how many basic blocks it has. */
+/* Points of a WQE, and how many basic blocks it has. */
 static int judge_wqe(const uint8_t *bytes, size_t size, size_t *count_bb)
 {
 	struct bsn_ctrl ctrl;
@@ -234,7 +235,7 @@ static int judge_wqes(const uint8_t *bytes, size_t size)
 }
 
 /*
- * Queues are full of zeros: reserved fields, high bytes of lengths and indices. Bytes with fewer
+ * Queues have many zeros: reserved fields, high bytes of lengths and indices. Bytes with fewer
  * zeros are something else that got its points by chance, as one hash in fifty does.
  */
 static bool is_dense(const uint8_t *bytes, size_t size)
@@ -286,6 +287,6 @@ int judge_bytes(const struct raw_attr *attr, const uint8_t *bytes, size_t size, 
 	case RAW_WQE:
 		return judge_wqes(bytes, size);
 	default:
-		return 1; /* receive WQEs are only taken on the user's word */
+		return 1; /* receive WQEs are accepted only if the user says so */
 	}
 }

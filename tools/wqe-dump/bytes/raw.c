@@ -23,7 +23,7 @@ static void tell_recvs(struct teller *teller)
 	teller_rest(teller, at, "receive WQE", stride);
 }
 
-/* The transport that most WQEs make sense with. */
+/* The transport with which most WQEs make sense. */
 static enum bsn_transport most_likely_transport(const struct raw *raw)
 {
 	unsigned votes[BSN_TRANSPORT_IPOIB + 1] = { 0 }, odd = 0;
@@ -57,8 +57,8 @@ static void set_transport(struct teller *teller)
 }
 
 /*
- * Sets the QPN, and the producer, which is after the newest WQE. Indices have 16 bits, and a ring
- * has at most half as many slots.
+ * Sets the QPN, and the producer, which is after the newest WQE. Indices have 16 bits; a ring has
+ * at most half as many slots.
  */
 static void set_queue(struct teller *teller)
 {
@@ -80,7 +80,7 @@ static void set_queue(struct teller *teller)
 	}
 }
 
-/* Copies a WQE as one piece, also round the end of the ring; returns how many bytes there are. */
+/* Copies a WQE in one piece, even if the ring wraps. Returns how many bytes there are. */
 static size_t unwrap(const struct teller *teller, size_t offset, uint8_t *copy)
 {
 	const struct raw *raw = teller->raw;
@@ -107,7 +107,7 @@ static bool begins_in(const struct teller *teller, const uint8_t *bytes, size_t 
 	       (is_known || ctrl.qpn == teller->ring.qpn.value);
 }
 
-/* Tells of one WQE; returns how many basic blocks it has. */
+/* Reports a WQE. Returns how many basic blocks it has. */
 static size_t tell_wqe(struct teller *teller, size_t offset)
 {
 	uint8_t copy[BSN_WQE_MAX_DS * BSN_DS_SIZE];
@@ -117,7 +117,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	if (is_zero(copy, size < BSN_BB_SIZE ? size : BSN_BB_SIZE))
 		return 1;
 	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
-		return 1; /* the end of a WQE that wraps, or the rest of an older WQE */
+		return 1; /* the end of a WQE that wraps, or the rest of an older one */
 	record = teller_read(teller, offset, copy, size);
 	if (!record)
 		return 1;

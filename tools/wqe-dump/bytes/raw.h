@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of queues that come without text: what is known about them, and what is in them. */
+/* Bytes of queues without text around them: what is known of them, and what is in them. */
 #ifndef WQE_DUMP_RAW_H
 #define WQE_DUMP_RAW_H
 
 #include "../tell/tell.h"
 
-/** struct compression - how a CQ was created to compress */
+/** struct compression - how the CQ compresses */
 struct compression {
 	struct number format; /* enum bsn_mini_format of receives */
 	bool is_enhanced;     /* layout */
 	bool is_striding;     /* the receive queue */
 };
 
-/** struct raw_attr - what the user says of all bytes */
+/** struct raw_attr - what the user says about all bytes */
 struct raw_attr {
 	enum raw_kind kind;
 	struct number transport; /* of send WQEs, enum bsn_transport; unknown: guessed */
@@ -20,19 +20,19 @@ struct raw_attr {
 	struct compression compression;
 };
 
-/** struct raw_place - the line that the bytes from this offset on are from */
+/** struct raw_place - the line that bytes from this offset on come from */
 struct raw_place {
 	size_t offset;
 	unsigned long line;
 };
 
-/** struct raw - some bytes, and where they were */
+/** struct raw - some bytes, and where they came from */
 struct raw {
 	const uint8_t *bytes;
 	size_t size;
-	const struct raw_place *places; /* ascending; NULL: no lines, the input is binary */
+	const struct raw_place *places; /* ascending; NULL: the input is binary, and has no lines */
 	size_t place_count;
-	/* What is not known here is taken from the user's options, or guessed. */
+	/* What is unknown here is taken from the user's options, or guessed. */
 	enum raw_kind kind;
 	struct number transport;
 };
@@ -48,7 +48,7 @@ bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw);
 
 /* -- guesses of what bytes are: whether the tables make sense of them -------------------------- */
 
-#define UNITS_MAX 512 /* CQEs or basic blocks that are judged */
+#define UNITS_MAX 512 /* CQEs or basic blocks that are examined */
 
 static inline bool is_zero(const uint8_t *bytes, size_t size)
 {
@@ -80,7 +80,7 @@ uint32_t judge_title(const struct raw_attr *attr, const uint8_t *proper);
 /** judge_ctrl() - decodes a control segment; false: it cannot be one */
 bool judge_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl);
 
-/** judge_ring() - whether bytes are a whole send queue: slots and indices agree */
+/** judge_ring() - whether bytes are a whole send queue: slots and indices match */
 bool judge_ring(const uint8_t *bytes, size_t size);
 
 /**
@@ -93,34 +93,34 @@ int judge_transport(const uint8_t *bytes, size_t size, unsigned *oddities);
 
 /* -- for what tells of WQEs and of CQEs -------------------------------------------------------- */
 
-/** struct teller - the queue that is told of */
+/** struct teller - the queue that is being reported */
 struct teller {
 	struct tell *tell;
 	const struct raw *raw;
 	const struct raw_attr *attr;
 	struct ring ring;
-	bool is_ring;      /* a whole queue; in a send queue, index modulo count is the slot */
-	size_t unread_end; /* where the last slot ended that could not be read */
+	bool is_ring;      /* a whole queue: in a send queue, index modulo count is the slot */
+	size_t unread_end; /* where the last unreadable slot ended */
 	enum bsn_transport transport;
 	bool transport_is_guess;
 };
 
-/** teller_line() - the line that a byte is from; 0: the input has no lines */
+/** teller_line() - the line that a byte comes from; 0: the input has no lines */
 unsigned long teller_line(const struct teller *teller, size_t offset);
 
-/** teller_is_ring() - whether so many slots are a whole queue, and not a few copied CQEs */
+/** teller_is_ring() - whether so many slots are a whole queue, not a few copied CQEs */
 bool teller_is_ring(uint32_t count);
 
-/** teller_read() - the record of what is at this offset; NULL: it told that it cannot be read */
+/** teller_read() - the record at this offset; NULL: it is unreadable, and was reported */
 struct record *teller_read(struct teller *teller, size_t offset, const void *bytes, size_t size);
 
-/** teller_refuse() - tells of a slot that cannot be read; once for several neighbours */
+/** teller_refuse() - reports an unreadable slot; once for several neighbours */
 void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad);
 
-/** teller_rest() - tells of bytes after the last whole slot */
+/** teller_rest() - reports bytes after the last whole slot */
 void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size);
 
-/** raw_cqes_tell() - tells of a completion queue's CQEs, `size` bytes each */
+/** raw_cqes_tell() - reports a completion queue's CQEs, of `size` bytes each */
 void raw_cqes_tell(struct teller *teller, size_t size);
 
 #endif

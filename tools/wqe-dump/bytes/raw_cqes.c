@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A walk through a completion queue. */
+/* A walk along a completion queue. */
 struct walker {
 	struct teller *teller;
 	uint32_t slot;
-	/* Enhanced compression: the last CQE that can be a title begins it. */
+	/* Enhanced layout: the last CQE that can be a title. */
 	struct bsn_cqe_block block;
 	bool has_title;
 };
@@ -33,7 +33,7 @@ static bool is_unwritten(const uint8_t *proper)
 
 /*
  * @offset: of the CQE, or of the mini CQE that it was expanded from; @compressed says which, or is
- * NULL
+ * NULL.
  */
 static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const uint8_t *bytes,
 		     size_t size, const char *compressed)
@@ -58,9 +58,8 @@ static void refuse_slot(const struct walker *walker, const char *why)
 }
 
 /*
- * Tells of the CQEs in one array; returns how many there are. In the basic layout the nth CQE of a
- * block belongs to its nth slot. `count` is the number of CQEs in the block; 0: the block is only
- * this array.
+ * Reports the CQEs in one array, and returns how many there are. In the basic layout the nth CQE of
+ * a session belongs to its nth slot. `count`: CQEs in the session; 0: it has only this array.
  */
 static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t told,
 			   uint32_t count)
@@ -87,7 +86,7 @@ static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t 
 	return (uint32_t)got;
 }
 
-/* Basic layout: the arrays are in the slots 1, 8, 16 ... after the title. */
+/* Basic layout: with the title in slot 0, arrays are in the slots 1, 8, 16 ... */
 static void tell_block(struct walker *walker, uint32_t count)
 {
 	const struct teller *teller = walker->teller;
@@ -107,7 +106,9 @@ static void tell_block(struct walker *walker, uint32_t count)
 			    count - told, count);
 }
 
-/* A compressed CQE: in the basic layout a title of `count` CQEs, in the enhanced one an array. */
+/*
+ * A compressed CQE: in the basic layout the title of `count` CQEs, in the enhanced layout an array.
+ */
 static void tell_compressed(struct walker *walker, uint32_t count)
 {
 	const struct teller *teller = walker->teller;
@@ -134,7 +135,7 @@ static void tell_compressed(struct walker *walker, uint32_t count)
 
 /* -- the queue --------------------------------------------------------------------------------- */
 
-/* How many slots the CQE or block in a slot takes. */
+/* How many slots the CQE or session in a slot takes. */
 static uint32_t slots_at(const struct teller *teller, uint32_t slot)
 {
 	const uint32_t count = judge_title(teller->attr, proper_at(teller, slot));
@@ -151,7 +152,7 @@ static uint8_t round_of(const struct teller *teller, const uint8_t *proper)
 	return (uint8_t)(teller->attr->compression.is_enhanced ? tail.signature : tail.owner);
 }
 
-/* The first slot that this round has not written. */
+/* The first slot that this round has not written yet. */
 static uint32_t find_next_cqe(const struct teller *teller, uint32_t first)
 {
 	const uint8_t round = round_of(teller, proper_at(teller, first));
@@ -166,8 +167,8 @@ static uint32_t find_next_cqe(const struct teller *teller, uint32_t first)
 }
 
 /*
- * Where a ring's first CQE is: after the slots of a block whose title is at the ring's end. No
- * block is larger than its ring.
+ * Where a ring's first CQE is: after the slots of a session whose title is at the ring's end. No
+ * session is longer than its ring.
  */
 static uint32_t find_first_cqe(struct teller *teller)
 {

@@ -174,7 +174,9 @@ static struct code lookup(const struct code codes[256], const struct number *num
 	return number && number->value < 256 ? codes[number->value] : (struct code){ 0 };
 }
 
-/* Whether the vendor syndrome is none of mlx5, and nothing else says that the device is one. */
+/*
+ * Whether mlx5 has no such vendor syndrome, and nothing else shows that the device is one of mlx5.
+ */
 static bool is_foreign(const struct error *error)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
@@ -183,7 +185,7 @@ static bool is_foreign(const struct error *error)
 	       (error->is_verbs || !known(error, SPACE_SYNDROME));
 }
 
-/* The code of the most precise number that has a known meaning. */
+/* The code of the most precise number whose meaning is known. */
 static struct code code_of(const struct error *error)
 {
 	const int syndrome = error_syndrome(error);
@@ -308,7 +310,7 @@ static void note_vendor(struct explanation *e, const struct error *error)
 		     "a vendor syndrome has 8 bits; this is another device's, or another number");
 }
 
-/* It is not public which engine has which number. */
+/* No public source says which engine has which number. */
 static void note_hardware(struct explanation *e, uint32_t hw_syndrome)
 {
 	if (hw_syndrome)
@@ -353,7 +355,7 @@ bool explanation_cause(const struct explanation *explanation, unsigned nth, stru
 	return false;
 }
 
-/* Returns one text for each topic; it is made once, since records point to it. */
+/* Returns the text of a topic. It is made once, since records point to it. */
 static const char *cause_text(struct explanation *e)
 {
 	static char texts[TOPIC_COUNT][512];
@@ -365,7 +367,7 @@ static const char *cause_text(struct explanation *e)
 	return *text ? text : e->meaning;
 }
 
-/* If either side may detect it, the side of the completion tells which one did. */
+/* If either side may detect it, the side of the completion did. */
 static void add_place(struct explanation *e, const struct error *error, enum step step)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
@@ -447,7 +449,7 @@ const struct explanation *explanation_of(const struct error *error)
 {
 	static struct {
 		struct error error;
-		struct explanation explanation; /* no meaning: not filled yet */
+		struct explanation explanation; /* not filled yet */
 	} kept[KEPT], *place;
 
 	place = &kept[place_of(error)];

@@ -13,22 +13,22 @@
 
 /** enum form_answer - what a form makes of a line */
 enum form_answer {
-	FORM_PASS,  /* not its own; other forms may look at it */
+	FORM_PASS,  /* not its own; other forms may read it */
 	FORM_OVER,  /* likewise, and the form stops waiting */
-	FORM_TAKEN, /* its own, and nothing is missing */
-	FORM_MORE,  /* its own, and the form waits for more: it gets all next lines */
+	FORM_TAKEN, /* its own, and the message is complete */
+	FORM_MORE,  /* its own, and the form waits for more: it gets all following lines */
 };
 
-/* A form that waits is closed after this many lines that it did not take. */
+/* After so many lines that it did not take, a waiting form is closed. */
 #define FORM_PATIENCE 32
 
 /** struct feed - what the scanner gives a form with each line */
 struct feed {
-	struct tell *tell;            /* told of what the form finds */
-	const struct form *form;      /* whose turn it is */
-	const struct raw_attr *bytes; /* what the user says of bytes without any text */
+	struct tell *tell;            /* receives what the form finds */
+	const struct form *form;      /* the form whose turn it is */
+	const struct raw_attr *bytes; /* what the user says of bytes without text */
 	size_t width;                 /* characters of the line, with its prefix */
-	unsigned taken;               /* set by the form: how many next lines belong to this one */
+	unsigned taken;               /* set by the form: following lines that belong to this one */
 
 	/*
 	 * rest() - a next line that may continue this one
@@ -43,24 +43,24 @@ struct feed {
 /* The marks of a form. */
 #define MARKS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/** struct form - one way to write it down */
+/** struct form - how one program writes errors */
 struct form {
 	const char *name;         /* "source" of the JSON, and for --format */
-	const char *const *marks; /* up to a NULL: a line is offered if it has one */
+	const char *const *marks; /* NULL ends the list: a line with one of them is offered */
 	size_t state_bytes;       /* kept from line to line; zero at first */
-	bool begins_anew;         /* each line with a mark closes the form if it waits */
-	const void *lines;        /* what its feed() reads: of keys.h */
+	bool begins_anew;         /* each line with a mark closes the form, if it waits */
+	const void *lines;        /* the shapes that its feed() reads: of keys.h */
 
-	/* feed() - looks at a line, which has no logger's prefix */
+	/* feed() - reads a line, without the logger's prefix */
 	enum form_answer (*feed)(struct feed *feed, const struct line *line, void *state);
 
-	/* close() - no more lines come while the form waits; NULL if it never waits */
+	/* close() - the waiting form gets no more lines; NULL if it never waits */
 	void (*close)(struct feed *feed, void *state);
 };
 
 /*
- * X(variable without form_), in the order in which they are asked. Of forms whose lines look alike,
- * the first one gets the line; those that take lines of any program come last.
+ * X(variable without form_), in the order in which lines are offered. Of forms whose lines look
+ * alike the first one gets the line; forms for lines of any program come last.
  */
 #define FORMS(X)                                                                                   \
 	X(libmlx5) X(libmlx5_wqe) X(mlx5_ib) X(mlx5_ib_wqe) X(mlx5_core_wqe)                       \
@@ -82,7 +82,7 @@ extern const struct form *const forms[];
 /* At most this many, since each form has a bit of a word. */
 #define FORMS_MAX 64
 
-/** form_find() - by its name; NULL where there is none */
+/** form_find() - a form by name; NULL: there is none */
 const struct form *form_find(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs write about failed completions. Of these, only status, vendor error and QP are
- * defined, so the opcode and length that many print are ignored.
+ * What programs write about failed completions. Only status, vendor error and QP are defined, so
+ * opcode and length, which many print, are ignored.
  */
 #include "form.h"
 
@@ -21,7 +21,7 @@
  */
 
 KEYS_FORM(nccl, "nccl", MARKS("Got completion from peer ", "Got completion with error "),
-	/* The same line as people shorten it. */
+	/* The same line, as people shorten it. */
 	LINE(STATUS, UNKNOWN, "Got completion from peer with status", STATUS("with status"),
 	     DECIMAL("vendor err", vendor_syndrome), DECIMAL("vendor_err", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
@@ -210,7 +210,7 @@ static void sort_opcode(struct record *record, const char *line)
 }
 
 /*
- * The crypto driver swaps a single byte as if it were four, and so prints 0x13 as 13000000
+ * The crypto driver swaps one byte as if it were four, so it prints 0x13 as 13000000
  * (mlx5_crypto_xts.c mlx5_crypto_xts_cqe_err_handle()).
  */
 static void turn_syndrome(struct record *record, const char *line)
@@ -333,7 +333,7 @@ static const char *find_vendor(const char *text)
 	return NULL;
 }
 
-/* Takes the base that makes sense; the record says that it was guessed. */
+/* Takes the base in which the number makes sense, and marks it as guessed. */
 static void guess_vendor(struct record *record, const char *digits, uint64_t decimal, uint64_t hex)
 {
 	const bool is_decimal = record_suits_vendor(record, decimal);
@@ -384,7 +384,7 @@ static enum form_answer feed_verbs(struct feed *feed, const struct line *line, v
 	return text_is_source(line->text) ? FORM_PASS : form_feed(feed, line, state);
 }
 
-/* Among the marks are the texts of statuses that no other program prints. */
+/* Some marks are texts of statuses that no other program prints. */
 const struct form form_verbs = {
 	.name = "verbs",
 	.marks = MARKS("vendor err", "vendor_err", "vend_err", "Vendor err", "vendor syndrome",

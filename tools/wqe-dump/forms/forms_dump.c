@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CQEs and WQEs that a program prints as lines of hexadecimal digits after a line of text. */
+/* CQEs and WQEs that a program prints as lines of hexadecimal digits, after a line of text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +10,11 @@
 
 #define COLLECT_MAX_BYTES 1024 /* the longest WQE in whole basic blocks */
 
-/** struct collect - bytes so far; zero to begin with */
+/** struct collect - the bytes so far; zero at first */
 struct collect {
-	struct record record;    /* from the line of text; the dump adds the bytes */
+	struct record record;    /* from the line of text; the dump adds to it */
 	unsigned count;          /* bytes so far */
-	bool has_begun;          /* the line of text was seen */
+	bool has_begun;          /* the line of text came */
 	unsigned wanted;         /* bytes */
 	bool has_offset;         /* rows begin with an offset */
 	struct number transport; /* of a WQE, enum bsn_transport */
@@ -50,7 +50,7 @@ static void tell_cqe(struct feed *feed, struct collect *collect)
 	tell_record(feed->tell, &collect->record);
 }
 
-/* Whether a row is the rest of one that was broken. */
+/* Whether a row is the rest of a broken one. */
 static bool is_rest(const struct collect *collect, const struct hex_row *row)
 {
 	const unsigned there = collect->count % BSN_DS_SIZE;
@@ -59,7 +59,7 @@ static bool is_rest(const struct collect *collect, const struct hex_row *row)
 	       there + row->count <= BSN_DS_SIZE;
 }
 
-/* Adds the bytes of a line; false: they do not continue the dump. */
+/* Adds the bytes of a line. False: they do not continue the dump. */
 static bool add_row(struct collect *collect, const struct line *line)
 {
 	struct hex_row row;
@@ -72,7 +72,7 @@ static bool add_row(struct collect *collect, const struct line *line)
 	if (row.has_offset != collect->has_offset && !is_rest(collect, &row))
 		return false;
 	if (row.has_offset && row.offset && row.offset < collect->count)
-		collect->count = (unsigned)row.offset; /* the row before had too many */
+		collect->count = (unsigned)row.offset; /* the row before was too long */
 	if (row.has_offset && row.offset != collect->count)
 		return false;
 	if (row.count > collect->wanted - collect->count)
@@ -87,8 +87,8 @@ static bool add_row(struct collect *collect, const struct line *line)
 }
 
 /*
- * Takes the line of text, then the lines of the CQE. It is a form's feed(), or called at its end. A
- * form that parses the line of text fills the record first.
+ * Takes the line of text, then the lines of the CQE. A form uses it as feed(), or calls it at the
+ * end of its own; if it parses the line of text, it fills the record first.
  */
 static enum form_answer collect_cqe(struct feed *feed, const struct line *line, void *state)
 {
@@ -108,7 +108,7 @@ static enum form_answer collect_cqe(struct feed *feed, const struct line *line, 
 	return FORM_TAKEN;
 }
 
-/* The line of text, or the WQE itself, says how long it is. */
+/* The length of a WQE, from the line of text or from the WQE. */
 static void begin_wqe(struct collect *collect, const struct line *line)
 {
 	const char *len = strstr(line->text, "len: ");
@@ -119,7 +119,7 @@ static void begin_wqe(struct collect *collect, const struct line *line)
 	collect->wanted = wanted && wanted <= COLLECT_MAX_BYTES ? (unsigned)wanted : BSN_CTRL_SIZE;
 }
 
-/* Likewise a send WQE. */
+/* The same for a send WQE. */
 static enum form_answer collect_wqe(struct feed *feed, const struct line *line, void *state)
 {
 	struct collect *collect = state;
@@ -156,7 +156,7 @@ static enum form_answer collect_wqe(struct feed *feed, const struct line *line, 
 	return FORM_TAKEN;
 }
 
-/* Tells of the line of text, or that the dump is incomplete. */
+/* Reports the line of text alone, or that the dump is incomplete. */
 static void collect_close(struct feed *feed, void *state)
 {
 	struct collect *collect = state;

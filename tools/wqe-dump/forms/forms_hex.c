@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of hexadecimal digits, however they are grouped and broken. */
+/* Lines of hexadecimal digits, grouped and broken in any way. */
 #include "form.h"
 
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "../bytes/hex.h"
 #include "../bytes/raw.h"
 
-#define BLOCK_MAX_BYTES (2u << 20)            /* of one dump: the longest send queue */
+#define BLOCK_MAX_BYTES (2u << 20)            /* bytes of one dump: the longest send queue */
 #define TEXT_MAX_BYTES  (6 * BLOCK_MAX_BYTES) /* "0x00, " */
 #define WORDY_MIN_BYTES 16                    /* in a line that also has words */
-#define SILENT_BYTES    48                    /* fewer: reported only if they are a queue */
+#define SILENT_BYTES    48                    /* fewer are reported only if they are a queue */
 
 /* A dump, as far as it was read. */
 struct block {
@@ -19,18 +19,18 @@ struct block {
 	size_t size;
 	struct raw_place *places;
 	size_t place_count;
-	char *text; /* the rows, joined; NULL: they have more than digits */
+	char *text; /* the rows, joined; NULL: some have more than digits */
 	size_t text_len;
-	struct raw_place *text_places; /* where the lines are in the text */
+	struct raw_place *text_places; /* where its lines begin in the text */
 	size_t text_place_count;
 	unsigned group; /* bytes of a word */
 	bool has_offset, is_octal, is_squeezed;
-	bool is_torn;    /* lines are broken within words or offsets: only the text is whole */
+	bool is_torn;    /* lines are broken within words or offsets: only all text can be read */
 	bool is_swapped; /* tools that print such offsets swap words */
-	bool has_rows;   /* more than hashes of commits and files */
+	bool has_rows;   /* more than hashes of commits and files have */
 	uint64_t offset; /* of the first row */
 	unsigned offset_digits;
-	uint64_t step;       /* from offset to offset; 0: not known yet */
+	uint64_t step;       /* from one offset to the next; 0: unknown */
 	struct hex_row last; /* the row before, and its bytes */
 	uint8_t last_bytes[32];
 };
@@ -46,7 +46,7 @@ static void free_block(struct block *block)
 
 /* -- what the bytes are ------------------------------------------------------------------------ */
 
-/* Digits of the offset that a text begins with; a colon ends it. 0: there is none. */
+/* The digits of an offset at the beginning of a text, which a colon ends. 0: there is none. */
 static size_t count_offset_digits(const char *text)
 {
 	const size_t digits = strspn(text, "0123456789abcdefABCDEF");
@@ -55,8 +55,9 @@ static size_t count_offset_digits(const char *text)
 }
 
 /*
- * Reads all digits of the joined lines, which may be broken within words. Places in the text become
- * places in the bytes. All offsets have as many digits as the first one. Returns the bytes' count.
+ * Reads all digits of the joined lines, which may be broken within words. Replaces places in the
+ * text by places in the bytes. All offsets have as many digits as the first one. Returns the number
+ * of bytes.
  */
 static size_t read_joined(struct block *block, uint8_t *bytes)
 {
@@ -80,7 +81,7 @@ static size_t read_joined(struct block *block, uint8_t *bytes)
 	return nibbles / 2;
 }
 
-/* Swaps the words if that makes more sense. */
+/* Swaps the words, if they make more sense then. */
 static int try_swapped(const struct raw_attr *attr, struct block *block, int score)
 {
 	enum raw_kind kind;
@@ -96,12 +97,12 @@ static int try_swapped(const struct raw_attr *attr, struct block *block, int sco
 	return score;
 }
 
-/* Takes all digits as one string if that makes more sense. */
+/* Takes all digits as one string, if that makes more sense. */
 static void try_joined(const struct raw_attr *attr, struct block *block, int score)
 {
 	uint8_t *bytes = block->text ? malloc(block->text_len / 2 + 1) : NULL;
 	enum raw_kind kind;
-	bool is_whole; /* has nothing but bytes */
+	bool is_whole; /* it has nothing but bytes */
 	size_t size;
 	int joined;
 
@@ -201,7 +202,7 @@ static bool is_torn_row(const struct line *line)
 	return odd <= 2;
 }
 
-/* Keeps the text as long as it has only digits. */
+/* Keeps the text while it has only digits. */
 static void add_text(struct block *block, const struct line *line)
 {
 	if (block->place_count && !block->text)
@@ -233,7 +234,7 @@ static uint64_t offset_of(struct block *block, const struct hex_row *row)
 	return value;
 }
 
-/* Adds the rows that "*" means: copies of the last one, up to this size. */
+/* Adds the rows that "*" stands for: copies of the last row, up to this size. */
 static bool fill_squeezed(struct block *block, uint64_t end)
 {
 	block->is_squeezed = false;
@@ -245,7 +246,7 @@ static bool fill_squeezed(struct block *block, uint64_t end)
 	return true;
 }
 
-/* All rows but the last are of one size; lines of a disassembly are not. */
+/* All rows but the last have one size; lines of a disassembly have not. */
 static bool keeps_step(struct block *block, uint64_t offset)
 {
 	const uint64_t step = offset - (block->size - block->last.count);
@@ -255,7 +256,7 @@ static bool keeps_step(struct block *block, uint64_t offset)
 	return step == block->step;
 }
 
-/* Whether a row continues the one before. */
+/* Whether a row continues the dump. */
 static bool continues(struct block *block, const struct hex_row *row)
 {
 	uint64_t offset;
@@ -268,11 +269,11 @@ static bool continues(struct block *block, const struct hex_row *row)
 	if (block->is_squeezed ? !fill_squeezed(block, offset) : !keeps_step(block, offset))
 		return false;
 	if (offset < block->size && block->size - offset < block->last.count)
-		block->size = offset; /* the row before had too many, as some copy them */
+		block->size = offset; /* the row before was too long, as some people copy it */
 	return offset == block->size;
 }
 
-/* Whether a row has no part of a word, and no offset that was cut. */
+/* Whether a row has no part of a word, and no offset that was cut off. */
 static bool is_whole_row(const struct block *block, const struct hex_row *row)
 {
 	return row->is_pure && (!block->has_offset || !row->has_offset ||
@@ -307,7 +308,7 @@ static void add_row(struct block *block, const struct line *line, const struct h
 		block->last.count = 0;
 }
 
-/* Whether the line is the end of a dump with offsets: an offset alone. */
+/* Whether the line ends a dump with offsets: an offset alone. */
 static bool is_end(const struct block *block, const struct line *line)
 {
 	char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel writes, except for dumps: about the device, its commands, and the kernel's own
- * users of RDMA.
+ * What the kernel writes, except for dumps: about the device, its commands, and users of RDMA in
+ * the kernel.
  */
 #include "form.h"
 
@@ -39,7 +39,7 @@ static void read_command(struct record *record, const char *line, const char *en
 		record_add_number(record, "command_opcode", opcode);
 }
 
-/* "status bad parameter(0x3)": text and number. Only what was refused has an op_mod. */
+/* "status bad parameter(0x3)": text and number. Only refused commands have an op_mod. */
 static void finish_command(struct record *record, const char *line)
 {
 	const char *op_mod = strstr(line, " op_mod(");
@@ -59,7 +59,7 @@ static void finish_command(struct record *record, const char *line)
 		record_add_number(record, "status", number);
 }
 
-/* A command that the firmware did not answer in time, or could not be given. */
+/* A command that the firmware did not answer in time, or that could not be sent. */
 #define SILENT(says, text)                                                                         \
 	{                                                                                          \
 		text, RECORD_COMMAND, SIDE_UNKNOWN, { NO_KEYS }, finish_command, says              \
@@ -143,7 +143,7 @@ static void read_device(const char *text, char device[16])
 		sscanf(begin + strlen("mlx5_core "), "%15[0-9a-f:.]", device);
 }
 
-/* Devices may fail together, and then their drivers write at once. */
+/* Several devices may fail together; their drivers then write at once. */
 static bool is_of_another(const struct health *health, const struct line *line)
 {
 	char device[16];
@@ -168,8 +168,8 @@ static const char *take_health(struct record *record, const struct line *line)
 }
 
 /*
- * Whether all that was read is ones, as a device gives that is gone from PCIe. Small numbers do not
- * tell.
+ * Whether all that was read is ones, as a device that is gone from PCIe returns. Small numbers do
+ * not show that.
  */
 static bool reads_ones(const struct record *record)
 {
@@ -205,7 +205,7 @@ static void tell_health(struct feed *feed, struct record *record)
 
 /*
  * Whether a line begins a health buffer. A log may begin in the middle of one, and people may show
- * only its syndrome; then the driver's prefix tells that it is one.
+ * only its syndrome; then the driver's prefix shows what it is.
  */
 static bool begins_health(const char *text)
 {
@@ -342,8 +342,8 @@ PAIR_FORM(mlx5_poll, "mlx5_ib-poll", MARKS("r error cqe on cqn 0x", ", vendor sy
  */
 
 /*
- * Of a QP's fatal event the driver prints the syndrome by the table of verbs statuses, so that the
- * words are those of another error: "general error" is 21, the syndrome 0x15.
+ * For a QP's fatal event the driver looks the syndrome up in the table of verbs statuses, so the
+ * words are those of another error: "general error" is status 21, but syndrome 0x15.
  */
 static void finish_qp(struct record *record, const char *line)
 {
@@ -366,12 +366,12 @@ static void finish_qp(struct record *record, const char *line)
 	record->syndrome = number;
 }
 
-/* Of the device's first or second port. A line that lacks its last bracket was cut. */
+/* Of the device's first or second port. A line without its last bracket was cut off. */
 #define QP_LINE(text)                                                                              \
 	LINE_WITH(finish_qp, EVENT, RESPONDER, text, HEX("(", vendor_syndrome),                    \
 		  FIELD_HEX(" ", "hw_syndrome_type"), HEX(" ", hw_syndrome), NO_VALUE(")"))
 
-/* The syndrome of a CQ's error is one of device.h struct mlx5_eqe_cq_err, no completion's. */
+/* The syndrome of a CQ's error is that of device.h struct mlx5_eqe_cq_err, not a completion's. */
 KEYS_FORM(mlx5_lines, "mlx5", MARKS("CQ error on CQN ", ", SQ: 0x", "/1: QP ", "/2: QP ",
 		"health compromised", "Fatal error ", "health recovery f", "65535.65535.65535",
 		"initializing state, aborting", "Waiting for FW ", "High temperature on sensors",

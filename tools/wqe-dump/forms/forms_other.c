@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Errors of other NICs, so that they are not taken for those of an mlx5 device. */
+/* Errors of other NICs, so that they are not taken for errors of mlx5. */
 #include "form.h"
 
 #include <ctype.h>
@@ -12,9 +12,9 @@
 #include "keys.h"
 
 /*
- * The names of other NICs: X(name, mark) for drivers, whose own messages have the mark; N(name) for
- * devices, which others name with a number after it. Names with the same initial are next to each
- * other, and a name comes after those that it begins with. Source: the kernel's
+ * Names of other NICs: X(name, mark) for drivers, whose messages have the mark; N(name) for
+ * devices, which others print with a number after it. Names with one initial are next to each
+ * other; a name comes after longer ones that begin with it. Source: the kernel's
  * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there;
  * rdma-core's providers/ and kernel-boot/rdma_rename.c; mcxnex is Solaris' driver of older
  * ConnectX.
@@ -65,7 +65,7 @@ static bool is_english(const char *name)
 	return !strcmp(name, "ice") || !strcmp(name, "ionic") || !strcmp(name, "mana");
 }
 
-/* Names of this length also begin names of functions: bnxt_re_poll_cq(). */
+/* From this length on a name also begins names of functions: bnxt_re_poll_cq(). */
 #define FUNCTIONS_MIN 5
 
 /*
@@ -120,7 +120,7 @@ const char *other_nic_in(const char *text)
 
 /* -- lines about them -------------------------------------------------------------------------- */
 
-/* Whether a word begins with a sign; "err" must be a whole word. */
+/* Whether a word begins with a sign of an error; "err" must be a whole word. */
 static bool has_sign(const char *text, const char *sign)
 {
 	const size_t len = strlen(sign);
@@ -132,7 +132,9 @@ static bool has_sign(const char *text, const char *sign)
 	return false;
 }
 
-/* Drivers print much else: without these words it is no error; nor are items of a change log. */
+/*
+ * Drivers print much else: without these words a line is no error; nor are items of a change log.
+ */
 static bool is_error(const char *text)
 {
 	static const char *const signs[] = { "err",      "error", "fail",       "abnormal",
@@ -146,7 +148,7 @@ static bool is_error(const char *text)
 	return false;
 }
 
-/* The bytes of that NIC's CQE follow at once; they are not an mlx5 device's. */
+/* The bytes of that NIC's CQE follow; they are not mlx5's. */
 static bool is_dump(const char *text)
 {
 	struct hex_row row;

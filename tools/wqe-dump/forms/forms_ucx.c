@@ -30,7 +30,7 @@ static const struct shape ucx_posted_line = LINE(WQE, REQUESTER, "QP 0x", WQE_KE
 static const struct shape ucx_peer =
 	LINE(WQE, UNKNOWN, "[rqpn ", FIELD_HEX("rqpn ", "remote_qpn"), FIELD_WORD("dgid", "dgid"));
 
-/* A receive WQE has the words in another order. */
+/* The line of a receive WQE has the words in another order. */
 static const struct shape ucx_recv_line =
 	LINE(WQE, RESPONDER, "SRQ QP 0x", HEX("QP ", qpn), DECIMAL("wqe[", wqe_index),
 	     FIELD_DECIMAL("byte_count ", "byte_count"), FIELD_HEX("lkey ", "lkey"),
@@ -70,7 +70,7 @@ static bool read_opcode(struct record *record, const char *text)
 	return false;
 }
 
-/* Where UCX does not look at the WQE, it writes "opcode SEND"; for a receive "opcode RECV". */
+/* If UCX does not read the WQE, it writes "opcode SEND"; for a receive "opcode RECV". */
 static void read_opcode_word(struct record *record, const char *line)
 {
 	const char *word = strstr(line, " opcode ");
@@ -211,7 +211,7 @@ KEYS_FORM(ucx_lines, "ucx-line", MARKS("CQE(op_own ", "send completion with erro
 	     STATUS("error: ")),
 	LINE(COMMAND, UNKNOWN, "mlx5dv_devx_", HEX("syndrome ", syndrome)));
 
-/* UCX does not treat a flush as an error; up to 1.9 it only traces which WQE was flushed. */
+/* UCX does not treat a flush as an error; up to 1.9 it traces which WQE was flushed. */
 KEYS_FORM(ucx_flush, "ucx-flush", MARKS("] is flushed"),
 	LINE_SAYS("WR flushed", STATUS, UNKNOWN, "QP 0x", HEX("QP ", qpn),
 		  DECIMAL("wqe[", wqe_index)));

@@ -17,7 +17,7 @@ static bool is_cut(const struct key *key, const char *end)
 	return !*end && key[1].value != KEY_NONE;
 }
 
-/* A vendor syndrome that goes with the status is whole, even at the end of a line. */
+/* A vendor syndrome that fits the status is whole, even at the end of a line. */
 static bool is_vendor_of(const struct record *record, const struct key *key, uint64_t value)
 {
 	return key->number == offsetof(struct record, vendor_syndrome) &&
@@ -74,7 +74,7 @@ static const char *take_word(struct record *record, const struct key *key, const
 	return begin + len;
 }
 
-/* The largest value of a number. Vendor errors of other NICs may be larger than a CQE's. */
+/* The largest value of a number. Vendor errors of other NICs may be larger than those of a CQE. */
 static uint64_t most(const struct record *record, const struct key *key)
 {
 	if (!key->number)
@@ -129,7 +129,7 @@ static void set_status(struct record *record, const char *says)
 		record_set_status(record, says, strlen(says));
 }
 
-/* Whether a record has what its kind is for. */
+/* Whether a record has what its kind needs. */
 static bool is_complete(const struct record *record)
 {
 	if (record->kind == RECORD_STATUS)

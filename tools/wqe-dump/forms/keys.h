@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Most programs write one line for an error: words, each followed by its value. A table has the
+ * Most programs write one line for an error: words, each followed by its value. A table lists the
  * words of such a line. The base of a number depends on the program: NCCL's "vendor err 81" is
  * 0x51, ipoib's "vend_err 81" is 0x81.
  */
@@ -12,11 +12,11 @@
 /** enum key_value - what follows a word */
 enum key_value {
 	KEY_NONE,    /* the end of a table */
-	KEY_DECIMAL, /* unless it begins with 0x */
+	KEY_DECIMAL, /* decimal, unless it begins with 0x */
 	KEY_HEX,     /* with 0x or without */
-	KEY_STATUS,  /* of verbs: number, name or text; for the word "" anywhere in the line */
+	KEY_STATUS,  /* a verbs status: number, name or text; of the word "": anywhere */
 	KEY_WORD,    /* text up to a blank, a comma or a closing bracket */
-	KEY_NOTHING, /* the word ends the line: without it a number at the end was cut */
+	KEY_NOTHING, /* the word ends the line; without it, a number at the end was cut off */
 };
 
 /** struct key - a word, and what follows it */
@@ -38,20 +38,20 @@ struct key {
 
 #define KEYS_MAX 12
 
-/** struct shape - one line that a program writes */
+/** struct shape - a line that a program writes */
 struct shape {
-	const char *text; /* tells it from other lines; the keys follow. "": of any program */
+	const char *text; /* marks the line; keys come after it. "": of any program */
 	enum record_kind kind;
 	enum record_side side;
 	struct key keys[KEYS_MAX]; /* in the line's order; only the first must be there */
-	/* Adds what the table cannot say; may be NULL. */
+	/* Adds what the table cannot say, or NULL. */
 	void (*finish)(struct record *record, const char *line);
-	const char *says; /* the record's status; NULL: a key has it, or finish() */
+	const char *says; /* the record's status; NULL: a key has it, or finish() does */
 };
 
 /*
- * For tables: the kind of record, the side whose completion it is, text, keys; the second one has a
- * finish(), the third one its status.
+ * For tables: the kind of record, the side that has the completion, text, keys. The second also has
+ * finish(), the third its status.
  */
 #define LINE(kind, side, text, ...) LINE_WITH(NULL, kind, side, text, __VA_ARGS__)
 #define LINE_WITH(finish, kind, side, text, ...)                                                   \
@@ -61,11 +61,11 @@ struct shape {
 #define NO_KEYS   { NULL, KEY_NONE, 0, NULL }
 #define LAST_LINE { .text = NULL }
 
-/** enum read_answer - what a line was to a shape */
+/** enum read_answer - how a line fits a shape */
 enum read_answer {
-	READ_OTHER, /* none of its kind */
-	READ_FINE,  /* it tells of a success */
-	READ_CUT,   /* of its kind, but something is missing */
+	READ_OTHER, /* it does not */
+	READ_FINE,  /* it reports a success */
+	READ_CUT,   /* it does, but something is missing */
 	READ_WELL,
 };
 
@@ -116,7 +116,7 @@ enum form_answer form_feed(struct feed *feed, const struct line *line, void *sta
 struct pair {
 	const struct shape *first; /* says whose completion it is */
 	const struct shape *second;
-	const char *lacks; /* what is told of if the second line does not come */
+	const char *lacks; /* what is reported if the second line does not come */
 };
 
 /** pair_feed(), pair_close() - those of a form whose lines are a pair, and whose state a record */

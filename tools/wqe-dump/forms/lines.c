@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a line that is of a shape. */
+/* Reads a line that fits a shape. */
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* -- records ----------------------------------------------------------------------------------- */
 
-/* The numbers of another NIC mean something else, so they become plain fields. */
+/* The numbers of another NIC have other meanings, so they become plain fields. */
 static void disown(struct record *record, const char *nic)
 {
 	if (record->vendor_syndrome.is_known)
@@ -44,9 +44,9 @@ static enum form_answer tell_cut(struct feed *feed, const struct line *line)
  * is whole. So the line is read by itself first; if numbers are missing, with the next ones, too
  */
 
-#define PARTS_MAX    6    /* lines after the first one that are tried */
-#define TERMINAL_MIN 80   /* columns: only a terminal of this width or more breaks words */
-#define JOINED_BYTES 2048 /* of all parts; what is longer was not broken for its length */
+#define PARTS_MAX    6    /* following lines that are tried */
+#define TERMINAL_MIN 80   /* columns: only terminals of at least this width break words */
+#define JOINED_BYTES 2048 /* of all parts; a longer line was not broken because of its length */
 
 /* A line, joined with its parts in other lines, as one of these shapes. */
 struct reading {
@@ -57,7 +57,7 @@ struct reading {
 	char text[JOINED_BYTES];
 };
 
-/* Whether a sentence or a bracket goes on after the line. */
+/* Whether a sentence or a bracket continues after the line. */
 static bool is_unfinished(const char *text)
 {
 	size_t len = strlen(text);
@@ -86,8 +86,8 @@ static bool begins_any(const struct line *line, const struct shape *shapes)
 }
 
 /*
- * How many numbers a record has if all keys were read; a status also gives a syndrome. A line of
- * any program lacks numbers only if it seems to go on.
+ * How many numbers a record has if all keys were read; a status also gives a syndrome. In a line of
+ * any program numbers are missing only if the line seems to continue.
  */
 static unsigned count_wanted(const struct shape *shape, const struct line *line)
 {
@@ -109,7 +109,7 @@ static unsigned count_wanted(const struct shape *shape, const struct line *line)
 	return count + 2 * has_status;
 }
 
-/* How many of its numbers a record has; a status counts as one. */
+/* How many of the numbers a record has; a status counts as one. */
 static unsigned weigh(const struct record *record, enum read_answer answer)
 {
 	unsigned count;
@@ -123,7 +123,7 @@ static unsigned weigh(const struct record *record, enum read_answer answer)
 	return count;
 }
 
-/* Likewise, with its fields. */
+/* The same, with its fields. */
 static unsigned weigh_all(const struct record *record, enum read_answer answer)
 {
 	return answer == READ_WELL ? weigh(record, answer) + record->field_count : 0;
@@ -140,8 +140,8 @@ static bool start(struct reading *r, const struct line *line)
 }
 
 /*
- * Adds a part. A terminal may have broken a word or a number, whose halves are then joined.
- * Elsewhere two numbers that meet cannot be read, and the part is refused.
+ * Adds a part. If a terminal may have broken a word or a number, the halves are joined. Elsewhere
+ * two numbers that meet cannot be read, and the part is refused.
  */
 static bool append(struct reading *r, const char *part, bool is_broken, bool is_glued)
 {
@@ -162,8 +162,8 @@ static bool append(struct reading *r, const char *part, bool is_broken, bool is_
 }
 
 /*
- * How much the line says by itself. A word is appended to it. Otherwise a number at the end of the
- * line would not be read, and would seem to come from the next line.
+ * How much the line says by itself. A word is appended to it; without that a number at the end of
+ * the line would not be read, and would seem to come from the next line.
  */
 static unsigned weigh_alone(struct reading *r)
 {
@@ -179,7 +179,7 @@ static unsigned weigh_alone(struct reading *r)
 	return weight;
 }
 
-/* Reads a line with those next lines that add something; returns how many they are. */
+/* Reads a line together with following lines that add something. Returns their number. */
 static unsigned read_on(struct feed *feed, struct reading *r, unsigned wanted, bool is_glued)
 {
 	const bool is_broken = feed->width >= TERMINAL_MIN;
@@ -209,8 +209,8 @@ static unsigned read_on(struct feed *feed, struct reading *r, unsigned wanted, b
 }
 
 /*
- * Reads a line with the next ones if it leaves something out: those that have no prefix of a
- * logger, and do not begin a message of these shapes.
+ * Reads a line; if something is missing, together with following lines that have no logger's prefix
+ * and begin no message of these shapes.
  */
 static void read_whole(struct feed *feed, const struct line *line, struct reading *r)
 {
@@ -227,7 +227,7 @@ static void read_whole(struct feed *feed, const struct line *line, struct readin
 
 /* -- forms of one line ------------------------------------------------------------------------- */
 
-/* Finds the shape that a line has by itself, whether it tells of an error or a success. */
+/* Finds the shape that a line fits by itself, whether it reports an error or a success. */
 static bool read_any(const struct line *line, struct reading *r)
 {
 	for (r->shape = r->all; r->shape->text; r->shape++) {
@@ -240,8 +240,8 @@ static bool read_any(const struct line *line, struct reading *r)
 
 /*
  * Finds a second message in a line, as programs that share a terminal write it; NULL: there is
- * none. The second message must read by itself, since the text of a shape may come twice in one
- * message.
+ * none. The second message must be complete by itself, since the text of a shape may come twice in
+ * one message.
  */
 static char *find_second(const struct line *line, const struct reading *r)
 {
@@ -253,7 +253,7 @@ static char *find_second(const struct line *line, const struct reading *r)
 	return second && read_any(&(struct line){ .text = second }, &other) ? second : NULL;
 }
 
-/* Tells of the message before the second one, and feeds that. */
+/* Reports the message before the second one, and feeds the second. */
 static enum form_answer feed_two(struct feed *feed, const struct line *line, struct reading *r,
 				 char *second)
 {
@@ -270,7 +270,7 @@ static enum form_answer feed_two(struct feed *feed, const struct line *line, str
 	return keys_feed(feed, &rest, r->all);
 }
 
-/* If no shape reads the line by itself, tries it together with the next lines. */
+/* If no shape fits the line by itself, tries it together with following lines. */
 static enum form_answer feed_cut(struct feed *feed, const struct line *line, struct reading *r)
 {
 	bool is_cut = false;

@@ -13,14 +13,14 @@
 #include "look.h"
 
 #define FOLLOW_MS 100 /* between two looks */
-#define QPS_TOLD  8   /* QPs that are listed if the one asked for is not there */
-#define PARTS_MAX 64  /* queues of QPs of one number, of which each device has one */
+#define QPS_TOLD  8   /* the most QPs that are listed if the one asked for does not exist */
+#define PARTS_MAX 64  /* queues of QPs with the same number, of several devices */
 
-/* What is kept of a queue from one look to the next. */
+/* What is kept of a queue between looks. */
 struct watched {
 	struct look look;
-	bool was_told_of;     /* the user knows that it is on the verbs path, or what was wrong */
-	bool has_failed;      /* its first failure was reported */
+	bool was_told_of; /* the user was told that it is on the verbs path, or what was wrong */
+	bool has_failed;  /* its first failure was reported */
 	struct watched *next; /* in the order of the list */
 };
 
@@ -31,8 +31,8 @@ struct live {
 	struct published_list list;
 	const struct bsn_registry_queue *parts[PARTS_MAX]; /* of the QP that is asked for */
 	unsigned part_count;
-	struct watched *watched, **last; /* those of this look, and where the next one goes */
-	struct watched *old;             /* those of the look before that are still to come */
+	struct watched *watched, **last; /* those of this look, and where the next one is added */
+	struct watched *old;             /* those of the previous look that are still to come */
 	size_t looked_count;             /* of the last look */
 };
 
@@ -65,7 +65,7 @@ static uint32_t blocks_at(const struct look *look, uint32_t index)
 	return bsn_bb_of_ds(ctrl.ds);
 }
 
-/* Reads an entry. An SRQ's receives have no QP. */
+/* Reads an entry. Receives of an SRQ have no QP. */
 static int read_entry(const struct look *look, uint32_t index, struct record *record,
 		      struct bsn_bad *bad)
 {
@@ -88,7 +88,7 @@ static int read_entry(const struct look *look, uint32_t index, struct record *re
 	return 0;
 }
 
-/* Tells of an entry of a ring: where it is, and in what state. */
+/* Reports an entry of a ring: its place, and its state. */
 static void tell_entry(struct live *live, struct look *look, uint32_t index)
 {
 	const struct number *qp = &live->attr->qp;
@@ -142,12 +142,12 @@ static void set_failure(struct record *record, const struct bsn_completion *c)
 static void tell_failure(struct live *live, struct watched *watched)
 {
 	const uint64_t address = watched->look.published.queue.first_error;
-	struct bsn_completion c, again;
+	struct bsn_completion c, second;
 	struct record record = { 0 };
 
 	if (!address || watched->has_failed || target_read(&live->target, address, &c, sizeof(c)) ||
-	    target_read(&live->target, address, &again, sizeof(again)) ||
-	    memcmp(&c, &again, sizeof(c)) != 0 || !c.status ||
+	    target_read(&live->target, address, &second, sizeof(second)) ||
+	    memcmp(&c, &second, sizeof(c)) != 0 || !c.status ||
 	    !published_is_still(&live->target, &watched->look.published))
 		return;
 	watched->has_failed = true;
@@ -165,7 +165,7 @@ static void tell_missed(struct live *live, const struct look *look)
 			    look->ring.name, look->published.queue.number, look->missed);
 }
 
-/* Whether an entry is shown: one that is done only if the looks go on. */
+/* Whether an entry is shown. One that is done is shown only with --follow. */
 static bool is_shown(const struct look *look, uint32_t index, bool goes_on)
 {
 	switch (look->published.queue.kind) {
@@ -200,7 +200,7 @@ static void tell_verbs(struct live *live, struct watched *watched)
 		    q->number);
 }
 
-/* Tells of trouble once for each queue. */
+/* Prints a trouble once for each queue. */
 static void tell_trouble(struct live *live, struct watched *watched, const char *why)
 {
 	if (!*why || watched->was_told_of)
@@ -209,7 +209,7 @@ static void tell_trouble(struct live *live, struct watched *watched, const char 
 	tell_unread(live->tell, 0, "%s", why);
 }
 
-/* -ESRCH and the like end the look. A queue that is destroyed meanwhile is no failure. */
+/* -ESRCH and the like end the look. That a queue was destroyed meanwhile is no failure. */
 static int show_queue(struct live *live, struct watched *watched)
 {
 	struct look *look = &watched->look;
@@ -240,7 +240,7 @@ static bool is_qp(const struct bsn_registry_queue *q)
 	return q->kind == BSN_REGISTRY_SEND || q->kind == BSN_REGISTRY_RECV;
 }
 
-/* Whether a QP's queue completes on this CQ, or is this SRQ. */
+/* Whether a QP's queue completes on this CQ, or uses this SRQ. */
 static bool is_part_of(const struct bsn_registry_queue *q, const struct bsn_registry_queue *of)
 {
 	if (memcmp(q->device, of->device, sizeof(q->device)) != 0)
@@ -264,7 +264,7 @@ static void find_parts(struct live *live)
 	}
 }
 
-/* Whether a queue is shown: with --qp, the QP's own and those that it shares. */
+/* Whether a queue is shown: with --qp, the QP's queues and those that it shares. */
 static bool is_wanted(const struct live *live, const struct bsn_registry_queue *q)
 {
 	const struct number *qp = &live->attr->qp;
@@ -291,8 +291,8 @@ static void forget(struct watched *watched)
 }
 
 /*
- * Finds what is kept of a queue, or begins to watch it. Both lists have the order of creation, so
- * that those before it are gone. A queue that was created again at the same address is another one.
+ * Finds what is kept of a queue, or begins to watch it. Both lists are in the order of creation, so
+ * queues before it are gone. A queue that was created anew at the same address is another one.
  */
 static struct watched *watch(struct live *live, const struct published *published)
 {
@@ -363,7 +363,7 @@ static void interrupt(int signal_number)
 	is_interrupted = 1;
 }
 
-/* --follow ends its output properly, even if it is interrupted. */
+/* --follow completes its output even if it is interrupted. */
 static int follow(struct live *live)
 {
 	const struct sigaction action = { .sa_handler = interrupt };
@@ -377,7 +377,7 @@ static int follow(struct live *live)
 	return live->target.has_ended ? 0 : err;
 }
 
-/* The QP is not in the list: says which QPs are. */
+/* There is no such QP: lists those that exist. */
 static void tell_no_qp(const struct live *live)
 {
 	char others[QPS_TOLD * 16] = "";

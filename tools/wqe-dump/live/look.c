@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_BYTES (32u << 20) /* what attempts may read; more than that only the first one */
+#define RETRY_BYTES (32u << 20) /* that attempts after the first may read */
 
-/* What a queue of each kind may be, since the target's memory may be damaged. */
+/* Limits of queues by kind, since the target's memory may be damaged. */
 static const struct kind {
 	const char *name;
 	int (*look)(struct look *look, bool goes_on);
-	/* A CQ's index has 24 bits, of which one tells its rounds apart; other counters have 16. */
+	/* A CQ's index has 24 bits, one of which tells its rounds apart; other counters have 16. */
 	uint32_t least_bytes, most_bytes, most_slots;
 } kinds[] = {
 	[BSN_REGISTRY_SEND] = { "send queue", look_at_send, BSN_BB_SIZE, BSN_BB_SIZE, 1u << 15 },
@@ -28,7 +28,7 @@ static bool is_power_within(uint32_t value, uint32_t least, uint32_t most)
 	return value >= least && value <= most && !(value & (value - 1));
 }
 
-/* Checks the sizes and kinds by which memory is allocated and read, and names the ring. */
+/* Checks sizes and kinds, by which memory is allocated and read, and names the ring. */
 static int check_queue(struct look *look)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -49,7 +49,7 @@ static int check_queue(struct look *look)
 }
 
 /*
- * Keeps which slots are free now: the next look compares them, to find what was posted in between.
+ * Keeps which slots are free now. The next look compares them, to find what was posted in between.
  */
 static int remember_free(struct look *look)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A look at one queue while its owner uses it: which entries there are, and their bytes. The order
- * of copying shows which entries may have changed meanwhile; those are left out.
+ * A look at a queue while its owner uses it: the entries and their bytes. The order of copying
+ * shows which entries may have changed meanwhile; these are left out.
  */
 #ifndef WQE_DUMP_LOOK_H
 #define WQE_DUMP_LOOK_H
@@ -9,25 +9,25 @@
 #include "published.h"
 #include "../record.h"
 
-/** struct look - kept from look to look; zero at first except for @target and @published */
+/** struct look - kept between looks; zero at first except for @target and @published */
 struct look {
 	struct target *target;
 	struct published published;
 	struct ring ring;
 
-	/* The entries: cumulative indices from @first up to @end; of an SRQ slots. */
+	/* The entries: cumulative indices from @first to before @end; of an SRQ slots. */
 	uint32_t first, end;
-	uint32_t done_end; /* those before are done, or polled */
-	uint32_t rung_end; /* those from here on are appended, and not published yet */
+	uint32_t done_end; /* entries before it are done, or polled */
+	uint32_t rung_end; /* entries from here on are appended, not published */
 	uint8_t *bytes;    /* of @first and the next ones, in one piece */
 	bool *is_free;     /* SRQ: for each slot, now; and at the last look */
 	bool *was_free;
 	uint32_t missed; /* slots that were used and reused since the last look */
-	char why[160];   /* what could not be read: a sentence without a full stop, or "" */
+	char why[160];   /* why it could not be read: a sentence without a full stop; or "" */
 
 	/* private */
 	uint32_t base;  /* the entry that is first in @bytes */
-	uint8_t *again; /* a second copy: where the two differ, somebody was writing */
+	uint8_t *second; /* a second copy: an entry whose copies differ was being written */
 	size_t room_bytes;
 	bool has_last;
 	uint32_t last_end; /* where the last look ended, if has_last */
@@ -62,7 +62,7 @@ struct look_value {
 };
 #define LOOK_VALUE(address, to) { address, &(to), sizeof(to) }
 
-/** look_values() - reads values in their order, of which one without a place to go comes last */
+/** look_values() - reads values in order; the last one has no place to go */
 int look_values(struct look *look, const struct look_value *values);
 #define LOOK_VALUES(look, ...)                                                                     \
 	look_values(look, (const struct look_value[]){ __VA_ARGS__, { 0, NULL, 0 } })
@@ -90,7 +90,7 @@ static inline bool is_before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-/* Widens a 16-bit counter to 32 bits. It is at or before @index, and less than 2^16 away. */
+/* Widens a 16-bit counter to 32 bits, if it is at or less than 2^16 before @index. */
 static inline uint32_t widen_back(uint32_t index, uint32_t low)
 {
 	return index - (uint16_t)(index - low);
@@ -111,7 +111,7 @@ static inline uint32_t record_index(const uint8_t bytes[BSN_DBR_WQ_SIZE])
 	return record.index;
 }
 
-/* One look at a queue of each kind; -EAGAIN with @why: try again. */
+/* A look at a queue of each kind. -EAGAIN with @why: try again. */
 int look_at_send(struct look *look, bool goes_on);
 int look_at_recv(struct look *look, bool goes_on);
 int look_at_shared(struct look *look, bool goes_on);

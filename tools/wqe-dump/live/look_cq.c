@@ -6,7 +6,7 @@
 
 struct poll_state {
 	uint64_t next; /* address of the CQE proper */
-	uint32_t ci;   /* the record, which lags: CQEs consumed, modulo 2^24 */
+	uint32_t ci;   /* the record, which lags behind: CQEs consumed, modulo 2^24 */
 	uint8_t phase;
 };
 
@@ -26,7 +26,7 @@ static int read_poll(struct look *look, struct poll_state *s)
 	return 0;
 }
 
-/* Widens 24 bits to 32: takes the value that is nearest to where the last look ended. */
+/* Widens 24 bits to 32: takes the value nearest to where the last look ended. */
 static uint32_t widen_ci(const struct look *look, uint32_t ci)
 {
 	const uint32_t ahead = (ci - look->last_end) & BSN_CQ_INDEX_MASK;
@@ -35,8 +35,8 @@ static uint32_t widen_ci(const struct look *look, uint32_t ci)
 }
 
 /*
- * Finds the consumer's index: it is the record's, or less than a round more, as the slot says. The
- * index gives the round's owner bit, which the poller keeps, too. If the two differ, the poller was
+ * Finds the consumer's index: the record's, or up to a round more, as the slot says. The index
+ * gives the round's owner bit, which the poller also keeps. If the two differ, the poller was
  * between its two stores.
  */
 static int find_consumer(struct look *look, const struct poll_state *s, uint32_t *index)
@@ -90,7 +90,9 @@ static int read_cqes(struct look *look, uint32_t first)
 	return err;
 }
 
-/* CQEs that came since the last look and were polled may still be in the ring; reads them, too. */
+/*
+ * CQEs that came since the last look, and were polled, may still be in the ring. Reads them, too.
+ */
 static int read_cqes_since(struct look *look, uint32_t consumer, bool goes_on)
 {
 	int err;
@@ -123,7 +125,7 @@ int look_at_completions(struct look *look, bool goes_on)
 		err = find_consumer(look, &after, &consumer_after);
 	if (err)
 		return err;
-	/* Within half a round, no CQE can be mistaken for one of the next round. */
+	/* Within half a round no CQE can be mistaken for one of the next round. */
 	if (((after.ci - before.ci) & BSN_CQ_INDEX_MASK) > count / 2 ||
 	    consumer_after - look->first >= count)
 		return look_too_fast(look);

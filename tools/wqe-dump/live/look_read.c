@@ -41,7 +41,7 @@ static int make_room(struct look *look, size_t bytes)
 	if (!more)
 		return target_fail(look->target, ENOMEM, "out of memory");
 	look->bytes = more;
-	look->again = more + bytes;
+	look->second = more + bytes;
 	look->room_bytes = bytes;
 	return 0;
 }
@@ -70,7 +70,7 @@ int look_slots(struct look *look, uint32_t count)
 	if (!err)
 		err = read_slots(look, look->first, count, look->bytes);
 	if (!err)
-		err = read_slots(look, look->first, count, look->again);
+		err = read_slots(look, look->first, count, look->second);
 	return err;
 }
 
@@ -79,7 +79,7 @@ bool look_is_stable(const struct look *look, uint32_t index, uint32_t count)
 	const size_t stride = look->published.queue.stride_bytes;
 	const size_t from = (index - look->base) * stride;
 
-	return !count || !memcmp(look->bytes + from, look->again + from, count * stride);
+	return !count || !memcmp(look->bytes + from, look->second + from, count * stride);
 }
 
 const uint8_t *look_at(const struct look *look, uint32_t index)

@@ -10,7 +10,7 @@ struct recv_state {
 };
 
 /*
- * Reads the consumer before and after the producer, whose 16 bits do not tell how many rounds
+ * Reads the consumer before and after the producer, whose 16 bits do not say how many rounds
  * passed.
  */
 static int read_recv(struct look *look, struct recv_state *s)
@@ -75,8 +75,8 @@ static int read_shared(struct look *look, struct shared_state *s)
 }
 
 /*
- * Marks the free slots, each of which names the one after it; all others are posted. Returns false
- * if a free slot has an impossible number.
+ * Marks the free slots, each of which names the next one; all others are posted. False: a free slot
+ * has an impossible number.
  */
 static bool mark_free(struct look *look, uint32_t slot)
 {
@@ -89,13 +89,13 @@ static bool mark_free(struct look *look, uint32_t slot)
 		if (slot >= q->used || look->is_free[slot])
 			return false;
 		look->is_free[slot] = true;
-		bsn_srq_next_decode(&link, look->again + (size_t)slot * q->stride_bytes);
+		bsn_srq_next_decode(&link, look->second + (size_t)slot * q->stride_bytes);
 		slot = link.next_wqe_index;
 	} while (slot != BSN_REGISTRY_NO_SLOT);
 	return true;
 }
 
-/* What is posted next is read before and after the slots, which are read twice. */
+/* The slot that is posted next is read before and after the slots, which are read twice. */
 int look_at_shared(struct look *look, bool goes_on)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;

@@ -6,7 +6,7 @@
 #include "look.h"
 
 struct send_state {
-	uint32_t start; /* a WQE begins here; nothing up to the producer is overwritten */
+	uint32_t start; /* a WQE begins here; nothing from here up to the producer is overwritten */
 	uint32_t done;  /* where the last completed WQE begins */
 	uint32_t producer;
 	uint32_t rung; /* the doorbell record */
@@ -14,7 +14,7 @@ struct send_state {
 
 /*
  * The lap is a copy of the producer, less than 2^16 slots old. If a new lap is stored meanwhile,
- * and the producer seems to be before it, the producer may also be 2^16 further on: -EAGAIN.
+ * and the producer seems to be before it, the producer may also be 2^16 further: -EAGAIN.
  */
 static int try_producer(struct look *look, uint32_t *producer)
 {
@@ -30,7 +30,7 @@ static int try_producer(struct look *look, uint32_t *producer)
 	return *producer - lap < lap_after - lap ? -EAGAIN : 0;
 }
 
-/* The lap of a small ring changes often. Then only the producer is read again, and nothing else. */
+/* The lap of a small ring changes often. Then only the producer is read again. */
 static int read_producer(struct look *look, uint32_t *producer)
 {
 	int patience = look->target->is_live ? LOOK_PATIENCE : 1;
@@ -44,7 +44,7 @@ static int read_producer(struct look *look, uint32_t *producer)
 
 /*
  * Reads the producer before and after the other counters, which are never ahead of it. The producer
- * must not advance by a whole round meanwhile, since 16 bits do not tell how many rounds passed.
+ * must not advance by a whole round meanwhile, since 16 bits do not say how many rounds passed.
  */
 static int read_send(struct look *look, struct send_state *s)
 {
@@ -69,10 +69,7 @@ static int read_send(struct look *look, struct send_state *s)
 	return 0;
 }
 
-/*
- * Returns the blocks of the WQE at @index if it is this queue's, whole, and not being written; else
- * 0.
- */
+/* The blocks of the WQE at @index, if it is this queue's, whole, and not being written; else 0. */
 static uint32_t measure_wqe(const struct look *look, uint32_t index)
 {
 	struct bsn_ctrl ctrl;
@@ -111,8 +108,7 @@ static int follow_chain(struct look *look)
 }
 
 /*
- * Returns where to begin: where the last look ended if that WQE is still there, else at the
- * poster's mark.
+ * Where to begin: where the last look ended, if that WQE still exists; else at the poster's mark.
  */
 static uint32_t first_send(struct look *look, const struct send_state *s, bool goes_on)
 {
@@ -124,7 +120,7 @@ static uint32_t first_send(struct look *look, const struct send_state *s, bool g
 	return s->start;
 }
 
-/* Drops what the poster may have overwritten during the copying. */
+/* Drops what the poster may have overwritten while it was copied. */
 static void drop_overwritten(struct look *look, const struct send_state *after)
 {
 	const uint32_t count = look->published.queue.count;

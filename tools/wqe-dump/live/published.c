@@ -10,7 +10,7 @@
 #include "bsn.h"
 
 #define PATIENCE  4096  /* attempts at a list that is being changed */
-#define NOTES_MAX 65536 /* bytes of an image's notes that are looked at */
+#define NOTES_MAX 65536 /* bytes of an image's notes that are searched */
 
 /* -- the note ---------------------------------------------------------------------------------- */
 
@@ -19,7 +19,7 @@ static size_t aligned(size_t bytes)
 	return (bytes + 3) & ~(size_t)3;
 }
 
-/* The offset of the note's description; 0: it is not there. */
+/* The offset of the note's description; 0: there is none. */
 static size_t find_in_notes(const uint8_t *notes, size_t bytes)
 {
 	static const char name[] = BSN_REGISTRY_NOTE_NAME;
@@ -59,7 +59,7 @@ static int look_into_notes(struct target *target, uint64_t start, size_t bytes, 
 	return err;
 }
 
-/* Finds the registry of an image; 0: the image has none, or is no image. */
+/* Finds the registry of an image; 0: it has none, or is no image. */
 static int look_into_image(struct target *target, uint64_t start, uint64_t *found)
 {
 	uint64_t bias = start;
@@ -139,7 +139,7 @@ static void turn_around(struct published_list *list, size_t first)
 	}
 }
 
-/* -EAGAIN: it was changed meanwhile. */
+/* -EAGAIN: the list changed meanwhile. */
 static int try_list(struct target *target, uint64_t registry, struct published_list *list)
 {
 	struct bsn_registry before, after;
@@ -192,7 +192,7 @@ static int read_list(struct target *target, uint64_t registry, struct published_
 	return err;
 }
 
-/* Says why there are no queues though nothing failed. */
+/* Says why there are no queues, if nothing failed. */
 static int say_none(struct target *target, bool is_off, unsigned lacking)
 {
 	if (is_off)

@@ -9,12 +9,12 @@
 /** struct published - one queue, and where its entry is */
 struct published {
 	uint64_t address;
-	uint64_t registry;   /* the one that lists it */
+	uint64_t registry;   /* the copy of the library that lists it */
 	uint64_t generation; /* of the list when this queue was read */
 	struct bsn_registry_queue queue;
 };
 
-/** struct published_list - in order of creation, one copy of the library after the other */
+/** struct published_list - in the order of creation, for one copy of the library after the other */
 struct published_list {
 	struct published *queues;
 	size_t count;
@@ -38,7 +38,10 @@ int published_read(struct target *target, struct published_list *list);
  */
 bool published_is_same(const struct published *a, const struct published *b);
 
-/** published_is_still() - whether a queue is still listed unchanged; false if it cannot be read */
+/**
+ * published_is_still() - whether a queue is still listed unchanged; false: it is not, or cannot be
+ * read
+ */
 bool published_is_still(struct target *target, const struct published *queue);
 
 void published_free(struct published_list *list);

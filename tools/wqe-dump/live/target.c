@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The running process, and what both kinds of target have in common. */
+/* A running process, and functions for both kinds of target. */
 #include "target.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 #include "../record.h"
 
-#define ROOM_BYTES (16u << 20)  /* the kernel's counts of memory are that far off, or further */
-#define LOOK_BYTES (256u << 20) /* what a look may read, however small the target is */
-#define LOOK_TIMES 4   /* how often it may read the whole memory: each ring is copied twice */
+#define ROOM_BYTES (16u << 20)  /* the kernel's counts of memory may be wrong by that much */
+#define LOOK_BYTES (256u << 20) /* bytes that a look may read, however small the target is */
+#define LOOK_TIMES 4   /* how often a look may read the whole memory: each ring is copied twice */
 #define READ_COST  256 /* bytes that could be copied in the time of a call */
 
 int target_fail(struct target *target, int error, const char *format, ...)
@@ -47,7 +47,7 @@ int target_add_image(struct target *target, uint64_t start)
 {
 	const size_t count = target->image_count;
 
-	if (!(count & (count - 1))) { /* room for the next power of two */
+	if (!(count & (count - 1))) { /* room up to the next power of two */
 		uint64_t *more = realloc(target->images, (count ? 2 * count : 1) * sizeof(*more));
 		if (!more)
 			return target_fail(target, ENOMEM, "out of memory");
@@ -147,7 +147,7 @@ static int read_process(struct target *target, uint64_t address, void *to, size_
 
 	if (got < 0 && errno == EPERM)
 		return say_forbidden(target);
-	/* The process may have ended, and its number may belong to another process by now. */
+	/* The process may have ended, and another process may have its number. */
 	if ((got < 0 && errno == ESRCH) || has_ended(target))
 		return say_ended(target);
 	if (got != (ssize_t)bytes)
@@ -182,7 +182,7 @@ static void read_name(struct target *target)
 	target_set_name(target, "process", target->pid, comm, sizeof(comm));
 }
 
-/* What is resident, swapped out or on huge pages: a mapping alone may have any size. */
+/* What is resident, swapped out or on huge pages; a mapping alone may have any size. */
 static uint64_t count_memory(const struct target *target)
 {
 	static const char *const rows[] = { "VmRSS:", "VmSwap:", "HugetlbPages:" };
@@ -224,7 +224,7 @@ static int read_maps(struct target *target)
 		if (sscanf(line, "%llx-%*x r%*s %llx %*s %llu", &start, &offset, &inode) == 3 &&
 		    !offset && inode)
 			err = target_add_image(target, start);
-	/* The kernel may allow opening the file and then refuse reading it. */
+	/* The kernel may allow opening the file, and then refuse reading it. */
 	if (!err && ferror(maps))
 		err = say_forbidden(target);
 	free(line);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory to read: that of a process, or that in a core file. What is in it may have been written to
- * mislead its reader; so what is read and allocated is bounded by the memory that the target has.
+ * Memory to read: of a process, or in a core file. It may have been written to mislead its reader,
+ * so what is read and allocated is limited by the memory that the target has.
  */
 #ifndef WQE_DUMP_TARGET_H
 #define WQE_DUMP_TARGET_H
@@ -13,14 +13,14 @@
 /** struct target - filled by target_open_process() or target_open_core() */
 struct target {
 	char name[96];    /* "process 12 (program)" */
-	uint64_t *images; /* addresses of what may be ELF images */
+	uint64_t *images; /* addresses of possible ELF images */
 	size_t image_count;
 	bool is_live;          /* its memory changes */
 	bool has_ended;        /* the process has ended */
-	bool is_cut_off;       /* a core file whose end is missing */
+	bool is_cut_off;       /* a core file without its end */
 	char why[256];         /* the last failure: a sentence without a full stop */
-	uint64_t memory_bytes; /* what it has in memory, or the size of the core file */
-	uint64_t spent;        /* by target_read(), since target_begin() */
+	uint64_t memory_bytes; /* bytes of memory that it has, or the size of the core file */
+	uint64_t spent;        /* bytes read by target_read() since target_begin() */
 	int (*read)(struct target *target, uint64_t address, void *to, size_t bytes);
 	void (*close)(struct target *target);
 	long pid;
@@ -42,10 +42,12 @@ int target_open_process(struct target *target, long pid);
  */
 int target_open_core(struct target *target, const char *path, bool is_trusted);
 
-/** target_begin() - begins a look: finds how much memory there is, and so how much may be read */
+/**
+ * target_begin() - begins a look: finds out how much memory there is, which limits what may be read
+ */
 void target_begin(struct target *target);
 
-/** target_has_room() - whether something of this size can be in the target's memory */
+/** target_has_room() - whether something of this size fits into the target's memory */
 bool target_has_room(const struct target *target, uint64_t bytes);
 
 /**

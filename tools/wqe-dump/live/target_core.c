@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A core file, by elfutils' libelf. Any number in it may be wrong: sums are checked when it is
- * opened, and all that is looked up by an address is sorted by it.
+ * A core file, by elfutils' libelf. Any number in it may be wrong. Sums are checked when it is
+ * opened, and all that is looked up by address is sorted by address.
  */
 #include "target.h"
 
@@ -24,16 +24,16 @@
 #define NOT_TRIED    (-2)
 #define REFUSED      (-1)
 
-/* The first member of what is looked up by an address. */
+/* The first member of everything that is looked up by address. */
 struct range {
 	uint64_t start, bytes;
 };
 
-/* A piece of memory; not all of it needs to be in the file. */
+/* A range of memory, of which the file may have only a part. */
 struct load {
 	struct range at;
 	uint64_t dumped_bytes; /* from its start */
-	uint64_t there_bytes;  /* of those; the others are missing, since the file is cut off */
+	uint64_t there_bytes;  /* bytes that the file has; the others were cut off */
 	uint64_t offset;       /* in the core file */
 	bool is_writable;
 };
@@ -43,7 +43,7 @@ struct mapped {
 	struct range at;
 	uint64_t offset; /* in that file, bytes */
 	const char *path;
-	size_t image; /* which of the mappings has the first bytes of the file, if any has */
+	size_t image; /* the mapping that has the first bytes of the file, if there is one */
 	int fd;       /* of an image: the file, NOT_TRIED or REFUSED */
 };
 
@@ -145,7 +145,7 @@ static bool is_same_build(const struct core *core, const struct mapped *image, i
 	return is_same;
 }
 
-/* Files of these the kernel, or a program, makes up as they are read. */
+/* File systems whose files the kernel or a program generates as they are read. */
 static bool is_made_up(const struct statfs *system)
 {
 	static const uint32_t types[] = {
@@ -161,8 +161,8 @@ static bool is_made_up(const struct statfs *system)
 }
 
 /*
- * Opens the file of an image. Who wrote the core may have named any path, for a reader that may
- * open more. So the path is first only looked at: to open a device can already act on it.
+ * Opens the file of an image. The core's author may have named any path, for a reader with more
+ * rights. So the path is only looked at first: to open a device can already have an effect.
  */
 static int open_image(const struct core *core, const struct mapped *image)
 {
@@ -187,9 +187,7 @@ static int open_image(const struct core *core, const struct mapped *image)
 	return REFUSED;
 }
 
-/*
- * Reads what was not dumped, such as code, from the file that was mapped; returns how much of it.
- */
+/* Reads what was not dumped, such as code, from the mapped file. Returns how much of it. */
 static size_t read_mapped_file(struct core *core, uint64_t address, void *to, size_t bytes)
 {
 	const struct mapped *file = find_file(core, address);
@@ -213,7 +211,7 @@ static size_t read_mapped_file(struct core *core, uint64_t address, void *to, si
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
-/* Reads as many bytes as one piece of memory has; 0 with @why. */
+/* Reads up to the end of one range of memory. Returns 0 with @why if that fails. */
 static size_t read_piece(struct target *target, uint64_t address, void *to, size_t bytes)
 {
 	struct core *core = target->core;
@@ -338,7 +336,7 @@ static void read_notes(struct target *target, const GElf_Phdr *segment)
 
 /* -- opening ----------------------------------------------------------------------------------- */
 
-/* Whether a piece of memory begins where a mapped file begins; true if no files are known. */
+/* Whether a range of memory begins where a mapped file begins; true if no files are known. */
 static bool may_be_image(const struct core *core, const struct load *load)
 {
 	const struct mapped *file = find_file(core, load->at.start);

@@ -71,7 +71,7 @@ struct error_kind {
 	char first[SUMMARY_BYTES], last[SUMMARY_BYTES]; /* where its first and its last error are */
 };
 
-/** kinds_begin() - forgets what was counted */
+/** kinds_begin() - forgets all kinds */
 void kinds_begin(void);
 
 /**

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A page with a picture of each ring, in one file. What was found is written as it comes, and shown
- * when it is the target of a link. The pictures, which have the links, are written at the end and
- * shown first.
+ * A page with a picture of each ring, in one file. Records are written as they come, and shown when
+ * a link leads to them. The pictures, which have the links, are written at the end and shown first.
  */
 #include "print.h"
 
@@ -16,7 +15,7 @@
 
 #define RINGS_MAX 64
 
-/* Hues, and the step from one to the next. The reds are for errors. */
+/* Hues, and the step between two. Red is for errors. */
 enum { COLOUR_FIRST = 40, COLOUR_BLUE = 200, COLOURS = 280, COLOUR_STEP = 47 };
 
 /* What is in one slot. */
@@ -37,7 +36,7 @@ enum { KINDS = 0 RECORD_KINDS(COUNT_KIND) };
 
 enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
 
-/* The picture of a whole ring, or of some WQEs that follow each other. */
+/* The picture of a whole ring, or of WQEs that follow each other. */
 struct picture {
 	bool is_part;
 	unsigned records; /* of a part */
@@ -93,16 +92,16 @@ static const char *opcode_name(unsigned opcode)
 
 /* -- fields, for the script: data-raw="00ff…" data-rows="ctrl@0 raddr@16 inline@32+5" ---------- */
 
-/* The tables that the page needs, by the names of their segments. */
+/* The tables that the page needs, by names of segments. */
 static struct json_object *tables;
 
-/* How far a walk through a record's fields is. */
+/* The state of a walk along a record's fields. */
 struct at {
 	const char *segment;
 	unsigned nth;
 };
 
-/* Makes a list of elements, of which a NULL comes last. */
+/* Makes a list of elements; NULL ends the arguments. */
 static struct json_object *new_list(struct json_object *const *elements)
 {
 	struct json_object *list = json_object_new_array();
@@ -192,7 +191,7 @@ static void put_script(void)
 
 /* -- what was found ---------------------------------------------------------------------------- */
 
-/* What a log line says; the fields of bytes are drawn by the script. */
+/* What a log line says; the script draws the fields of bytes. */
 static void put_log_fields(const struct record *record)
 {
 	if (!record->field_count)
@@ -290,7 +289,7 @@ static struct picture *get_ring(const struct record *record)
 	return picture;
 }
 
-/* Whether a WQE is the next one of a part. */
+/* Whether a WQE is the next one in a part of a queue. */
 static bool follows(const struct picture *picture, const struct record *record)
 {
 	const struct cell *last = &picture->cells[picture->ring.count - 1];
@@ -301,7 +300,8 @@ static bool follows(const struct picture *picture, const struct record *record)
 
 /*
  * The picture of a WQE that is in no whole ring, with room for its slots. WQEs that follow each
- * other are drawn side by side; a new part replaces the last part if that has only one WQE.
+ * other are drawn side by side. A new part of a queue replaces the last part, if that has only one
+ * WQE.
  */
 static struct picture *get_part(const struct record *record, uint32_t slots)
 {
@@ -410,7 +410,7 @@ static void put_pointer(const char *name, const struct number *number, uint32_t 
 		printf(", %s at slot %u (index %u)", name, number->value % count, number->value);
 }
 
-/* Counts empty slots that follow each other; it stops at the producer's and the consumer's slot. */
+/* Counts consecutive empty slots, up to the producer's or the consumer's slot. */
 static uint32_t count_empty(const struct picture *picture, uint32_t slot)
 {
 	const struct ring *ring = &picture->ring;
@@ -484,7 +484,7 @@ static void note_unread(const char *file, unsigned long line, const char *why)
 	put(": not read: ", why, "</p>\n");
 }
 
-/* Writes the colours of the opcodes that are shown, and what they stand for. */
+/* Writes the colours of the opcodes that are shown, and their meaning. */
 static void put_legend(const bool is_used[OPCODES])
 {
 	fputs("<style>", stdout);
@@ -504,7 +504,7 @@ static void put_legend(const bool is_used[OPCODES])
 	      stdout);
 }
 
-/* Pictures of only one WQE are not shown. */
+/* Pictures of a single WQE are not shown. */
 static void put_pictures(void)
 {
 	const struct picture *shown[RINGS_MAX];

@@ -10,7 +10,7 @@
 
 #define UNREAD_MAX 10000 /* kept until the end, since they come after the records */
 
-/* One record a line: a log may hold millions, and none is kept. */
+/* One record a line: a log may have millions, and none is kept. */
 static struct {
 	unsigned long records;
 	struct json_object *unread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For people: every field, or one line. */
+/* Output for people: every field, or a line for each record. */
 #include "print.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 struct print_options print_options;
 
-/* Escape sequences (ECMA-48, SGR), or nothing where the output is no terminal. */
+/* Escape sequences (ECMA-48, SGR); empty if the output is no terminal. */
 enum colour { PLAIN, BOLD, RED, YELLOW, CYAN };
 
 static const char *colour(enum colour colour)
@@ -56,7 +56,7 @@ static void put_coloured(enum colour wanted, const char *text)
 	put(colour(PLAIN));
 }
 
-/* Prints a text padded to a column; printf is slow at it. */
+/* Prints a text padded to a column; printf() is slow at that. */
 static void put_column(const char *text)
 {
 	static const char blanks[COLUMN + 2] = "                     ";
@@ -113,7 +113,7 @@ static void print_value(const struct record_row *row)
 	put(row->symbol->doc);
 }
 
-/* How far the printer is: a segment's name is printed once. */
+/* The state of the printer: a segment's name is printed once. */
 struct at {
 	const struct record *record;
 	const char *segment;
@@ -239,8 +239,8 @@ static void print_head(const struct record *record)
 	put_coloured(colour_of(record), text);
 }
 
-/* Prints an error that was explained before: only what this line says beyond the first one. */
-static void print_again(const struct record *record, const struct error_kind *kind)
+/* Prints an error that was explained before: only what differs from the first one. */
+static void print_repeat(const struct record *record, const struct error_kind *kind)
 {
 	print_head(record);
 	for (unsigned i = 0; i < record->field_count && !record->ring; i++) {
@@ -284,7 +284,7 @@ static void print_all(const struct record *record)
 	const bool is_known = kind && kind->count > 1;
 
 	if (is_known && !print_options.raw && record->kind != RECORD_HEALTH)
-		print_again(record, kind);
+		print_repeat(record, kind);
 	else
 		print_full(record, kind);
 }
@@ -301,7 +301,7 @@ static void print_line(const struct record *record)
 
 static void print_unread(const char *file, unsigned long line, const char *why)
 {
-	fflush(stdout); /* keeps the order where both outputs are shown */
+	fflush(stdout); /* keeps the order if both outputs are shown */
 	if (line)
 		complain("wqe-dump: %s:%lu: not read: %s", file, line, why);
 	else

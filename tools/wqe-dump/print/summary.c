@@ -31,7 +31,7 @@ static void add(struct text *text, const char *format, ...)
 		text->len += (size_t)more < room ? (size_t)more : room - 1;
 }
 
-/* Most of a summary needs no format: a log may have millions of records. */
+/* Most of a summary is written without printf(): a log may have millions of records. */
 static void add_words(struct text *text, const char *words)
 {
 	const size_t len = strnlen(words, SUMMARY_BYTES - 1 - text->len);
@@ -152,7 +152,7 @@ static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigne
 		add(text, "  and %u more", count - 2);
 }
 
-/* The destination of a datagram, a DC or an XRC request, which follows the control segment. */
+/* The destination of a datagram, DC or XRC request, after the control segment. */
 static void add_target(struct text *text, const struct bsn_wqe *wqe)
 {
 	const struct bsn_seg_desc *desc = wqe->part_count > 1 ? wqe->parts[1].desc : NULL;

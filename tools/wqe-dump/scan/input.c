@@ -15,7 +15,7 @@
 #define READ_BYTES   (256u << 10) /* small enough to stay in the cache */
 #define JUDGED_BYTES 4096         /* that input_is_binary() judges by */
 
-/* How long encoders make lines that a soft break ends: RFC 2045 6.7 (5). */
+/* The line length of encoders that use soft breaks: RFC 2045 6.7 (5). */
 #define MAIL_LINE_MIN 70
 #define MAIL_LINE_MAX 76
 
@@ -58,7 +58,7 @@ void input_close(struct input *input)
 		close(input->fd);
 }
 
-/* Makes one byte of each UTF-16 unit, in place; returns how many there are. */
+/* Makes one byte of each UTF-16 unit, in place. Returns their number. */
 static size_t narrow(struct input *input, char *bytes, size_t size)
 {
 	size_t out = 0;
@@ -77,7 +77,7 @@ static size_t narrow(struct input *input, char *bytes, size_t size)
 	return out;
 }
 
-/* Appends what can be read at once; 0: nothing came, as is_at_end is set or there is no room. */
+/* Appends what can be read at once; 0: nothing came, since is_at_end is set or there is no room. */
 static long read_more(struct input *input)
 {
 	const size_t room = INPUT_MAX_BYTES - input->end;
@@ -86,7 +86,7 @@ static long read_more(struct input *input)
 	if (input->is_at_end || !room)
 		return 0;
 	if (!input->is_file)
-		fflush(stdout); /* reading may take a while; show what was found */
+		fflush(stdout); /* reading may take a while: show what was found */
 	do {
 		got = read(input->fd, input->buffer + input->end,
 			   room < READ_BYTES ? room : READ_BYTES);
@@ -100,7 +100,7 @@ static long read_more(struct input *input)
 	return got;
 }
 
-/* Likewise, but makes room first: drops what was read already. */
+/* The same, but makes room first: drops what was read already. */
 static long refill(struct input *input)
 {
 	if (input->begin && !input->is_at_end) {
@@ -117,7 +117,7 @@ static bool is_text(unsigned char c)
 			: c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\033';
 }
 
-/* Three of four characters of a log are ASCII, one of whose bytes is zero. */
+/* Three of four characters of a log are ASCII, and one of their two bytes is zero. */
 static enum input_units judge_units(const char *bytes, size_t size)
 {
 	size_t little = 0, big = 0;
@@ -131,7 +131,7 @@ static enum input_units judge_units(const char *bytes, size_t size)
 	return big > size / 8 * 3 ? UNITS_OF_16_BIG : UNITS_OF_8;
 }
 
-/* Goes over to narrow characters, without the mark at the beginning that tells their order. */
+/* Converts the rest to one byte a character, without the byte order mark. */
 static void begin_narrow(struct input *input, enum input_units units)
 {
 	char *bytes = input->buffer + input->begin;
@@ -206,7 +206,9 @@ static size_t decode_mail(char *text, size_t len)
 	return out;
 }
 
-/* The length of the soft break that ends `len` bytes, `last` of them after the break before. */
+/*
+ * The length of the soft break at the end of `len` bytes, `last` of them after the previous break.
+ */
 static size_t soft_break_bytes(const char *text, size_t len, size_t last)
 {
 	const size_t cr = len && text[len - 1] == '\r';
@@ -270,7 +272,7 @@ static bool strip_encoded_end(struct line *line)
 	return false;
 }
 
-/* A header of the mail says how it is encoded; where it is missing, soft line breaks tell. */
+/* A header of the mail says how it is encoded. Without it, soft line breaks show that. */
 static void note_encoding(struct input *input, const struct line *line)
 {
 	static const char header[] = "Content-Transfer-Encoding: ";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A file, standard input or a pipe as a stream of lines, in bounded memory however long they are.
+ * A file, standard input or a pipe as a stream of lines; memory is bounded, however long they are.
  */
 #ifndef WQE_DUMP_INPUT_H
 #define WQE_DUMP_INPUT_H
@@ -11,7 +11,7 @@
 
 #include "../text/text.h"
 
-/* A longer line comes in pieces that have the same number. */
+/* A longer line comes in parts, which have one line number. */
 #define INPUT_MAX_BYTES (4u << 20)
 
 /** enum input_units - what characters are made of: Windows' shells write UTF-16 */
@@ -25,10 +25,10 @@ struct input {
 	size_t begin, end;
 	unsigned long number; /* of the line that begins at `begin` */
 	bool is_at_end;       /* nothing more can be read */
-	bool is_file;         /* reading it never waits for a writer */
+	bool is_file;         /* reads never wait for a writer */
 	bool is_mail;         /* lines are quoted-printable */
 	enum input_units units;
-	bool has_half; /* of UTF-16: a character's first byte, which came without the second */
+	bool has_half; /* UTF-16: the first byte of a character; the second did not come yet */
 	char half;
 };
 

@@ -40,8 +40,8 @@ static void add_mark(struct marks *marks, const struct mark *mark)
 }
 
 /*
- * If a byte does not continue a mark, its transition is that of the longest proper suffix that is
- * also a state. That state is shorter, so in breadth-first order it is complete already.
+ * If a byte does not continue a mark, the next state is that of the longest proper suffix which is
+ * also a state. That one is shorter, so in breadth-first order it is complete already.
  */
 static int complete(struct marks *marks)
 {

@@ -7,7 +7,7 @@
 
 /* -- characters -------------------------------------------------------------------------------- */
 
-/* How pages write a character: X(as it is written, the character); 0: it is dropped */
+/* How pages write a character: X(its code, the character); 0: it is dropped */
 #define STAND_INS(X)                                                                               \
 	X("&gt;", '>')                                                                             \
 	X("&lt;", '<')                                                                             \
@@ -34,7 +34,7 @@ static const struct stand_in {
 	STAND_INS(STAND_IN)
 };
 
-/* The length of "&#62;" or "&#x3e;", and the ASCII character that it names; 0: it is none. */
+/* The length of "&#62;" or "&#x3e;", and its ASCII character; 0: it is none. */
 static size_t numbered(const char *text, char *is)
 {
 	const bool is_hex = !strncmp(text, "&#x", 3);
@@ -87,7 +87,7 @@ void markup_undo(struct line *line)
 #define BLANKS " \t"
 #define DIGITS "0123456789"
 
-/* The length of what a character of a pattern stands for at the beginning of a text; -1: nothing */
+/* The length of the text that a character of a pattern matches; -1: it does not match. */
 static long span(const char *text, char c)
 {
 	switch (c) {
@@ -110,7 +110,7 @@ static long span(const char *text, char c)
 	}
 }
 
-/* The length of what a text begins with, by the first of these patterns that fits; 0: none does. */
+/* The length of the text that the first matching pattern matches; 0: none matches. */
 static size_t match_any(const char *text, const char *const *patterns)
 {
 	for (; *patterns; patterns++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of programs, and how they become those of the port. */
+/* The addresses that programs pass, and those of the port. */
 #include "cm.h"
 
 #include <endian.h>
@@ -78,7 +78,7 @@ bool cm_address_is_any(const struct cx_config *config, const union cx_cm_address
 	return cm_address_is_zero(address) || (is_loopback(address) && !has_loopback);
 }
 
-/* Ports aside. */
+/* Compares without the ports. */
 bool cm_address_is_same(const union cx_cm_address *a, const union cx_cm_address *b)
 {
 	if (a->any.sa_family != b->any.sa_family)
@@ -158,7 +158,7 @@ int cm_gid_index(const struct cx_config *config, const uint8_t gid[16])
 	return -1;
 }
 
-/* An address of IP belongs to an interface; without one the port has no such address. */
+/* An IP address belongs to an interface; without an interface the port has none. */
 bool cm_address_is_ours(const struct cx_config *config, const union cx_cm_address *address)
 {
 	const bool is_ib = address->any.sa_family == FAMILY_IB;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program gives its queue pair so that it fits to the connection. */
+/* The attributes that a program gives its queue pair for the connection. */
 #include "cm.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ enum {
 	PACKET_LIFETIME = 18, /* cma.c CMA_IBOE_PACKET_LIFETIME */
 };
 
-/* A way there and back, and what the other end needs: cm.c cm_ack_timeout() */
+/* The time to the peer and back, and what the peer needs: cm.c cm_ack_timeout() */
 uint8_t cm_ack_timeout(uint8_t lifetime)
 {
 	uint8_t timeout = lifetime + 1;
@@ -62,7 +62,7 @@ void cm_address_handle(struct cx_hca *hca, const struct cx_cm_id *id, struct ib_
 	ah->static_rate = ROCE_RATE_40G;
 }
 
-/* Before there is a connection, and of datagrams: cma_ib_init_qp_attr(). */
+/* Without a connection: before one, or for datagrams: cma_ib_init_qp_attr(). */
 static void fill_unconnected(const struct cx_cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;

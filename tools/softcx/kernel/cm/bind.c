@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses and ports of ids, and who listens there. A port belongs to a port space, of all
- * programs of the fabric.
+ * Addresses and ports of ids, and listeners. A port belongs to a port space, and port spaces are
+ * those of the fabric.
  */
 #include "cm.h"
 
@@ -45,7 +45,7 @@ static int space_of(struct cx_cm_id *id, uint16_t *space)
 	return -EPROTONOSUPPORT;
 }
 
-/* The next id that has this port; *@at begins with 0. */
+/* The next id with this port; *@at begins at 0. */
 static struct cx_cm_id *next_of_port(struct cx_cm *cm, uint16_t space, uint16_t port, uint32_t *at)
 {
 	while (*at < cm->ids_used) {
@@ -65,7 +65,7 @@ static bool differ(const struct cx_config *config, const union cx_cm_address *a,
 	       !cm_address_is_same(a, b);
 }
 
-/* Whether an id that chose no port may share this one: cma_port_is_unique(). */
+/* Whether an id may share this port, if it did not choose one itself: cma_port_is_unique(). */
 static bool may_share(struct cx_hca *hca, const struct cx_cm_id *id, uint16_t space, uint16_t port)
 {
 	const struct cx_config *config = &hca->config;
@@ -84,7 +84,7 @@ static bool may_share(struct cx_hca *hca, const struct cx_cm_id *id, uint16_t sp
 	return true;
 }
 
-/* net.ipv4.ip_local_port_range, as it is by default */
+/* the default of net.ipv4.ip_local_port_range */
 enum { FIRST_PORT = 32768, LAST_PORT = 60999, PORTS = LAST_PORT - FIRST_PORT + 1 };
 
 static int take_any_port(struct cx_hca *hca, struct cx_cm_id *id, uint16_t space)
@@ -155,7 +155,7 @@ static int take_port(struct cx_hca *hca, struct cx_cm_id *id)
 
 /* -- addresses --------------------------------------------------------------------------------- */
 
-/* Whether this host has the address; of a socket that can be bound to it. */
+/* Whether this host has the address: a socket can be bound to it. */
 static bool is_of_host(const union cx_cm_address *address)
 {
 	union cx_cm_address copy = *address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs write: a command and its answer. */
+/* Commands that programs write, and their answers. */
 #include "cm.h"
 
 #include <fcntl.h>
@@ -10,10 +10,10 @@
 #include "../../os/raw.h"
 
 static const struct command {
-	uint16_t size; /* bytes that are read of it, whatever the program says of its length */
+	uint16_t size; /* bytes read of a command, whatever length the program says */
 	cm_handler *handler;
 	const char *name;
-	bool meets_others; /* of whom some may have died */
+	bool meets_others; /* some of them may have died */
 } commands[] = {
 #define COMMAND(name, type, handler)                                                               \
 	[RDMA_USER_CM_CMD_##name] = { sizeof(struct rdma_ucm_##type), handler, #name, false }
@@ -31,7 +31,7 @@ static const struct command {
 	COMMAND(REJECT, reject, cm_reject),
 	COMMAND(DISCONNECT, disconnect, cm_disconnect),
 	COMMAND(INIT_QP_ATTR, init_qp_attr, cm_init_qp_attr),
-	[RDMA_USER_CM_CMD_GET_OPTION] = { 0 }, /* Linux has none, either */
+	[RDMA_USER_CM_CMD_GET_OPTION] = { 0 }, /* Linux does not have it, either */
 	COMMAND(SET_OPTION, set_option, cm_set_option),
 	COMMAND(NOTIFY, notify, cm_notify),
 	COMMAND(JOIN_IP_MCAST, join_ip_mcast, cm_join_ip_group),
@@ -57,7 +57,7 @@ union any_command {
 
 /* -- events ------------------------------------------------------------------------------------ */
 
-/* Takes one, and says what to sleep on if there is none. */
+/* Takes an event; if there is none, says which word to sleep on. */
 static int take_event(struct cx_hca *hca, const struct rdmacm *handle, int fd,
 		      struct rdma_ucm_event_resp *told, uint32_t **came, uint32_t *seen)
 {
@@ -77,10 +77,10 @@ static int take_event(struct cx_hca *hca, const struct rdmacm *handle, int fd,
 	return err;
 }
 
-/* Another thread has closed the file that this one sleeps on. On Linux it sleeps on, too. */
+/* Another thread has closed the file that this one sleeps on. Linux goes on sleeping, too. */
 static uint32_t closed;
 
-/* A thread may be cancelled here, as in write(2); it holds nothing. */
+/* A thread may be cancelled here, as in write(2); it holds no lock or memory. */
 static int sleep_on(uint32_t *came, uint32_t seen)
 {
 	int type, failed, err;
@@ -167,7 +167,7 @@ static int execute(const struct rdmacm *handle, const struct uverbs_host *host, 
 	unsigned size = command->size;
 	int err;
 
-	/* These two have grown. */
+	/* Newer versions of these two are longer. */
 	if ((head->cmd == RDMA_USER_CM_CMD_CONNECT || head->cmd == RDMA_USER_CM_CMD_ACCEPT) &&
 	    head->in < size)
 		size = head->in;

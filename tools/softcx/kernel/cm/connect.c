@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections: what the IB connection manager's messages would bring about (IBTA chapter 12). Each
- * is named by its message. Both ends are in the fabric, so a message arrives at once, or where
- * nobody is, never.
+ * Connections: the effects of the IB connection manager's messages (IBTA chapter 12). Each function
+ * has the name of its message. Both ends are in the fabric, so a message arrives at once; if nobody
+ * is there, it never does.
  */
 #include "cm.h"
 
@@ -10,13 +10,13 @@
 
 #include "../../nic/faults.h"
 
-/* The private data that a reply and a refusal have room for: rdma/ib_cm.h. */
+/* The most private data of a reply and of a refusal: rdma/ib_cm.h. */
 enum { REP_BYTES = 196, REJ_BYTES = 148 };
 
 /*
- * How long a message is waited for, and how often it is sent again (cma.c CMA_CM_RESPONSE_TIMEOUT,
+ * How long an answer is waited for, and how often a message is sent (cma.c CMA_CM_RESPONSE_TIMEOUT,
  * _MAX_CM_RETRIES, _MRA_SETTING, CMA_IBOE_PACKET_LIFETIME; cm.c cm_convert_to_ms()). A peer whose
- * program was told asks for more time.
+ * program has the event asks for more time.
  */
 enum {
 	RETRIES = 15,
@@ -28,7 +28,7 @@ enum {
 
 enum { MAX_RETRY = 7 };
 
-/* The event after which the program may use the queue pair again. */
+/* The event after which the program may reuse the queue pair. */
 static void begin_timewait(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	cm_set_link(id, CX_LINK_TIMEWAIT);
@@ -143,7 +143,7 @@ static void send_req(struct cx_hca *hca, struct cx_cm_id *id, uint32_t tries)
 	if (is_here && !listener)
 		get_rej(hca, id, is_service ? CM_REJ_CONSUMER : CM_REJ_INVALID_SERVICE_ID, NULL, 0);
 	else if (!listener || deliver_request(hca, listener, id))
-		cm_wait(hca, id, REQ_MS, tries); /* nobody is there, or has room */
+		cm_wait(hca, id, REQ_MS, tries); /* nobody listens, or there is no room */
 	else
 		cm_wait(hca, id, (uint64_t)ASKED_TIME_MS * (RETRIES + 1), 0);
 }
@@ -162,7 +162,7 @@ static uint64_t hold_ms(struct cx_hca *hca, bool is_disconnect, const struct cx_
 	return (cx_faults_hold_us(hca, is_disconnect, id->qpn) + 999) / 1000;
 }
 
-/* At once, unless a plan holds it back: then as a try of which nothing comes. */
+/* Sends at once, unless a plan delays the message: then this try has no effect. */
 static void ask(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	const uint64_t held_ms = hold_ms(hca, false, id);
@@ -176,7 +176,7 @@ static void ask(struct cx_hca *hca, struct cx_cm_id *id)
 	cm_wait(hca, id, held_ms, RETRIES + 1);
 }
 
-static void ask_again(struct cx_hca *hca, struct cx_cm_id *id)
+static void retry_request(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	if (id->tries) {
 		send_request(hca, id, id->tries - 1);
@@ -292,8 +292,7 @@ static int send_rtu(struct cx_hca *hca, struct cx_cm_id *id)
 }
 
 /*
- * The listener's program accepts a request, with its own parameters; the other one the reply to its
- * request.
+ * A program accepts: the listener's, with its own parameters, the request; the other one the reply.
  */
 static int accept_it(struct cx_hca *hca, struct cx_cm_id *id, struct rdma_ucm_conn_param *conn)
 {
@@ -346,7 +345,7 @@ static void get_dreq(struct cx_hca *hca, struct cx_cm_id *id)
 	report_end(hca, id, 0);
 }
 
-/* Where there is no such connection any more the answer comes at once. */
+/* If the connection is gone, the answer comes at once. */
 static void send_dreq(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	struct cx_cm_id *peer = cm_of_number(&hca->shared->cm, id->peer);
@@ -375,7 +374,7 @@ static void send_drep(struct cx_hca *hca, struct cx_cm_id *id)
 		get_drep(hca, peer, 0);
 }
 
-/* Begins the end, or answers the other one's; else it changes nothing. */
+/* Begins the end of a connection, or answers the peer's end of it; else does nothing. */
 int cm_disconnect(struct cm_call *call, const void *command)
 {
 	const struct rdma_ucm_disconnect *cmd = command;
@@ -396,8 +395,8 @@ int cm_disconnect(struct cm_call *call, const void *command)
 /* -- the end ----------------------------------------------------------------------------------- */
 
 /*
- * Time is over: of a question, of a wait for the peer's answer to our reply or our end, of a
- * plan that holds back the peer's end, or of the queue pair's.
+ * A deadline has passed: of a request; of a wait for the answer to our reply or our disconnection;
+ * of a plan that delays the peer's disconnection; or of the queue pair's timewait.
  */
 void cm_link_expire(struct cx_hca *hca, struct cx_cm_id *id)
 {
@@ -405,7 +404,7 @@ void cm_link_expire(struct cx_hca *hca, struct cx_cm_id *id)
 	case CX_LINK_REQ_SENT:
 	case CX_LINK_REP_SENT:
 	case CX_LINK_SIDR_SENT:
-		ask_again(hca, id);
+		retry_request(hca, id);
 		break;
 	case CX_LINK_ESTABLISHED:
 		get_dreq(hca, id);

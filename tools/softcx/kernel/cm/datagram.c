@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagram services: one question for the number and the key of a queue pair, and its answer (IBTA
- * 12.11, SIDR).
+ * Datagram services: a question for the number and key of a queue pair, and its answer (IBTA 12.11,
+ * SIDR).
  */
 #include "cm.h"
 
 #include <string.h>
 
-/* rdma/ib_cm.h; of the question the address takes a part. */
+/* rdma/ib_cm.h; in a question the address takes a part of this. */
 enum { QUESTION_BYTES = 216, ADDRESS_BYTES = 36, ANSWER_BYTES = 136 };
 enum { QUESTION_MS = 4096, RETRIES = 15 }; /* cma.c CMA_CM_RESPONSE_TIMEOUT, _MAX_CM_RETRIES */
 
@@ -17,7 +17,7 @@ unsigned cm_sidr_room(const struct cx_cm_id *id)
 						     : QUESTION_BYTES - ADDRESS_BYTES;
 }
 
-/* The event, of which a refusal has the private data only. */
+/* Adds the event. A refusal has only private data. */
 static void get_answer(struct cx_hca *hca, struct cx_cm_id *id, const struct cx_cm_id *from,
 		       int status, const void *data, uint8_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The events of a file, in the order in which they came. */
+/* The events of a file, in order of arrival. */
 #include "cm.h"
 
 #include <string.h>
@@ -117,10 +117,7 @@ void cm_report_group(struct cx_hca *hca, struct cx_cm_group *group, enum cm_even
 	append(cm, cm_file_of(cm, id), entry);
 }
 
-/*
- * What the kernel passes on of a request is what came in the message, as long as the message has
- * room for.
- */
+/* Private data of a request have the length that the message has room for, as in the kernel. */
 static void put_datagram_request(struct rdma_ucm_event_resp *told,
 				 const struct rdma_ucm_conn_param *asked)
 {
@@ -149,7 +146,7 @@ bool cm_report_request(struct cx_hca *hca, struct cx_cm_id *listener, struct cx_
 
 typedef bool chooser(const struct cx_cm_event *event, const void *context);
 
-/* Takes those that are chosen out of the list of a file; they are linked by `next`. */
+/* Unlinks the chosen events from a file's list; `next` links them. */
 static uint32_t take_out(struct cx_cm *cm, struct cx_cm_file *file, chooser *is_chosen,
 			 const void *context)
 {
@@ -172,7 +169,7 @@ static uint32_t take_out(struct cx_cm *cm, struct cx_cm_file *file, chooser *is_
 	return taken;
 }
 
-/* The program has nothing more to read. */
+/* The program has nothing left to read. */
 static void quiet(struct cx_hca *hca, struct cx_cm_file *file, bool had_events)
 {
 	if (had_events && !file->first)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Open files of rdma_cm: their sockets, and the end of those that nobody has any more. */
+/* Open files of rdma_cm: their sockets, and the end of files that nobody has open any more. */
 #include "cm.h"
 
 #include <stdio.h>
@@ -11,10 +11,7 @@
 
 #include "../../os/raw.h"
 
-/*
- * In the abstract namespace: a name that goes with the socket, and is nowhere in the file system
- * (unix(7)).
- */
+/* In the abstract namespace (unix(7)): the name is in no file system, and goes with the socket. */
 static socklen_t name_of(uint64_t serial, struct sockaddr_un *name)
 {
 	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -28,7 +25,7 @@ int cm_socket(int flags)
 	return raw_socket(AF_UNIX, SOCK_DGRAM | flags, 0);
 }
 
-/* Whether somebody has it open still; where that cannot be known it is taken to be. */
+/* Whether somebody still has it open; if that is unknown, yes. */
 bool cm_file_is_open(int fd, uint64_t serial)
 {
 	struct sockaddr_un name;
@@ -49,7 +46,7 @@ static void poke(uint64_t serial)
 	raw_close(fd);
 }
 
-/* Names of sockets are of a network namespace; 0: it is not known, since there is no /proc. */
+/* The network namespace in which sockets have their names; 0: unknown, there is no /proc. */
 uint64_t cm_net_namespace(void)
 {
 	struct stat st;
@@ -61,11 +58,11 @@ struct cx_cm_file *cm_file_find(struct cx_hca *hca, const struct rdmacm *handle)
 {
 	struct cx_cm_file *file = &hca->shared->cm.files[handle->index];
 
-	/* In a full fabric this process has no place, where others could tell it of anything. */
+	/* If the fabric is full, this process has no slot, and peers cannot tell it of anything. */
 	return hca->self < CX_PROCS && file->serial == handle->serial ? file : NULL;
 }
 
-/* By which this process has last used each file. */
+/* Each file notes the process that used it last. */
 static int descriptors[CX_CM_FILES];
 
 void cm_file_use(struct cx_hca *hca, struct cx_cm_file *file, int fd)
@@ -145,7 +142,7 @@ int rdmacm_open(struct cx_hca *hca, int flags, struct rdmacm **out)
 		err = -errno;
 		goto free_handle;
 	}
-	/* Binding fails if another file of any fabric has the name. */
+	/* The bind fails if a file of any fabric has the name. */
 	if (getrandom(&serial, sizeof(serial), 0) != sizeof(serial) || !serial ||
 	    bind(fd, (struct sockaddr *)&name, name_of(serial, &name))) {
 		err = -EIO;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups that ids join. The program attaches its queue pair to the group itself, when it
- * is told.
+ * Multicast groups that ids join. When the program has the event, it attaches its queue pair to the
+ * group itself.
  */
 #include "cm.h"
 
 #include <string.h>
 
 #ifndef ENOTSUPP
-#define ENOTSUPP 524 /* the kernel's own, which programs see, too */
+#define ENOTSUPP 524 /* the kernel's own key, which programs also see */
 #endif
 
 static struct cx_cm_group *find_empty(struct cx_cm *cm)
@@ -39,8 +39,8 @@ static void tell(struct cx_hca *hca, struct cx_cm_group *group)
 }
 
 /*
- * Groups of RoCE v2 are of IPv4: cma_iboe_join_multicast(). Of InfiniBand the subnet manager makes
- * them.
+ * RoCE v2 has groups of IPv4: cma_iboe_join_multicast(). On InfiniBand the subnet manager creates
+ * groups.
  */
 static int check(const struct cx_config *config, const struct cx_cm_id *id,
 		 const union cx_cm_address *address)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ids come and go. */
+/* Creates and destroys ids. */
 #include "cm.h"
 
 #include <string.h>
@@ -10,10 +10,10 @@ uint32_t cm_id_destroy(struct cx_hca *hca, struct cx_cm_id *id)
 	struct cx_cm_id *made;
 
 	cx_trace(hca, "rdma_cm: id %u is destroyed", cm_number(&hca->shared->cm, id) - 1);
-	id->uid = 0; /* its program hears nothing of the end */
+	id->uid = 0; /* its program gets no event of the end */
 	cm_link_close(hca, id);
 	cm_leave_groups(hca, id);
-	/* With the connections that were asked for, of which it has not read. */
+	/* Also destroys connections that were asked for and not read. */
 	while (cm_forget_event(hca, id, &made))
 		if (made)
 			cm_id_destroy(hca, made);
@@ -75,7 +75,7 @@ int cm_destroy_id(struct cm_call *call, const void *command)
 	return 0;
 }
 
-/* From another file of the same program, which it names by its descriptor, to this one. */
+/* Moves an id from another file of the same program, which names that by its descriptor. */
 int cm_migrate_id(struct cm_call *call, const void *command)
 {
 	const struct rdma_ucm_migrate_id *cmd = command;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two ends of a connection, and the one that a request makes at the listener. */
+/* The two ends of a connection, and the end that a request creates at the listener. */
 #include "cm.h"
 
 #include <string.h>
 
-/* The private data of a request, of which the addresses take a part: rdma/ib_cm.h, cma.c. */
+/* Private data of a request; addresses take a part of it: rdma/ib_cm.h, cma.c. */
 enum { REQ_BYTES = 92, REQ_ADDRESS_BYTES = 36 };
 
 void cm_pair(struct cx_hca *hca, struct cx_cm_id *a, struct cx_cm_id *b)
@@ -13,7 +13,7 @@ void cm_pair(struct cx_hca *hca, struct cx_cm_id *a, struct cx_cm_id *b)
 
 	a->peer = cm_number(cm, b);
 	b->peer = cm_number(cm, a);
-	/* Each looks whether the other one lives. */
+	/* Each end checks whether the other one is alive. */
 	cm_look_at(hca, cm_file_of(cm, a)->keeper, cx_clock_ns());
 	cm_look_at(hca, cm_file_of(cm, b)->keeper, cx_clock_ns());
 }
@@ -40,7 +40,7 @@ void cm_set_link(struct cx_cm_id *id, enum cx_cm_link link)
 	id->deadline_ns = 0;
 }
 
-/* What came with a message is as long as the message has room for. */
+/* Private data of a message are as long as the message has room for. */
 void cm_put_data(struct rdma_ucm_conn_param *to, const void *data, unsigned size, unsigned room)
 {
 	if (size)
@@ -53,7 +53,7 @@ unsigned cm_request_room(const struct cx_cm_id *id)
 	return id->source.any.sa_family == FAMILY_IB ? REQ_BYTES : REQ_BYTES - REQ_ADDRESS_BYTES;
 }
 
-/* As the listener sees it: what one end can do as initiator, the other must as responder. */
+/* The listener's view: what one end can do as initiator, the other must do as responder. */
 void cm_cross(struct rdma_ucm_conn_param *to, const struct rdma_ucm_conn_param *from)
 {
 	to->responder_resources = from->initiator_depth;
@@ -73,7 +73,7 @@ static void fill_listener_end(struct cx_cm_id *id, const struct cx_cm_id *from)
 	id->hop_limit = from->hop_limit;
 	id->dlid = from->dlid ? CX_LID : 0;
 	id->flow_label = from->flow_label;
-	id->lifetime = cm_ack_timeout(from->lifetime) - 1; /* which the request tells */
+	id->lifetime = cm_ack_timeout(from->lifetime) - 1; /* from the request */
 	id->has_tos = from->has_tos;
 	id->tos = from->tos;
 	id->peer_qpn = from->qpn;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs set, and what they tell: options and notices. */
+/* Options and notices of programs. */
 #include "cm.h"
 
 #include <string.h>
 
-enum { MOST_BYTES = 1024 }; /* of an option: no more than some paths */
+enum { MOST_BYTES = 1024 }; /* bytes of an option: a few paths at most */
 
 static int set_tos(struct cx_cm_id *id, const void *value, unsigned size)
 {
@@ -79,8 +79,8 @@ static int set_of_id(struct cx_cm_id *id, unsigned name, const void *value, unsi
 }
 
 /*
- * A path, in place of the route: the first that is for both directions. Of what it says beside the
- * GIDs the LID counts, which leads through InfiniBand; the rest follows from the port here.
+ * A path replaces the route: the first one for both directions. Beside the GIDs only the LID is
+ * used, which selects InfiniBand; the rest comes from the port.
  */
 static int set_path(struct cx_hca *hca, struct cx_cm_id *id, const uint8_t *value, unsigned size)
 {
@@ -124,10 +124,7 @@ int cm_set_option(struct cm_call *call, const void *command)
 	return -ENOSYS;
 }
 
-/*
- * The program had an event of its queue pair that comes before the peer's message: cm.c
- * ib_cm_notify().
- */
+/* The program's queue pair had a message before the peer's reply came: cm.c ib_cm_notify() */
 int cm_notify(struct cm_call *call, const void *command)
 {
 	const struct rdma_ucm_notify *cmd = command;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an id has: its addresses, its path and its GIDs. */
+/* Queries of an id: its addresses, its path and its GIDs. */
 #include "cm.h"
 
 #include <endian.h>
@@ -7,7 +7,7 @@
 
 enum { SELECT_EXACTLY = 2, RATE_40G = 7 }; /* IB_SA_EQ; ib_addr.h iboe_get_rate() */
 enum { DEVICE_INDEX = 0 };
-/* A program of an older library asks for less. */
+/* Older libraries ask for less. */
 #define OLD_SIZE(type) offsetof(type, ibdev_index)
 
 static uint64_t guid_of(struct cx_hca *hca)
@@ -21,7 +21,7 @@ static void answer_what_fits(struct cm_call *call, uint64_t response, const void
 	cm_answer(call, response, answer, call->out_size < size ? call->out_size : size);
 }
 
-/* The GIDs of an id without a device are zeroes: rdma_read_gids(). */
+/* An id without a device has zeroes as GIDs: rdma_read_gids(). */
 static void read_gids(const struct cx_cm_id *id, uint8_t source[16], uint8_t destination[16])
 {
 	memset(source, 0, 16);
@@ -86,7 +86,7 @@ static void put_device(struct cx_hca *hca, const struct cx_cm_id *id,
 	resp->node_guid = guid_of(hca);
 	resp->ibdev_index = DEVICE_INDEX;
 	resp->port_num = CX_PORTS;
-	/* An interface has it in its broadcast address, but not that of an Ethernet. */
+	/* IPoIB has it in the broadcast address; an Ethernet interface does not. */
 	resp->pkey = id->has_interface ? 0 : htobe16(CX_PKEY);
 }
 

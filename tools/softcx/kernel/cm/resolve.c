@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses and routes of peers. */
+/* Resolves addresses and routes of peers. */
 #include "cm.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void set_source(struct cx_cm_id *id, const union cx_cm_address *source)
 	cm_port_set(&id->source, port);
 }
 
-/* The address is the sender's own: it needs no interface, and so no route can be found later. */
+/* The address is the sender's own: it needs no interface, so no route is found later. */
 static int resolve_loopback(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	union cx_cm_address loopback = { .any.sa_family = id->source.any.sa_family };
@@ -41,7 +41,7 @@ static int resolve_loopback(struct cx_hca *hca, struct cx_cm_id *id)
 	return 0;
 }
 
-/* By GIDs alone, on InfiniBand: cma_resolve_ib_dev() */
+/* On InfiniBand by GIDs alone: cma_resolve_ib_dev() */
 static int resolve_ib(struct cx_hca *hca, struct cx_cm_id *id)
 {
 	struct cx_gid own;
@@ -59,8 +59,8 @@ static int resolve_ib(struct cx_hca *hca, struct cx_cm_id *id)
 }
 
 /*
- * By the host's routing table. On this wire there is only our own port; what lies behind a gateway
- * is found, and does not answer later.
+ * Uses the host's routing table. This wire has only our own port: an address behind a gateway is
+ * found, and never answers.
  */
 static int resolve_ip(struct cx_hca *hca, struct cx_cm_id *id, uint32_t timeout_ms)
 {
@@ -88,7 +88,7 @@ static int resolve_ip(struct cx_hca *hca, struct cx_cm_id *id, uint32_t timeout_
 	return 0;
 }
 
-/* An id that is not bound is bound to its own address, or to any. */
+/* An id that is not bound becomes bound, to its own address or to any. */
 static int prepare_source(struct cx_hca *hca, struct cx_cm_id *id,
 			  const union cx_cm_address *source)
 {
@@ -159,9 +159,7 @@ int cm_resolve_address(struct cm_call *call, const void *command)
 	return err ? err : resolve(call->hca, id, &source, &destination, cmd->timeout_ms);
 }
 
-/*
- * The subnet manager of InfiniBand is asked for a path, and there is none here that would answer.
- */
+/* On InfiniBand the subnet manager is asked for a path; here there is none that answers. */
 static void ask_for_path(struct cx_hca *hca, struct cx_cm_id *id, uint32_t timeout_ms)
 {
 	id->state = CX_CM_ROUTE_QUERY;

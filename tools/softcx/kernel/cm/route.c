@@ -9,7 +9,7 @@
 
 #include "../../os/raw.h"
 
-/* A question, or its answer. */
+/* Room for a request, or for its answer. */
 struct exchange {
 	_Alignas(NLMSG_ALIGNTO) uint8_t bytes[2048];
 };
@@ -126,7 +126,7 @@ int cm_route(const union cx_cm_address *source, const union cx_cm_address *desti
 	err = converse(&x);
 	if (!err)
 		read_answer(&x, route);
-	/* A host's own address is reached from itself. */
+	/* A host reaches its own address from that address. */
 	if (!err && route->is_local && cm_address_is_zero(&route->source)) {
 		unsigned size;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of ids, a program's ends of connections and listeners, each with the lowest free
- * number; and when a process is to look at its own.
+ * The table of ids: a program's ends of connections, and listeners. Each has the lowest free
+ * number. Also when a process must look at its ids.
  */
 #include "cm.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What happens without a command: deadlines of ids, and the death of peers, for which each process
+ * What happens without a command: deadlines of ids, and deaths of peers, for which each process
  * with connections looks from time to time.
  */
 #include "cm.h"
@@ -20,7 +20,7 @@ uint64_t rdmacm_next_deadline_ns(struct cx_hca *hca)
 		       : 0;
 }
 
-/* The end of a file is the end of its ids. */
+/* When a file ends, so do its ids. */
 static void close_file(struct cx_hca *hca, struct cx_cm_file *file)
 {
 	struct cx_cm *cm = &hca->shared->cm;
@@ -92,7 +92,7 @@ void cm_tell_removal(struct cx_hca *hca)
 	}
 }
 
-/* The next deadline of this process's ids, and whether any of them has a peer. */
+/* The next deadline of this process's ids, and whether one of them has a peer. */
 static uint64_t run(struct cx_hca *hca, uint64_t now)
 {
 	struct cx_cm *cm = &hca->shared->cm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* QUERY_HCA_CAP: the data sheet in the firmware's words. What is not modelled is not claimed. */
+/* QUERY_HCA_CAP: the data sheet as capabilities. Features that are not modelled are not claimed. */
 #include "firmware.h"
 
 #include "datasheet.h"
@@ -7,7 +7,7 @@
 
 enum { CAP_GROUPS = 0x40 };
 
-/* Tables are counted by a code: 0 is the smallest, and each more doubles it. */
+/* Sizes of tables are a code: 0 is the smallest, each step doubles it. */
 static uint32_t code_of(unsigned entries, unsigned smallest)
 {
 	return entries > smallest ? cx_log2(entries / smallest) : 0;
@@ -114,7 +114,7 @@ static void fill_atomics(const struct cx_config *config, uint8_t *caps)
 	bsn_cap_atomics_encode(caps + BSN_CAP_ATOMICS_OFFSET, &cap);
 }
 
-/* Verbs and the firmware count the operations from other ends. */
+/* Verbs and the firmware number the operations from opposite ends. */
 static uint32_t odp_of(unsigned verbs)
 {
 	return (verbs & IBV_ODP_SUPPORT_SEND ? BSN_ODP_SEND : 0) |
@@ -153,7 +153,7 @@ enum bsn_command_status cx_query_hca_cap(struct cx_hca *hca, struct cx_mailbox *
 	case BSN_CAP_ODP:
 		fill_odp(caps);
 		break;
-	default: /* the others are there, and empty */
+	default: /* the other groups exist, and are empty */
 		if (box->head.op_mod >> 1 < CAP_GROUPS)
 			break;
 		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device memory (MEMIC): the owner of each page. The bytes are in the file of the device, at the
- * same page in each process, so a page has one owner in the whole fabric.
+ * Device memory (MEMIC): the owner of each page. The bytes are in the device's file, at the same
+ * page for all processes, so a page has one owner in the fabric.
  */
 #include "commands.h"
 
@@ -9,7 +9,7 @@
 
 _Static_assert(CX_DM_PAGES <= 64, "a bit each");
 
-/* The pages that are taken. */
+/* A bit for each page that is taken. */
 static uint64_t taken_pages(const struct cx_hca *hca)
 {
 	uint64_t taken = 0;
@@ -23,7 +23,7 @@ static uint64_t taken_pages(const struct cx_hca *hca)
 	return taken;
 }
 
-/* The first of so many free ones in a row; CX_DM_PAGES: there are none. */
+/* The first of so many consecutive free pages; CX_DM_PAGES: there are none. */
 static uint32_t find_pages(const struct cx_hca *hca, uint32_t count)
 {
 	const uint64_t taken = taken_pages(hca), mask = UINT64_MAX >> (64 - count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The command interface. The kernel says which commands a program may send (kernel/devx.c); the
- * firmware refuses those that it lacks.
+ * firmware refuses those that it does not have.
  */
 #include "firmware.h"
 
@@ -88,7 +88,7 @@ static enum bsn_command_status run(struct cx_hca *hca, struct cx_mailbox *box)
 
 	if (!command)
 		return cx_refuse_command(box, BSN_COMMAND_BAD_OPERATION,
-					 "the model does not do this command");
+					 "the model does not have this command");
 	if (box->in_size < command->min_in)
 		return cx_refuse_command(box, BSN_COMMAND_BAD_INPUT_LENGTH,
 					 "the mailbox is shorter than the command");
@@ -120,8 +120,7 @@ int cx_command(struct cx_hca *hca, const struct cx_commander *by, const void *in
 	bsn_cmd_in_decode(&box.head, in);
 	cx_lock_to_create(hca);
 	/*
-	 * mlx5_internal_err_ret_value(): commands that destroy also succeed on a device that is
-	 * gone.
+	 * mlx5_internal_err_ret_value(): commands that destroy succeed even if the device is gone.
 	 */
 	if (hca->shared->removed && box.head.opcode != BSN_CMD_DESTROY_MKEY) {
 		cx_unlock(hca);

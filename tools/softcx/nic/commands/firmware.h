@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands in mailboxes: their list, and what they share. */
+/* Commands in mailboxes: their list, and helpers. */
 #ifndef SOFTCX_NIC_FIRMWARE_H
 #define SOFTCX_NIC_FIRMWARE_H
 
@@ -15,7 +15,7 @@ struct cx_mailbox {
 	size_t out_size;
 	const struct cx_commander *by; /* NULL: the driver */
 	struct bsn_cmd_in head;
-	const char *why; /* of a status that is not OK; a sentence without a full stop */
+	const char *why; /* why the status is not OK; a sentence without a full stop */
 };
 
 /* Under the lock. */
@@ -34,7 +34,7 @@ cx_firmware_command cx_create_general_object;                       /* mapping.c
 
 enum { CX_RING_ALIGN_BYTES = 4096 };
 
-/* What is to lie in a umem. */
+/* A ring or record that must be in a umem. */
 struct cx_place {
 	uint32_t umem;
 	uint64_t offset, bytes;
@@ -42,11 +42,11 @@ struct cx_place {
 	bool is_written; /* by the device */
 };
 
-/* Where it lies in the program's memory. */
+/* Where it is in the program's memory. */
 enum bsn_command_status cx_find_place(struct cx_hca *hca, struct cx_mailbox *box,
 				      const struct cx_place *place, uint64_t *va);
 
-/* The object that a command names, and the object that a command made. */
+/* The object that a command names, and the object that a command created. */
 static inline uint32_t cx_meant(const struct cx_mailbox *box)
 {
 	struct bsn_cmd_object meant;
@@ -55,7 +55,7 @@ static inline uint32_t cx_meant(const struct cx_mailbox *box)
 	return meant.number;
 }
 
-/** cx_log2 - the exponent of a size, as contexts and capabilities have it; of 0: 0 */
+/** cx_log2 - the exponent of a size, as in contexts and capabilities; of 0: 0 */
 static inline uint32_t cx_log2(uint64_t value)
 {
 	return value ? 63u - (uint32_t)__builtin_clzll(value) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * General objects, of which there is one kind: the mapping of an address to a queue pair, so that
- * both share what is known of the path (mlx5dv_map_ah_to_qp()). The model knows nothing of a path,
- * so a mapping is checked and kept, and changes nothing.
+ * General objects. There is one kind: the mapping of an address to a queue pair, so that both share
+ * what is known of the path (mlx5dv_map_ah_to_qp()). The model keeps no such state, so a mapping is
+ * checked and stored, and has no effect.
  */
 #include "firmware.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Memory keys that programs make. Which fields a firmware checks follows mlx5_ifc.h and PRM "MKEY".
- */
+/* Memory keys that programs create. Sources of the checked fields: mlx5_ifc.h and PRM "MKEY". */
 #include "firmware.h"
 
 #include "datasheet.h"
@@ -28,9 +26,7 @@ static bool is_indirect(uint32_t mode)
 	return mode == BSN_MKEY_MODE_KLM || mode == BSN_MKEY_MODE_KSM;
 }
 
-/*
- * Where the first byte is: the umem has the pages, and the address has the offset in the first one.
- */
+/* Where the first byte is: the umem has the pages, the address has the offset in the first page. */
 static uint64_t va_of(const struct request *r)
 {
 	const uint64_t mask = (1u << PAGE_LOG2) - 1;
@@ -44,7 +40,7 @@ static const char *check_umem(const struct request *r)
 	const uint64_t end = r->umem ? (r->umem->va + r->umem->length + mask) & ~mask : 0;
 
 	if (!r->flags.mkey_umem_valid || !r->umem)
-		return "pages are those of a umem, which is not there";
+		return "an mkey of pages needs a umem";
 	if (r->xlt.mkey_umem_offset >= r->umem->length || va_of(r) > end ||
 	    r->ctx.len > end - va_of(r))
 		return "the umem is shorter than the mkey";
@@ -65,7 +61,7 @@ static const char *check_list(const struct request *r, size_t in_size)
 	return NULL;
 }
 
-/* As cx_xlt_settle() wants them. */
+/* In the form that cx_xlt_settle() needs. */
 static const char *check_klms(const struct request *r, const uint8_t *list)
 {
 	struct bsn_klm klm;

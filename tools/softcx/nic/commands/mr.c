@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protection domains, the memory regions in them, and memory that commands name. */
+/* Protection domains, their memory regions, and memory that commands name (umems). */
 #include "commands.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ int cx_mr_create(struct cx_hca *hca, const struct cx_mr_attr *attr, uint32_t *ke
 	return err;
 }
 
-/* The parts that the flags name; the key stays. */
+/* Changes what the flags name; the key stays. */
 static int merge_mr(struct cx_hca *hca, struct cx_mr *mr, int flags, const struct cx_mr_attr *attr,
 		    struct cx_mr_attr *merged)
 {

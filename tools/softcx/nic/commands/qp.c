@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs: their life, and their states. The kernel's side (kernel/) says which transitions are
- * legal.
+ * Queue pairs: creation, destruction and states. The kernel's side (kernel/) says which transitions
+ * are legal.
  */
 #include "commands.h"
 
@@ -22,7 +22,7 @@
 
 /* -- queue pairs (their states are qp.c's) ----------------------------------------------------- */
 
-/* What it completes on, and in which domain it is. */
+/* Its CQs, and its domain. */
 static int check_parts(struct cx_hca *hca, const struct cx_qp_attr *attr)
 {
 	if (attr->type == IBV_QPT_XRC_RECV)
@@ -155,10 +155,7 @@ static void reset(struct cx_qp *qp)
 	qp->mod.qp_state = IBV_QPS_RESET;
 }
 
-/*
- * From now on a peer of another process may fail it, and requests posted after that must be
- * flushed.
- */
+/* From now on a peer of another process may fail it, and requests posted later must be flushed. */
 static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
 {
 	if (!hca->config.private_fabric && !hca->config.passive && cx_has_own_receives(qp))
@@ -167,7 +164,7 @@ static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
 
 /*
  * A ConnectX ignored the doorbells of requests that were posted too early. It executes these with
- * the next ones that are rung, since it reads the ring in order.
+ * the next doorbell, since it reads the ring in order.
  */
 static void look_for_early_work(struct cx_hca *hca, struct cx_qp *qp)
 {
@@ -192,7 +189,7 @@ static void enter(struct cx_hca *hca, struct cx_qp *qp, enum ibv_qp_state to,
 		return;
 	case IBV_QPS_RTR:
 		become_reachable(hca, qp);
-		if (qp->attr.dc == CX_DC_TARGET) /* it is not asked */
+		if (qp->attr.dc == CX_DC_TARGET) /* its transition does not set this */
 			qp->mod.max_dest_rd_atomic = CX_MAX_RD_ATOMIC;
 		break;
 	case IBV_QPS_SQD: /* requests run to their end at once, so the queue is drained */
@@ -211,7 +208,7 @@ static void enter(struct cx_hca *hca, struct cx_qp *qp, enum ibv_qp_state to,
 		cx_requester_run(hca, qp, 0);
 }
 
-/* What of it decides how packets go. */
+/* The parts of its state that decide how packets go. */
 static void trace_change(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_qp_state to,
 			 const struct ibv_qp_attr *attr, int mask)
 {

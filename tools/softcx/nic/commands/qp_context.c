@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The context of a queue pair of RC in commands: its transitions, which the firmware judges, and
- * QUERY_QP. What a transition must set and may set beyond it follows hw/mlx5/qp.c opt_mask[] and
- * IBA 11.2.5.2.
+ * The context of an RC queue pair in commands: its transitions, which the firmware checks, and
+ * QUERY_QP. Sources of what a transition must and may set: hw/mlx5/qp.c opt_mask[] and IBA
+ * 11.2.5.2.
  */
 #include "firmware.h"
 
@@ -69,7 +69,7 @@ static const struct {
 	{ BSN_QP_OPTION_RAE, IBV_ACCESS_REMOTE_ATOMIC },
 };
 
-/* Atomics take a mode, too. */
+/* Atomics need a mode, too. */
 static int access_of(const struct bsn_qpc_work *work)
 {
 	return (work->rre ? IBV_ACCESS_REMOTE_READ : 0) |
@@ -77,7 +77,7 @@ static int access_of(const struct bsn_qpc_work *work)
 	       (work->rae && work->atomic_mode ? IBV_ACCESS_REMOTE_ATOMIC : 0);
 }
 
-/* The rights that an option names are the command's, the others stay. */
+/* The command sets the rights that an option names; the others stay. */
 static int change_access(int now, const struct bsn_qpc_work *work, uint32_t options)
 {
 	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
@@ -194,7 +194,7 @@ static uint32_t options_of(const struct cx_mailbox *box)
 	return options.opt_param_mask;
 }
 
-/* What options add to what the transition sets. */
+/* What options add to the attributes of the transition. */
 static int mask_of_options(uint32_t options)
 {
 	return (options & RIGHTS ? IBV_QP_ACCESS_FLAGS : 0) |
@@ -202,7 +202,7 @@ static int mask_of_options(uint32_t options)
 	       (options & BSN_QP_OPTION_RNR_TIMEOUT ? IBV_QP_MIN_RNR_TIMER : 0);
 }
 
-/* No source says what a ConnectX does with a port that the bond has not; softcx refuses it. */
+/* No source says what a ConnectX does if the bond does not have the port; softcx refuses it. */
 static const char *check_lag_port(const struct cx_config *config, uint32_t port)
 {
 	if (!config->lag)
@@ -220,7 +220,7 @@ static enum bsn_command_status move_on(struct cx_hca *hca, struct cx_mailbox *bo
 
 	if (options & ~t->options)
 		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
-					 "opt_param_mask has what this transition does not change");
+					 "opt_param_mask has an option that is not allowed here");
 	read_context(box->in + BSN_CREATE_QP_CTX_OFFSET, &c);
 	box->why = check_context(&hca->config, &c, mask);
 	if (!box->why && options & BSN_QP_OPTION_LAG_TX_AFFINITY)
@@ -246,8 +246,8 @@ static enum bsn_command_status move_on(struct cx_hca *hca, struct cx_mailbox *bo
 }
 
 /*
- * What an extended context changes: a stream in error works again; a stream that is not in error
- * cannot be reset (rdma-core tests/test_mlx5_dc.py).
+ * An extended context resets a failed stream. A stream that has not failed cannot be reset
+ * (rdma-core tests/test_mlx5_dc.py).
  */
 static enum bsn_command_status extend(struct cx_mailbox *box, struct cx_qp *qp,
 				      const struct transition *t)
@@ -264,7 +264,7 @@ static enum bsn_command_status extend(struct cx_mailbox *box, struct cx_qp *qp,
 	    t->opcode != BSN_CMD_RTS2RTS_QP || !qp->attr.has_streams)
 		return cx_refuse_command(
 			box, BSN_COMMAND_BAD_PARAMETER,
-			"opt_param_mask_95_32 has what this transition does not change");
+			"opt_param_mask_95_32 has an option that this transition does not allow");
 	if (!cx_dc_reset_stream(qp, (uint16_t)ext.dci_stream_channel_id))
 		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
 					 "the stream is not in error");
@@ -327,7 +327,7 @@ static void write_shape(const struct cx_qp *qp, uint8_t *qpc)
 		.full_handshake = qp->attr.full_handshake,
 		.state = state_of(qp->mod.qp_state),
 		.lag_tx_port_affinity = qp->lag_port,
-		.pm_state = 3, /* paths do not migrate */
+		.pm_state = 3, /* there is no path migration */
 		.pd = qp->attr.pdn,
 		.mtu = qp->mod.path_mtu,
 		.log_msg_max = qp->log_msg_max,

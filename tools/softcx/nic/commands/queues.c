@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues that programs make by commands: CREATE_CQ and CREATE_QP, with rings and doorbell records
- * in umems. They are objects of the same tables as those of the driver. Fields follow mlx5_ifc.h; a
- * field that asks for what is not modelled is refused.
+ * Queues that commands create: CREATE_CQ and CREATE_QP, with rings and doorbell records in umems.
+ * They are in the same tables as those of the driver. Source of the fields: mlx5_ifc.h. A field
+ * that needs what is not modelled is refused.
  */
 #include "firmware.h"
 
@@ -22,12 +22,11 @@ enum bsn_command_status cx_find_place(struct cx_hca *hca, struct cx_mailbox *box
 	if (!umem)
 		return cx_refuse_command(box, BSN_COMMAND_BAD_RESOURCE, "no such umem");
 	if (place->offset > umem->length || place->bytes > umem->length - place->offset)
-		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
-					 "the umem is shorter than what is to lie in it");
+		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER, "the umem is too short");
 	*va = umem->va + place->offset;
 	if (*va % place->align)
 		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
-					 "a ring begins at a page, a record at 8 bytes");
+					 "a ring must be aligned to a page, a record to 8 bytes");
 	if (place->is_written && !umem->is_writable)
 		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
 					 "the device may not write to the umem of the CQEs");
@@ -54,11 +53,11 @@ static const char *check_cqc(const struct bsn_cqc *c)
 	if (c->cqe_sz > 1)
 		return "CQEs of 64 bytes, 128 apart, are not modelled";
 	if (c->cc)
-		return "a CQ of one place is not modelled";
+		return "a CQ of one entry is not modelled";
 	if (c->cqe_compression_layout)
-		return "CQEs are compressed in the basic layout alone";
+		return "compressed CQEs of the enhanced layout are not modelled";
 	if (c->page_offset)
-		return "a ring in a umem begins at a page";
+		return "a ring in a umem must be aligned to a page";
 	if ((UINT64_C(1) << c->log_cq_size) > CX_MAX_CQE + 1u)
 		return "more CQEs than log_max_cq_sz";
 	if (c->c_eqn_or_apu_element - CX_FIRST_EQN >= CX_COMP_VECTORS)
@@ -138,7 +137,7 @@ enum bsn_command_status cx_modify_cq(struct cx_hca *hca, struct cx_mailbox *box)
 	if (select.modify_field_select &
 	    ~(uint32_t)(BSN_CQ_CHANGE_PERIOD | BSN_CQ_CHANGE_COUNT | BSN_CQ_CHANGE_OVERRUN))
 		return cx_refuse_command(box, BSN_COMMAND_BAD_PARAMETER,
-					 "modify_field_select has what cannot be changed");
+					 "modify_field_select has a field that cannot be changed");
 	bsn_cqc_decode(&c, box->in + BSN_CREATE_CQ_CTX_OFFSET);
 	if (select.modify_field_select & BSN_CQ_CHANGE_PERIOD)
 		cq->moderate_us = (uint16_t)c.cq_period;
@@ -202,9 +201,9 @@ static bool has_streams(const struct context *c)
 static const char *check_qpc(const struct context *c)
 {
 	if (c->shape.st != BSN_QPC_ST_RC && c->shape.st != BSN_QPC_ST_DCI)
-		return "commands make queue pairs of RC, and DC initiators";
+		return "commands create only RC queue pairs and DC initiators";
 	if (c->shape.st != BSN_QPC_ST_DCI && (c->shape.full_handshake || has_streams(c)))
-		return "streams and handshakes are of DC initiators";
+		return "only DC initiators have streams and handshakes";
 	if (c->shape.rdma_wr_disabled)
 		return "DC initiators without RDMA WRITEs are not modelled";
 	if (c->work.log_num_dci_stream_channels > CX_DC_STREAMS_LOG2)
@@ -212,13 +211,13 @@ static const char *check_qpc(const struct context *c)
 	if (c->shape.wq_signature || c->shape.offload_type || c->shape.rlky)
 		return "signed WQEs, offloads and the reserved lkey are not modelled";
 	if (c->shape.ts_format > 1)
-		return "the clock is free-running, and has no real time";
+		return "the clock is free-running, not real-time";
 	if (c->work.page_offset)
-		return "rings in a umem begin at a page";
+		return "rings in a umem must be aligned to a page";
 	if (c->work.cd_master || c->work.cd_slave_send || c->work.cd_slave_receive)
 		return "queues that wait for others are not modelled";
 	if (c->work.rq_type != RQ_OWN && c->work.rq_type != RQ_SRQ && c->work.rq_type != RQ_NONE)
-		return "no such type of receive queue";
+		return "unknown type of receive queue";
 	return NULL;
 }
 
@@ -243,7 +242,7 @@ static const char *check_parts(struct cx_hca *hca, const struct cx_mailbox *box,
 	return NULL;
 }
 
-/* Data come inside the CQEs of a CQ whose size the field names: 32 bytes of 64, 64 of 128. */
+/* Data may come in CQEs if the field has the CQ's size: 32 bytes of 64, 64 of 128. */
 static const char *check_scatter(struct cx_hca *hca, const struct context *c)
 {
 	const uint32_t requester =
@@ -254,7 +253,7 @@ static const char *check_scatter(struct cx_hca *hca, const struct context *c)
 
 	if ((c->record.cs_req && c->record.cs_req != requester) ||
 	    (c->record.cs_res && c->record.cs_res != responder))
-		return "cs_req and cs_res are of the CQEs' size";
+		return "cs_req and cs_res must be the CQEs' size";
 	return NULL;
 }
 
@@ -278,7 +277,7 @@ static enum bsn_command_status fill_qp(struct cx_hca *hca, struct cx_mailbox *bo
 		.ring_umem = ring.umem_id,
 		.db_umem = c->record.dbr_umem_id,
 	};
-	if (c->shape.st == BSN_QPC_ST_DCI) { /* receives nothing, whatever the field says */
+	if (c->shape.st == BSN_QPC_ST_DCI) { /* it has no receive queue, whatever the field says */
 		attr->type = IBV_QPT_DRIVER;
 		attr->dc = CX_DC_INITIATOR;
 		attr->full_handshake = c->shape.full_handshake;

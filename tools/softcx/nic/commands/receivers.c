@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receivers that programs make by commands: memory pools of receives (RMP), which are shared
- * receive queues, and targets of dynamically connected transport. Fields follow mlx5_ifc.h.
+ * Receivers that commands create: memory pools of receives (RMP), which are shared receive queues,
+ * and DC targets. Source of the fields: mlx5_ifc.h.
  */
 #include "firmware.h"
 
@@ -22,21 +22,21 @@ struct rmp {
 static const char *check_rmp(const struct rmp *r)
 {
 	if (r->head.state != RMPC_READY)
-		return "an RMP is made ready";
+		return "an RMP must be created ready";
 	if (r->wq.wq_type != BSN_WQ_LINKED && r->wq.wq_type != BSN_WQ_CYCLIC)
-		return "receives of strides are not modelled";
+		return "striding receives are not modelled";
 	if (r->head.basic_cyclic_rcv_wqe)
-		return "receives have a link, in a cyclic ring, too";
+		return "receives must have a link, even in a cyclic ring";
 	if (r->wq.wq_signature || r->wq.cd_slave)
 		return "signed WQEs, and queues that wait for others are not modelled";
 	if (r->wq.lwm)
-		return "an RMP is made without a limit: MODIFY_RMP sets it";
+		return "an RMP is created without a limit: MODIFY_RMP sets it";
 	if (r->wq.page_offset)
-		return "a ring in a umem begins at a page";
+		return "a ring in a umem must be aligned to a page";
 	if ((UINT64_C(1) << r->wq.log_wq_sz) > CX_MAX_SRQ_WR + 1u)
 		return "more receives than log_max_srq_sz";
 	if (r->wq.log_wq_stride < 5 || (1u << r->wq.log_wq_stride) > CX_MAX_RQ_DESC_BYTES)
-		return "a receive has from 32 bytes to max_wqe_sz_rq";
+		return "a receive must have 32 bytes to max_wqe_sz_rq";
 	return NULL;
 }
 
@@ -114,7 +114,7 @@ enum bsn_command_status cx_query_rmp(struct cx_hca *hca, struct cx_mailbox *box)
 	return BSN_COMMAND_OK;
 }
 
-/* mlx5 srq_cmd.c arm_rmp_cmd(), and srq.c mlx5_ib_modify_srq() of the limit. */
+/* mlx5 srq_cmd.c arm_rmp_cmd(), and srq.c mlx5_ib_modify_srq() for the limit. */
 static const char *check_rmp_change(const struct cx_mailbox *box, const struct cx_srq *srq,
 				    const struct rmp *r)
 {
@@ -122,10 +122,11 @@ static const char *check_rmp_change(const struct cx_mailbox *box, const struct c
 
 	bsn_rmp_select_decode(&select, box->in + BSN_CMD_OBJECT_OFFSET);
 	if (select.rmp_state != RMPC_READY || r->head.state != RMPC_READY)
-		return "an RMP stays ready";
+		return "an RMP cannot leave the state ready";
 	if (!select.lwm)
-		return "of an RMP the limit changes alone";
-	return r->wq.lwm >= srq->attr.count ? "a limit of as many receives as there are" : NULL;
+		return "only the limit of an RMP can be changed";
+	return r->wq.lwm >= srq->attr.count ? "the limit must be below the number of receives"
+					    : NULL;
 }
 
 enum bsn_command_status cx_modify_rmp(struct cx_hca *hca, struct cx_mailbox *box)
@@ -157,7 +158,7 @@ static const char *check_dctc(const struct cx_config *config, const struct bsn_d
 	if (c->offload_type || c->rlky)
 		return "offloads and the reserved lkey are not modelled";
 	if (c->cs_res && c->cs_res != CS_RES_64_BYTES)
-		return "cs_res of a target is of CQEs of 128 bytes";
+		return "cs_res of a target needs CQEs of 128 bytes";
 	if (c->mtu < IBV_MTU_256 || c->mtu > IBV_MTU_4096)
 		return "no such MTU";
 	if (c->port != CX_PORTS)
@@ -179,7 +180,7 @@ static const char *check_dct_parts(struct cx_hca *hca, const struct bsn_dctc *c)
 	if (!cq)
 		return "no such CQ";
 	if (c->cs_res && cq->attr.cqe_size != 128)
-		return "cs_res is of the CQEs' size";
+		return "cs_res must be the CQEs' size";
 	return srq && !srq->attr.xrcdn ? NULL : "no such SRQ, or one of XRC";
 }
 
@@ -199,7 +200,7 @@ static struct cx_qp_attr attr_of(const struct bsn_dctc *c)
 	};
 }
 
-/* It takes requests at once: there are no transitions. */
+/* It accepts requests at once: it has no transitions. */
 static void open_dct(struct cx_hca *hca, uint32_t dctn, const struct bsn_dctc *c)
 {
 	struct cx_qp *dct = cx_qp_find_own(hca, dctn);
@@ -293,7 +294,7 @@ enum bsn_command_status cx_query_dct(struct cx_hca *hca, struct cx_mailbox *box)
 }
 
 /*
- * From here on the target answers nobody: after the last acknowledgement it is as if it were gone.
+ * From here on the target does not answer. After the last acknowledgement it is as if it were gone.
  */
 enum bsn_command_status cx_drain_dct(struct cx_hca *hca, struct cx_mailbox *box)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* XRC domains: one a file, however many processes open it. */
+/* XRC domains: one for each file, whichever processes open it. */
 #include "commands.h"
 
 static bool is_of_file(const struct cx_xrcd *xrcd, const struct cx_xrcd_attr *attr)
