@@ -532,8 +532,8 @@ static void mlx5_close(void *queue)
 static int make_qp_of_mkeys(struct mkeys *s, struct bsn_device *plain)
 {
 	struct ibv_qp_init_attr_ex init = {
-		.send_cq = s->v.cq,
-		.recv_cq = s->v.recv_cq,
+		.send_cq = s->v.qp->send_cq,
+		.recv_cq = s->v.qp->recv_cq,
 		.cap = { .max_send_wr = MLX5_DEPTH, .max_recv_wr = 1, .max_send_sge = 1,
 			 .max_recv_sge = 1, .max_inline_data = MLX5_INLINE },
 		.qp_type = IBV_QPT_RC,

@@ -110,7 +110,7 @@ static int post(void *queue, enum cost_what what, unsigned count)
 static int poll_one(void *cq, int *status)
 {
 	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
-	const int n = ibv_poll_cq(cq, 1, &wc);
+	const int n = ibv_poll_cq(ibv_cq_ex_to_cq(cq), 1, &wc);
 
 	*status = (int)wc.status;
 	return n < 0 ? -EIO : n;
@@ -283,14 +283,13 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape, 
 {
 	const struct verbs_queue *const q = queue;
 	const bool of_requests = shape.what == COST_POLL || shape.what == COST_POLL_NONE;
-	struct ibv_cq *const cq = of_requests ? q->cq : q->recv_cq;
-	struct ibv_cq_ex *const cq_ex = of_requests ? q->cq_ex : q->recv_cq_ex;
+	struct ibv_cq_ex *const cq = of_requests ? q->cq : q->recv_cq;
 	struct ibv_wc c[COST_BATCH_MAX] = { { 0 } };
 	int bad = 0;
 
 #define POLL(most)                                                                                 \
-	(is_extended ? start_poll(cq_ex, most, c, shape.what, shape.queues)                        \
-		     : ibv_poll_cq(cq, most, c))
+	(is_extended ? start_poll(cq, most, c, shape.what, shape.queues)                           \
+		     : ibv_poll_cq(ibv_cq_ex_to_cq(cq), most, c))
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, POLL(1))
 	} else {
@@ -378,10 +377,10 @@ static int create_xrc_srq(struct verbs_queue *q, const struct cost_rig *rig)
 	q->mr = q->pd ? ibv_reg_mr(q->pd, rig->memory, rig->memory_bytes, IBV_ACCESS_LOCAL_WRITE)
 		      : NULL;
 	q->xrcd = srq.xrcd = q->mr ? ibv_open_xrcd(context, &domain) : NULL;
-	q->recv_cq_ex = q->xrcd ? ibv_create_cq_ex(context, &cq) : NULL;
-	if (!q->recv_cq_ex)
+	q->recv_cq = q->xrcd ? ibv_create_cq_ex(context, &cq) : NULL;
+	if (!q->recv_cq)
 		return made(NULL);
-	q->recv_cq = srq.cq = ibv_cq_ex_to_cq(q->recv_cq_ex);
+	srq.cq = ibv_cq_ex_to_cq(q->recv_cq);
 	q->srq = ibv_create_srq_ex(context, &srq);
 	if (!q->srq)
 		return made(NULL);
@@ -427,10 +426,8 @@ static int find_queues(struct verbs_queue *q)
 		q->qps[i] = bsn_qp_info(q->made.qps[i])->verbs;
 	q->qp = q->qps[0];
 	q->qp_ex = ibv_qp_to_qp_ex(q->qp);
-	q->cq = q->qp->send_cq;
-	q->recv_cq = q->qp->recv_cq;
-	q->cq_ex = extended(q->cq);
-	q->recv_cq_ex = extended(q->recv_cq);
+	q->cq = extended(q->qp->send_cq);
+	q->recv_cq = extended(q->qp->recv_cq);
 	q->srq = q->qp->srq;
 	return 0;
 }
@@ -483,8 +480,8 @@ void verbs_close(void *queue)
 	if (q->xrcd) {
 		if (q->srq)
 			ibv_destroy_srq(q->srq);
-		if (q->recv_cq_ex)
-			ibv_destroy_cq(q->recv_cq);
+		if (q->recv_cq)
+			ibv_destroy_cq(ibv_cq_ex_to_cq(q->recv_cq));
 		ibv_close_xrcd(q->xrcd);
 	}
 	if (q->mr)

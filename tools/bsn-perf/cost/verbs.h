@@ -11,8 +11,7 @@
 
 struct verbs_queue {
 	struct bunsen_queue made;
-	struct ibv_cq *cq, *recv_cq;
-	struct ibv_cq_ex *cq_ex, *recv_cq_ex; /* the same, where @qp_ex is there */
+	struct ibv_cq_ex *cq, *recv_cq; /* extended where @qp_ex is there */
 	struct ibv_srq *srq;
 	struct ibv_qp **qps;
 	unsigned qp_count;
