@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the commands of bsn-perf have in common: options (main.c), the clock, and what they say
+ * What the commands of bsn-perf have in common: options (options.c), the clock, and what they say
  * (report.c).
  */
 #ifndef PERF_H
@@ -159,6 +159,10 @@ struct perf_command {
 	int (*read)(poptContext context);
 	int (*run)(FILE *report);
 };
+
+/* Before its context is made; then: reads and checks all options. 0, or an exit status */
+void number_options(const struct perf_command *command);
+int read_options(poptContext context, const struct perf_command *command);
 
 extern const struct perf_command cost_command, dc_command, lat_command, bw_command;
 

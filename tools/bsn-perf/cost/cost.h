@@ -109,8 +109,8 @@ enum {
 /* A word: also of the JSON report. */
 extern const char *const cost_column_names[COST_ALL_COLUMNS];
 
-extern const struct cost_column cost_ibv_wr, cost_ibv, cost_layout_bunsen, cost_layout_mlx5,
-	cost_memory_bunsen, cost_memory_ibv;
+extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
+	cost_ibv, cost_layout_bunsen, cost_layout_mlx5, cost_memory_bunsen, cost_memory_ibv;
 
 /* What a column is for such queues; NULL: it has none. */
 const struct cost_column *cost_column_of(unsigned column, enum cost_queues queues);

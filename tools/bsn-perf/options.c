@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options that all commands have, and numbers among options. */
+#include "perf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const struct poptOption perf_option_table[] = {
+	{ "device", 'd', POPT_ARG_STRING, &perf_options.device, 0,
+	  "the device (default: the first mlx5 device, else the first verbs device)", "NAME" },
+	{ "store", 0, POPT_ARG_STRING, &perf_options.store, 0,
+	  "Bunsen's BlueFlame store, as BSN_STORE", "STORE" },
+	{ "json", 'j', POPT_ARG_NONE, &perf_options.json, 0, "print the report as JSON", NULL },
+	{ "output", 'o', POPT_ARG_STRING, &perf_options.output, 0, "write the report to FILE",
+	  "FILE" },
+	POPT_TABLEEND
+};
+
+int find_name(const char *name, const char *const *names, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!strcasecmp(name, names[i]))
+			return (int)i;
+	return -1;
+}
+
+int perf_open_device(const struct bsn_device_attr *attr, struct bsn_device **device)
+{
+	int err;
+
+	if (perf_options.store)
+		setenv("BSN_STORE", perf_options.store, 1);
+	err = bsn_device_open(perf_options.device, attr, device);
+	if (err == -ENOTSUP && is_under_callgrind()) {
+		setenv("BSN_STORE", "auto", 1);
+		err = bsn_device_open(perf_options.device, attr, device);
+	}
+	if (err == -EINVAL && perf_options.store)
+		return complain_usage("--store: %s", bsn_error_text());
+	return err ? complain_of(NULL, err) : 0;
+}
+
+/* The power of two that a suffix means; -1: there is no such suffix. */
+static int shift_of(const char *suffix)
+{
+	static const char letters[] = "kmg";
+	const char *letter;
+
+	if (!*suffix)
+		return 0;
+	letter = strchr(letters, tolower((unsigned char)*suffix));
+	return letter && !suffix[1] ? 10 * (int)(letter - letters + 1) : -1;
+}
+
+int parse_number(struct perf_number *n, const char *text)
+{
+	unsigned long long number;
+	char *end;
+	int shift;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	shift = end == text ? -1 : shift_of(end);
+	if (!isdigit((unsigned char)*text) || shift < 0)
+		return complain_usage("--%s %s: not a number", n->name, text);
+	if (errno || number > n->max >> shift || number << shift < n->min)
+		return complain_usage("--%s %s: must be %llu to %llu", n->name, text,
+				      (unsigned long long)n->min, (unsigned long long)n->max);
+	n->value = number << shift;
+	return 0;
+}
+
+struct poptOption perf_number_table[PERF_NUMBERS_MAX + 1];
+bool number_given[PERF_NUMBERS_MAX];
+
+void number_options(const struct perf_command *command)
+{
+	for (unsigned i = 0; i < command->number_count; i++) {
+		const struct perf_number *n = &command->numbers[i];
+
+		perf_number_table[i] = (struct poptOption){ n->name, n->letter, POPT_ARG_STRING,
+							    NULL, 1 + (int)i, n->doc, n->unit };
+	}
+}
+
+int read_options(poptContext context, const struct perf_command *command)
+{
+	int got, err;
+
+	while ((got = poptGetNextOpt(context)) > 0) {
+		char *text = poptGetOptArg(context);
+
+		err = parse_number(&command->numbers[got - 1], text);
+		number_given[got - 1] = true;
+		free(text);
+		if (err)
+			return err;
+	}
+	if (got < -1)
+		return complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
+				      poptStrerror(got));
+	if (!command->arguments && poptPeekArg(context))
+		return complain_usage("%s takes no argument %s", command->name,
+				      poptPeekArg(context));
+	return command->read(context);
+}
