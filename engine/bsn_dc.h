@@ -91,8 +91,9 @@ BSN_API uint32_t bsn_dct_number(const struct bsn_dct *dct);
  * bsn_dct_accept - on plain verbs: connects initiators that ask for it, and disconnects those that
  * leave
  *
- * Call it as often as new initiators may wait; connected ones do not need it. Initiators ask again
- * for a while, see struct bsn_dc_pool_attr. On a device with DC it does nothing.
+ * Call it often: a new initiator waits until the next call. Connected ones do not need it. An
+ * initiator repeats its question: @connect of struct bsn_dc_pool_attr says how often. On a device
+ * with DC the call does nothing.
  *
  * Context: the thread that polls the target's CQ; makes system calls.
  * Return: how many it connected or disconnected, 0 on a device with DC; a negative errno: -EIO the
@@ -115,9 +116,8 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
  *
  * A post to a peer needs an initiator. The pool takes the one that the peer still has; or else one
  * that no peer has; or else an idle one, which the pool's policy chooses. The peer keeps the
- * initiator after its requests are done, until another peer needs it; so a peer that posts soon
- * again finds its connection. While requests of a peer are outstanding its initiator is not given
- * away.
+ * initiator after its requests are done, until another peer needs it; if it posts before that, it
+ * finds its connection. While requests of a peer are outstanding its initiator is not given away.
  *
  * If all are busy, the post returns -EAGAIN, and the peer waits in line. When its turn comes,
  * bsn_poll() returns a completion of opcode BSN_DC_READY, with the peer's user pointer. The program
@@ -132,8 +132,8 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
  * connects the peer when its turn comes, and returns BSN_DC_READY when it is connected. Only such
  * polls make system calls. A peer that loses its initiator is disconnected.
  *
- * Unsignaled requests stay unsignaled. If a peer waits for an initiator whose last request is
- * unsignaled, the pool posts a NOP of its own, whose completion is hidden.
+ * An unsignaled request has no completion, as on any queue. If a peer waits for an initiator whose
+ * last request is unsignaled, the pool posts a NOP of its own, whose completion is hidden.
  *
  * If a request fails, the later requests to that peer are flushed, and posts to it return -ENOTCONN
  * until bsn_dc_peer_reset(). A spare replaces the failed initiator; no other peer notices.
@@ -152,8 +152,8 @@ struct bsn_dc_pool;
 /**
  * enum bsn_dc_policy - which initiator a peer gets
  * @BSN_DC_LRU: one that no peer has; if there is none, a clock hand goes round the initiators, and
- *	of the next three the pool takes the idle one that posted least since the hand last passed
- *	it
+ *	of the next three the pool takes the first idle one that was not used since the hand last
+ *	passed it, or else the first idle one
  * @BSN_DC_HASHED: the one that the peer's number selects; it waits for that even if others are idle
  */
 enum bsn_dc_policy {
@@ -171,12 +171,11 @@ enum bsn_dc_policy {
  * @spares: ready to replace initiators that fail; 0: 1
  * @streams: of each initiator, each for one peer; 0: 1; max_dc_streams of bsn_device_info() at most
  * @send_depth: outstanding requests of a peer; 0: 64. The queue of an initiator has as many for
- *	each of its streams, which its peers share, and at least 16. The policy compares queue
- *	indices, so it knows less if the queue is short
+ *	each of its streams, which its peers share, and at least 16
  * @max_send_sge, @max_inline, @signal_every: as in struct bsn_qp_attr
  * @turn_bytes: bytes of data that a peer may post while others wait; 0: 64 KiB
- * @max_reads: outstanding READs and atomics of an initiator, as far as is known; 0: no limit. One
- *	more returns -EAGAIN: poll, and post it again; the peer keeps its initiator, which takes its
+ * @max_reads: READs and atomics of an initiator that were not polled; 0: no limit. The post of one
+ *	more returns -EAGAIN: poll, then post it; the peer keeps its initiator, which takes its
  *	other requests. Without a limit the device holds up the initiator, and all later requests,
  *	while max_rd_atomic (of @connect) are being executed. READs and atomics cost more with a
  *	limit
@@ -186,8 +185,9 @@ enum bsn_dc_policy {
  *	not posted again
  * @policy: which initiator a peer gets
  * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic. On plain verbs
- *	the pool asks a target that does not answer again after 8 timeouts (a millisecond at least),
- *	doubles that time with each try, up to a second, and gives up after retry_count tries
+ *	the pool repeats a question that is not answered within 8 timeouts (a millisecond at least),
+ *	waits twice as long after each repetition, up to a second, and gives up after retry_count
+ *	repetitions
  * @lane: NULL: that of the CQ
  * @full_handshake: initiators wait for the target's answer before they send data: a connection
  *	costs a round trip more, and is safer if packets are lost. It needs the feature
@@ -319,19 +319,19 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
 
 /**
  * struct bsn_dc_counters - counts since the pool was created
- * @bindings: peers that got a new initiator; an upper limit of the connections, without those that
- *	the device made again because they were idle for too long
- * @evictions: of these, taken from an idle peer
- * @revocations: initiators lost because others waited
- * @waits: peers that had to wait in line
+ * @bindings: how often a peer got another initiator. No more connections were made, but for those
+ *	that the device closed because they were idle, and made once more
+ * @evictions: of these, how often an idle peer lost the initiator by it
+ * @revocations: how often a peer lost its initiator because others waited
+ * @waits: how often a peer had to wait in line
  * @turns: BSN_DC_READY completions
- * @passed: of these, not used
+ * @passed: of these, turns in which the peer posted nothing
  * @markers: NOPs that the pool posted
  * @reads_held: READs and atomics refused for max_reads
  * @repeats: requests posted again, after another peer failed their initiator
  * @failures, @repairs: of initiators and streams
  * @connects, @reconnects: if @has_connects, the device's counts for all pools of this process:
- *	connections, and of these the ones made again because the device had closed an idle one.
+ *	connections, and of these the ones that replaced an idle one which it had closed.
  *	softcx has these counts. A ConnectX does not count for initiators, and plain verbs do not:
  *	both are 0. A target's port has the counter rx_dct_connect, in sysfs
  * @peers, @waiting, @broken: now: peers, those in line, and initiators or streams to be repaired

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "bsn.h"
 #include "bsn_registry.h"
@@ -17,6 +18,20 @@ enum {
 	DEFAULT_RECVS = 128,
 	DEFAULT_ENTRIES = 2 * (DEFAULT_SENDS_BB + DEFAULT_RECVS),
 };
+
+static inline uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The value of an attribute whose 0 means the default. */
+static inline uint32_t or_else(uint32_t value, uint32_t if_zero)
+{
+	return value ? value : if_zero;
+}
 
 /*
  * Every object counts its users, and can be destroyed only if it has none. A device counts all
@@ -62,7 +77,10 @@ void log_refusals(void);
 /* Remembers the text for bsn_error_text() and returns -error. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for a command to the firmware, which was to @what: -errno, and the firmware's answer. */
+/*
+ * The same for a command to the firmware, by which the library wanted to @what. @err: -errno;
+ * @answer: the firmware's
+ */
 struct bsn_cmd_out;
 int fail_command(int err, const struct bsn_cmd_out *answer, const char *what);
 
@@ -148,7 +166,7 @@ int mem_access_of(const struct bsn_device *device, int access);
  * mem/pool.c: called before a queue is reset or destroyed: after that nothing tells whether its
  * outstanding UMRs were done.
  */
-void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq);
+void mkeys_forget_queue(struct bsn_device *device, const struct bsn_sq *sq);
 
 void say(const struct bsn_device *device, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -241,7 +259,7 @@ struct cq_object {
 	uintptr_t poller;      /* checked: its thread */
 	uint32_t silent_polls; /* checked: empty ones in a row */
 	atomic_uint sleepers;  /* in bsn_wait() */
-	atomic_int wake_file;  /* readable: one of them has to look; plus 1, 0: none yet */
+	atomic_int wake_file;  /* wakes one of them while it is readable; plus 1; 0: none yet */
 	struct cq_object *next;
 	struct bsn_registry_queue listed;
 	void *path_state; /* of the verbs path */
@@ -267,7 +285,7 @@ struct srq_object {
 	struct bsn_xrcd *xrcd; /* of an SRQ of XRC; else NULL, as are these: */
 	struct cq_object *cq;
 	struct dv_route route;
-	const struct cq_object *recv_cq; /* of its first QP; only compared */
+	const struct cq_object *recv_cq; /* of its first QP; it may be gone, so only compare it */
 	void *user;
 	struct uses uses;
 	struct srq_object *next;
@@ -337,6 +355,12 @@ static inline struct lane_object *lane_of(struct bsn_lane *lane)
 void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq);
 
 /*
+ * qp.c: the set in which the port counts verbs queues; objects made by commands have to name it. 0:
+ * none is known.
+ */
+uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd);
+
+/*
  * qp.c: bsn_qp_create() for a DCI with more attributes than @attr has.
  * @streams: none if @log_count is 0
  * @uar: NULL: without a full handshake; else the register of one with it, and @attr names no lane
@@ -346,11 +370,6 @@ struct dci_attr {
 	struct provider_streams streams;
 	const struct handshake_uar *uar;
 };
-/*
- * The set in which the port counts verbs queues; objects made by commands have to name it. 0: none
- * is known.
- */
-uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd);
 int qp_create_dci(struct bsn_device *device, const struct bsn_qp_attr *attr,
 		  const struct dci_attr *more, struct bsn_qp **out);
 
@@ -364,10 +383,15 @@ void hold_qp(struct bsn_qp *qp);
 
 /* state.c: why an address was refused, if the error tells, else "" */
 const char *hint_of_av(const struct ibv_ah_attr *av, int err);
-/* @mask: attributes beside the state */
+/* @mask: attributes beside the state; @what, @to: the QP and the state, for a failure's text */
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);
+int verbs_modify(struct ibv_qp *verbs, const char *what, struct ibv_qp_attr *attr, int mask,
+		 const char *to);
+/* For a DCT or an XRC target, to which peers send requests. */
+int target_to_init(const struct bsn_device *device, struct ibv_qp *verbs, const char *what,
+		   bool grants_atomics);
 int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state);
-const char *failure_text(const struct bsn_completion *failure); /* until the thread asks again */
+const char *failure_text(const struct bsn_completion *failure); /* until the thread's next call */
 int qp_make_ready(struct bsn_qp *qp); /* not attached: receives may be posted, sends must wait */
 
 /* connect.c */
@@ -454,8 +478,8 @@ void cq_lock(struct cq_object *cq);
 void cq_unlock(struct cq_object *cq);
 
 /*
- * pollers.c: called by the poller's thread. After cq_request_guests() the next poll asks the
- * guests.
+ * pollers.c: guests of a CQ; called by the poller's thread. The next poll after cq_request_guests()
+ * asks them for completions.
  */
 void cq_add_guest(struct cq_object *cq, struct cq_guest *guest);
 void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest);

@@ -99,7 +99,7 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 	int err;
 
 	if (!transport)
-		return fail(EINVAL, "no such QP type: %d", (int)attr->type);
+		return fail(EINVAL, "%d is not an enum bsn_qp_type", (int)attr->type);
 	if (attr->send_depth > info->max_send_wr || attr->recv_depth > info->max_send_wr)
 		return too_many("depth", attr->send_depth, attr->recv_depth, info->max_send_wr);
 	if (attr->max_send_sge > info->max_sge || attr->max_recv_sge > info->max_sge)
@@ -131,11 +131,6 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 	return err;
 }
 
-static uint32_t or_default(uint32_t value, uint32_t if_zero)
-{
-	return value ? value : if_zero;
-}
-
 /* Whether the QP has no receive queue of its own. */
 static bool has_no_recvs(const struct bsn_qp *qp)
 {
@@ -160,13 +155,12 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
 	qp->lane = attr->lane ? lane_of(attr->lane) : more->uar ? NULL : qp->cq->lane;
 	qp->streams = more->streams;
-	qp->info.send_depth =
-		or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
-	qp->info.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
-	qp->info.max_send_sge = or_default(attr->max_send_sge, 1);
-	qp->info.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
+	qp->info.send_depth = or_else(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
+	qp->info.recv_depth = has_no_recvs(qp) ? 0 : or_else(attr->recv_depth, DEFAULT_RECVS);
+	qp->info.max_send_sge = or_else(attr->max_send_sge, 1);
+	qp->info.max_recv_sge = has_no_recvs(qp) ? 0 : or_else(attr->max_recv_sge, 1);
 	/* A block has so many bytes after control segment and remote address. */
-	qp->info.max_inline = or_default(attr->max_inline, 28);
+	qp->info.max_inline = or_else(attr->max_inline, 28);
 	if (attr->max_inline_recv)
 		qp->info.max_inline_recv = inline_room(&qp->recv_cq->dv.hot);
 	if (attr->max_inline_resp)
@@ -183,8 +177,7 @@ static int check_blocks(const struct bsn_qp *qp)
 		return 0;
 	return fail(EINVAL,
 		    "%u sends of this length (%u SGEs, %u bytes inline) take %u blocks of 64 "
-		    "bytes: the "
-		    "device has %d",
+		    "bytes: a queue has %d at most",
 		    qp->info.send_depth, qp->info.max_send_sge, qp->info.max_inline, qp->sends_bb,
 		    qp->device->limits.max_qp_wr);
 }
@@ -445,7 +438,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	if (err)
 		return err;
 	registry_remove_qp(qp);
-	pools_forget_queue(qp->device, qp->sq); /* this reads the ring */
+	mkeys_forget_queue(qp->device, qp->sq); /* this reads the ring */
 	if (qp->owns_verbs)
 		err = destroyed(qp->device, -destroy_object(qp));
 	if (err) {

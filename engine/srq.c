@@ -178,8 +178,8 @@ int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, 
 	srq = new_srq(device, &attr);
 	if (!srq)
 		return fail(ENOMEM, "no memory");
-	err = create_verbs(srq, attr.recv_depth ? attr.recv_depth : DEFAULT_RECVS,
-			   attr.max_recv_sge ? attr.max_recv_sge : 1);
+	err = create_verbs(srq, or_else(attr.recv_depth, DEFAULT_RECVS),
+			   or_else(attr.max_recv_sge, 1));
 	if (err)
 		goto free_srq;
 	err = srq->path->srq_make(srq);

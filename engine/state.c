@@ -35,16 +35,35 @@ const char *hint_of_av(const struct ibv_ah_attr *av, int err)
 	}
 }
 
-int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
+int verbs_modify(struct ibv_qp *verbs, const char *what, struct ibv_qp_attr *attr, int mask,
+		 const char *to)
 {
-	int err;
+	const int err = provider_error_of_int(ibv_modify_qp(verbs, attr, mask | IBV_QP_STATE));
 
-	if (qp->dci)
-		return modify_by_command(qp, attr, to);
-	err = provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
-	return err ? fail(-err, "cannot bring the QP to %s: %s%s", to, strerror(-err),
+	return err ? fail(-err, "cannot bring the %s to %s: %s%s", what, to, strerror(-err),
 			  mask & IBV_QP_AV ? hint_of_av(&attr->ah_attr, err) : "")
 		   : 0;
+}
+
+int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
+{
+	return qp->dci ? modify_by_command(qp, attr, to)
+		       : verbs_modify(qp->verbs, "QP", attr, mask, to);
+}
+
+int target_to_init(const struct bsn_device *device, struct ibv_qp *verbs, const char *what,
+		   bool grants_atomics)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = device->info.port,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	};
+
+	if (grants_atomics)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	return verbs_modify(verbs, what, &attr,
+			    IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
 int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state)
@@ -126,7 +145,7 @@ int bsn_qp_reset(struct bsn_qp *qp)
 		err = qp_modify(qp, &reset, 0, "reset");
 	if (err)
 		return err;
-	pools_forget_queue(qp->device, qp->sq);
+	mkeys_forget_queue(qp->device, qp->sq);
 	qp->path->qp_clear(qp);
 	memset(&qp->first_error, 0, sizeof(qp->first_error));
 	dv_sq(qp->sq)->route.has_error = 0;

@@ -8,8 +8,8 @@
  *	a CQE before it          was found
  *	an event                 stays in the channel until somebody takes it
  *	several sleepers         a thread that wakes, for whatever reason, wakes another as it
- *	                         leaves; that one asks anew, so none sleeps on a request that
- *	                         another's event has used up
+ *	                         leaves; that one asks for an event, too, so none sleeps on a
+ *	                         request that another's event has used up
  *	a CQ that dies           is marked dead, then its sleepers are woken; they poll before they
  *	                         sleep
  */
@@ -17,7 +17,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "idle.h"
@@ -35,14 +34,6 @@ struct wait {
 	struct bsn_wait_attr attr;
 	uint64_t began_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static int look(const struct wait *w)
 {
@@ -92,7 +83,7 @@ static int wait_awake(const struct wait *w)
 			if (got)
 				return got;
 		}
-	} while (now_ns() - w->began_ns < most);
+	} while (monotonic_ns() - w->began_ns < most);
 	return 0;
 }
 
@@ -155,12 +146,12 @@ static void take_event(struct cq_object *cq)
 		err = bsn_channel_get(channel, &taken);
 	pthread_mutex_unlock(&channel->taking);
 	if (err && err != -EAGAIN)
-		bsn_cq_kill(cq->ring, -err); /* the device is gone: polls say so after what came */
+		bsn_cq_kill(cq->ring, -err); /* the device is gone: polls say so at the end */
 }
 
 static int time_left(const struct wait *w, struct timespec *left)
 {
-	const uint64_t gone = now_ns() - w->began_ns;
+	const uint64_t gone = monotonic_ns() - w->began_ns;
 
 	if (gone >= limit_ns(w))
 		return -ETIMEDOUT;
@@ -255,7 +246,7 @@ static int check(const struct wait *w)
 static __attribute__((noinline, cold)) int wait_longer(struct bsn_cq *hot, struct bsn_completion *c,
 						       int n, const struct bsn_wait_attr *attr)
 {
-	struct wait w = { .cq = cq_of(hot), .c = c, .n = n, .began_ns = now_ns() };
+	struct wait w = { .cq = cq_of(hot), .c = c, .n = n, .began_ns = monotonic_ns() };
 	int got;
 
 	if (attr)

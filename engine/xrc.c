@@ -78,28 +78,6 @@ int bsn_xrcd_close(struct bsn_xrcd *xrcd)
 
 /* -- targets ----------------------------------------------------------------------------------- */
 
-static int modify(struct bsn_xrc_target *target, struct ibv_qp_attr *attr, int mask, const char *to)
-{
-	const int err =
-		provider_error_of_int(ibv_modify_qp(target->verbs, attr, mask | IBV_QP_STATE));
-
-	return err ? fail(-err, "cannot bring the XRC target to %s: %s", to, strerror(-err)) : 0;
-}
-
-static int to_init(struct bsn_xrc_target *target)
-{
-	const struct bsn_device *device = target->xrcd->device;
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = device->info.port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-	};
-
-	if (has_atomics(device))
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
-	return modify(target, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
-}
-
 static int to_rtr(struct bsn_xrc_target *target, const struct wire_address *peer,
 		  const struct bsn_connect_attr *attr)
 {
@@ -117,10 +95,10 @@ static int to_rtr(struct bsn_xrc_target *target, const struct wire_address *peer
 
 	if (err)
 		return err;
-	return modify(target, &verbs,
-		      IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-		      "RTR");
+	return verbs_modify(target->verbs, "XRC target", &verbs,
+			    IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+			    "RTR");
 }
 
 static int create_verbs(struct bsn_xrc_target *target)
@@ -152,7 +130,7 @@ int bsn_xrc_target_create(struct bsn_xrcd *xrcd, struct bsn_xrc_target **out)
 	err = create_verbs(target);
 	if (err)
 		goto free_target;
-	err = to_init(target);
+	err = target_to_init(xrcd->device, target->verbs, "XRC target", has_atomics(xrcd->device));
 	if (err)
 		goto destroy_verbs;
 	use(&xrcd->uses);

@@ -24,26 +24,6 @@ struct bsn_dct {
 
 /* -- states ------------------------------------------------------------------------------------ */
 
-static int modify(struct bsn_dct *dct, struct ibv_qp_attr *attr, int mask, const char *to)
-{
-	const int err = provider_error_of_int(ibv_modify_qp(dct->verbs, attr, mask | IBV_QP_STATE));
-
-	return err ? fail(-err, "cannot bring the DCT to %s: %s", to, strerror(-err)) : 0;
-}
-
-static int to_init(struct bsn_dct *dct)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = dct->device->info.port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-	};
-
-	if (grants_atomics(dct->device))
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
-	return modify(dct, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
-}
-
 /* The attributes of its acknowledgements; the initiator names their destination. */
 static int ack_attr(const struct bsn_dct *dct, const struct bsn_connect_attr *connect,
 		    struct ibv_qp_attr *attr)
@@ -62,12 +42,13 @@ static int ack_attr(const struct bsn_dct *dct, const struct bsn_connect_attr *co
 
 static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 {
-	struct ibv_qp_attr path;
-	const int err = ack_attr(dct, connect, &path);
+	struct ibv_qp_attr rtr;
+	const int err = ack_attr(dct, connect, &rtr);
 
 	if (err)
 		return err;
-	return modify(dct, &path, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, "RTR");
+	return verbs_modify(dct->verbs, "DCT", &rtr,
+			    IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, "RTR");
 }
 
 /* -- life -------------------------------------------------------------------------------------- */
@@ -112,7 +93,7 @@ static int create_verbs(struct bsn_dct *dct)
 static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 {
 	struct bsn_device *device = dct->device;
-	struct ibv_qp_attr path;
+	struct ibv_qp_attr rtr;
 	const struct handshake_dct_attr attr = {
 		.pd = dct->pd->verbs,
 		.cqn = dv_cq(dct->cq->ring)->cqn,
@@ -121,10 +102,10 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 		.atomic_mode =
 			handshake_atomic_mode(has_atomics(device), device->caps.masked_sizes),
 		.counter_set = device_counter_set(device, dct->pd->verbs),
-		.path = &path,
+		.path = &rtr,
 	};
 	struct bsn_cmd_out answer;
-	int err = ack_attr(dct, connect, &path);
+	int err = ack_attr(dct, connect, &rtr);
 
 	if (err)
 		return err;
@@ -201,7 +182,7 @@ static int create_by_verbs(struct bsn_dct *dct, const struct bsn_connect_attr *c
 
 	if (err)
 		return err;
-	err = to_init(dct);
+	err = target_to_init(dct->device, dct->verbs, "DCT", grants_atomics(dct->device));
 	if (!err)
 		err = to_rtr(dct, connect);
 	if (err)

@@ -47,8 +47,8 @@ static void fail_peer(struct bsn_dc_pool *pool, struct peer *peer)
 }
 
 /*
- * Requests in the queue come back flushed, appended ones too. A peer whose own stream did not fail
- * leaves it when nothing of the peer is outstanding.
+ * The requests in the queue come back flushed; those that were only appended are published for
+ * that. A peer whose own stream did not fail leaves it when nothing of the peer is outstanding.
  */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
 {
@@ -114,8 +114,9 @@ static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot 
 }
 
 /*
- * Keeps the request to post it once more. False: the initiator that failed last holds nothing, so
- * it can be repaired and take what others hold.
+ * Keeps the request to post it once more. False: it may not be repeated. Nor is one if no initiator
+ * works: then the one that failed last must hold nothing, so that it can be repaired and take what
+ * the others hold.
  */
 static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 {
@@ -178,7 +179,7 @@ void repeat_held(struct bsn_dc_pool *pool)
 
 /* -- a request failed, or was flushed ---------------------------------------------------------- */
 
-/* Copies the WQE as the device got it, even if it wraps. Returns its bytes. */
+/* Copies a WQE, which may wrap in the ring. Returns its bytes. */
 static uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
 {
 	const unsigned blocks = bsn_sq_posted_at(sq, index).count_bb;

@@ -5,9 +5,9 @@
  * completes. What it heard is a hint where to look; only the send queue is sure.
  *
  * Some slots become idle unheard: by hidden completions, by cancelled requests, by posts that took
- * a slot and were refused. If a program polls without sleeping, the clock finds those, a few at a
- * time. Before a program sleeps, a poll finds nothing; that poll forgets what was heard, and the
- * next miss looks at all slots.
+ * a slot and were refused. If a program polls without sleeping, the policy's clock finds those, a
+ * few at a time. A program sleeps only after a poll that found nothing; that poll forgets what was
+ * heard, so the next miss looks at all slots.
  */
 #include "pool.h"
 
@@ -53,25 +53,18 @@ static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
 	return any;
 }
 
-/*
- * Each call swaps the last one heard with the next of the others, since an initiator's queue may
- * stay full of requests of its other streams.
- */
+/* Takes them in turn, since an initiator's queue may stay full of requests of its other streams. */
 struct slot *idle_heard(struct bsn_dc_pool *pool)
 {
 	while (pool->heard_count) {
-		const uint16_t last = pool->heard[pool->heard_count - 1];
-		struct slot *s = idle_of(pool, &pool->initiators[last]);
+		uint16_t *at = &pool->heard[pool->heard_turn++ % pool->heard_count];
+		struct initiator *i = &pool->initiators[*at];
+		struct slot *s = idle_of(pool, i);
 
-		if (s) {
-			uint16_t *other = &pool->heard[pool->heard_turn++ % pool->heard_count];
-
-			pool->heard[pool->heard_count - 1] = *other;
-			*other = last;
+		if (s)
 			return s;
-		}
-		pool->initiators[last].is_heard = false;
-		pool->heard_count--;
+		i->is_heard = false;
+		*at = pool->heard[--pool->heard_count];
 	}
 	return NULL;
 }

@@ -9,7 +9,8 @@ enum { LEAST_DEPTH = 16 };
 /* -- its CQ ------------------------------------------------------------------------------------ */
 
 /*
- * Depth for as many requests of each stream. A short queue would look for room at every other post.
+ * Depth for the requests of all streams. A queue of fewer than LEAST_DEPTH would look for room at
+ * every other post.
  */
 static uint32_t depth_of(const struct bsn_dc_pool *pool)
 {
@@ -73,7 +74,7 @@ int initiator_connect(struct bsn_dc_pool *pool, struct initiator *i)
 		   : 0;
 }
 
-/* Lets as many streams fail as the device allows. One more, or all, fail the initiator. */
+/* Lets as many streams fail as the device allows; with one more the initiator fails. */
 static struct provider_streams plan_streams(struct bsn_dc_pool *pool)
 {
 	const uint8_t most = pool->device->streams.log_failed;

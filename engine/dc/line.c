@@ -2,7 +2,8 @@
 /*
  * Waiting peers stand in line and take turns by deficit round robin (Shreedhar and Varghese,
  * SIGCOMM 1995), with one difference: the pool does not know what a peer will post, so a peer may
- * end its turn in debt. Such a peer is passed over for as many turns as it owes.
+ * end its turn in debt. It then pays one turn of its debt each time that it is first in line, goes
+ * to the end, and gets no slot before it has paid all.
  */
 #include "rc.h"
 
@@ -15,7 +16,7 @@ static void put_last(struct bsn_dc_pool *pool, struct peer *peer)
 	const uint32_t number = number_of(peer);
 
 	peer->next = NO_PEER;
-	if (pool->in_line++)
+	if (pool->waiters++)
 		peer_at(pool, pool->last_waiter)->next = number;
 	else
 		pool->first_waiter = number;
@@ -31,14 +32,14 @@ static void take_out(struct bsn_dc_pool *pool, struct peer *peer, uint32_t befor
 		peer_at(pool, before)->next = peer->next;
 	if (pool->last_waiter == number_of(peer))
 		pool->last_waiter = before;
-	pool->in_line--;
+	pool->waiters--;
 }
 
 void start_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 {
 	if (peer->state == PEER_WAITS || peer->state == PEER_CONNECTS)
 		return;
-	if (!pool->waiters++ && !++pool->contention)
+	if (!pool->waiters && !++pool->contention)
 		pool->contention = 1;
 	pool_wake(pool);
 	peer->state = PEER_WAITS;
@@ -58,7 +59,6 @@ void stop_waiting(struct bsn_dc_pool *pool, struct peer *peer)
 	}
 	take_out(pool, peer, before);
 	peer->state = PEER_FINE;
-	pool->waiters--;
 }
 
 /* -- making room ------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static void end_turns(struct bsn_dc_pool *pool)
 
 /*
  * Takes one turn from the debt of a waiting peer; a peer that waits alone owes nothing. Return: the
- * bytes that it may post; 0: it owes more, so others come first.
+ * bytes that it may post; 0: it owes more than that turn, so others come first.
  */
 static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 {
@@ -155,18 +155,19 @@ static int64_t pay_turn(const struct bsn_dc_pool *pool, struct peer *peer)
 }
 
 /*
- * Serves the first peer in line that can have this slot. False: the peer is not told of a turn yet.
+ * Serves the first peer in line that can have this slot. @before: as for take_out(). False: the
+ * peer is not told of a turn yet.
  */
-static bool serve(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s,
+static bool serve(struct bsn_dc_pool *pool, struct peer *peer, uint32_t before, struct slot *s,
 		  struct bsn_completion *c)
 {
 	const int64_t credit = pay_turn(pool, peer);
 
+	take_out(pool, peer, before);
 	if (!credit) {
 		put_last(pool, peer);
 		return false;
 	}
-	pool->waiters--;
 	if (pool->rc && !rc_is_connected(s->of, peer)) {
 		rc_connect(pool, peer, s, credit);
 		return false;
@@ -177,33 +178,30 @@ static bool serve(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s,
 
 /*
  * Gives a turn to the first peer in line that can have a slot; a peer whose own requests are not
- * done cannot. @visits: how many peers may still be looked at, which bounds the time of a poll.
+ * done cannot. @visits: how many more peers it may look at, which bounds the time of a poll.
  */
 static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32_t *visits)
 {
-	uint32_t before = NO_PEER, at = pool->first_waiter, passed = 0;
+	uint32_t before = NO_PEER, at = pool->first_waiter, skipped = 0;
 
-	while (pool->waiters && at != NO_PEER && passed <= pool->slot_count && *visits) {
+	while (pool->waiters && at != NO_PEER && skipped <= pool->slot_count && *visits) {
 		struct peer *peer = peer_at(pool, at);
-		struct slot *s = peer->state == PEER_GONE ? NULL : find_slot(pool, peer);
+		const uint32_t next = peer->next;
+		struct slot *s = find_slot(pool, peer);
 
 		*visits -= 1;
-		if (!s && peer->state != PEER_GONE) {
+		if (!s) {
 			if (pool->attr.policy != BSN_DC_HASHED && !peer->slot)
 				return false; /* no slot is idle, as far as is known */
-			passed++;
+			skipped++;
 			before = at;
-			at = peer->next;
+			at = next;
 			continue;
 		}
-		take_out(pool, peer, before);
-		at = peer->next;
-		if (!s)
-			peer_free(pool, peer);
-		else if (serve(pool, peer, s, c))
+		if (serve(pool, peer, before, s, c))
 			return true;
-		else if (at == NO_PEER && pool->last_waiter == number_of(peer))
-			at = pool->last_waiter; /* it went to the end of the line */
+		/* If the last one in line went to its end, it is the next. */
+		at = next == NO_PEER && peer->state == PEER_WAITS ? number_of(peer) : next;
 	}
 	return false;
 }

@@ -2,19 +2,16 @@
 /* The peers of a pool. */
 #include "rc.h"
 
+#include <search.h>
 #include <stdlib.h>
 
 /* -- hosts ------------------------------------------------------------------------------------- */
 
-/* FNV-1a */
-static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_attr *av)
+static int compare(const void *a, const void *b)
 {
-	const uint8_t *bytes = (const uint8_t *)av;
-	uint32_t hash = 2166136261u;
+	const struct host *x = a, *y = b;
 
-	for (size_t k = 0; k < sizeof(*av); k++)
-		hash = (hash ^ bytes[k]) * 16777619u;
-	return &pool->hosts[(hash ^ hash >> 16) % HOST_BUCKETS];
+	return memcmp(&x->av, &y->av, sizeof(x->av));
 }
 
 /* Copies the fields, and zeroes the padding, so that memcmp() can compare address vectors. */
@@ -55,8 +52,7 @@ static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 	return 0;
 }
 
-/* Makes a host, and puts it first in its bucket. */
-static int add_host(struct bsn_dc_pool *pool, struct host **at, const struct ibv_ah_attr *av)
+static int add_host(struct bsn_dc_pool *pool, const struct ibv_ah_attr *av, struct host **out)
 {
 	struct host *host = bsn_hot_alloc(sizeof(*host));
 	int err;
@@ -65,45 +61,37 @@ static int add_host(struct bsn_dc_pool *pool, struct host **at, const struct ibv
 		return fail(ENOMEM, "no memory");
 	copy_av(&host->av, av);
 	err = pool->rc ? 0 : read_vector(pool, host);
-	if (err) {
+	if (!err && !tsearch(host, &pool->hosts, compare))
+		err = fail(ENOMEM, "no memory");
+	if (err)
 		free(host);
-		return err;
-	}
-	host->next = *at;
-	*at = host;
-	return 0;
+	else
+		*out = host;
+	return err;
 }
 
+/* Finds the host of an address vector, or makes it; counts a peer of it. */
 static int get_host(struct bsn_dc_pool *pool, const struct ibv_ah_attr *given, struct host **out)
 {
-	struct ibv_ah_attr av;
-	struct host **bucket, *host;
+	struct host wanted, *const *node;
 	int err = 0;
 
-	copy_av(&av, given);
-	bucket = bucket_of(pool, &av);
-	for (host = *bucket; host && memcmp(&host->av, &av, sizeof(av)); host = host->next)
-		;
-	if (!host) {
-		err = add_host(pool, bucket, &av);
-		host = *bucket;
-	}
-	if (err)
-		return err;
-	host->peers++;
-	*out = host;
-	return 0;
+	copy_av(&wanted.av, given);
+	node = tfind(&wanted, &pool->hosts, compare);
+	if (node)
+		*out = *node;
+	else
+		err = add_host(pool, &wanted.av, out);
+	if (!err)
+		(*out)->peers++;
+	return err;
 }
 
 static void put_host(struct bsn_dc_pool *pool, struct host *host)
 {
-	struct host **at = bucket_of(pool, &host->av);
-
 	if (--host->peers)
 		return;
-	while (*at != host)
-		at = &(*at)->next;
-	*at = host->next;
+	tdelete(host, &pool->hosts, compare);
 	free(host);
 }
 
@@ -205,7 +193,7 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 	if (err)
 		return err;
 	if (pool->rc)
-		err = rc_meet(pool, host, &wire, &attr);
+		err = rc_make_endpoint(pool, host, &wire, &attr);
 	peer = err ? NULL : peer_new(pool);
 	if (!peer) {
 		put_host(pool, host);
@@ -297,12 +285,8 @@ int bsn_dc_peer_destroy(struct bsn_ep *ep)
 		rc_forget(pool, peer);
 	put_host(pool, host_of(peer));
 	pool->peer_count--;
-	if (peer->state == PEER_WAITS) {
-		peer->state = PEER_GONE; /* it keeps its place in line until its turn */
-		pool->waiters--;
-	} else {
-		peer_free(pool, peer);
-	}
+	stop_waiting(pool, peer);
+	peer_free(pool, peer);
 	return 0;
 }
 

@@ -9,23 +9,15 @@
 
 #include "sq.h"
 
-/* -- the least used of the next ones ----------------------------------------------------------- */
+/* -- the clock --------------------------------------------------------------------------------- */
 
 /*
- * A miss looks at the next three initiators of the clock, and takes the idle one that was used
- * least. If none of them is idle, it looks at a few more. So the cost of a miss does not depend on
- * the number of initiators.
- *
- * A look clears the initiator's count of uses; of several uses it leaves one, so the initiator
- * survives one more round of the hand.
+ * A hand goes round the initiators. A miss looks at the next three, and takes the first idle slot
+ * that was not used since the hand was there last; if there is none, the first idle one of these
+ * initiators, whose marks are cleared. If none of them is idle, it looks at a few more. So the cost
+ * of a miss does not depend on the number of initiators.
  */
 enum { LOOKS = 3 };
-
-/* Finds a slot if none of the next initiators is idle. If there are few, all were looked at. */
-static struct slot *find_later(struct bsn_dc_pool *pool)
-{
-	return pool->listens || pool->attr.initiators <= MOST_LOOKS ? NULL : idle_begin(pool);
-}
 
 /*
  * The next initiator to which peers are bound. There is one: no slot is free, and not all are out.
@@ -42,46 +34,17 @@ BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 }
 
 /*
- * For initiators without streams. The last request in an idle queue is the one polled last, so the
- * blocks from @seen_pi to that request are its uses.
- */
-static struct slot *find_by_clock(struct bsn_dc_pool *pool)
-{
-	struct initiator *best = NULL;
-	uint32_t least = UINT32_MAX;
-
-	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
-		struct initiator *i = next_in_clock(pool);
-		const struct bsn_sq *sq = i->sq;
-		const uint16_t done = bsn_sq_done(sq), uses = (uint16_t)(done - i->seen_pi);
-
-		if (!bsn_sq_is_done(sq, done) || i->slots->state == SLOT_TURN)
-			continue;
-		if (!uses)
-			return i->slots;
-		i->seen_pi = (uint16_t)(done - (uses > 1));
-		if (uses < least) {
-			best = i;
-			least = uses;
-		}
-	}
-	return best ? best->slots : find_later(pool);
-}
-
-/* -- the same for initiators with streams ------------------------------------------------------ */
-
-/*
- * Notes that one stream was used: that of the request polled last. Reading all requests would make
+ * Notes that one slot was used: that of the request polled last. Reading all requests would make
  * a miss slower with each hit before it.
  */
-static void note_use(struct initiator *i)
+BSN_ALWAYS_INLINE void note_use(const struct bsn_dc_pool *pool, struct initiator *i, uint16_t done)
 {
-	const uint16_t done = bsn_sq_done(i->sq);
-
-	if ((int16_t)(done - i->seen_pi) > 0) {
-		i->used |= 1ull << bsn_sq_posted_at(i->sq, done).stream % MOST_DC_STREAMS;
-		i->seen_pi = done;
-	}
+	if ((int16_t)(done - i->seen_pi) <= 0)
+		return;
+	i->used |= pool->attr.streams == 1
+			   ? 1
+			   : 1ull << bsn_sq_posted_at(i->sq, done).stream % MOST_DC_STREAMS;
+	i->seen_pi = done;
 }
 
 static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_pool *pool,
@@ -100,39 +63,45 @@ static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_po
 	return idle & i->bound;
 }
 
-static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+/* The bound and idle slots of an initiator, a bit each. */
+BSN_ALWAYS_INLINE uint64_t idle_slots(const struct bsn_dc_pool *pool, struct initiator *i,
+				      uint16_t done)
 {
-	return pool->in_state[SLOT_TURN] || !bsn_sq_is_done(i->sq, bsn_sq_done(i->sq))
-		       ? look_at_streams(pool, i)
-		       : i->bound;
+	const bool is_empty = bsn_sq_is_done(i->sq, done);
+
+	if (is_empty && !pool->in_state[SLOT_TURN])
+		return i->bound;
+	if (pool->attr.streams == 1)
+		return is_empty && i->slots->state != SLOT_TURN;
+	return look_at_streams(pool, i);
 }
 
-static struct slot *first_of(const struct initiator *i, uint64_t streams)
+static struct slot *first_of(const struct initiator *i, uint64_t slots)
 {
-	return &i->slots[__builtin_ctzll(streams)];
+	return &i->slots[__builtin_ctzll(slots)];
 }
 
-/*
- * Takes the first idle and unused stream of the next initiators. If all idle streams of an
- * initiator were used, it clears those marks.
- */
-static struct slot *find_stream(struct bsn_dc_pool *pool)
+static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 {
-	struct slot *best = NULL;
+	struct slot *found = NULL;
 
-	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
+	for (uint32_t k = 0; k < LOOKS || (!found && k < MOST_LOOKS); k++) {
 		struct initiator *i = next_in_clock(pool);
-		const uint64_t idle = idle_streams(pool, i);
+		const uint16_t done = bsn_sq_done(i->sq);
+		const uint64_t idle = idle_slots(pool, i, done);
 
-		note_use(i);
+		note_use(pool, i, done);
 		if (idle & ~i->used)
 			return first_of(i, idle & ~i->used);
 		if (!idle)
 			continue;
 		i->used = 0;
-		best = first_of(i, idle);
+		if (!found)
+			found = first_of(i, idle);
 	}
-	return best ? best : find_later(pool);
+	if (found || pool->listens || pool->attr.initiators <= MOST_LOOKS)
+		return found;
+	return idle_begin(pool);
 }
 
 /* -- least recently used ----------------------------------------------------------------------- */
@@ -149,7 +118,7 @@ static struct slot *choose_idle(struct bsn_dc_pool *pool)
 	s = BSN_UNLIKELY(pool->listens) ? idle_heard(pool) : NULL;
 	if (s)
 		return s;
-	return pool->attr.streams > 1 ? find_stream(pool) : find_by_clock(pool);
+	return find_by_clock(pool);
 }
 
 /* -- by the peer ------------------------------------------------------------------------------- */

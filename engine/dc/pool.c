@@ -11,11 +11,6 @@
 
 /* -- what is asked for ------------------------------------------------------------------------- */
 
-static uint32_t or_else(uint32_t value, uint32_t if_zero)
-{
-	return value ? value : if_zero;
-}
-
 static struct bsn_dc_pool_attr with_defaults(const struct bsn_dc_pool_attr *given)
 {
 	struct bsn_dc_pool_attr attr = given ? *given : (struct bsn_dc_pool_attr){ 0 };

@@ -5,7 +5,7 @@
  *	peers.c       makes peers, and what the peers of a host share
  *	slots.c       binds peers to slots, and reads their use in the send rings
  *	policy.c      chooses the slot of a peer that has none
- *	idle.c        chooses, too, when few slots are idle: the first one it finds
+ *	idle.c        finds an idle slot where few slots are idle
  *	line.c        keeps the line of waiting peers, and gives turns
  *	unbound.c     takes posts of peers that have no slot
  *	gate.c        limits outstanding READs
@@ -45,7 +45,6 @@ enum peer_state {
 	PEER_WAITS,    /* it is in line */
 	PEER_CONNECTS, /* plain verbs: an initiator is being connected to it; it is not in line */
 	PEER_FAILED,
-	PEER_GONE, /* it was destroyed while it waited; it is freed when its turn comes */
 };
 
 /* A peer's debt is counted in these parts of a turn. */
@@ -69,7 +68,6 @@ struct host {
 	struct ibv_ah_attr av;
 	struct bsn_ep *ep; /* on plain verbs: to the datagram QP of its targets */
 	uint32_t peers;
-	struct host *next;
 };
 
 /* Peers lie in chunks that are aligned to their size, so a peer's address leads to its chunk. */
@@ -150,8 +148,7 @@ struct gate {
 	const struct bsn_sq_path *inner; /* the queue's own; NULL: mlx5 */
 	uint64_t held_ops; /* READs and atomics that the queue would show without a gate */
 	uint32_t most;     /* READs that may be outstanding */
-	uint32_t reads;    /* outstanding at the last count; some may be done, or cancelled */
-	uint32_t read_pi;  /* @reads has none before this index, modulo 2^32 */
+	uint32_t reads;    /* outstanding at the last count, and posted since */
 };
 
 struct initiator {
@@ -160,21 +157,19 @@ struct initiator {
 	struct bsn_qp *qp; /* NULL: in a model */
 	struct bsn_sq *sq;
 	struct slot *slots;   /* one per stream; one if it has no streams */
-	uint64_t bound, used; /* a bit per stream: a peer is bound; it was used, too */
+	uint64_t bound, used; /* a bit per slot: a peer is bound to it; the policy saw it used */
 	uint32_t read_pi;     /* read_streams() has read the ring up to here */
 	uint32_t marked_pi;   /* here ended its last request when mark_end() saw it signaled */
 	uint32_t generation;  /* how often it, or a stream of it, was repaired */
 	uint32_t failed_streams; /* while others go on */
 	uint32_t held_slots;     /* that hold requests: struct failure */
-	uint16_t seen_pi; /* the last request that a policy saw done, or that took a slot */
+	uint16_t seen_pi;        /* up to this request the policy knows of uses */
 	bool is_spare;    /* it takes no peer until another one fails */
 	bool has_failed;
 	bool is_heard; /* it is among pool->heard */
 	struct gate gate;
 	struct rc_connection rc; /* on plain verbs */
 };
-
-enum { HOST_BUCKETS = 1024 };
 
 struct bsn_dc_pool {
 	struct dv_sq unbound, failed;  /* first: queues of peers that have no slot, or failed */
@@ -203,8 +198,7 @@ struct bsn_dc_pool {
 	uint32_t heard_count, heard_turn;
 
 	uint32_t contention; /* how often a line began */
-	uint32_t waiters;    /* peers in line without destroyed ones */
-	uint32_t in_line;    /* with destroyed ones */
+	uint32_t waiters;    /* peers in line */
 	uint32_t first_waiter, last_waiter;
 	uint16_t *given; /* slots that the last poll gave in turns; some may have changed */
 	uint32_t given_count;
@@ -212,7 +206,7 @@ struct bsn_dc_pool {
 
 	struct chunk **chunks;
 	uint32_t chunk_count, peer_count, first_free;
-	struct host *hosts[HOST_BUCKETS];
+	void *hosts; /* a tree, by address vector: peers.c */
 
 	struct bsn_dc_counters counters;
 	struct provider_dc_connects before; /* counted by the device before the pool was made */
@@ -377,7 +371,7 @@ void initiators_free(struct bsn_dc_pool *pool);
 /* Resets an initiator of which nothing is outstanding: its indices begin at 0. */
 static inline int initiator_reset(struct initiator *i)
 {
-	i->gate.reads = i->gate.read_pi = i->marked_pi = 0;
+	i->gate.reads = i->marked_pi = 0;
 	return bsn_qp_reset(i->qp);
 }
 /* Makes an initiator ready to send; not on plain verbs. */

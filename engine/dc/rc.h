@@ -106,8 +106,8 @@ int rc_mark(struct initiator *i);
 /* Removes the completions that are not the program's. Return: how many are left. */
 int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 /* Makes the host's endpoint, by the address handle that the peer's address describes. */
-int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
-	    const struct bsn_connect_attr *attr);
+int rc_make_endpoint(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
+		     const struct bsn_connect_attr *attr);
 bool rc_is_connected(const struct initiator *i, const struct peer *peer);
 /* Begins to connect the slot's initiator to the peer, which left the line. */
 void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit);

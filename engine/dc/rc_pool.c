@@ -5,8 +5,8 @@
  */
 #include "rc.h"
 
+#include <search.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../verbs/verbs.h"
 #include "bsn_decode.h"
@@ -28,20 +28,12 @@ struct rc_pool {
 
 /* -- sending ----------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Sends the message of the call. Each repetition waits twice as long for an answer. */
+/* Sends the call's message. It waits twice as long for an answer as the time before. */
 static void say_to(struct bsn_dc_pool *pool, struct rc_call *call, const struct rc_message *m)
 {
 	const uint64_t wait = call->times < 10 ? pool->rc->wait_ns << call->times : MOST_WAIT_NS;
 
-	call->due_ns = now_ns() + (wait < MOST_WAIT_NS ? wait : MOST_WAIT_NS);
+	call->due_ns = monotonic_ns() + (wait < MOST_WAIT_NS ? wait : MOST_WAIT_NS);
 	call->times++;
 	talk_send(&pool->rc->talk, call->host->ep, call->qpn, m);
 }
@@ -179,8 +171,8 @@ bool rc_is_connected(const struct initiator *i, const struct peer *peer)
 	return i->rc.state == RC_TOGETHER && i->rc.peer == peer;
 }
 
-/* Resets an initiator, of which nothing is outstanding, to connect it anew. */
-static int start_again(struct initiator *i)
+/* Resets an initiator, of which nothing is outstanding, for its next connection. */
+static int reset_for_next(struct initiator *i)
 {
 	const int err = initiator_reset(i);
 
@@ -195,7 +187,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 
 	if (s->peer) {
 		pool->counters.evictions++;
-		pool->counters.bindings--; /* it is counted when it is connected */
+		pool->counters.bindings--; /* both are one binding, counted when it is connected */
 	}
 	unbind_slot(pool, s);
 	slots_withdraw(pool, i);
@@ -211,7 +203,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 	pool->rc_work++;
 	peer->state = PEER_CONNECTS;
 	dv_sq(i->sq)->route.hot.user = peer->hot.user;
-	if (start_again(i))
+	if (reset_for_next(i))
 		settle(i, RC_NO_WAY_BACK);
 	else
 		ask(i);
@@ -293,7 +285,7 @@ int rc_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 {
 	int given = 0;
 
-	repeat(pool, now_ns());
+	repeat(pool, monotonic_ns());
 	for (uint32_t k = 0; k < pool->count && given < n; k++)
 		if (pool->initiators[k].rc.state == RC_ANSWERED)
 			tell(pool, &pool->initiators[k], &c[given++]);
@@ -329,11 +321,11 @@ int rc_mark(struct initiator *i)
 int rc_repair(struct initiator *i)
 {
 	part(i);
-	return start_again(i);
+	return reset_for_next(i);
 }
 
-int rc_meet(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
-	    const struct bsn_connect_attr *attr)
+int rc_make_endpoint(struct bsn_dc_pool *pool, struct host *host, const struct wire_address *wire,
+		     const struct bsn_connect_attr *attr)
 {
 	struct wire_address ud = address_of_qp(pool->rc->talk.qp); /* all have its psn and qkey */
 	struct bsn_address address;
@@ -393,23 +385,18 @@ int rc_open(struct bsn_dc_pool *pool)
 /* Tells the targets, once, that the pool is destroyed. */
 static void say_farewell(struct bsn_dc_pool *pool)
 {
-	const uint64_t end = now_ns() + FAREWELL_NS;
+	const uint64_t end = monotonic_ns() + FAREWELL_NS;
 
 	for (uint32_t k = 0; k < pool->count; k++)
 		part(&pool->initiators[k]);
-	while (!talk_is_done(&pool->rc->talk) && now_ns() < end)
+	while (!talk_is_done(&pool->rc->talk) && monotonic_ns() < end)
 		;
 }
 
-static void free_hosts(struct bsn_dc_pool *pool)
+static void free_host(void *host)
 {
-	for (unsigned k = 0; k < HOST_BUCKETS; k++) {
-		for (struct host *host = pool->hosts[k], *next; host; host = next) {
-			next = host->next;
-			bsn_ep_destroy(host->ep);
-			free(host);
-		}
-	}
+	bsn_ep_destroy(((struct host *)host)->ep);
+	free(host);
 }
 
 void rc_close(struct bsn_dc_pool *pool)
@@ -421,7 +408,7 @@ void rc_close(struct bsn_dc_pool *pool)
 	if (rc->talk.qp) {
 		say_farewell(pool);
 		bsn_qp_reset(rc->talk.qp); /* messages on their way need no endpoint after that */
-		free_hosts(pool);
+		tdestroy(pool->hosts, free_host);
 		talk_close(&rc->talk);
 	}
 	free(rc);

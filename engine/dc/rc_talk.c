@@ -11,7 +11,7 @@ enum { SLOTS = RC_TALK_SLOTS, SLOT_BYTES = 256, GRH_BYTES = 40 };
 _Static_assert(SLOTS == 32, "a slot to send from is a bit of @idle");
 _Static_assert(GRH_BYTES + sizeof(struct rc_message) <= SLOT_BYTES, "a slot holds a message");
 
-static struct bsn_sge piece_of(const struct rc_talk *talk, uint64_t slot, uint32_t length)
+static struct bsn_sge sge_of(const struct rc_talk *talk, uint64_t slot, uint32_t length)
 {
 	return (struct bsn_sge){ talk->mem->addr + slot * SLOT_BYTES, length, talk->mem->lkey };
 }
@@ -23,7 +23,7 @@ static uint8_t *bytes_of(const struct rc_talk *talk, uint64_t slot)
 
 static int hear_into(const struct rc_talk *talk, uint64_t slot)
 {
-	const struct bsn_sge into = piece_of(talk, slot, SLOT_BYTES);
+	const struct bsn_sge into = sge_of(talk, slot, SLOT_BYTES);
 
 	return bsn_recv(talk->qp->rq, &into, slot);
 }
@@ -87,7 +87,7 @@ void talk_send(struct rc_talk *talk, struct bsn_ep *ep, uint32_t qpn, const stru
 	if (!talk_is_done(talk) && !talk->idle)
 		return;
 	slot = (unsigned)__builtin_ctz(talk->idle);
-	from = piece_of(talk, SLOTS + slot, sizeof(*m));
+	from = sge_of(talk, SLOTS + slot, sizeof(*m));
 	memcpy(bytes_of(talk, SLOTS + slot), m, sizeof(*m));
 	((struct ep_object *)(void *)ep)->verbs.qpn = qpn;
 	if (!bsn_send(ep, &from, SLOTS + slot, BSN_F_SIGNALED | BSN_F_RING))

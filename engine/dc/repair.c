@@ -81,7 +81,7 @@ static void repair_streams(struct bsn_dc_pool *pool, struct initiator *i)
 
 /* -- initiators -------------------------------------------------------------------------------- */
 
-static int connect_again(struct bsn_dc_pool *pool, struct initiator *i)
+static int reset_and_connect(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	const int err = initiator_reset(i);
 
@@ -92,7 +92,7 @@ static int connect_again(struct bsn_dc_pool *pool, struct initiator *i)
 static int repair(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	const uint32_t working = count_working(pool);
-	const int err = pool->rc ? rc_repair(i) : connect_again(pool, i);
+	const int err = pool->rc ? rc_repair(i) : reset_and_connect(pool, i);
 
 	if (err)
 		return err;

@@ -44,8 +44,8 @@ static void remove_free(struct bsn_dc_pool *pool, const struct slot *s)
 /* -- reading the ring -------------------------------------------------------------------------- */
 
 /*
- * Where a walk over the requests since @from begins: requests that were overwritten are done, and
- * left out.
+ * Where a walk over the requests since @from begins. If some of them were overwritten, which are
+ * done, it begins at the first outstanding one.
  */
 static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 {
@@ -189,7 +189,7 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct peer *peer, st
 
 void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 {
-	if (s->peer == peer) /* it asks, so its slot was revoked */
+	if (s->peer == peer) /* its post came here, so its slot was revoked */
 		set_slot(pool, s, SLOT_BOUND);
 	else
 		hand_over(pool, peer, s);

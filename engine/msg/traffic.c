@@ -2,8 +2,6 @@
 /* The message channel: sending, reading, credits. A line is used by one thread at a time. */
 #include "msg.h"
 
-#include <time.h>
-
 #include "refuse.h"
 
 /* -- sums -------------------------------------------------------------------------------------- */
@@ -70,14 +68,6 @@ BSN_ALWAYS_INLINE uint64_t sum_of(const struct msg_record *record, uint64_t leng
 
 /* -- failures ---------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int line_fail(struct bsn_msg_line *line, const char *why)
 {
 	line->failed = why;
@@ -88,7 +78,7 @@ static int line_fail(struct bsn_msg_line *line, const char *why)
 static __attribute__((noinline, cold)) int doubt(struct bsn_msg_line *line, struct msg_doubt *doubt,
 						 const char *why)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = monotonic_ns();
 
 	if (!doubt->since_ns)
 		doubt->since_ns = now;
@@ -136,8 +126,8 @@ static int wait_for_credit(struct bsn_msg_line *line, uint64_t filled)
 		return err;
 	return has_credit(&line->out, filled)
 		       ? 0
-		       : refuse(EAGAIN, "the peer has not read enough of what was sent: poll, and "
-					"try again");
+		       : refuse(EAGAIN, "the peer has not read enough of what was sent: poll, then "
+					"send");
 }
 
 /* -- sending ----------------------------------------------------------------------------------- */

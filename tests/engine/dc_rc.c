@@ -27,27 +27,24 @@ static void a_peer_is_connected_by_its_first_post(struct bench *b)
 /* What evicts which, by a clock that is written down here once more. */
 struct clock {
 	int peer[4];
-	unsigned uses[4], count, hand;
+	bool was_used[4];
+	unsigned count, hand;
 };
 
-/* Of the next three places that of the one that was used least, or not at all. */
+/* Of the next three places the first that was not used; if all were, the first, and none was. */
 static unsigned clock_chooses(struct clock *c)
 {
-	unsigned least = c->hand;
+	const unsigned first = c->hand;
 
-	for (unsigned looks = 0, fewest = UINT_MAX; looks < 3; looks++) {
-		const unsigned at = c->hand, uses = c->uses[at];
+	for (unsigned looks = 0; looks < 3; looks++) {
+		const unsigned at = c->hand;
 
 		c->hand = (at + 1) % 4;
-		if (!uses)
+		if (!c->was_used[at])
 			return at;
-		c->uses[at] = uses > 1;
-		if (uses < fewest) {
-			fewest = uses;
-			least = at;
-		}
+		c->was_used[at] = false;
 	}
-	return least;
+	return first;
 }
 
 /* Return: whether the peer had to be connected. */
@@ -58,12 +55,12 @@ static bool clock_uses(struct clock *c, int p)
 	while (at < c->count && c->peer[at] != p)
 		at++;
 	if (at < c->count) {
-		c->uses[at]++;
+		c->was_used[at] = true;
 		return false;
 	}
 	at = c->count < 4 ? c->count++ : clock_chooses(c);
 	c->peer[at] = p;
-	c->uses[at] = 0;
+	c->was_used[at] = false;
 	return true;
 }
 
