@@ -98,7 +98,7 @@ struct bsn_mem_attr {
 
 /**
  * struct bsn_buf_info - the memory that a buffer of bsn_buf_alloc() got
- * @why: why not a better source: the refusals of earlier choices; "" if there were none
+ * @why: why the first choice failed; "" if it did not
  * @translations: an estimate of the entries that the device needs for its addresses: the pages of
  *	the memory in /proc/self/smaps. 0: not known.
  */
@@ -209,7 +209,7 @@ BSN_API int bsn_dm_free(struct bsn_dm *dm);
 /**
  * bsn_dm_write - copies @length bytes into it, from @offset on; bsn_dm_read - out of it
  *
- * Both are multiples of 4. The bytes pass a window of the PCI bus, uncached, 4 at a time: writes
+ * Both are multiples of 4. The bytes cross the PCI bus uncached, 4 at a time: writes
  * are combined at best, and each read waits for the device. Order: requests posted afterwards see
  * what was written.
  * Return: 0; -EINVAL not multiples of 4; -EFAULT beyond the end.

@@ -62,7 +62,7 @@ enum bsn_mkey_state {
  * @page_bytes: a power of two: layouts are lists of blocks of this size (KSM), which the device
  *	translates faster; 0: any layout
  * @takes_any_lkey: memory may be registered without Bunsen: lkeys are not checked
- * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); otherwise the
+ * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); of other mkeys the
  *	device refuses that, and both queue pairs fail. After an invalidation call
  *	bsn_invalidated(). Source: mlx5_ifc.h struct mlx5_ifc_mkc_bits, en_rinval
  */
@@ -135,8 +135,8 @@ struct bsn_layout;
  * bsn_layout_create - checks a layout, and keeps a copy; the caller may reuse the parts
  *
  * Deregister its memory only after nothing uses the layout. From then on the layout is refused with
- * -ENOENT, even if an mkey spans it. A nested mkey cannot be configured again while the layout
- * exists.
+ * -ENOENT, even if an mkey spans it. While the layout exists, the mkeys that it nests cannot be
+ * configured.
  * Context: allocates.
  */
 BSN_API int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layout_attr *attr,
@@ -198,7 +198,7 @@ BSN_API int bsn_mkey_give(struct bsn_mkey *mkey);
  * bsn_mkey_configure - posts a UMR after which @mkey spans @layout, which is of the same pool
  * @id, @flags: as of any post
  *
- * No request that uses the mkey may be outstanding: the device may read its old layout again.
+ * No request that uses the mkey may be outstanding: it could read or write by the new layout.
  * Return: -EBUSY another layout nests it.
  */
 BSN_API int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, struct bsn_layout *layout,
@@ -230,7 +230,8 @@ struct bsn_window {
 
 /**
  * struct bsn_window_attr - of a memory window
- * @is_type_1: for any queue, and bound again without an invalidation; false: type 2
+ * @is_type_1: any queue may bind it, also while it is bound; false: type 2, of one queue, which is
+ *	invalidated before it is bound to other memory
  */
 struct bsn_window_attr {
 	struct bsn_pd *pd;
@@ -267,9 +268,9 @@ BSN_API int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *window, 
  * @device: of the queue that the message came to
  * @rkey: imm of the completion
  *
- * An mkey then spans nothing: a taken one may be configured again, and a layout that was mapped by
- * it gets another one when it is mapped next. Layouts that nest it are refused, and requests that
- * use them fail. A window may be bound again.
+ * An mkey then spans nothing: a taken one may be configured, and a layout that was mapped by it
+ * gets another one when it is mapped next. Layouts that nest it are refused, and requests that use
+ * them fail. A window may then be bound.
  * Context: for an mkey its pool's thread; for a window the thread that binds it.
  * Return: -ENOENT no mkey and no window has this rkey; -EINVAL peers may not invalidate mkeys of
  * its pool.

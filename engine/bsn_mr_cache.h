@@ -121,7 +121,7 @@ BSN_ALWAYS_INLINE bool bsn_mr_view_find(struct bsn_mr_view *view, const void *ad
  * bsn_mr_view_get - the same; but if no region has the bytes, it registers the pages that they
  * touch, or with a watch the whole range that it knows around them and no other region has
  *
- * Context: as bsn_mr_view_find() if a region has them; otherwise it allocates, locks and makes
+ * Context: as bsn_mr_view_find() if a region has them; if none has, it allocates, locks and makes
  *	    system calls.
  * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN the memory changed while it was
  * registered; -ENOSPC the cache is full; as bsn_mr_register().
@@ -151,7 +151,7 @@ BSN_ALWAYS_INLINE struct bsn_sge bsn_mr_view_sge(const struct bsn_mr_view *view,
  */
 BSN_API void bsn_mr_cache_invalidate(struct bsn_mr_cache *cache, const void *addr, uint64_t length);
 
-/** bsn_mr_cache_reap - deregisters what is due, beyond the quarantine */
+/** bsn_mr_cache_reap - deregisters regions that are no longer found, but for the quarantine */
 BSN_API int bsn_mr_cache_reap(struct bsn_mr_cache *cache);
 
 /**

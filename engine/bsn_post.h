@@ -22,8 +22,8 @@
  *	Context:  the queue's thread; no allocation, no system call; no lock on a lane of its own
  *	Return:   0; -EAGAIN the queue is full: poll; -EMSGSIZE too many bytes or SGEs; -EOPNOTSUPP
  *	          the transport or path cannot; -EINVAL; on plain verbs, where BSN_F_RING is set,
- *	          also what the provider says. Unless 0 the request does not count; -EAGAIN of one
- *	          with BSN_F_RING publishes what was appended before.
+ *	          also what the provider says. Unless 0 the request does not count; a post with
+ *	          BSN_F_RING that returns -EAGAIN has published what was appended before.
  *
  * Without BSN_F_RING a request is appended only, and is counted as outstanding, until a later post
  * with it or bsn_ring() publishes all.

@@ -7,7 +7,8 @@
  * name "Bunsen" in the image that holds the library: the note is loaded with the image's first
  * pages, and its eight bytes are the distance from themselves to the struct bsn_registry.
  *
- * A reader reads @generation before and after, and begins anew if it was odd or has changed. That
+ * A reader reads @generation before and after the list; if it was odd, or has changed, the reader
+ * begins from the start. That
  * does not cover the counters of a queue, which change while it is used; struct bsn_registry_queue
  * says what follows from them.
  *
@@ -49,22 +50,30 @@ enum bsn_registry_kind {
  * @count: slots, a power of two
  * @stride_bytes: of a slot
  * @srqn: of a RECV without a ring: the number of the SRQ that the QP receives from; 0: not known
- * @used: of a SHARED_RECV: how many slots are in use at all, the first ones of the ring
- * @producer: address, maybe an odd one, of a 16-bit counter: SEND, RECV - the slot that is posted
- *	to next; SHARED_RECV - the posts so far; free-running. CQ: 0
- * @consumer: what is known to be done, by kind: SEND - address of 16 bits: where the last WQE that
- *	is done begins RECV - address of a 32-bit counter: the slot that completes next SHARED_RECV
- *	- address of 16 bits: the slot that is posted to next. It is the first of the free ones;
- *	each names the one after it in its link, and the last one BSN_REGISTRY_NO_SLOT COMPLETION -
- *	address of 64 bits: the address of the CQE proper that is polled next
- * @start: where the slots begin that must not be overwritten, by kind: SEND - address of a 16-bit
- *	counter: a WQE begins there, and the poster keeps off it and all that follow up to @producer
- *	COMPLETION - address of 8 bits: the owner bit of a CQE that is there RECV, SHARED_RECV - 0
+ * @used: of a SHARED_RECV: only so many slots, the first ones of the ring, are ever used
+ * @producer: address of what is posted, by kind; it may be an odd address
+ * @consumer: address of what is known to be done, by kind
+ * @start: address of where the slots begin that must not be overwritten, by kind
  * @lap: SEND: address of a 32-bit counter, which was the producer's value less than 2^16 slots ago:
  *	it and @producer give the 32-bit producer. Else 0
  * @first_error: SEND: address of the struct bsn_completion of the QP's first failure, all zero
  *	where there was none; on the verbs path too
  * @device: its name
+ *
+ *	kind         @producer                @consumer                  @start
+ *	SEND         16 bits: the slot that   16 bits: where the last    16 bits: a WQE begins
+ *	             is posted to next        WQE that is done begins    there
+ *	RECV         16 bits: the slot that   32 bits: the slot that     0
+ *	             is posted to next        completes next
+ *	SHARED_RECV  16 bits: the posts so    16 bits: the first of the  0
+ *	             far                      free slots
+ *	COMPLETION   0                        64 bits: the address of    8 bits: the owner bit of
+ *	                                      the CQE polled next        a CQE that is there
+ *
+ * Counters run on at the end of the ring: a slot's place is the counter modulo @count. The poster
+ * of a SEND overwrites nothing from @start up to @producer. Each free slot of a SHARED_RECV names
+ * the next one in its link, and the last one BSN_REGISTRY_NO_SLOT. In a slot of 128 bytes the CQE
+ * is the last 64.
  *
  * A counter may run ahead of the bytes of its slot: only those before the index in @record are
  * ordered after them. A control segment has its own index and QPN, so a reader can tell.

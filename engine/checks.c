@@ -420,7 +420,7 @@ int checks_add_srq(struct srq_object *srq)
 {
 	if (!srq->device->is_checked)
 		return 0;
-	/* On demand a receive may be posted again by itself, in another WQE. */
+	/* Of one on demand the library may post a receive once more, in another WQE. */
 	srq->checked = front_rq(srq->rq, srq->pd, srq->number, srq->is_on_demand ? 0 : srq->slots);
 	if (!srq->checked)
 		return fail(ENOMEM, "no memory");

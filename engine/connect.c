@@ -31,7 +31,7 @@ uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
 	return (uint8_t)(most < MAX_RD_ATOMIC ? most : MAX_RD_ATOMIC);
 }
 
-/* A DCI receives nothing, so its RTR needs only the size of packets. */
+/* A DCI receives nothing, so RTR needs only the MTU. */
 static int dci_to_rtr(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 {
 	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR,

@@ -102,7 +102,7 @@ static int check_timestamps(const struct bsn_device *device, const struct bsn_cq
 
 /*
  * Ignoring overruns is safe only if the CQ never overruns, which the direct path ensures by
- * counting. A provider would store the record at each poll in any case.
+ * counting. On plain verbs it would spare nothing: the provider stores the record at each poll.
  */
 static int check_overrun(const struct bsn_device *device, const struct bsn_cq_attr *attr)
 {

@@ -15,7 +15,7 @@ static int wanted_path(const struct bsn_device_attr *attr, enum bsn_path *path)
 
 	*path = attr->path;
 	if ((unsigned)*path > BSN_PATH_VERBS)
-		return fail(EINVAL, "no such path: %d", (int)*path);
+		return fail(EINVAL, "%d is not an enum bsn_path", (int)*path);
 	if (*path != BSN_PATH_AUTO || !env || !*env)
 		return 0;
 	if (!strcmp(env, direct_path.name))
@@ -67,7 +67,7 @@ static int wanted_store(struct bsn_device *device)
 				    env);
 	}
 	if ((unsigned)store >= BSN_STORE_COUNT)
-		return fail(EINVAL, "no such store: %d", (int)store);
+		return fail(EINVAL, "%d is not an enum bsn_store", (int)store);
 	if (!bsn_store_supported(store))
 		return fail(ENOTSUP, "this CPU has no %s store; use auto", bsn_store_name(store));
 	device->info.store = store == BSN_STORE_AUTO ? bsn_store_choose(target) : store;
@@ -91,13 +91,13 @@ static struct ibv_device *pick(struct ibv_device **list, const char *name)
  */
 static bool is_forbidden(const struct ibv_device *found, int error)
 {
-	char path[64 + sizeof(found->dev_name)];
+	char file[64 + sizeof(found->dev_name)];
 	int fd;
 
 	if (error == EACCES || error == EPERM)
 		return true;
-	snprintf(path, sizeof(path), "/dev/infiniband/%s", found->dev_name);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	snprintf(file, sizeof(file), "/dev/infiniband/%s", found->dev_name);
+	fd = open(file, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return errno == EACCES || errno == EPERM;
 	close(fd);
@@ -160,7 +160,7 @@ static void tell_of_unknown_variables(const struct bsn_device *device)
 /* Sets the device up when its context is open. */
 static int set_up(struct bsn_device *device, bool is_mlx5)
 {
-	bool is_logged; /* unused: say() asks, too */
+	bool is_logged; /* not used: say() reads BSN_LOG itself; this refuses other values */
 	int err = switch_on("BSN_LOG", &is_logged);
 
 	log_refusals();
@@ -303,7 +303,8 @@ int bsn_device_clock(struct bsn_device *device, enum bsn_timestamps as, uint64_t
 		return fail(EOPNOTSUPP, "no program can read the real-time clock, only CQEs have "
 					"it: ask for BSN_TIMESTAMPS_NS, which is close");
 	if (as != BSN_TIMESTAMPS_RAW && as != BSN_TIMESTAMPS_NS)
-		return fail(EINVAL, "BSN_TIMESTAMPS_RAW, or BSN_TIMESTAMPS_NS, not %d", (int)as);
+		return fail(EINVAL, "a clock is read as BSN_TIMESTAMPS_RAW or _NS, not as %d",
+			    (int)as);
 	if (as == BSN_TIMESTAMPS_NS && !provider_has_clock_info(device->context))
 		return fail(EOPNOTSUPP,
 			    "the kernel does not say how to convert ticks of %s to nanoseconds: "

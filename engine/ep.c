@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints of datagram QPs. */
+/* Endpoints of QPs with many peers, and multicast groups. */
 #include "address.h"
 #include "bsn_mcast.h"
 #include "bsn_xrc.h"
@@ -239,7 +239,7 @@ int bsn_ep_destroy(struct bsn_ep *hot)
 	if (!ep)
 		return 0;
 	if (hot == &hot->sq->ep)
-		return fail(EINVAL, "this endpoint is its QP's own");
+		return fail(EINVAL, "this endpoint is its QP's own, and goes with it");
 	qp = ep->qp;
 	err = ep->ah ? destroyed(qp->device, ibv_destroy_ah(ep->ah)) : 0;
 	if (err)

@@ -48,7 +48,8 @@ static void log_line(const char *line)
 }
 
 /*
- * Writes a refusal. A program may repeat a refused call in a loop: equal refusals are written once.
+ * Writes a refusal. A program may repeat a refused call in a loop, so equal ones in a row are
+ * written once.
  */
 static void log_refusal(const char *why)
 {

@@ -96,8 +96,7 @@ static const char *ask_firmware(struct bsn_device *device, const char *no_direct
 	if (no_direct)
 		return no_direct;
 	return provider_query_caps(device->context, &device->caps)
-		       ? "DevX is not to be had: it takes the capability CAP_NET_RAW, and a driver "
-			 "that "
+		       ? "DevX is refused: it needs the capability CAP_NET_RAW, and a driver that "
 			 "has it"
 		       : NULL;
 }
@@ -179,7 +178,7 @@ static const char *why_no_dci(int error)
 	if (is_unknown(error))
 		return "the driver has none, or the device's firmware does not offer it";
 	if (error == ENOMEM || error == ENOSPC || error == EAGAIN)
-		return "there is no room for a DCI: the device's or the process's limits";
+		return "no room for a DCI: the device or the process has reached a limit";
 	return "the firmware refused a DCI";
 }
 
@@ -246,8 +245,7 @@ static const char *why_no_lag_port(const struct bsn_device *device)
 		return device->no_dc;
 	return provider_lag_ports(device->context) > 1
 		       ? NULL
-		       : "the device has no ports to bond, or its driver "
-			 "does not tell";
+		       : "the device has no ports to bond, or its driver does not tell";
 }
 
 void list_dc(struct bsn_device *device)

@@ -110,8 +110,8 @@ static void unlink_lane(struct lane_object *lane)
 
 /*
  * Finds the lane of a queue that got this register: the one that has the register, or a new one.
- * @asked: the lane that the queue was created on; NULL: an attached queue, by the caller's word the
- * only one of its register, or one of several that brought it along
+ * @asked: the lane that the queue was created on; NULL: an attached queue, of whose register the
+ * caller promised that nothing else posts through it, or a DCI of a pool that has its own register
  */
 static int choose_lane(struct bsn_device *device, struct lane_object *asked,
 		       const struct lane_register *got, struct lane_object **out)

@@ -4,31 +4,31 @@
  * rest of the control path is common to both. Private to engine/.
  *
  * @name: as BSN_PATH says it
- * @shows_rings: the hot structures name the rings; else they are the provider's
+ * @shows_rings: the hot structures name the rings; false: the rings are the provider's
  * @most_sends: the greatest depth of a send queue, for requests of the default length
- * @lane_open: takes a thread domain for the lane, where the path has use for one and the device has
- * one
+ * @lane_open: takes a thread domain for the lane, if the path uses one and the device has one left
  * @cq_create, @qp_create: make the object of libibverbs; qp_create also makes its parent domain
- * @qp_make: also makes the QP a user of its lane, until lane_leave() @…_make: the hot structures
- * (their path pointers included) of an object whose libibverbs object is there @…_free: undoes
- * …_make
- * @srq_leave: before an SRQ of XRC is destroyed
- * @srq_free_slots: lists up to @max WQEs that are free, the next one to be posted first
+ * @…_make: makes the hot structures (their path pointers included) of an object that libibverbs
+ *	has; qp_make also makes the QP a user of its lane, until lane_leave()
+ * @…_free: undoes …_make
+ * @srq_leave: called before an SRQ of XRC is destroyed
+ * @srq_free_slots: lists up to @max WQEs that are free, in the order in which they will be posted
  * @cq_is_known: whether the state of an idle adopted CQ is still that of its libibverbs CQ
  * @cq_request: asks for an event
  * @qp_sends: completions that a full send queue of qp->info can give: blocks, or requests
- * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, the
- * send_depth that this allows (@wanted, where it is not 0)
- * @qp_clear: after a reset: the hot structures are as after creation
- * @qp_leave: before the QP is reset or destroyed
- * @qp_failed: after the QP went to error: what was appended and never rung is handed in, to be
- * flushed
+ * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, and the
+ *	send_depth that this allows (@wanted, if it is not 0)
+ * @qp_clear: after a reset: makes the hot structures as they were after creation
+ * @qp_leave: called before the QP is reset or destroyed
+ * @qp_failed: called after the QP went to error: publishes what was only appended, so that it is
+ *	flushed
  * @mkey_create: an mkey that spans nothing yet; NULL: the path has none
- * @ep_make: prepares what precedes the messages to an endpoint of a datagram QP
- * @ep_leave: before it is destroyed
- * @recvs_move: of plain verbs: a QP with an SRQ goes to error, and what it received and nobody
- * polled is that of another number, of which the CQ has a route
- * @recvs_drop: and that goes, before its route does; its receives are the SRQ's again
+ * @ep_make: prepares the prefix of requests to an endpoint of a QP with many peers
+ * @ep_leave: called before that endpoint is destroyed
+ * @recvs_move: of plain verbs: takes a QP with an SRQ to error, and gives its completions that were
+ *	not polled another number, of which the CQ has a route
+ * @recvs_drop: of plain verbs: drops the completions of such a number, whose receives go back to
+ *	the SRQ; called before its route is removed
  */
 #ifndef PATH_H
 #define PATH_H

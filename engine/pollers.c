@@ -41,7 +41,7 @@ static int poll_queue(struct cq_object *cq, struct bsn_completion *c, int n)
 
 /* -- guests ----------------------------------------------------------------------------------- */
 
-/* Polls, and removes the guests' own completions. If these were all, there may be more. */
+/* Polls until a completion is left that is not the guests' own, or none comes. */
 static int poll_and_hear(struct cq_object *cq, struct bsn_completion *c, int n)
 {
 	int got, left;
@@ -64,8 +64,8 @@ static int ask_guests(struct cq_object *cq, struct bsn_completion *c, int n, boo
 }
 
 /*
- * If a poll had no room for the guests' completions, the next one asks the guests first. Otherwise
- * guests are asked last, and before a poll returns nothing.
+ * If the last poll had no room for the guests' completions, this one asks the guests first. If it
+ * did not ask them first, or found nothing, it asks them at its end.
  */
 static int poll_with_guests(struct cq_object *cq, struct bsn_completion *c, int n)
 {

@@ -12,8 +12,7 @@
  * @wqe: as the tables of wqe/ know it
  * @least_bb: blocks of the shortest request
  * @is_connected: to one peer, at connect
- * @has_peers: each request goes to an endpoint of its own kind: a datagram's, a DCT, or an SRQ of
- *	the peer
+ * @has_peers: each request names its peer by an endpoint: a UD QP, a DCT, or an SRQ of XRC
  * @is_reliable: acknowledged, so that it has timeouts and retries, and READs that are outstanding
  * @access: what peers may do, IBV_ACCESS_REMOTE_*; the memory's rights decide in the end
  * @has_qkey: a Q_Key takes the place of such rights

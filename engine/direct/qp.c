@@ -187,7 +187,7 @@ static void qp_clear(struct bsn_qp *qp)
 /*
  * Posts a marker to a QP in error. Unsignaled requests that succeeded before get no CQE; the marker
  * is flushed after them, and tells that they are done (the kernel's ib_drain_sq() does the same).
- * If there is no room for it, another request is flushed first.
+ * If there is no room for it, qp_outstanding() posts it, after a request was flushed.
  */
 static void post_marker(struct bsn_qp *qp)
 {

@@ -30,8 +30,8 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 }
 
 /*
- * Cuts the list of free WQEs to those that may be outstanding, and the one that is never used: only
- * for those the CQ has entries.
+ * Where the list of free WQEs is cut: the CQ has entries for @depth receives, and the list keeps
+ * one WQE that is never posted.
  */
 static uint16_t last_free(const struct provider_srq *map, uint32_t depth)
 {

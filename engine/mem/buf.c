@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Choices: hugetlb pages of each size, transparent huge pages, plain pages, and the wish. */
+/* Choices: the program's, hugetlb pages of each size, transparent huge pages, plain pages. */
 enum { SIZES_MAX = 8, CHOICES_MAX = SIZES_MAX + 3 };
 
 /* A source that a buffer may come from, and its page size; 0: the source chooses. */
@@ -55,12 +55,12 @@ static unsigned list_choices(const struct bsn_mem_attr *wish, size_t length,
 
 static int device_node(const struct bsn_device *device)
 {
-	char path[sizeof(device->context->device->ibdev_path) + 32];
+	char name[sizeof(device->context->device->ibdev_path) + 32];
 	FILE *file;
 	int node = -1;
 
-	snprintf(path, sizeof(path), "%s/device/numa_node", device->context->device->ibdev_path);
-	file = fopen(path, "re");
+	snprintf(name, sizeof(name), "%s/device/numa_node", device->context->device->ibdev_path);
+	file = fopen(name, "re");
 	if (file && fscanf(file, "%d", &node) != 1)
 		node = -1;
 	if (file)
@@ -89,8 +89,8 @@ static int explain(int err, const struct bsn_mem_block *block)
 	if (err == -EINVAL && block->page_bytes > page_size() &&
 	    ibv_is_fork_initialized() == IBV_FORK_ENABLED)
 		return fail(EINVAL,
-			    "ibv_fork_init() was called, and hugepages cannot be kept from "
-			    "children page by page: set RDMAV_HUGEPAGES_SAFE=1 in the environment");
+			    "ibv_fork_init() was called, and protects pages of the machine's "
+			    "size, not hugepages: set RDMAV_HUGEPAGES_SAFE=1 in the environment");
 	return err;
 }
 
@@ -109,11 +109,12 @@ static int make(struct bsn_device *device, struct buf *buf, const struct choice 
 		&(struct bsn_mem_request){ request->length, choice->page_bytes, request->node },
 		&buf->block);
 	if (err && !*bsn_error_text())
-		fail(ENOMEM, "the source gives no memory");
+		fail(ENOMEM, "the source gives no memory, and does not say why");
 	if (err)
 		return err < 0 ? err : -EIO;
 	err = !buf->block.addr || buf->block.length < request->length
-		      ? fail(EPROTO, "the source gave fewer bytes than the request asks for")
+		      ? fail(EPROTO, "the source gave %zu bytes, %zu were asked for",
+			     buf->block.addr ? buf->block.length : 0, request->length)
 		      : bsn_mr_register(device, buf->block.addr, request->length, attr, mr);
 	if (!err) {
 		buf->source = source;

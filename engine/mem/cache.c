@@ -198,7 +198,7 @@ static void insert(struct bsn_mr_cache *cache, struct region *region)
 	cache->regions++;
 }
 
-/* Whether the whole range is found now, since another thread registered it. */
+/* Whether another thread has registered the whole range. */
 static bool is_known(const struct bsn_mr_cache *cache, const struct region *region)
 {
 	struct place place;
@@ -209,8 +209,8 @@ static bool is_known(const struct bsn_mr_cache *cache, const struct region *regi
 }
 
 /*
- * Ends a registration that succeeded or was refused. True: some of its memory was unmapped
- * meanwhile.
+ * Ends a registration that succeeded or was refused. True: some of its memory was unmapped while it
+ * was pending.
  */
 static bool settle(struct bsn_mr_cache *cache, struct region *region, int err)
 {
@@ -306,7 +306,7 @@ static int find_or_register(struct bsn_mr_view *view, uint64_t addr, uint64_t le
 	int err;
 
 	if (!cache || !length || addr + length < length)
-		return fail(EINVAL, "no view, or no bytes");
+		return fail(EINVAL, "no view, no bytes, or bytes beyond the last address");
 	for (int tries = 0; tries < TRIES; tries++) {
 		if (find(view, addr, length))
 			return 0;
@@ -320,7 +320,10 @@ static int find_or_register(struct bsn_mr_view *view, uint64_t addr, uint64_t le
 		if (err)
 			return err;
 	}
-	return fail(EAGAIN, "the memory kept changing while it was registered");
+	return fail(EAGAIN,
+		    "the memory was unmapped while it was registered, %d times: does another "
+		    "thread free it?",
+		    TRIES);
 }
 
 int bsn_mr_view_search(struct bsn_mr_view *view, uint64_t addr, uint64_t length, bool registers)
@@ -346,8 +349,8 @@ int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cache)
  * Cuts the hole out of a place, which leaves at most two parts. The left part of the first place
  * and the right part of the last may stay in the table; all other parts lie within these.
  */
-static uint64_t leave(struct bsn_mr_cache *cache, uint64_t i, const struct place *hole,
-		      bool is_first, bool is_last, struct place *kept)
+static uint64_t cut_place(struct bsn_mr_cache *cache, uint64_t i, const struct place *hole,
+			  bool is_first, bool is_last, struct place *kept)
 {
 	const struct places *found = &cache->found;
 	struct place left = places_at(found, i), right = left;
@@ -385,7 +388,7 @@ static void cut_found(struct bsn_mr_cache *cache, const struct place *hole)
 	if (first >= after)
 		return;
 	for (uint64_t i = first; i < after; i++)
-		n += leave(cache, i, hole, i == first, i + 1 == after, kept + n);
+		n += cut_place(cache, i, hole, i == first, i + 1 == after, kept + n);
 	if (n > after - first && found->count == found->room)
 		stick(cache, kept[--n].owner);
 	places_replace(found, first, after - first, kept, n, true);

@@ -54,7 +54,7 @@ int bsn_dm_free(struct bsn_dm *dm)
 	if (!dm)
 		return 0;
 	if (atomic_load(&dm->uses.count))
-		return fail(EBUSY, "regions of this memory are registered");
+		return fail(EBUSY, "regions of this memory are registered: deregister them first");
 	err = destroyed(dm->device, ibv_free_dm(dm->verbs));
 	if (err)
 		return fail(-err, "cannot free the device's memory: %s", strerror(-err));
@@ -63,27 +63,46 @@ int bsn_dm_free(struct bsn_dm *dm)
 	return 0;
 }
 
+static int check_range(const struct bsn_dm *dm, uint64_t offset, size_t length, int error)
+{
+	if (offset <= dm->length && length <= dm->length - offset)
+		return 0;
+	return fail(error, "%zu bytes from byte %llu on: this device memory has %llu", length,
+		    (unsigned long long)offset, (unsigned long long)dm->length);
+}
+
+/* The result of a copy by libibverbs. */
+static int copied(int result)
+{
+	const int err = provider_error_of_int(result);
+
+	return err ? fail(-err, "cannot copy device memory: %s", strerror(-err)) : 0;
+}
+
 static int check_copy(const struct bsn_dm *dm, uint64_t offset, const void *bytes, size_t length)
 {
-	if (!dm || !bytes || (offset | length) & 3)
-		return fail(EINVAL, "device memory is copied by multiples of 4 bytes");
-	if (offset > dm->length || length > dm->length - offset)
-		return fail(EFAULT, "this memory has %llu bytes", (unsigned long long)dm->length);
-	return 0;
+	if (!dm || !bytes)
+		return fail(EINVAL, "no device memory, or no bytes to copy");
+	if ((offset | length) & 3)
+		return fail(EINVAL,
+			    "device memory is copied by multiples of 4 bytes: offset %llu, "
+			    "length %zu",
+			    (unsigned long long)offset, length);
+	return check_range(dm, offset, length, EFAULT);
 }
 
 int bsn_dm_write(struct bsn_dm *dm, uint64_t offset, const void *from, size_t length)
 {
 	const int err = check_copy(dm, offset, from, length);
 
-	return err ? err : provider_error_of_int(ibv_memcpy_to_dm(dm->verbs, offset, from, length));
+	return err ? err : copied(ibv_memcpy_to_dm(dm->verbs, offset, from, length));
 }
 
 int bsn_dm_read(struct bsn_dm *dm, uint64_t offset, void *to, size_t length)
 {
 	const int err = check_copy(dm, offset, to, length);
 
-	return err ? err : provider_error_of_int(ibv_memcpy_from_dm(to, dm->verbs, offset, length));
+	return err ? err : copied(ibv_memcpy_from_dm(to, dm->verbs, offset, length));
 }
 
 static void release_dm(struct mr_object *mr)
@@ -101,8 +120,9 @@ int bsn_mr_register_dm(struct bsn_dm *dm, uint64_t offset, size_t length,
 	if (!dm || !length || !out || (attr && attr->has_iova && attr->iova))
 		return fail(EINVAL, "no memory, no place for the result, or an IOVA: addresses of "
 				    "device memory begin at 0");
-	if (offset > dm->length || length > dm->length - offset)
-		return fail(EINVAL, "this memory has %llu bytes", (unsigned long long)dm->length);
+	err = check_range(dm, offset, length, EINVAL);
+	if (err)
+		return err;
 	pd = register_pd(dm->device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;

@@ -27,7 +27,7 @@ static inline uint32_t keys_base_of(uint32_t lkey)
  */
 bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key);
 
-/* Whether the lkey is one of the last that were removed, even if it was added once more. */
+/* Whether the lkey is one of the last that were removed; it may have been added since. */
 bool keys_was_removed(struct bsn_device *device, uint32_t lkey);
 
 #endif

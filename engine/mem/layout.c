@@ -9,8 +9,8 @@
 static int gone(uint32_t lkey)
 {
 	return fail(ENOENT,
-		    "no memory has lkey 0x%x: it was deregistered, or registered without Bunsen "
-		    "(takes_any_lkey)",
+		    "no memory has lkey 0x%x: it was deregistered, or it was registered without "
+		    "Bunsen, which a pool allows by takes_any_lkey",
 		    lkey);
 }
 
@@ -22,17 +22,19 @@ static int check_nested(struct mkey_object *inner, uint32_t lkey, const struct b
 	if (inner->pub.lkey != lkey)
 		return gone(lkey);
 	if (!inner->pub.length)
-		return fail(EINVAL, "the nested mkey 0x%x is not configured", lkey);
+		return fail(EINVAL,
+			    "the nested mkey 0x%x spans nothing: bsn_mkey_configure() first", lkey);
 	if (state == BSN_MKEY_UNKNOWN)
 		return fail(EINVAL,
-			    "the queue of the nested mkey 0x%x failed before it was configured",
+			    "the queue failed before the UMR of the nested mkey 0x%x completed: "
+			    "configure the mkey, which gives it another lkey",
 			    lkey);
 	if (state == BSN_MKEY_PENDING && sq && inner->sq != sq)
 		return fail(EBUSY,
-			    "the UMR of the nested mkey 0x%x has not completed on another queue: "
-			    "poll that queue",
+			    "the UMR of the nested mkey 0x%x, on another queue, has not completed: "
+			    "poll that queue's CQ",
 			    lkey);
-	return layout_look(inner->layout, sq); /* the memory that it spans may be gone */
+	return layout_check(inner->layout, sq); /* the memory that it spans may be gone */
 }
 
 /*
@@ -47,8 +49,12 @@ static int check_reach(const struct bsn_mkey_pool *pool, const struct layout_mem
 		return fail(EACCES, "lkey 0x%x is of another protection domain than the pool",
 			    memory->lkey);
 	if (memory->first < key->addr || memory->end - key->addr > length)
-		return fail(EFAULT, "the layout reaches outside the memory of lkey 0x%x",
-			    memory->lkey);
+		return fail(
+			EFAULT,
+			"the layout reaches outside the memory of lkey 0x%x: it has bytes 0x%llx "
+			"to 0x%llx",
+			memory->lkey, (unsigned long long)memory->first,
+			(unsigned long long)memory->end - 1);
 	return 0;
 }
 
@@ -83,7 +89,7 @@ static int find_memory(struct bsn_mkey_pool *pool, struct layout_memory *memory)
 	return err ? err : check_reach(pool, memory, key);
 }
 
-/* Checks memory once more that was found before. */
+/* Checks memory that find_memory() found when the layout was made. */
 static int check_known_memory(struct bsn_mkey_pool *pool, const struct layout_memory *memory)
 {
 	const struct known_key *const key = find_key(pool, memory->lkey);
@@ -151,7 +157,9 @@ static int choose_form(const struct making *m, enum form *form, uint64_t *count)
 	if (*count <= most)
 		return 0;
 	if (*form != BLOCKS)
-		return fail(EMSGSIZE, "%llu translations: the pool's mkeys have %llu",
+		return fail(EMSGSIZE,
+			    "the layout takes %llu translations: the pool's mkeys have %llu "
+			    "(max_translations)",
 			    (unsigned long long)*count, (unsigned long long)most);
 	return fail(EMSGSIZE,
 		    "the layout's blocks or strides have more than %u bytes, so it takes a list of "
@@ -352,9 +360,9 @@ static void hold_nested(struct bsn_layout *layout)
 static int check_attr(const struct bsn_mkey_pool *pool, const struct bsn_layout_attr *attr)
 {
 	if (!attr || (!attr->parts && attr->part_count))
-		return fail(EINVAL, "no layout, or none of its parts");
+		return fail(EINVAL, "no layout, or no parts of it");
 	if (!attr->part_count)
-		return fail(ENODATA, "the layout is empty: it has one part at least");
+		return fail(ENODATA, "the layout is empty: it needs one part at least");
 	if (attr->part_count > pool->attr.max_translations)
 		return pool->device->path->mkey_create
 			       ? fail(EMSGSIZE,
@@ -415,7 +423,7 @@ int bsn_layout_destroy(struct bsn_layout *layout)
 	layout->pool->layouts--;
 	layout->slot = NULL;
 	if (slot && !slot->uses)
-		pool_forget(slot);
+		mkey_empty(slot);
 	layout_unuse(layout);
 	return 0;
 }

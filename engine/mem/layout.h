@@ -81,7 +81,7 @@ BSN_ALWAYS_INLINE struct layout_memory *layout_memory_of(const struct making *m,
  */
 int layout_measure(struct making *m);
 
-/* Counts the blocks of all rounds, after each is split into pieces of @most bytes. */
+/* Counts the blocks of all rounds, after longer ones are split into blocks of @most bytes. */
 uint64_t layout_blocks(const struct making *m, uint64_t most);
 
 /* Whether no two blocks of one key share a byte: 0, or -ENOTUNIQ with a text. */
@@ -112,7 +112,7 @@ BSN_ALWAYS_INLINE bool layout_is_as_made(const struct bsn_layout *layout)
  */
 int layout_check_changes(struct bsn_layout *layout, const struct bsn_sq *sq);
 
-BSN_ALWAYS_INLINE int layout_look(struct bsn_layout *layout, const struct bsn_sq *sq)
+BSN_ALWAYS_INLINE int layout_check(struct bsn_layout *layout, const struct bsn_sq *sq)
 {
 	return BSN_LIKELY(layout_is_as_made(layout)) ? 0 : layout_check_changes(layout, sq);
 }

@@ -9,7 +9,7 @@
 /* Takes an mkey of the pool for the layout, and configures it. */
 static int lend(struct bsn_layout *layout, struct bsn_ep *ep)
 {
-	struct mkey_object *const mkey = pool_take(layout->pool, ep->sq);
+	struct mkey_object *const mkey = mkey_take(layout->pool, ep->sq);
 	int err = mkey ? mkey_configure(mkey, ep, layout) : -ENOBUFS;
 
 	if (!err)
@@ -27,9 +27,11 @@ static int use_mkey_of(struct bsn_layout *layout, struct bsn_ep *ep)
 	int err = 0;
 
 	if (state == BSN_MKEY_PENDING && mkey->sq != ep->sq)
-		return fail(EBUSY, "the UMR, on another queue, has not completed: poll that one");
+		return fail(EBUSY, "the UMR of the layout's mkey, on another queue, has not "
+				   "completed: poll that queue's CQ");
 	if (state == BSN_MKEY_UNKNOWN)
-		err = mkey->uses ? fail(EBUSY, "the queue of its UMR failed: unmap what is mapped")
+		err = mkey->uses ? fail(EBUSY, "the queue failed before the UMR of the layout's "
+					       "mkey completed: unmap all maps of the layout")
 				 : mkey_configure(mkey, ep, layout);
 	if (err)
 		return err;
@@ -58,7 +60,7 @@ static __attribute__((noinline)) int map_slowly(struct bsn_layout *layout, struc
 		return fail(EINVAL, "unknown flags: a map takes BSN_MAP_*");
 	if (flags && !has_mkeys)
 		return fail(EOPNOTSUPP, "plain verbs have no mkeys that span a layout");
-	err = layout_look(layout, ep->sq);
+	err = layout_check(layout, ep->sq);
 	if (!err && has_mkeys && takes_key(layout, ep->sq, flags)) {
 		err = layout->slot ? use_mkey_of(layout, ep) : lend(layout, ep);
 		if (!err)

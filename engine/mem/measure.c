@@ -4,7 +4,8 @@
 
 static int too_far(const struct bsn_part *part, uint32_t rounds)
 {
-	return fail(EOVERFLOW, "a part of the layout goes beyond 64 bits: 0x%llx, %u times %llu",
+	return fail(EOVERFLOW,
+		    "a part of the layout ends beyond 64 bits: from 0x%llx on, %u times %llu bytes",
 		    (unsigned long long)part->addr, rounds,
 		    (unsigned long long)(rounds > 1 ? part->stride : part->bytes));
 }

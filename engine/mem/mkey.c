@@ -53,11 +53,11 @@ static int post_chunks(struct bsn_sq *sq, const struct umr *whole, uint64_t id, 
 	int err = 0;
 
 	if (bb > dv_sq(sq)->capacity_bb)
-		return refuse(EMSGSIZE, "the queue has not room for all UMRs of the table: make it "
-					"with a greater send_depth");
+		return refuse(EMSGSIZE, "the queue is too short for the UMRs of this layout: "
+					"create it with a greater send_depth");
 	if (bb > dv_sq(sq)->capacity_bb - bsn_sq_outstanding_bb(sq))
-		return refuse(EAGAIN, "the send queue has not room for all UMRs of the table: poll "
-				      "its CQ");
+		return refuse(EAGAIN, "the send queue has no room now for all UMRs of this layout: "
+				      "poll its CQ");
 	for (; !err && chunk.first < whole->count; chunk.first += chunk.count) {
 		const uint32_t left = whole->count - chunk.first;
 		const bool is_last = left <= UMR_POINTER_MAX;
@@ -130,11 +130,11 @@ BSN_ALWAYS_INLINE int configure(struct mkey_object *mkey, struct bsn_sq *sq,
 		return fail(EOPNOTSUPP, wrong_queue);
 	if (BSN_UNLIKELY(layout->depth > levels))
 		return fail(ELOOP,
-			    "the device follows %u mkeys, one in the other, and what the layout "
-			    "nests has so many already",
+			    "the device follows %u mkeys that are nested in each other, and the "
+			    "layout nests that many, below the mkey that is to span it",
 			    levels);
 	if (BSN_UNLIKELY(!mkey_is_ordered(mkey, sq)) && mkey_state_of(mkey) == BSN_MKEY_UNKNOWN) {
-		err = pool_renew_key(mkey);
+		err = mkey_renew(mkey);
 		mkey_forget(mkey); /* the new key spans nothing, even if the UMR is refused */
 	}
 	if (!err)
@@ -160,9 +160,10 @@ BSN_ALWAYS_INLINE int check_change(const struct bsn_ep *ep, struct mkey_object *
 	if (!ep || !ep->sq || !mkey)
 		return fail(EINVAL, "no endpoint, or no mkey");
 	if (mkey->uses > 1)
-		return fail(EBUSY, "%u layouts nest this mkey", mkey->uses - 1);
+		return mkey_is_nested(mkey);
 	if (BSN_UNLIKELY(!mkey_is_ordered(mkey, ep->sq)) && mkey_state_of(mkey) == BSN_MKEY_PENDING)
-		return fail(EBUSY, "its UMR, on another queue, has not completed");
+		return fail(EBUSY, "the mkey's UMR, on another queue, has not completed: poll that "
+				   "queue's CQ");
 	return 0;
 }
 
@@ -186,7 +187,7 @@ int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *pub, struct bsn_layou
 		return fail(ELOOP, "the mkey cannot span itself");
 	err = check_change(ep, mkey);
 	if (!err)
-		err = layout_look(layout, ep->sq);
+		err = layout_check(layout, ep->sq);
 	return err ? err : configure(mkey, ep->sq, layout, id, flags);
 }
 
@@ -201,8 +202,8 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *pub, uint64_t id, un
 		return fail(EOPNOTSUPP, wrong_queue);
 	if (mkey->state == BSN_MKEY_UNKNOWN)
 		return fail(EINVAL,
-			    "the queue of its UMR failed: configure it, which makes it anew, or "
-			    "give it back");
+			    "the queue failed before the mkey's UMR completed: configure the mkey, "
+			    "which gives it other keys, or give it back");
 	err = umr_post_invalidate(ep->sq, mkey->umr.key, false, mkey->pool->device->caps.fence, id,
 				  flags);
 	if (err)
@@ -215,9 +216,10 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *pub, uint64_t id, un
 int mkey_invalidated(struct mkey_object *mkey, uint32_t rkey)
 {
 	if (mkey->pub.rkey != rkey)
-		return fail(ENOENT, "the mkey has another key by now: 0x%x", mkey->pub.rkey);
+		return fail(ENOENT, "rkey 0x%x was an earlier one of the mkey, which has 0x%x now",
+			    rkey, mkey->pub.rkey);
 	if (!mkey->pool->attr.peers_may_invalidate)
-		return fail(EINVAL, "peers may not invalidate mkeys of that pool");
+		return fail(EINVAL, "the mkey's pool was created without peers_may_invalidate");
 	if (mkey_state_of(mkey) == BSN_MKEY_UNKNOWN)
 		return 0; /* it gets a new key before its next use */
 	mkey_forget(mkey);

@@ -75,7 +75,7 @@ struct bsn_mkey_pool {
 };
 
 /* pool.c: takes an mkey that spans nothing, for a UMR of @sq; NULL, with a text: all are in use. */
-struct mkey_object *pool_take(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
+struct mkey_object *mkey_take(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
 
 /* Begins a use of the mkey, and ends one (uses.c). */
 static inline void mkey_use(struct mkey_object *mkey)
@@ -86,11 +86,11 @@ static inline void mkey_use(struct mkey_object *mkey)
 
 void mkey_unuse(struct mkey_object *mkey);
 
-/* pool.c: makes an idle mkey span nothing; it is taken before others. */
-void pool_forget(struct mkey_object *mkey);
+/* pool.c: makes an idle mkey span nothing, and the next one to be taken. */
+void mkey_empty(struct mkey_object *mkey);
 
 /* pool.c: replaces the device's mkey by a new one, since the state of the old one is unknown. */
-int pool_renew_key(struct mkey_object *mkey);
+int mkey_renew(struct mkey_object *mkey);
 
 /* uses.c: the state, as far as was polled. */
 enum bsn_mkey_state mkey_state_of(struct mkey_object *mkey);
@@ -111,6 +111,9 @@ static inline bool mkey_is_ordered(const struct mkey_object *mkey, const struct 
  * hidden.
  */
 int mkey_configure(struct mkey_object *mkey, struct bsn_ep *ep, struct bsn_layout *layout);
+
+/* uses.c: -EBUSY: layouts nest the mkey that the program took. */
+int mkey_is_nested(const struct mkey_object *mkey);
 
 /* uses.c: notes that the mkey spans nothing. */
 void mkey_forget(struct mkey_object *mkey);

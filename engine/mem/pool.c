@@ -8,7 +8,7 @@ enum { DEFAULT_COUNT = 64, MOST_COUNT = 1 << 20, MOST_TRANSLATIONS = 1 << 28 };
 
 /* -- mkeys without uses ------------------------------------------------------------------------ */
 
-void pool_forget(struct mkey_object *mkey)
+void mkey_empty(struct mkey_object *mkey)
 {
 	TAILQ_REMOVE(&mkey->pool->idle, mkey, idle);
 	TAILQ_INSERT_HEAD(&mkey->pool->idle, mkey, idle);
@@ -20,7 +20,7 @@ void pool_forget(struct mkey_object *mkey)
  * old key are refused after the next UMR; until then they reach the old memory. An mkey whose UMR
  * is outstanding on another queue is not taken, since two queues keep no order.
  */
-struct mkey_object *pool_take(struct bsn_mkey_pool *pool, const struct bsn_sq *sq)
+struct mkey_object *mkey_take(struct bsn_mkey_pool *pool, const struct bsn_sq *sq)
 {
 	struct mkey_object *mkey;
 
@@ -51,7 +51,7 @@ static int check_device(const struct bsn_device *device, const struct bsn_mkey_p
 	if (device->no_umr)
 		return fail(EOPNOTSUPP, "no mkeys that span a layout: %s", device->no_umr);
 	if (attr->max_translations > umr->max_translations)
-		return fail(EMSGSIZE, "%u translations, the device takes %llu",
+		return fail(EMSGSIZE, "max_translations is %u: the device takes %llu",
 			    attr->max_translations, (unsigned long long)umr->max_translations);
 	if (attr->page_bytes && !umr->has_pages)
 		return fail(EOPNOTSUPP, "the device has no mkeys of pages (KSM)");
@@ -65,12 +65,12 @@ static int check_attr(struct bsn_mkey_pool_attr *attr)
 	if (!attr->max_translations)
 		attr->max_translations = UMR_INLINE_MAX;
 	if (attr->max_translations > MOST_TRANSLATIONS)
-		return fail(EMSGSIZE, "max_translations is %u, and %u at most",
-			    attr->max_translations, MOST_TRANSLATIONS);
+		return fail(EMSGSIZE, "max_translations is %u: %u at most", attr->max_translations,
+			    MOST_TRANSLATIONS);
 	if (attr->count > MOST_COUNT)
-		return fail(EINVAL, "count is %u, and %u at most", attr->count, MOST_COUNT);
+		return fail(EINVAL, "count is %u: %u at most", attr->count, MOST_COUNT);
 	if (attr->page_bytes & (attr->page_bytes - 1) || attr->page_bytes == 1)
-		return fail(EINVAL, "page_bytes is %llu: it is a power of two",
+		return fail(EINVAL, "page_bytes is %llu: it must be a power of two",
 			    (unsigned long long)attr->page_bytes);
 	attr->max_translations = umr_padded(attr->max_translations);
 	return 0;
@@ -114,7 +114,7 @@ static void free_key(struct mkey_object *mkey)
 	mkey->state = BSN_MKEY_UNKNOWN;
 }
 
-int pool_renew_key(struct mkey_object *mkey)
+int mkey_renew(struct mkey_object *mkey)
 {
 	free_key(mkey);
 	return make_key(mkey);
@@ -235,7 +235,11 @@ static int check_idle(const struct bsn_mkey_pool *pool)
 	if (pool->layouts)
 		return fail(EBUSY, "the pool has %u layouts: destroy them first", pool->layouts);
 	if (uses)
-		return fail(EBUSY, "%u mkeys of the pool are taken, mapped, or nested", uses);
+		return fail(
+			EBUSY,
+			"mkeys of the pool have %u uses: give back those that were taken, unmap "
+			"maps, destroy layouts that nest them",
+			uses);
 	if (is_pending)
 		return fail(EBUSY,
 			    "a UMR of the pool has not completed: poll its queue's CQ after a "
@@ -265,8 +269,8 @@ int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
 	return 0;
 }
 
-/* For a queue that is reset or destroyed: the result of its outstanding UMRs will not be known. */
-void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
+/* After this nothing tells what became of the queue's outstanding UMRs. */
+void mkeys_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
 {
 	pthread_mutex_lock(&device->lock);
 	for (struct bsn_mkey_pool *pool = device->mkey_pools; pool; pool = pool->next) {
@@ -292,7 +296,7 @@ int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **out)
 		return fail(EINVAL, "no pool, or no place for the mkey");
 	if (!pool->device->path->mkey_create)
 		return fail(EOPNOTSUPP, "plain verbs have no mkeys to configure");
-	mkey = pool_take(pool, NULL);
+	mkey = mkey_take(pool, NULL);
 	if (!mkey)
 		return -ENOBUFS;
 	*out = &mkey->pub;
@@ -306,9 +310,9 @@ int bsn_mkey_give(struct bsn_mkey *pub)
 	if (!mkey)
 		return 0;
 	if (mkey->uses > 1)
-		return fail(EBUSY, "%u layouts nest this mkey", mkey->uses - 1);
+		return mkey_is_nested(mkey);
 	if (mkey_state_of(mkey) == BSN_MKEY_PENDING)
-		return fail(EBUSY, "its UMR has not completed: poll the queue's CQ");
+		return fail(EBUSY, "the mkey's UMR has not completed: poll its queue's CQ");
 	mkey_unuse(mkey);
 	return 0;
 }

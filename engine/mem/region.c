@@ -69,17 +69,17 @@ int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, s
 
 /* -- advice ------------------------------------------------------------------------------------ */
 
-enum { PIECES_MAX = 64 };
+enum { SGES_MAX = 64 };
 
 static int explain_prefetch(int error)
 {
 	switch (error) {
 	case ENOENT:
-		return fail(ENOENT, "an lkey is not that of an on-demand region");
+		return fail(ENOENT, "an SGE's lkey is not that of an on-demand region");
 	case EPERM:
 		return fail(EPERM, "a region is of another protection domain, or not writable");
 	case EFAULT:
-		return fail(EFAULT, "an SGE is beyond its region, or not mapped");
+		return fail(EFAULT, "an SGE reaches beyond its region, or is not mapped");
 	default:
 		return fail(error, "cannot prefetch: %s", strerror(error));
 	}
@@ -93,14 +93,15 @@ int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct b
 		flags & BSN_PREFETCH_WRITE      ? IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE
 		: flags & BSN_PREFETCH_NO_FAULT ? IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
 						: IBV_ADVISE_MR_ADVICE_PREFETCH;
-	struct ibv_sge list[PIECES_MAX];
+	struct ibv_sge list[SGES_MAX];
 	int error;
 
 	if (!device || !sge || !count || flags & ~known ||
 	    (flags & BSN_PREFETCH_WRITE && flags & BSN_PREFETCH_NO_FAULT))
-		return fail(EINVAL, "no device, no SGEs, or flags that exclude each other");
-	if (count > PIECES_MAX)
-		return fail(EINVAL, "%d SGEs at most", PIECES_MAX);
+		return fail(EINVAL,
+			    "no device, no SGEs, unknown flags, or both WRITE and NO_FAULT");
+	if (count > SGES_MAX)
+		return fail(EINVAL, "%u SGEs: a call takes %d at most", count, SGES_MAX);
 	if (device->no_odp)
 		return fail(EOPNOTSUPP, "no memory on demand: %s", device->no_odp);
 	pd = register_pd(device, pd);

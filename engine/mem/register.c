@@ -43,7 +43,8 @@ struct bsn_pd *register_pd(struct bsn_device *device, struct bsn_pd *pd)
 int register_explain(int error, uint64_t length)
 {
 	if (error == EFAULT)
-		return fail(EFAULT, "the memory is not mapped, or not writable");
+		return fail(EFAULT, "the memory is not mapped, or the process may not write to it: "
+				    "register such memory with is_read_only");
 	return fail(error, "cannot register %llu bytes: %s%s", (unsigned long long)length,
 		    strerror(error), memlock_hint(error));
 }
@@ -89,9 +90,10 @@ static int check_iova(uint64_t addr, const struct bsn_mr_attr *attr)
 
 	if (attr && attr->has_iova && (attr->iova ^ addr) & (page - 1))
 		return fail(EINVAL,
-			    "an IOVA has the same offset in a page as the memory: 0x%llx is at "
-			    "byte %llu of a page",
-			    (unsigned long long)addr, (unsigned long long)(addr & (page - 1)));
+			    "an IOVA must be at the same byte of a page as the memory: it is at "
+			    "byte %llu, and 0x%llx at byte %llu",
+			    (unsigned long long)(attr->iova & (page - 1)), (unsigned long long)addr,
+			    (unsigned long long)(addr & (page - 1)));
 	return 0;
 }
 
@@ -173,7 +175,7 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 	err = destroyed(mr->device, ibv_dereg_mr(mr->verbs));
 	if (err) {
 		keys_add(mr->device, &mr->key);
-		return fail(-err, "the memory is still in use: %s", strerror(-err));
+		return fail(-err, "cannot deregister the memory: %s", strerror(-err));
 	}
 	if (mr->release)
 		mr->release(mr);
@@ -183,7 +185,7 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 	return 0;
 }
 
-/* -- registering anew -------------------------------------------------------------------------- */
+/* -- changing a region ------------------------------------------------------------------------- */
 
 _Static_assert((int)BSN_MR_CHANGE_MEMORY == IBV_REREG_MR_CHANGE_TRANSLATION &&
 		       (int)BSN_MR_CHANGE_PD == IBV_REREG_MR_CHANGE_PD &&
@@ -199,7 +201,8 @@ static int check_change(const struct mr_object *mr, unsigned changes, const void
 		return fail(EINVAL, "no region, no change, or an unknown one");
 	if (mr->is_special || mr->pub.addr != (uintptr_t)mr->verbs->addr)
 		return fail(EOPNOTSUPP,
-			    "only memory of the program, without an IOVA, can be changed");
+			    "the region cannot be changed: it has an IOVA, or is not memory of the "
+			    "program");
 	if (changes & BSN_MR_CHANGE_MEMORY && mr->buf)
 		return fail(EBUSY, "a buffer keeps its own bytes: register other memory with "
 				   "bsn_mr_register()");

@@ -190,7 +190,8 @@ int bsn_slab_create(struct bsn_device *device, const struct bsn_slab_attr *attr,
 			    "the application's store has its own locks: do not set has_one_owner");
 	size = (attr->size_bytes + LINE - 1) / LINE * LINE;
 	if (size < attr->size_bytes || __builtin_mul_overflow(size, attr->count, &bytes))
-		return fail(ENOMEM, "no %u buffers of %zu bytes", attr->count, attr->size_bytes);
+		return fail(ENOMEM, "%u buffers of %zu bytes exceed the address space", attr->count,
+			    attr->size_bytes);
 	slab = calloc(1, sizeof(*slab));
 	if (!slab)
 		return fail(ENOMEM, "no memory");

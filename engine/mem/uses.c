@@ -53,6 +53,11 @@ void mkey_unuse(struct mkey_object *mkey)
 	}
 }
 
+int mkey_is_nested(const struct mkey_object *mkey)
+{
+	return fail(EBUSY, "%u layouts nest this mkey: destroy them first", mkey->uses - 1);
+}
+
 void layout_unuse(struct bsn_layout *layout)
 {
 	if (--layout->uses)

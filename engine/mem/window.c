@@ -16,7 +16,7 @@ struct window_object {
 	struct bsn_pd *pd;
 	struct ibv_mw *verbs;
 	bool is_type_2;
-	struct known_key memory; /* bound last; @pd NULL: unknown memory */
+	struct known_key memory; /* that it was bound to last; @pd NULL: unknown memory */
 	uint32_t keys_removed;   /* the device's count at that look-up */
 	struct uses *bound;      /* uses of the memory that it is bound to; NULL: of none */
 };
@@ -211,11 +211,15 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 	if (!memory || !memory->length)
 		return fail(
 			EINVAL,
-			"a window has one byte at least; bsn_window_invalidate() undoes a binding");
+			"no memory: a window has one byte at least, and bsn_window_invalidate() "
+			"undoes a binding");
 	if (memory->length > BSN_KLM_MAX_BYTES)
 		return fail(EMSGSIZE, "a window has 2^31 bytes at most");
 	if (access & ~RIGHTS)
-		return fail(EINVAL, "a window's rights are IBV_ACCESS_REMOTE_* and ZERO_BASED");
+		return fail(EINVAL,
+			    "access is 0x%x: a window takes IBV_ACCESS_REMOTE_* and "
+			    "IBV_ACCESS_ZERO_BASED",
+			    (unsigned)access);
 	if (window->is_type_2 && pub->length)
 		return fail(EBUSY, "the window is bound: invalidate it first");
 	err = check_memory(window, memory, access);

@@ -3,8 +3,8 @@
 #include "verbs.h"
 
 /*
- * The domain for a QP that one thread posts to: libmlx5 then takes no lock. Without it libmlx5
- * takes one, and works.
+ * The domain for a QP. If one thread posts to it, that is a domain in which libmlx5 takes no lock,
+ * if there is one.
  */
 static struct ibv_pd *domain_of(struct bsn_qp *qp)
 {
@@ -44,7 +44,7 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 
 	if (provider_is_mlx5(qp->device->context->device))
 		created = ibv_create_qp_ex(qp->device->context, &extended);
-	/* Tries without the domain. If that was not the reason, it fails once more. */
+	/* The domain may be the reason: tries without it, and reports what that call says. */
 	if (!created) {
 		drop_domain(qp);
 		errno = 0;

@@ -44,7 +44,7 @@ static void put_slot_back(struct recv_queue *rq, const struct ibv_recv_wr *wr)
 			 __ATOMIC_RELAXED);
 }
 
-static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+static int post_list(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	struct ibv_recv_wr wr = { .sg_list = (struct ibv_sge *)(uintptr_t)sge,
 				  .num_sge = (int)count },
@@ -69,15 +69,15 @@ static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, 
 			      uint64_t id)
 {
 	const int err = bsn_rq_check_list(&rq->dv.hot, sge, count);
-	struct bsn_sge full[UINT8_MAX];
+	struct bsn_sge kept[UINT8_MAX];
 	unsigned used = 0;
 
 	if (err)
 		return err;
 	for (unsigned i = 0; i < count; i++)
 		if (sge[i].length)
-			full[used++] = sge[i];
-	return post_full(rq, full, used, id);
+			kept[used++] = sge[i];
+	return post_list(rq, kept, used, id);
 }
 
 static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
@@ -87,7 +87,7 @@ static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, u
 
 	for (unsigned i = 0; is_plain && i < count; i++)
 		is_plain = bsn_is_plain(&sge[i]);
-	return BSN_LIKELY(is_plain) ? post_full(rq, sge, count, id)
+	return BSN_LIKELY(is_plain) ? post_list(rq, sge, count, id)
 				    : post_without_empty(rq, sge, count, id);
 }
 

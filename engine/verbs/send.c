@@ -420,7 +420,7 @@ static __attribute__((noinline)) int append(struct send_queue *sq, struct bsn_ep
 	return what & BSN_F_RING ? verbs_sq_ring(&sq->dv.hot) : 0;
 }
 
-BSN_ALWAYS_INLINE int post_in_order(struct bsn_ep *ep, const struct bsn_request *r)
+BSN_ALWAYS_INLINE int post_judged(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	struct send_queue *sq = send_queue_of(ep->sq);
 
@@ -433,12 +433,12 @@ static __attribute__((noinline)) int post_unusual(struct bsn_ep *ep, const struc
 {
 	const int err = judge(send_queue_of(ep->sq), r);
 
-	return err ? err : post_in_order(ep, r);
+	return err ? err : post_judged(ep, r);
 }
 
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	return BSN_LIKELY(is_plain(send_queue_of(ep->sq), r)) ? post_in_order(ep, r)
+	return BSN_LIKELY(is_plain(send_queue_of(ep->sq), r)) ? post_judged(ep, r)
 							      : post_unusual(ep, r);
 }
 

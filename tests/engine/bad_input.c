@@ -235,7 +235,7 @@ static void sizes_of_queue_pairs(struct bench *b)
 
 	snprintf(sges, sizeof(sges), "max_send_sge 100: the device takes %u", info->max_sge);
 	ok(bsn_cq_create(b->device, NULL, &cq));
-	BAD("no such QP type", .type = 7);
+	BAD("enum bsn_qp_type", .type = 7);
 	BAD("send_depth ", .send_depth = info->max_send_wr + 1);
 	BAD("recv_depth ", .recv_depth = info->max_send_wr + 1);
 	BAD(sges, .max_send_sge = 100);

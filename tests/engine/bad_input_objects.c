@@ -258,7 +258,7 @@ static void more_than_a_prefetch_takes(struct bench *b)
 {
 	static const struct bsn_sge sges[65];
 
-	refused(EINVAL, "64 SGEs at most", bsn_mr_prefetch(b->device, NULL, sges, 65, 0));
+	refused(EINVAL, "takes 64 at most", bsn_mr_prefetch(b->device, NULL, sges, 65, 0));
 }
 
 /* What libibverbs takes for all memory of the process. */

@@ -58,7 +58,7 @@ static void a_refused_post_is_told(struct bench *b)
 	const struct bsn_sge sge = { .length = 8 };
 	struct bsn_event event;
 
-	REFUSED(EINVAL, "no such path", bsn_device,
+	REFUSED(EINVAL, "enum bsn_path", bsn_device,
 		bsn_device_open(NULL, &(struct bsn_device_attr){ .path = 77 }, out));
 	bsn_refusal_log = keep_logged;
 	refused_as(bsn_send(no_ep, &sge, 0, BSN_F_RING), "no endpoint");
@@ -159,8 +159,8 @@ static void devices_that_cannot_be_had(struct bench *b)
 	REFUSED(error, word, bsn_device,                                                           \
 		bsn_device_open(bsn_device_info(b->device)->name,                                  \
 				&(struct bsn_device_attr){ __VA_ARGS__ }, out))
-	BAD(EINVAL, "no such path", .path = 9);
-	BAD(EINVAL, "no such store", .store = 99);
+	BAD(EINVAL, "enum bsn_path", .path = 9);
+	BAD(EINVAL, "enum bsn_store", .store = 99);
 	BAD(EINVAL, "no port 9", .port = 9);
 	BAD(EINVAL, "no GID of index 10000", .gid_index = 10000);
 	BAD(EINVAL, "no GID of index -1", .gid_index = -1);
@@ -237,7 +237,7 @@ static void memory_that_is_not_there(struct bench *b)
 	struct bsn_mr *mr;
 
 	assert_ptr_not_equal(page, MAP_FAILED);
-	REFUSED(EFAULT, "not writable", bsn_mr, bsn_mr_register(b->device, page, 4096, NULL, out));
+	REFUSED(EFAULT, "is_read_only", bsn_mr, bsn_mr_register(b->device, page, 4096, NULL, out));
 	ok(bsn_mr_register(b->device, page, 4096, &readable, &mr));
 	ok(bsn_mr_deregister(mr));
 	assert_int_equal(munmap(page, 4096), 0);

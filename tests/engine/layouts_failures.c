@@ -112,7 +112,7 @@ static void what_spans_nothing_is_not_nested(struct bench *b)
 
 	ok(bsn_mkey_take(pool, &mkey));
 	part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
-	refused(b, pool, EINVAL, "not configured",
+	refused(b, pool, EINVAL, "spans nothing",
 		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
 	configure(b, mkey, pool,
 		  (struct bsn_layout_attr){ .parts = &good, .part_count = 1, .rounds = 4 });
@@ -121,7 +121,7 @@ static void what_spans_nothing_is_not_nested(struct bench *b)
 		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
 	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
 	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
-	refused(b, pool, EINVAL, "not configured",
+	refused(b, pool, EINVAL, "spans nothing",
 		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));

@@ -243,7 +243,7 @@ static void what_a_source_refuses_comes_from_another(struct bench *b)
 	refused(b, PAGE, wish, ENOSPC, "the arena is empty");
 	arena.err = 0;
 	arena.short_of = 1;
-	refused(b, 4 * PAGE, wish, EPROTO, "fewer bytes");
+	refused(b, 4 * PAGE, wish, EPROTO, "were asked for");
 	assert_int_equal(arena.given, arena.taken);
 }
 

@@ -41,9 +41,9 @@ struct bsn_xrcd;
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {
-	BSN_PATH_AUTO,  /* direct if possible; or BSN_PATH=direct|verbs in the environment */
+	BSN_PATH_AUTO,   /* as BSN_PATH=direct|verbs of the environment; or direct if possible */
 	BSN_PATH_DIRECT, /* mlx5: Bunsen writes into the queues */
-	BSN_PATH_VERBS, /* ibv_wr_* if the provider has it, or else ibv_post_send() */
+	BSN_PATH_VERBS,  /* ibv_wr_* if the provider has it, or else ibv_post_send() */
 };
 
 /**
@@ -63,7 +63,8 @@ BSN_API const char *bsn_error_text(void);
  */
 struct bsn_device_attr {
 	enum bsn_path path;
-	enum bsn_store store; /* BlueFlame store; or BSN_STORE=8x8|4x16|… in the environment */
+	enum bsn_store store; /* of BlueFlame; 0: BSN_STORE=8x8|4x16|… of the environment, or the
+			       * best of this CPU */
 	uint8_t port;         /* 0: the first that is active */
 	bool list_queues;     /* tools can read its queues: bsn_registry.h; or BSN_REGISTRY=1 */
 	void (*log)(void *arg, const char *text);
@@ -173,7 +174,7 @@ BSN_API int bsn_device_get_event(struct bsn_device *device, struct bsn_event *ev
 
 /* -- lanes and protection domains ------------------------------------------------------------- */
 
-/** struct bsn_lane_attr - @is_shared: several threads post: 8-byte doorbells under a lock */
+/** struct bsn_lane_attr - @is_shared: several threads post by it: under a lock, no BlueFlame */
 struct bsn_lane_attr {
 	bool is_shared;
 };
@@ -243,8 +244,9 @@ struct bsn_mr_attr {
  * @addr NULL and @length SIZE_MAX, on demand and without an IOVA, are all addresses of the process
  *	(an implicit region): nothing is pinned, and a request to a page that is not mapped fails.
  *	Other kinds of regions are in bsn_mem.h.
- * Return: -ENOMEM RLIMIT_MEMLOCK is too low; -EFAULT the bytes are not mapped; -EINVAL an IOVA with
- * another offset in its page; -EOPNOTSUPP the device has no regions on demand, or no implicit ones.
+ * Return: -ENOMEM RLIMIT_MEMLOCK is too low; -EFAULT the bytes are not mapped, or the process may
+ * not write to them: then set is_read_only; -EINVAL an IOVA with another offset in its page;
+ * -EOPNOTSUPP the device has no regions on demand, or no implicit ones.
  */
 BSN_API int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 			    const struct bsn_mr_attr *attr, struct bsn_mr **mr);
@@ -285,10 +287,10 @@ BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
  * title. Sessions of requests are the same in every format.
  */
 enum bsn_cqe_compression {
-	BSN_CQES_WHOLE,         /* no sessions */
-	BSN_CQES_BY_HASH,       /* receives keep the RSS hash */
-	BSN_CQES_BY_CHECKSUM,   /* receives keep the checksum */
-	BSN_CQES_BY_STRIDE_INDEX, /* and the stride index, which is the WQE's counter */
+	BSN_CQES_WHOLE,           /* no sessions */
+	BSN_CQES_BY_HASH,         /* receives keep the RSS hash */
+	BSN_CQES_BY_CHECKSUM,     /* receives keep the checksum */
+	BSN_CQES_BY_STRIDE_INDEX, /* the checksum, and the stride index: the WQE's counter */
 };
 
 /**
@@ -354,7 +356,7 @@ BSN_API int bsn_cq_destroy(struct bsn_cq *cq);
 BSN_API int bsn_cq_resize(struct bsn_cq *cq, uint32_t entries);
 BSN_API void *bsn_cq_user(const struct bsn_cq *cq);
 
-/** bsn_cq_request - an event at the next completion, or only at the next solicited or failed one */
+/** bsn_cq_request - an event at the next completion, or at the next solicited or failed one */
 BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
 
 /**
@@ -388,9 +390,9 @@ enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD, BSN_QP_DC, BSN_QP_XRC };
 /**
  * struct bsn_srq_attr - a receive queue for several QPs
  * @is_on_demand: receives may use memory of IBV_ACCESS_ON_DEMAND. If a page is missing, the poll
- *	posts the receive again; posts take a lock for that. Without it such a receive completes
- *	with IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP goes on, and the application posts
- *	the receive again.
+ *	posts the receive once more; posts take a lock for that. Without @is_on_demand such a
+ *	receive completes with IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP goes on, and it
+ *	is for the application to post the receive.
  * @xrcd: of an SRQ of XRC (bsn_xrc.h): its domain; no QP of bsn_qp_create() uses it
  * @cq: of an SRQ of XRC: the CQ of its receives, of which it takes @recv_depth entries. A CQ has
  *	one such SRQ, since libmlx5 does not tell the number that their CQEs have
@@ -420,15 +422,15 @@ BSN_API int bsn_srq_set_limit(struct bsn_rq *srq, uint32_t limit);
  * Inline receive: messages of up to @max_inline_recv bytes come in their CQE, and so do results of
  * READs and atomics of up to @max_inline_resp. A CQE has room in one half: 32 of its 64 bytes, or
  * 64 of 128 (cqe_size of struct bsn_cq_attr). Completions of such a QP have BSN_C_DATA:
- * bsn_completion.data points to the bytes, in the CQE (BSN_C_IN_CQE) or at the first SGE. Either
- * way the message uses up a receive, which must be long enough for it. If the address of the first
+ * bsn_completion.data points to the bytes, in the CQE (BSN_C_IN_CQE) or at the first SGE. In both
+ * cases the message takes a receive, which must be long enough for it. If the address of the first
  * SGE is not an address of the program (but an IOVA, or one in a zero-based region or an mkey),
  * @data of a message in memory is not valid. The result of an atomic has the same byte order as in
  * memory.
  *
  * Inline receive needs the direct path, and RC or UC. Results in CQEs need RC; signal_all, since an
  * unsignaled request would lose its result; and max_inline_recv, since mlx5_ib has one switch for
- * both. Otherwise Bunsen turns both off, although libmlx5 asks for them for every QP, and copies.
+ * both. What is not asked for here is off, although libmlx5 turns it on for every QP, and copies.
  */
 struct bsn_qp_attr {
 	enum bsn_qp_type type;
@@ -474,8 +476,8 @@ struct bsn_attach_attr {
  * was created for that many. bsn_qp_info() says how many longest requests that is. If the CQ has
  * more entries, set @send_depth, up to max_send_wr.
  *
- * bsn_qp_destroy() detaches; the verbs objects stay. Take the QP to RESET before verbs use it
- * again, so that no completion of Bunsen's requests comes. On the direct path libmlx5 does not know
+ * bsn_qp_destroy() detaches; the verbs objects stay. Take the QP to RESET before verbs use it after
+ * that, so that no completion of Bunsen's requests comes. On the direct path libmlx5 does not know
  * what was polled of its CQs: destroy them after the QP, or attach other QPs to them. Bunsen's part
  * of such a CQ is freed with the device, or by bsn_cq_destroy() of the CQ of bsn_qp_info().
  *
@@ -541,8 +543,8 @@ struct bsn_connect_attr {
 	uint8_t retry_count;     /* 0: 7; BSN_NO_RETRY: none */
 	uint8_t rnr_retry;       /* 0: 7, without end; BSN_NO_RETRY: none */
 	uint8_t min_rnr_timer;   /* 0: 12, 640 µs */
-	uint8_t max_rd_atomic;      /* outstanding READs and atomics; 0: what both can, to 16 */
-	uint8_t max_dest_rd_atomic; /* those of the peer; 0: as above */
+	uint8_t max_rd_atomic;   /* outstanding READs and atomics; 0: what both can, 16 at most */
+	uint8_t max_dest_rd_atomic; /* those of the peer; 0: what this end can, 16 at most */
 	uint32_t qkey;           /* UD; 0: 0x11111111 */
 };
 #define BSN_NO_RETRY 0xff
@@ -566,7 +568,7 @@ BSN_API int bsn_qp_init(struct bsn_qp *qp);
 BSN_API int bsn_qp_ready_to_receive(struct bsn_qp *qp, const struct bsn_address *peer,
 				    const struct bsn_connect_attr *attr);
 
-/** bsn_qp_ready_to_send - RTR to RTS, the other half; with the same attributes */
+/** bsn_qp_ready_to_send - RTR to RTS: second half of bsn_qp_connect(), with the same attributes */
 BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_attr *attr);
 
 /**
