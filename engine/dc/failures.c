@@ -123,8 +123,8 @@ static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 	struct failure *f = &pool->failures[s->number];
 
 	if (!f->held) {
-		if (pool->attr.no_repeats || !s->peer || !count_working(pool) ||
-		    !is_all_repeatable(pool, s, index))
+		if (pool->attr.streams == 1 || pool->attr.no_repeats || !s->peer ||
+		    !count_working(pool) || !is_all_repeatable(pool, s, index))
 			return false;
 		f->held_pi = index;
 		f->held_bb = 0;
@@ -203,12 +203,14 @@ static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bs
 }
 
 /* Returns whether the program is told of the failure: false if the request is held. */
-static bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i,
-			  const struct bsn_completion *c)
+static bool note_failure(struct bsn_sq_owner *owner, struct bsn_completion *c)
 {
+	struct initiator *i = (struct initiator *)owner;
+	struct bsn_dc_pool *pool = i->pool;
 	struct slot *s = &i->slots[bsn_sq_posted_at(i->sq, c->wqe_index).stream];
 	const bool is_flush = c->status == IBV_WC_WR_FLUSH_ERR;
 
+	c->src_qpn = i->generation;
 	if (s->has_failed)
 		return true;
 	if (is_flush && !i->has_failed) {
@@ -229,30 +231,6 @@ static bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i,
 	}
 	if (s->peer)
 		fail_peer(pool, s->peer);
-	return true;
-}
-
-/* An initiator without streams failed. Peers of other initiators go on. */
-static void initiator_failed(struct bsn_dc_pool *pool, struct initiator *i,
-			     const struct bsn_completion *c)
-{
-	if (i->has_failed)
-		return;
-	keep(pool, i->slots, c);
-	withdraw(pool, i);
-	pool->counters.failures++;
-	if (i->slots->peer)
-		fail_peer(pool, i->slots->peer);
-}
-
-static bool note_failure(struct bsn_sq_owner *owner, struct bsn_completion *c)
-{
-	struct initiator *i = (struct initiator *)owner;
-
-	c->src_qpn = i->generation;
-	if (i->pool->attr.streams > 1)
-		return stream_failed(i->pool, i, c);
-	initiator_failed(i->pool, i, c);
 	return true;
 }
 

@@ -94,8 +94,7 @@ static void revoke_turns(struct bsn_dc_pool *pool)
 
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	if (i->has_failed || !bsn_sq_outstanding_bb(i->sq) ||
-	    i->marked_pi == bsn_sq_wide_pi(i->sq))
+	if (!bsn_sq_outstanding_bb(i->sq) || i->marked_pi == bsn_sq_wide_pi(i->sq))
 		return false;
 	if (!bsn_sq_ends_quietly(i->sq))
 		bsn_sq_ring(i->sq);
@@ -112,9 +111,12 @@ void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 	const uint32_t most = may_sleep || pool->count < MOST_LOOKS ? pool->count : MOST_LOOKS;
 
 	revoke_turns(pool);
-	for (uint32_t k = 0; k < most; k++)
-		if (mark_end(pool, &pool->initiators[pool->marked++ % pool->count]) && !may_sleep)
+	for (uint32_t k = 0; k < most; k++) {
+		struct initiator *i = &pool->initiators[pool->marked++ % pool->count];
+
+		if (!i->has_failed && mark_end(pool, i) && !may_sleep)
 			return;
+	}
 }
 
 /* -- turns ------------------------------------------------------------------------------------- */

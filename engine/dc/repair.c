@@ -58,25 +58,13 @@ static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)
 	pool->counters.repairs++;
 }
 
-/*
- * Posts a NOP to an initiator that was withdrawn although it works; it tells when all requests are
- * done.
- */
-static void await_end(struct initiator *i)
-{
-	if (!bsn_sq_ends_quietly(i->sq))
-		bsn_sq_ring(i->sq);
-	else if (bsn_sq_outstanding_bb(i->sq))
-		bsn_sq_post_marker(i->sq);
-}
-
 static void repair_streams(struct bsn_dc_pool *pool, struct initiator *i)
 {
 	for (uint32_t k = 0; !i->has_failed && k < pool->attr.streams; k++)
 		if (i->slots[k].has_failed && is_done(pool, &i->slots[k]))
 			repair_stream(pool, &i->slots[k]);
 	if (i->has_failed && !i->held_slots)
-		await_end(i);
+		mark_end(pool, i); /* it may have been withdrawn although it works */
 }
 
 /* -- initiators -------------------------------------------------------------------------------- */

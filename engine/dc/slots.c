@@ -199,15 +199,6 @@ void bind_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s)
 	peer->hot.ep.sq = s->sq;
 }
 
-static void tell_turn(struct bsn_completion *c, const struct peer *peer)
-{
-	memset(c, 0, sizeof(*c));
-	c->user = peer->hot.user;
-	c->status = IBV_WC_SUCCESS;
-	c->qpn = dv_sq(peer->slot->sq)->qpn;
-	c->opcode = BSN_DC_READY;
-}
-
 void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int64_t credit,
 	       struct bsn_completion *c)
 {
@@ -219,7 +210,10 @@ void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int6
 	set_slot(pool, s, SLOT_TURN);
 	pool->given[pool->given_count++] = s->number;
 	pool->counters.turns++;
-	tell_turn(c, peer);
+	*c = (struct bsn_completion){ .user = peer->hot.user,
+				      .status = IBV_WC_SUCCESS,
+				      .qpn = dv_sq(s->sq)->qpn,
+				      .opcode = BSN_DC_READY };
 }
 
 /* If the peer waits in line, its new slot is revoked, too. */
