@@ -168,6 +168,11 @@ static void copies(struct bench *b)
 	assert_int_equal(bsn_memcpy(b->ep[0], &to, &from, &status, 7, 0), -EMSGSIZE);
 	to.length = from.length + 1;
 	assert_int_equal(bsn_memcpy(b->ep[0], &to, &from, &status, 7, 0), -EMSGSIZE);
+	to.length = from.length = dv_sq(b->sq[0])->max_copy;
+	ok(bsn_memcpy(b->ep[0], &to, &from, &status, 7, 0));
+	ok(bsn_cancel(b->ep[0]));
+	to.length = ++from.length;
+	assert_int_equal(bsn_memcpy(b->ep[0], &to, &from, &status, 7, 0), -EMSGSIZE);
 	expect_nothing(b, b->cq[0]);
 }
 

@@ -246,9 +246,10 @@ static void a_translation_holds_2_gib(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* Two parts that touch are one SGE, as long as it is shorter than that. */
+/* Two parts that touch are one SGE, as long as it is shorter than that. So is a message. */
 static void an_sge_is_shorter_than_2_gib(struct bench *b)
 {
+	const struct bsn_wr write = { .opcode = BSN_OPCODE_RDMA_WRITE };
 	const struct bsn_mkey_pool_attr any = { .max_translations = 4, .takes_any_lkey = true };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
 	const struct bsn_map *map;
@@ -260,6 +261,8 @@ static void an_sge_is_shorter_than_2_gib(struct bench *b)
 		};
 		ok(try_map(b, pool, (struct bsn_layout_attr){ parts, 2, 1 }, 0, &map));
 		assert_int_equal(map->sge_count, 1 + more);
+		assert_int_equal(post_map(b->ep[0], write, map), more ? -EMSGSIZE : 0);
+		ok(bsn_cancel(b->ep[0]));
 		drop(map);
 	}
 	ok(bsn_mkey_pool_destroy(pool));
