@@ -237,7 +237,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_message(struct bsn_route *route, const uint8_
 {
 	struct bsn_cqe_resp view;
 
-	if (BSN_UNLIKELY((kind & ~BSN_CQ_IMM) != BSN_CQ_MESSAGE ||
+	if (BSN_UNLIKELY((kind & ~(BSN_CQ_IMM | BSN_CQ_SOLICITED)) != BSN_CQ_MESSAGE ||
 			 route->recvs != BSN_RECVS_COUNTED))
 		return false;
 	bsn_cqe_resp_decode(&view, cqe);
@@ -262,7 +262,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_take(const struct bsn_cq *cq, struct bsn_cq_look *
 	if (BSN_LIKELY(BSN_LIKELY(!kind) ? bsn_cq_take_send(look->route, cqe, c)
 					 : bsn_cq_take_message(look->route, cqe, kind, c)))
 		return true;
-	if (!bsn_cq_reap(cq, look->route, cqe, kind, c))
+	if (!bsn_cq_reap(cq, look->route, cqe, kind & ~BSN_CQ_SOLICITED, c))
 		return false;
 	/* It is not kept over the call: that would make each poll in a program 40 bytes longer. */
 	*look = BSN_CQ_NO_LOOK;
@@ -279,13 +279,10 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 	struct bsn_cq_look look = BSN_CQ_NO_LOOK;
 
 	for (; *got < n; ++*got) {
-		unsigned kind = bsn_cq_op_own(*next) ^ cq->phase;
+		const unsigned kind = bsn_cq_op_own(*next) ^ cq->phase;
 
-		if (BSN_UNLIKELY(kind)) {
-			if (BSN_LIKELY(kind & BSN_CQ_NOT_OURS))
-				return BSN_LIKELY(!BSN_SHARED_LOAD(cq->dead));
-			kind &= ~BSN_CQ_SOLICITED;
-		}
+		if (kind & BSN_CQ_NOT_OURS)
+			return BSN_LIKELY(!BSN_SHARED_LOAD(cq->dead));
 		if (BSN_UNLIKELY(!bsn_cq_take(cq, &look, *next, kind, &c[*got])))
 			return false;
 		*next += cq->stride;

@@ -294,7 +294,7 @@ static struct bsn_route *route_of(const struct bsn_cq *cq, uint32_t qpn, unsigne
 }
 
 /* Counts a CQE that belongs to no queue. */
-static void drop(struct bsn_cq *cq, uint32_t qpn)
+static __attribute__((cold)) void drop(struct bsn_cq *cq, uint32_t qpn)
 {
 	dv_cq(cq)->count_dropped++;
 	if (qpn == QPN_NOBODY && dv_cq(cq)->stale)
@@ -302,8 +302,8 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 }
 
 /* Completes a CQE that bsn_cq_reap() left. */
-static int reap_other(struct bsn_route *route, const uint8_t *cqe, unsigned opcode,
-		      struct bsn_completion *c)
+static __attribute__((cold)) int reap_other(struct bsn_route *route, const uint8_t *cqe,
+					     unsigned opcode, struct bsn_completion *c)
 {
 	struct bsn_cqe_err view;
 
@@ -384,7 +384,7 @@ int bsn_cq_end_poll(const struct bsn_cq *cq)
 }
 
 /* The poll ends at a CQE that is not ours, or that is unreadable. */
-static int end_poll(struct bsn_cq *cq, int got, int why)
+static __attribute__((cold)) int end_poll(struct bsn_cq *cq, int got, int why)
 {
 	if (why == UNREADABLE)
 		bsn_cq_kill(cq, EPROTO);

@@ -24,7 +24,10 @@ from collections import namedtuple
 
 SLACK = {'gcc': 1.1, 'clang': 1.15}[sys.argv[1]]
 SHOWN, SHOWN_OVER = 3, 12  # rows of a rule that is kept, and of one that is not
-PROCESSES = 5  # that times are the medians of
+# Times are medians of so many processes: where the loader put code and data makes more difference
+# than a process's rounds do.
+PROCESSES, ROUNDS = 25, 20
+PROCESSES_OF_SIZES = 5
 README = pathlib.Path(__file__).resolve().parents[2] / 'README.md'
 
 # -- instructions of Bunsen's inline code
@@ -207,7 +210,8 @@ class Meter:
 
     def times(self, ops):
         cold = ['--cold'] if HAS_COLD else []
-        return self.rows('--rounds', '100', *cold, '--columns', ','.join((*WAYS, 'ibv_wr', 'ibv')),
+        columns = ','.join((*WAYS, 'ibv_wr', 'ibv'))
+        return self.rows('--rounds', str(ROUNDS), *cold, '--columns', columns,
                          '--op', ','.join(ops))
 
     def sizes(self):
@@ -234,6 +238,13 @@ def share(rows, name, way, other, figure, limit):
     if mine is None or not theirs:
         return []
     return [Found(f'{name} by {way}: {mine:g}, {other} {theirs:g}', mine / theirs, limit)]
+
+
+def share_of_time(runs, name, way, other, figure, limit):
+    """The median of each process's share."""
+    shares = [found.value for run in runs for found in share(run, name, way, other, figure, limit)]
+    return [Found(f'{name} by {way}, of {other}', statistics.median(shares), limit)] if shares \
+        else []
 
 
 def rule_instructions_of_inline_posts(counts):
@@ -400,30 +411,30 @@ def rule_readme_promises_of_layouts(readme):
 
 def rule_time_hot(times):
     found = []
-    for row in posts(times):
+    for row in posts(times[0]):
         for way in WAYS:
             inline = way == 'bunsen' and row.is_inline()
             limit = HOT_BATCH if row.is_batch else HOT_INLINE if inline else HOT
-            found += share(times, row.name, way, 'ibv_wr', 'ns', limit)
-    for name in times:
+            found += share_of_time(times, row.name, way, 'ibv_wr', 'ns', limit)
+    for name in times[0]:
         if not Row(name).is_post:
-            found += share(times, name, 'bunsen', 'ibv', 'ns', HOT)
+            found += share_of_time(times, name, 'bunsen', 'ibv', 'ns', HOT)
     return found
 
 
 def rule_time_cold(times):
     found = []
-    for row in posts(times):
+    for row in posts(times[0]):
         for way in WAYS:
             limit = COLD_INLINE if way == 'bunsen' and row.is_inline() else COLD
             if not row.is_batch and not row.has_turns:
-                found += share(times, row.name, way, 'ibv_wr', 'cold_ns', limit)
-    for name in times:
+                found += share_of_time(times, row.name, way, 'ibv_wr', 'cold_ns', limit)
+    for name in times[0]:
         if not Row(name).is_post and not name.endswith(DATA_ARE_COLD):
             limit = COLD_POLL if name in PLAIN_POLLS else COLD_OTHER_POLL
             if name.startswith('post_recv'):
                 limit = COLD
-            found += share(times, name, 'bunsen', 'ibv', 'cold_ns', limit)
+            found += share_of_time(times, name, 'bunsen', 'ibv', 'cold_ns', limit)
     return found
 
 
@@ -452,7 +463,7 @@ def time_sizes(meter):
     """The tenth percentiles of each number of QPs, by row and side."""
     runs = [{size['qps']: {row.pop('op'): {side: figures['ns_p10'] for side, figures in row.items()}
                            for row in size['rows']}
-             for size in meter.sizes()} for _ in range(PROCESSES)]
+             for size in meter.sizes()} for _ in range(PROCESSES_OF_SIZES)]
     return medians(runs)
 
 
@@ -460,8 +471,7 @@ def judge(softcx, perf, *only):
     """The rules and what they found, the worst first."""
     meter = Meter(softcx, perf)
     measures = {'counts': meter.counts, 'grh': meter.counts_with_grh,
-                'times': lambda: medians([meter.times(measured('counts'))
-                                          for _ in range(PROCESSES)]),
+                'times': lambda: [meter.times(measured('counts')) for _ in range(PROCESSES)],
                 'sizes': lambda: time_sizes(meter),
                 'receives': lambda: meter.receives('1,4'),
                 'many_receives': lambda: meter.receives('1024'), 'layouts': meter.layouts,

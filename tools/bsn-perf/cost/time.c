@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -80,6 +81,25 @@ static bool is_code(const char *line, struct span *span)
 	       !strcmp(rights, "r-xp") && strchr(line, '/');
 }
 
+/*
+ * Puts a copy, which no other process has, in the place of code: else another one that runs the
+ * same library brings it back into the shared cache.
+ */
+static bool make_private(const struct span *span)
+{
+	const size_t size = span->end - span->begin;
+	void *const place = (void *)span->begin;
+	void *const copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0);
+
+	if (copy == MAP_FAILED)
+		return false;
+	memcpy(copy, place, size);
+	return !mprotect(copy, size, PROT_READ | PROT_EXEC) &&
+	       mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place;
+}
+
+/* 0, or PERF_FAILED: code cannot be taken out of the caches here. */
 static int find_code(void)
 {
 	FILE *maps = can_evict() ? fopen("/proc/self/maps", "r") : NULL;
@@ -90,7 +110,7 @@ static int find_code(void)
 				"empties caches");
 	span_count = 0;
 	while (span_count < SPANS_MAX && fgets(line, sizeof(line), maps))
-		span_count += is_code(line, &spans[span_count]);
+		span_count += is_code(line, &spans[span_count]) && make_private(&spans[span_count]);
 	fclose(maps);
 	return 0;
 }
