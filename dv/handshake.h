@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * DC targets and initiators that connect by a full handshake. Verbs cannot ask for it, so these are
- * made by commands to the firmware (DevX). A part of provider.h. Private to the library.
- *
- * @answer: of a refused command: its status, or 0 if the command did not reach the firmware
+ * made by commands to the firmware (DevX). A part of provider.h, which says what an @answer is.
+ * Private to the library.
  */
 #ifndef DV_HANDSHAKE_H
 #define DV_HANDSHAKE_H
 
-#include "bsn_cmd.h"
 #include "provider.h"
 
 /* The firmware's answer in words; NULL: it was not asked, and the errno says why. */

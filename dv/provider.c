@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All calls of mlx5dv except those of provider_handshake.c. */
 #include "provider.h"
-#include "lag.h"
 
 #include <infiniband/mlx5dv.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bsn_cmd.h"
 #include "bsn_umr.h"
 #include "init.h"
 #include "refuse.h"
@@ -47,13 +45,10 @@ int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **con
 {
 	/* Without DevX: it needs a capability that the data path does not. */
 	struct mlx5dv_context_attr attr = { .flags = 0 };
-	struct ibv_context *opened;
 
 	errno = 0;
-	opened = mlx5 ? mlx5dv_open_device(device, &attr) : ibv_open_device(device);
-	if (opened)
-		*context = opened;
-	return provider_error_of_pointer(opened);
+	*context = mlx5 ? mlx5dv_open_device(device, &attr) : ibv_open_device(device);
+	return provider_error_of_pointer(*context);
 }
 
 const char *provider_no_blueflame(void)
@@ -118,8 +113,7 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 	}
 	errno = 0;
 	created = mlx5dv_create_cq(context, &verbs, &mlx5);
-	if (created)
-		*cq = ibv_cq_ex_to_cq(created);
+	*cq = created ? ibv_cq_ex_to_cq(created) : NULL;
 	return provider_error_of_pointer(created);
 }
 
@@ -158,27 +152,39 @@ void provider_query_cqes(struct ibv_context *context, struct provider_cqe_caps *
 	caps->pads_128 = found.flags & MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD;
 }
 
+static int map_cq(struct ibv_cq *cq, struct mlx5dv_cq *map)
+{
+	struct mlx5dv_obj obj = { .cq = { .in = cq, .out = map } };
+
+	map->comp_mask = 0;
+	return provider_error_of_int(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ));
+}
+
+static struct bsn_cqe_tail tail_at(const struct mlx5dv_cq *map, uint32_t index)
+{
+	const size_t end = (size_t)(index + 1) * map->cqe_size;
+	struct bsn_cqe_tail tail;
+
+	bsn_cqe_tail_decode(&tail, (uint8_t *)map->buf + end - BSN_CQE_SIZE + BSN_CQE_TAIL_OFFSET);
+	return tail;
+}
+
 /* Whether the device ever wrote a CQE, or a program consumed one. */
 static bool was_used(const struct mlx5dv_cq *map)
 {
-	const uint8_t *first = (const uint8_t *)map->buf + map->cqe_size - BSN_CQE_SIZE;
 	struct bsn_dbr_cq_ci record;
-	struct bsn_cqe_tail tail;
 
 	bsn_dbr_cq_ci_decode(&record, map->dbrec);
-	for (uint32_t i = 0; i < map->cqe_cnt && !record.ci; i++) {
-		bsn_cqe_tail_decode(&tail, first + (size_t)i * map->cqe_size + BSN_CQE_TAIL_OFFSET);
-		if (tail.opcode != BSN_CQE_INVALID)
+	for (uint32_t i = 0; i < map->cqe_cnt && !record.ci; i++)
+		if (tail_at(map, i).opcode != BSN_CQE_INVALID)
 			return true;
-	}
 	return record.ci;
 }
 
 int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot)
 {
-	struct mlx5dv_cq map = { 0 };
-	struct mlx5dv_obj obj = { .cq = { .in = cq, .out = &map } };
-	const int err = provider_error_of_int(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ));
+	struct mlx5dv_cq map;
+	const int err = map_cq(cq, &map);
 
 	if (err)
 		return err;
@@ -198,15 +204,10 @@ int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot)
 
 bool provider_cq_was_mapped(struct ibv_cq *cq)
 {
-	struct mlx5dv_cq map = { 0 };
-	struct mlx5dv_obj obj = { .cq = { .in = cq, .out = &map } };
-	struct bsn_cqe_tail tail;
+	struct mlx5dv_cq map;
 
-	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ))
-		return false;
-	bsn_cqe_tail_decode(&tail, (const uint8_t *)map.buf + map.cqe_size - BSN_CQE_SIZE +
-					   BSN_CQE_TAIL_OFFSET);
-	return tail.opcode != BSN_CQE_INVALID || tail.owner;
+	return !map_cq(cq, &map) &&
+	       (tail_at(&map, 0).opcode != BSN_CQE_INVALID || tail_at(&map, 0).owner);
 }
 
 /* libmlx5 sets these itself, for the requester only if all sends are signaled. */
@@ -255,7 +256,6 @@ int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
 		.create_flags = create_flags_of(in_cqe),
 	};
-	struct ibv_qp *created;
 
 	if (attr->qp_type == IBV_QPT_DRIVER) { /* a DCI: a target has no send queue */
 		mlx5.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DC;
@@ -267,10 +267,8 @@ int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 		mlx5.dc_init_attr.dci_streams.log_num_errored = streams->log_failed;
 	}
 	errno = 0;
-	created = mlx5dv_create_qp(context, &verbs, &mlx5);
-	if (created)
-		*qp = created;
-	return provider_error_of_pointer(created);
+	*qp = mlx5dv_create_qp(context, &verbs, &mlx5);
+	return provider_error_of_pointer(*qp);
 }
 
 int provider_dct_create(struct ibv_context *context, const struct ibv_qp_init_attr *attr,
@@ -290,13 +288,10 @@ int provider_dct_create(struct ibv_context *context, const struct ibv_qp_init_at
 		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
 		.dc_init_attr = { .dc_type = MLX5DV_DCTYPE_DCT, .dct_access_key = access_key },
 	};
-	struct ibv_qp *created;
 
 	errno = 0;
-	created = mlx5dv_create_qp(context, &verbs, &mlx5);
-	if (created)
-		*dct = created;
-	return provider_error_of_pointer(created);
+	*dct = mlx5dv_create_qp(context, &verbs, &mlx5);
+	return provider_error_of_pointer(*dct);
 }
 
 int provider_qp_map(struct ibv_qp *qp, struct provider_qp *out)
@@ -356,6 +351,20 @@ int provider_ah_av(struct ibv_ah *ah, void *av)
 int provider_error_of_devx(int err)
 {
 	return err == -EPROTONOSUPPORT || err == -ENOSYS ? -EOPNOTSUPP : err;
+}
+
+int provider_object_create(struct ibv_context *context, const uint8_t *in, size_t bytes,
+			   void **handle, uint32_t *number, struct bsn_cmd_out *answer)
+{
+	uint8_t out[BSN_CREATED_OUT_SIZE] = { 0 };
+	struct bsn_cmd_object made;
+
+	errno = 0;
+	*handle = mlx5dv_devx_obj_create(context, in, bytes, out, sizeof(out));
+	bsn_cmd_out_decode(answer, out);
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	*number = made.number;
+	return provider_error_of_devx(provider_error_of_pointer(*handle));
 }
 
 enum { CAP_ANSWER = BSN_CAP_OFFSET + BSN_CAP_BYTES };
@@ -444,8 +453,8 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 		.log_page_size = attr->log_page_bytes,
 		.en_rinval = attr->peers_may_invalidate,
 	};
-	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
-	struct bsn_cmd_object made;
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 };
+	struct bsn_cmd_out answer;
 	uint32_t number;
 	int err = provider_pd_number(pd, &number);
 
@@ -454,13 +463,9 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 	ctx.pd = number;
 	bsn_cmd_in_encode(in, &command);
 	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
-	errno = 0;
-	*handle = mlx5dv_devx_obj_create(pd->context, in, sizeof(in), out, sizeof(out));
-	if (!*handle)
-		return provider_error_of_devx(provider_error_of_pointer(*handle));
-	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
-	*key = made.number << 8;
-	return 0;
+	err = provider_object_create(pd->context, in, sizeof(in), handle, &number, &answer);
+	*key = number << 8;
+	return err;
 }
 
 void provider_mkey_destroy(void *handle)

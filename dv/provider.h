@@ -2,15 +2,16 @@
 /*
  * The boundary to rdma-core's mlx5 provider. All mlx5dv calls of the library are in provider.c and
  * provider_handshake.c. They translate libibverbs' three ways of reporting errors (errno with NULL,
- * positive errno, -1 with errno) into one: 0 or -errno.
+ * positive errno, -1 with errno) into one: 0 or -errno. What was not made is NULL.
  */
 #ifndef DV_PROVIDER_H
 #define DV_PROVIDER_H
 
 #include <infiniband/verbs.h>
 
-#include "whole.h"
+#include "bsn_cmd.h"
 #include "bsn_wqe.h"
+#include "whole.h"
 
 /* 0 or -errno of a libibverbs call that returned a pointer, or an int. */
 int provider_error_of_pointer(const void *object);
@@ -24,6 +25,13 @@ int provider_error_of_devx(int err);
 
 /* The number by which commands name a protection domain. */
 int provider_pd_number(struct ibv_pd *pd, uint32_t *number);
+
+/*
+ * Makes an object by the command @in (DevX). @answer: of a refused command: its status, or 0 if the
+ * command did not reach the firmware.
+ */
+int provider_object_create(struct ibv_context *context, const uint8_t *in, size_t bytes,
+			   void **handle, uint32_t *number, struct bsn_cmd_out *answer);
 
 /*
  * The first tells whether libmlx5 drives the device; the second opens it, with @mlx5 so that mlx5dv
@@ -179,6 +187,15 @@ struct provider_dc_connects {
 	uint64_t all, again;
 };
 bool provider_dc_connects(const struct ibv_context *context, struct provider_dc_connects *counted);
+
+/*
+ * The ports of a bonded device (LAG) by which RC, UC and UD QPs and DCIs send
+ * (mlx5dv_modify_qp_lag_port(3)). The first function returns how many a QP can choose from; 0: the
+ * device or its driver does not tell. The second sets the port (1, 2, …) of a QP in RTS until its
+ * state changes; -EOPNOTSUPP: the device is not bonded now.
+ */
+unsigned provider_lag_ports(struct ibv_context *context);
+int provider_lag_port_set(struct ibv_qp *qp, unsigned port);
 
 /* Writes the address vector of an AH, BSN_AV_UD_GRH_SIZE bytes, without QPN and Q_Key. */
 int provider_ah_av(struct ibv_ah *ah, void *av);

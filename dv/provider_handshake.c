@@ -8,7 +8,6 @@
 
 #include "bsn_db.h"
 #include "bsn_syndrome.h"
-#include "lag.h"
 
 /*
  * The user index in CQEs (of version 1) of objects that libmlx5 does not know; none of its own has
@@ -48,33 +47,23 @@ uint8_t handshake_atomic_mode(bool has_atomics, bool has_masked)
 	return has_masked ? ATOMIC_MODE_MASKED : has_atomics ? ATOMIC_MODE_IBA : 0;
 }
 
-static int create(struct ibv_context *context, const uint8_t *in, size_t size, void **handle,
-		  uint32_t *number, struct bsn_cmd_out *answer)
+/* Begins a command about an object that exists. */
+static void put_head(uint8_t *in, uint32_t opcode, struct bsn_cmd_object meant)
 {
-	uint8_t out[BSN_CREATED_OUT_SIZE] = { 0 };
-	struct bsn_cmd_object made;
+	const struct bsn_cmd_in head = { .opcode = opcode };
 
-	errno = 0;
-	*handle = mlx5dv_devx_obj_create(context, in, size, out, sizeof(out));
-	bsn_cmd_out_decode(answer, out);
-	if (!*handle)
-		return provider_error_of_devx(provider_error_of_pointer(*handle));
-	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
-	*number = made.number;
-	return 0;
+	bsn_cmd_in_encode(in, &head);
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
 }
 
 /* -- what the port counts ---------------------------------------------------------------------- */
 
 static uint32_t ask_counter_set(struct ibv_qp *qp)
 {
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_QUERY_QP };
-	const struct bsn_cmd_object meant = { .number = qp->qp_num };
 	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_QUERY_QP_OUT_SIZE] = { 0 };
 	struct bsn_qpc_shape shape;
 
-	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	put_head(in, BSN_CMD_QUERY_QP, (struct bsn_cmd_object){ .number = qp->qp_num });
 	if (mlx5dv_devx_qp_query(qp, in, sizeof(in), out, sizeof(out)))
 		return 0;
 	bsn_qpc_shape_decode(&shape, out + BSN_CREATE_QP_CTX_OFFSET);
@@ -82,8 +71,9 @@ static uint32_t ask_counter_set(struct ibv_qp *qp)
 }
 
 /* The kernel assigns the set when a QP goes to INIT: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
-static uint32_t counter_set_on(struct ibv_pd *pd, struct ibv_cq *cq, uint8_t port)
+uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port)
 {
+	struct ibv_cq *cq = ibv_create_cq(pd->context, 1, NULL, NULL, 0);
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq,
 		.recv_cq = cq,
@@ -91,27 +81,17 @@ static uint32_t counter_set_on(struct ibv_pd *pd, struct ibv_cq *cq, uint8_t por
 		.qp_type = IBV_QPT_RC,
 	};
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = port };
-	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp *qp = cq ? ibv_create_qp(pd, &init) : NULL;
 	uint32_t set = 0;
 
-	if (!qp)
-		return 0;
-	if (!ibv_modify_qp(qp, &attr,
+	if (qp &&
+	    !ibv_modify_qp(qp, &attr,
 			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
 		set = ask_counter_set(qp);
-	ibv_destroy_qp(qp);
-	return set;
-}
-
-uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port)
-{
-	struct ibv_cq *cq = ibv_create_cq(pd->context, 1, NULL, NULL, 0);
-	uint32_t set;
-
-	if (!cq)
-		return 0;
-	set = counter_set_on(pd, cq, port);
-	ibv_destroy_cq(cq);
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (cq)
+		ibv_destroy_cq(cq);
 	return (uint8_t)set;
 }
 
@@ -165,7 +145,7 @@ int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, u
 	ctx = context_of(attr, pdn);
 	bsn_cmd_in_encode(in, &head);
 	bsn_dctc_encode(in + BSN_CREATE_DCT_CTX_OFFSET, &ctx);
-	return create(attr->pd->context, in, sizeof(in), handle, number, answer);
+	return provider_object_create(attr->pd->context, in, sizeof(in), handle, number, answer);
 }
 
 /*
@@ -212,7 +192,7 @@ void handshake_uar_free(struct handshake_uar *uar)
 
 /* The ring, and the doorbell record after it, are in one umem. */
 struct handshake_dci {
-	struct mlx5dv_devx_obj *object;
+	void *object;
 	struct mlx5dv_devx_umem *umem;
 	uint8_t *memory;
 	struct handshake_uar uar;
@@ -280,29 +260,13 @@ static void encode_request(const struct handshake_dci *dci, const struct handsha
 	bsn_cmd_ring_encode(in + BSN_CREATE_QP_RING_OFFSET, &ring);
 }
 
-static int create_dci(struct handshake_dci *dci, const struct handshake_dci_attr *attr,
-		      struct bsn_cmd_out *answer)
-{
-	uint8_t in[BSN_CREATE_QP_IN_SIZE] = { 0 };
-	void *made;
-	uint32_t pdn;
-	int err = provider_pd_number(attr->pd, &pdn);
-
-	if (!err)
-		err = get_memory(dci, attr->pd->context);
-	if (err)
-		return err;
-	encode_request(dci, attr, pdn, in);
-	err = create(attr->pd->context, in, sizeof(in), &made, &dci->number, answer);
-	if (!err)
-		dci->object = made;
-	return err;
-}
-
 int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake_dci **out,
 			 struct bsn_cmd_out *answer)
 {
+	struct ibv_context *context = attr->pd->context;
 	struct handshake_dci *dci = calloc(1, sizeof(*dci));
+	uint8_t in[BSN_CREATE_QP_IN_SIZE] = { 0 };
+	uint32_t pdn;
 	int err;
 
 	*answer = (struct bsn_cmd_out){ 0 };
@@ -312,8 +276,15 @@ int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake
 	dci->count_bb = attr->count_bb;
 	dci->atomic_mode = attr->atomic_mode;
 	dci->counter_set = attr->counter_set;
-	dci->lag_ports = (uint8_t)provider_lag_ports(attr->pd->context);
-	err = create_dci(dci, attr, answer);
+	dci->lag_ports = (uint8_t)provider_lag_ports(context);
+	err = provider_pd_number(attr->pd, &pdn);
+	if (!err)
+		err = get_memory(dci, context);
+	if (!err) {
+		encode_request(dci, attr, pdn, in);
+		err = provider_object_create(context, in, sizeof(in), &dci->object, &dci->number,
+					     answer);
+	}
 	if (err)
 		handshake_dci_free(dci);
 	else
@@ -363,14 +334,11 @@ static int transit(struct handshake_dci *dci, const struct transition *t,
 		   struct bsn_cmd_out *answer)
 {
 	uint8_t in[BSN_MODIFY_QP_IN_SIZE] = { 0 }, out[BSN_MODIFY_QP_OUT_SIZE] = { 0 };
-	const struct bsn_cmd_in head = { .opcode = t->opcode };
-	const struct bsn_cmd_object meant = { .number = dci->number };
 	const struct bsn_cmd_options options = { .opt_param_mask = t->options };
 	uint8_t *qpc = in + BSN_CREATE_QP_CTX_OFFSET;
 	int err;
 
-	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	put_head(in, t->opcode, (struct bsn_cmd_object){ .number = dci->number });
 	bsn_cmd_options_encode(in + BSN_MODIFY_QP_OPTIONS_OFFSET, &options);
 	bsn_qpc_shape_encode(qpc, &t->shape);
 	bsn_ads_encode(qpc + BSN_QPC_ADS_OFFSET, &t->path);
@@ -459,14 +427,11 @@ int handshake_dci_state(struct handshake_dci *dci, enum ibv_qp_state *state)
 		[BSN_QPC_SQER] = IBV_QPS_SQE,  [BSN_QPC_SQD] = IBV_QPS_SQD,
 		[BSN_QPC_ERR] = IBV_QPS_ERR,
 	};
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_QUERY_QP };
-	const struct bsn_cmd_object meant = { .number = dci->number };
 	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_QUERY_QP_OUT_SIZE] = { 0 };
 	struct bsn_qpc_shape shape;
 	int err;
 
-	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	put_head(in, BSN_CMD_QUERY_QP, (struct bsn_cmd_object){ .number = dci->number });
 	err = provider_error_of_int(
 		mlx5dv_devx_obj_query(dci->object, in, sizeof(in), out, sizeof(out)));
 	if (err)
@@ -492,15 +457,13 @@ int handshake_dci_lag_port_set(struct handshake_dci *dci, unsigned port)
 int handshake_dci_stream_reset(struct handshake_dci *dci, uint16_t stream)
 {
 	uint8_t in[BSN_MODIFY_QP_EXT_IN_SIZE] = { 0 }, out[BSN_MODIFY_QP_OUT_SIZE] = { 0 };
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_RTS2RTS_QP };
-	const struct bsn_cmd_object meant = { .qpc_ext = 1, .number = dci->number };
 	const struct bsn_qpc_ext ext = {
 		.opt_param_mask_95_32 = BSN_QP_EXT_OPTION_DCI_STREAM_CHANNEL_ID,
 		.dci_stream_channel_id = stream,
 	};
 
-	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	put_head(in, BSN_CMD_RTS2RTS_QP,
+		 (struct bsn_cmd_object){ .qpc_ext = 1, .number = dci->number });
 	bsn_qpc_ext_encode(in + BSN_MODIFY_QP_EXT_OFFSET, &ext);
 	return provider_error_of_int(
 		mlx5dv_devx_obj_modify(dci->object, in, sizeof(in), out, sizeof(out)));

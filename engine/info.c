@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queries a device and its port. */
-#include "lag.h"
 #include "path.h"
 
 #include <errno.h>

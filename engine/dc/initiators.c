@@ -2,7 +2,6 @@
 /* Initiators: their QPs, and the CQ entries that these take. */
 #include "rc.h"
 
-#include "lag.h"
 
 enum { LEAST_DEPTH = 16 };
 

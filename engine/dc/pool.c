@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "lag.h"
 #include "sq.h"
 
 #define MOST_TURN (1ull << 40) /* bytes */
