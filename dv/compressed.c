@@ -7,10 +7,9 @@
  * wqe/expand.c says what each field comes from. Here a CQE is bytes of the title and, from the mini
  * CQE, the length, a counter (if its format has one) and bytes of one other dword.
  */
-#include "compressed.h"
-
 #include <pthread.h>
 
+#include "init.h"
 #include "minis.h"
 
 enum { FORMATS = BSN_MINI_CSUM_STRIDX + 1, EIGHT = BSN_MINI_BASIC_MOST, DWORD = sizeof(uint32_t) };
@@ -122,12 +121,6 @@ BSN_ALWAYS_INLINE void put_session(const struct bsn_cq *cq, struct recipe r, boo
 	}
 }
 
-/* The titles of the basic layout that bsn_cqe_block_begin() accepts. */
-static bool is_title(const struct bsn_cqe_resp *resp)
-{
-	return resp->opcode <= BSN_CQE_RESP_SEND_INV && resp->format == BSN_CQE_COMPRESSED;
-}
-
 int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 {
 	const struct dv_cq *const whole = dv_cq(cq);
@@ -138,7 +131,9 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 	struct session s;
 
 	bsn_cqe_resp_decode(&resp, title);
-	if (!whole->mini_format || !is_title(&resp) || !resp.byte_count ||
+	/* The titles of the basic layout that bsn_cqe_block_begin() accepts, that fit the ring. */
+	if (!whole->mini_format || resp.opcode > BSN_CQE_RESP_SEND_INV ||
+	    resp.format != BSN_CQE_COMPRESSED || !resp.byte_count ||
 	    resp.byte_count > whole->cqe_count)
 		return -EPROTO;
 	s = (struct session){ (uint8_t *)(uintptr_t)title, resp.byte_count, resp.wqe_counter };

@@ -9,7 +9,6 @@
 
 #include "bsn_decode.h"
 #include "bsn_syndrome.h"
-#include "compressed.h"
 #include "init.h"
 #include "reap.h"
 #include "refuse.h"
@@ -120,7 +119,8 @@ static uint32_t cqes_to_chunk_end(const struct bsn_cq *cq, const uint8_t *next)
 	return (uint32_t)((size_t)(cq->chunk_end - next) / cq->stride);
 }
 
-static void publish(struct bsn_cq *cq, uint32_t ci)
+/* Gives all CQEs before number @ci back to the device. */
+static void give_back(struct bsn_cq *cq, uint32_t ci)
 {
 	const struct bsn_dbr_cq_ci record = { .ci = ci };
 
@@ -133,32 +133,28 @@ static uint32_t consumer_index(const struct bsn_cq *cq)
 	return dv_cq(cq)->chunk_ci - cqes_to_chunk_end(cq, cq->next);
 }
 
-/* Whether this poll began in the chunk that ends here. */
-static bool leaves_first_chunk(const struct bsn_cq *cq)
-{
-	return cq->next < cq->chunk_end && cqes_to_chunk_end(cq, cq->next) <= dv_cq(cq)->chunk;
-}
-
 /*
- * Publishes what earlier polls gave. What this poll gave stays unpublished, up to the spare CQEs.
+ * At the end of a chunk: gives back what earlier polls gave. What this poll gave is kept, up to the
+ * spare CQEs.
  */
-static void publish_earlier(struct bsn_cq *cq)
+static void give_back_earlier(struct bsn_cq *cq)
 {
 	struct dv_cq *const whole = dv_cq(cq);
 
-	if (leaves_first_chunk(cq)) {
+	/* Did this poll begin in the chunk that ends here? */
+	if (cq->next < cq->chunk_end && cqes_to_chunk_end(cq, cq->next) <= whole->chunk) {
 		if (!whole->ignores_overrun)
-			publish(cq, consumer_index(cq));
-		whole->unpublished = cqes_to_chunk_end(cq, cq->next);
+			give_back(cq, consumer_index(cq));
+		whole->kept = cqes_to_chunk_end(cq, cq->next);
 	} else {
-		whole->unpublished += whole->chunk;
+		whole->kept += whole->chunk;
 	}
-	whole->is_full_poll = whole->unpublished + whole->chunk > whole->spare;
+	whole->is_full_poll = whole->kept + whole->chunk > whole->spare;
 }
 
 /*
  * CQEs to the end of the chunk that @next is in. A full poll used all spare CQEs, so the next poll
- * publishes at its first CQE.
+ * gives them back at its first CQE.
  */
 static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
 {
@@ -180,16 +176,16 @@ static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
 	if (BSN_LIKELY(next != whole->ring_end))
 		return next;
 	if (whole->ignores_overrun)
-		publish(cq, whole->chunk_ci);
+		give_back(cq, whole->chunk_ci);
 	cq->phase ^= 1;
 	return whole->ring;
 }
 
 /* For a queue without spare CQEs: its chunks are one CQE, which is given back at once. */
-static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
+static const uint8_t *give_back_one(struct bsn_cq *cq, const uint8_t *next)
 {
-	cq->next = next; /* before publish(): the record is never ahead of it */
-	publish(cq, dv_cq(cq)->chunk_ci++);
+	cq->next = next; /* first: the record is never ahead of it */
+	give_back(cq, dv_cq(cq)->chunk_ci++);
 	next = go_round(cq, next);
 	cq->chunk_end = next + cq->stride;
 	return next;
@@ -215,7 +211,7 @@ void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare)
 
 	whole->spare = spare;
 	whole->chunk = chunk_of(whole->cqe_count, spare);
-	whole->unpublished = 0;
+	whole->kept = 0;
 	whole->is_full_poll = 0;
 	count = cqes_of_chunk(cq, cq->next);
 	cq->chunk_end = cq->next + count * cq->stride;
@@ -226,22 +222,21 @@ void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare)
 {
 	const uint32_t ci = consumer_index(cq);
 
-	publish(cq, ci);
+	give_back(cq, ci);
 	bsn_cq_begin_chunks(cq, ci, spare);
 }
 
 /*
- * At the end of a chunk: publishes what earlier polls gave, and goes round the ring's end. What
- * this poll gives stays unpublished, since pointers into its CQEs are valid until the next poll. So
- * the device may count a chunk and one poll's CQEs as unread. The queue has that many spare CQEs;
- * if a poll gives more, @is_full_poll ends it early. Only an attached queue may have no spare CQEs:
- * it hands out no pointers and publishes each CQE.
+ * At the end of a chunk. What this poll gives is kept, since pointers into its CQEs are valid until
+ * the next poll. So the device may count a chunk and one poll's CQEs as unread. The queue has that
+ * many spare CQEs; if a poll gives more, @is_full_poll ends it early. Only an attached queue may
+ * have no spare CQEs: it hands out no pointers and gives back each CQE.
  */
 static const uint8_t *next_chunk(struct bsn_cq *cq, const uint8_t *next)
 {
 	if (!dv_cq(cq)->spare)
-		return publish_one(cq, next);
-	publish_earlier(cq);
+		return give_back_one(cq, next);
+	give_back_earlier(cq);
 	next = go_round(cq, next);
 	cq->chunk_end = next + cqes_of_chunk(cq, next) * cq->stride;
 	dv_cq(cq)->chunk_ci += cqes_of_chunk(cq, next);
@@ -266,7 +261,7 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 		.cqn = whole->cqn,
 	};
 
-	publish(cq, consumer_index(cq));
+	give_back(cq, consumer_index(cq));
 	bsn_store_record(whole->record + 1, bsn_cq_doorbell_dword(&bell, 0));
 	bsn_wc_start(); /* O8 */
 	bsn_store_mmio(whole->arm_reg, bsn_to_be64(bsn_cq_doorbell_word(&bell, 0)));
@@ -275,21 +270,13 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 
 /* -- polling ---------------------------------------------------------------------------------- */
 
-static struct bsn_route *find(const struct bsn_cq *cq, uint32_t qpn)
-{
-	struct bsn_route *route;
-
-	return bsn_cq_route(cq, bsn_cq_shift(cq), bsn_cq_key(qpn), &route) ? route
-									    : bsn_cq_find(cq, qpn);
-}
-
 /* NULL: the queue is gone. */
 static struct bsn_route *route_of(const struct bsn_cq *cq, uint32_t qpn, unsigned opcode)
 {
-	struct bsn_route *const route = find(cq, qpn);
+	struct bsn_route *const route = bsn_cq_find(cq, qpn);
 
 	if (BSN_UNLIKELY(!route) && is_receive(opcode) && qpn != QPN_NOBODY)
-		return find(cq, BSN_CQ_XRC);
+		return bsn_cq_find(cq, BSN_CQ_XRC);
 	return route;
 }
 
@@ -426,4 +413,42 @@ int bsn_cq_poll_rest(struct bsn_cq *cq, const uint8_t *next, struct bsn_completi
 		     int n)
 {
 	return cq->path ? cq->path->poll(cq, c, n) : poll_ring(cq, next, c, got, n);
+}
+
+/* -- polls with timestamps -------------------------------------------------------------------- */
+
+/* The last CQE that the poll consumed. */
+static const uint8_t *last_of(const struct bsn_cq *cq)
+{
+	return (cq->next == dv_cq(cq)->ring ? dv_cq(cq)->ring_end : cq->next) - cq->stride;
+}
+
+/*
+ * 0: there is none. A request without a CQE has no stamp, nor has a failed one: the CQE of an error
+ * has syndromes in its place.
+ */
+static uint64_t stamp_of(const struct bsn_cq *cq, const uint8_t *before,
+			 const struct bsn_completion *c)
+{
+	struct bsn_cqe_req cqe;
+
+	if (c->status || cq->next == before)
+		return 0;
+	bsn_cqe_req_decode(&cqe, last_of(cq));
+	return cqe.timestamp;
+}
+
+int bsn_cq_poll_stamped(struct bsn_cq *cq, struct bsn_completion *c, int n)
+{
+	for (int got = 0; got < n; got++) {
+		const uint8_t *const before = cq->next;
+		const int one = bsn_cq_poll(cq, &c[got], 1);
+
+		if (one <= 0)
+			return got ? got : one;
+		c[got].timestamp = stamp_of(cq, before, &c[got]);
+		if (!c[got].status && c[got].flags & BSN_C_IN_CQE)
+			return got + 1; /* that CQE must stay until the next poll */
+	}
+	return n > 0 ? n : 0;
 }

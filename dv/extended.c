@@ -37,10 +37,8 @@ int bsn_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *local, const struct bs
 /* 0 if the endpoint's queue has the ability @needs, or why not. */
 static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
 {
-	if (!ep || !ep->sq)
-		return refuse(EINVAL, "no endpoint");
-	if (dv_sq(ep->sq)->closed)
-		return refuse(dv_sq(ep->sq)->closed, dv_sq(ep->sq)->closed_why);
+	if (!is_open(ep))
+		return bsn_sq_no_queue(ep);
 	if ((ep->sq->can & needs) != needs)
 		return refuse(EOPNOTSUPP, why_not);
 	return 0;
@@ -69,9 +67,7 @@ static uint8_t *put_masked(uint8_t *at, const void *arg)
 {
 	const struct masked *m = arg;
 
-	bsn_store_wqe(at, bsn_remote_word(m->remote, 0));
-	bsn_store_wqe(at + 8, bsn_remote_word(m->remote, 1));
-	at += BSN_RADDR_SIZE;
+	at = put_word(put_word(at, bsn_remote_word(m->remote, 0)), bsn_remote_word(m->remote, 1));
 	for (unsigned i = 0; i < m->operand_bytes; i += BSN_DS_SIZE)
 		at = put_copy(at, m->operand + i);
 	return put_data(at, m->result, m->bytes);
@@ -93,13 +89,12 @@ static int check_masked(const struct bsn_ep *ep, const struct bsn_remote *remote
 static int post_masked(struct bsn_ep *ep, const struct masked *m, unsigned opcode, uint64_t id,
 		       unsigned flags)
 {
-	const struct bsn_sq_body body = { .what = BSN_WHAT(opcode, flags, 0),
-					  .opmod = BSN_OPMOD_MASKED(m->bytes),
+	const struct bsn_sq_body body = { .opmod = BSN_OPMOD_MASKED(m->bytes),
 					  .ds = 3 + m->operand_bytes / BSN_DS_SIZE,
 					  .put = put_masked,
 					  .arg = m };
 
-	return bsn_ep_post_body(ep, &body, id);
+	return bsn_ep_post_body(ep, BSN_WHAT(opcode, flags, 0), 0, &body, id);
 }
 
 int bsn_masked_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *result,
@@ -159,9 +154,9 @@ static uint8_t *put_copying(uint8_t *at, const void *arg)
 	const struct copy *copy = arg;
 	const struct bsn_mmo mmo = { .lkey = copy->status->lkey, .va = copy->status->addr };
 
-	bsn_store_wqe(at, bsn_to_be64(bsn_mmo_word(&mmo, 0)));
-	bsn_store_wqe(at + 8, bsn_to_be64(bsn_mmo_word(&mmo, 1)));
-	at = put_data(at + BSN_MMO_SIZE, copy->from, copy->to->length);
+	at = put_word(at, bsn_to_be64(bsn_mmo_word(&mmo, 0)));
+	at = put_word(at, bsn_to_be64(bsn_mmo_word(&mmo, 1)));
+	at = put_data(at, copy->from, copy->to->length);
 	return put_data(at, copy->to, copy->to->length);
 }
 
@@ -169,12 +164,9 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 	       const struct bsn_sge *status, uint64_t id, unsigned flags)
 {
 	const struct copy copy = { to, from, status };
-	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_MMO, flags, 0),
-					  .opmod = BSN_MMO_DMA,
-					  .is_local = true,
-					  .ds = 4,
-					  .put = put_copying,
-					  .arg = &copy };
+	const struct bsn_sq_body body = {
+		.opmod = BSN_MMO_DMA, .is_local = true, .ds = 4, .put = put_copying, .arg = &copy
+	};
 	const int err =
 		check(ep, BSN_CAN_COPY, "the device, transport or path cannot copy memory (MMO)");
 
@@ -183,5 +175,5 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 	if (!to->length || to->length != from->length || to->length > dv_sq(ep->sq)->max_copy)
 		return refuse(EMSGSIZE, "a copy has at least one byte, the same length on both "
 					"sides, and at most what the device takes");
-	return bsn_ep_post_body(ep, &body, id);
+	return bsn_ep_post_body(ep, BSN_WHAT(BSN_OPCODE_MMO, flags, 0), 0, &body, id);
 }

@@ -4,6 +4,16 @@
 
 #include <stdlib.h>
 
+void *bsn_hot_alloc(size_t bytes)
+{
+	const size_t whole = (bytes + 63) / 64 * 64;
+	void *hot = aligned_alloc(64, whole);
+
+	if (hot)
+		memset(hot, 0, whole);
+	return hot;
+}
+
 /* -- send queue -------------------------------------------------------------------------------- */
 
 /*
@@ -26,23 +36,17 @@ uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wante
 	return every < UINT8_MAX ? (uint8_t)every : UINT8_MAX;
 }
 
-void bsn_sq_resolve_mode(struct bsn_sq *sq)
+static enum bsn_publish publish_of(enum bsn_store store, const struct dv_lane *lane)
 {
-	const struct dv_sq *const whole = dv_sq(sq);
-	const struct bsn_lane *lane = sq->lane;
-	uint8_t how = BSN_PUBLISH_CALL;
-
-	if (dv_lane(lane)->lock)
-		how = BSN_PUBLISH_CALL;
-	else if (whole->store == BSN_STORE_DOORBELL || !dv_lane(lane)->blueflame_bytes)
-		how = BSN_PUBLISH_DOORBELL;
-	else if (whole->store == BSN_STORE_8 &&
-		 dv_lane(lane)->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
-		how = BSN_PUBLISH_8;
-	else if (whole->store == BSN_STORE_16 &&
-		 dv_lane(lane)->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
-		how = BSN_PUBLISH_16;
-	sq->publish = (uint8_t)((sq->publish & BSN_PUBLISH_APPENDED) | how);
+	if (lane->lock)
+		return BSN_PUBLISH_CALL;
+	if (store == BSN_STORE_DOORBELL || !lane->blueflame_bytes)
+		return BSN_PUBLISH_DOORBELL;
+	if (lane->blueflame_bytes < BSN_BF_BUFFER_BYTES)
+		return BSN_PUBLISH_CALL;
+	return store == BSN_STORE_8    ? BSN_PUBLISH_8
+	       : store == BSN_STORE_16 ? BSN_PUBLISH_16
+				       : BSN_PUBLISH_CALL;
 }
 
 void bsn_sq_clear(struct bsn_sq *sq)
@@ -117,7 +121,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 						  init->signal_every);
 	whole->store = (uint8_t)init->store;
 	init_route(whole);
-	bsn_sq_resolve_mode(sq);
+	sq->publish = (uint8_t)publish_of(init->store, dv_lane(init->lane));
 	bsn_sq_clear(sq);
 	return sq;
 }
@@ -160,9 +164,4 @@ void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path)
 {
 	bsn_cq_init_entries(cq);
 	cq->path = path;
-}
-
-void bsn_cq_fini(struct bsn_cq *cq)
-{
-	bsn_cq_free_entries(cq);
 }

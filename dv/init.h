@@ -39,7 +39,7 @@ extern const char bsn_own_request;
 struct bsn_sq_init {
 	uint8_t *ring;
 	struct bsn_be32 *record; /* the SQ's word of the doorbell record */
-	struct bsn_lane *lane;   /* it has its lock already, but perhaps no register */
+	struct bsn_lane *lane;   /* with its register, and its lock if it has one */
 	uint32_t count_bb;       /* blocks in the ring, a power of two */
 	uint32_t capacity_bb;    /* blocks that may be outstanding */
 	uint32_t max_inline;     /* bytes; at least BSN_DS_INLINE_MAX are granted */
@@ -96,9 +96,6 @@ bool bsn_sq_ends_quietly(struct bsn_sq *sq);
 /* The opcodes that a queue takes, one bit each. */
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
 
-/* Sets how the queue is published. Called when the lane's register is known. */
-void bsn_sq_resolve_mode(struct bsn_sq *sq);
-
 /* What a completion queue is made of. */
 struct bsn_cq_init {
 	uint8_t *ring;
@@ -109,6 +106,11 @@ struct bsn_cq_init {
 	uint32_t spare;        /* CQEs beyond those that may be outstanding; 0: none known */
 	uint32_t cqn;
 };
+
+/*
+ * Sets the format by which the CQ compresses, one of the basic layout: HASH, CSUM or CSUM_STRIDX.
+ */
+void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format);
 
 /* Begins a chunk at the queue's @next, which is CQE number @ci; all before it were given back. */
 void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);
@@ -122,19 +124,16 @@ void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);
 
 /* route.c: the table alone; bsn_cq_add() and bsn_cq_remove() do more. NULL: @qpn has no route. */
 void bsn_cq_init_entries(struct bsn_cq *cq);
-void bsn_cq_free_entries(struct bsn_cq *cq);
 int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
 struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn);
-
-/* Shows no room to inline code, so requests take the cold branch until the next look for room. */
-void bsn_sq_show_nothing(struct bsn_sq *sq);
 
 /* What a poll returns that found nothing: 0, or -errno, with its text, if the queue died. */
 int bsn_cq_end_poll(const struct bsn_cq *cq);
 
 /*
- * stamped.c: bsn_cq_poll() that also writes the timestamp of each completion, as the CQE has it; 0:
- * there is none. A completion whose data are in its CQE is the last of a poll.
+ * bsn_cq_poll() that also writes the timestamp of each completion, as the CQE has it; 0: there is
+ * none. It polls one completion at a time, so other polls cost nothing more. A completion whose
+ * data are in its CQE is the last of a poll.
  */
 int bsn_cq_poll_stamped(struct bsn_cq *cq, struct bsn_completion *c, int n);
 

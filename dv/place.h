@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The place of the next WQE, and the end of its post. Private to dv/. */
+/*
+ * The place of the next WQE, and the end of its post: it is appended, or published from the ring.
+ * Private to dv/.
+ */
 #ifndef DV_PLACE_H
 #define DV_PLACE_H
 
-#include "publish.h"
 #include "segments.h"
 #include "sq.h"
 
@@ -51,13 +53,62 @@ BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags
 	bsn_sq_set_room(sq, sq->room);
 }
 
+/*
+ * Copies whole blocks into the BlueFlame register. With half a block a round, a SEND of 4 SGEs
+ * takes 17 ns on Zen 3; with a whole block 32 ns.
+ */
+BSN_ALWAYS_INLINE void copy_by_8(uint8_t *reg, const uint8_t *wqe, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE / 2) {
+		BSN_UNROLL
+		for (size_t i = at; i < at + BSN_BB_SIZE / 2; i += 8)
+			bsn_store_mmio(reg + i, word_at(wqe + i));
+	}
+}
+
+BSN_ALWAYS_INLINE void copy_by_16(uint8_t *reg, const uint8_t *wqe, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE) {
+		BSN_UNROLL
+		for (size_t i = at; i < at + BSN_BB_SIZE; i += BSN_DS_SIZE)
+			bsn_store_mmio_v2(reg + i, two_words_at(wqe + i));
+	}
+}
+
+/* Publishes a WQE in all other cases, such as one too long for BlueFlame, or one after others. */
+int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe) __attribute__((cold));
+
+/* Publishes the WQE of @bytes, whole blocks that do not wrap. The index is past it already. */
+BSN_ALWAYS_INLINE int publish(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
+{
+	struct bsn_lane *lane;
+	uint8_t *reg;
+
+	if (BSN_UNLIKELY(sq->publish > BSN_PUBLISH_DOORBELL || bytes > BSN_BF_BUFFER_BYTES))
+		return bsn_sq_publish_cold(sq, wqe);
+	lane = bsn_sq_open_register(sq);
+	reg = lane->reg;
+	if (BSN_LIKELY(sq->publish == BSN_PUBLISH_8)) {
+		copy_by_8(reg, wqe, bytes);
+	} else if (sq->publish == BSN_PUBLISH_16) {
+		copy_by_16(reg, wqe, bytes);
+	} else {
+		bsn_store_mmio(reg, word_at(wqe));
+		dv_sq(sq)->count_rung += bytes;
+		dv_sq(sq)->count_doorbells++;
+	}
+	bsn_sq_close_register(lane, reg);
+	return 0;
+}
+
 /* Ends a post whose WQE is in the ring: keeps the id, moves the slot on, appends or publishes. */
 BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flags)
 {
 	const size_t bytes = bsn_bytes_of_ds(p->ds);
 	struct bsn_sq *const sq = p->sq;
 
-	if (!p->peer && BSN_UNLIKELY(!sq->limit)) /* a fence is owed */
+	/* The WQE has a place, so nothing but an owed fence hides the room from inline code. */
+	if (!p->peer && BSN_UNLIKELY(!sq->limit))
 		pay_fence(sq, p->wqe, flags);
 	keep_id(sq, p->wqe, p->peer, p->ds, id);
 	sq->slot = p->wqe + bytes;

@@ -79,13 +79,16 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, 
 				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	const struct place p = place_of(ep, peer, what, count);
+	uint8_t *at;
 
 	if (!has_room(&p))
 		return post_sgl_refilled(ep, what, sge, remote, imm, id);
 	if (BSN_UNLIKELY(count > 1 && count > p.sq->max_sge) ||
 	    BSN_UNLIKELY(!are_plain(sge, count)))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	put_sges(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), sge, count);
+	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
+	for (const struct bsn_sge *const end = sge + count; sge != end; sge++)
+		at = bsn_put_sge(at, sge);
 	return end_post(&p, id, what);
 }
 
@@ -125,7 +128,7 @@ BSN_ALWAYS_INLINE int post_sges_to_any(struct bsn_ep *ep, uint32_t what, const s
 }
 
 BSN_ALWAYS_INLINE int take_sges(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				 const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_LIST, BSN_F_PLAIN))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
@@ -177,7 +180,7 @@ BSN_ALWAYS_INLINE int post_bytes_to_any(struct bsn_ep *ep, uint32_t what, const 
 }
 
 BSN_ALWAYS_INLINE int take_bytes(struct bsn_ep *ep, uint32_t what, const void *data,
-				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+				 const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_GATHER, BSN_F_ALL))
 		return post_inline_cold(ep, what, data, remote, imm, id);
@@ -244,34 +247,23 @@ static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t 
 	return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
 }
 
-/* Posts maps and inline data of several SGEs, and refuses bad requests. */
-static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
-{
-	const uint64_t operand[2] = { wr->swap_add, wr->compare };
-	const struct bsn_request r = bsn_request_of(wr, operand);
-
-	if (wr->map)
-		return bsn_sq_post_map(ep, wr);
-	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_sq_post_request(ep, &r);
-}
-
 int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	if (BSN_UNLIKELY(!ep))
 		return bsn_sq_no_endpoint();
 	if (BSN_UNLIKELY(wr->opcode > 63 || wr->map))
-		return post_other(ep, wr);
+		return bsn_sq_post_wr(ep, wr);
 	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
 		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
 			return post_atomic_wr(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
 					      wr);
-		return take_sges(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
-				  wr->sge, &wr->remote, imm_of(wr), wr->id);
+		return take_sges(ep, with_count(wr->opcode | wr->flags, wr->sge_count), wr->sge,
+				 &wr->remote, imm_of(wr), wr->id);
 	}
 	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge))
 		return take_bytes(ep, with_count(wr->opcode | wr->flags, wr->sge->length),
-				 to_data(wr->sge), &wr->remote, imm_of(wr), wr->id);
-	return post_other(ep, wr);
+				  to_data(wr->sge), &wr->remote, imm_of(wr), wr->id);
+	return bsn_sq_post_wr(ep, wr);
 }
 
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)

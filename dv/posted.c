@@ -5,10 +5,8 @@
 #include "bsn_decode.h"
 #include "init.h"
 #include "segments.h"
-#include "sq.h"
 
-/* The DS number @ds of the request at @index, which may go round the ring's end. */
-static const uint8_t *ds_at(const struct bsn_sq *sq, uint16_t index, unsigned ds)
+const uint8_t *bsn_sq_ds_at(const struct bsn_sq *sq, uint16_t index, unsigned ds)
 {
 	return bsn_sq_slot_of(sq, index + ds / BSN_BB_DS) + ds % BSN_BB_DS * BSN_DS_SIZE;
 }
@@ -20,7 +18,7 @@ static unsigned prefix_at(const struct bsn_sq *sq, uint16_t index)
 
 	if (dv_sq(sq)->transport != BSN_TRANSPORT_DC)
 		return dv_sq(sq)->has_peers;
-	bsn_av_dc_decode(&av, ds_at(sq, index, 1));
+	bsn_av_dc_decode(&av, bsn_sq_ds_at(sq, index, 1));
 	return (av.ext ? BSN_AV_DC_GRH_SIZE : BSN_AV_DC_SIZE) / BSN_DS_SIZE;
 }
 
@@ -36,7 +34,7 @@ static uint8_t *put_rest(uint8_t *at, const void *arg)
 	const struct rest *r = arg;
 
 	for (unsigned ds = r->first_ds; ds < r->end_ds; ds++)
-		at = put_copy(at, ds_at(r->from, r->index, ds));
+		at = put_copy(at, bsn_sq_ds_at(r->from, r->index, ds));
 	return at;
 }
 
@@ -60,19 +58,14 @@ int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer
 	bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(from, index));
 	rest.first_ds = 1 + prefix_at(from, index);
 	rest.end_ds = ctrl.ds;
-	body.what = BSN_WHAT(ctrl.opcode, flags_of(from, index, &ctrl), 0);
-	body.imm = ctrl.imm;
 	body.opmod = (uint8_t)ctrl.opmod;
 	body.ds = ctrl.ds - prefix_at(from, index);
 	memcpy(&peer->user, &kept[1], sizeof(peer->user));
-	return bsn_ep_post_body(&peer->ep, &body, kept[0]);
+	return bsn_ep_post_body(&peer->ep, BSN_WHAT(ctrl.opcode, flags_of(from, index, &ctrl), 0),
+				ctrl.imm, &body, kept[0]);
 }
 
-/*
- * The DS at which the request's data begin. A request with an opmod ends with one data pointer: an
- * atomic's result, a copy's target.
- */
-static unsigned data_at(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
+unsigned bsn_sq_data_at(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
 {
 	if (ctrl->opmod || ctrl->opcode == BSN_OPCODE_ATOMIC_CS ||
 	    ctrl->opcode == BSN_OPCODE_ATOMIC_FA)
@@ -88,13 +81,13 @@ uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index)
 	bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, index));
 	if (ctrl.opcode == BSN_OPCODE_NOP)
 		return 0;
-	for (unsigned ds = data_at(sq, index, &ctrl); ds < ctrl.ds; ds++) {
+	for (unsigned ds = bsn_sq_data_at(sq, index, &ctrl); ds < ctrl.ds; ds++) {
 		struct bsn_inline_hdr hdr;
 		struct bsn_data data;
-		bsn_inline_hdr_decode(&hdr, ds_at(sq, index, ds));
+		bsn_inline_hdr_decode(&hdr, bsn_sq_ds_at(sq, index, ds));
 		if (hdr.is_inline) /* inline data fill the rest */
 			return bytes + hdr.byte_count;
-		bsn_data_decode(&data, ds_at(sq, index, ds));
+		bsn_data_decode(&data, bsn_sq_ds_at(sq, index, ds));
 		bytes += data.byte_count;
 	}
 	return bytes;

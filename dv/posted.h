@@ -38,6 +38,15 @@ BSN_ALWAYS_INLINE struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, ui
  */
 int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer);
 
+/* DS number @ds of the request at @index, which may go round the ring's end. */
+const uint8_t *bsn_sq_ds_at(const struct bsn_sq *sq, uint16_t index, unsigned ds);
+
+/*
+ * The DS at which the data of the request at @index begin. A request with an opmod ends with one
+ * data pointer: an atomic's result, a copy's target.
+ */
+unsigned bsn_sq_data_at(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl);
+
 /* Bytes of data that the request moves; an atomic moves 8. */
 uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index);
 

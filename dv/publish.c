@@ -2,15 +2,7 @@
 /* The send queue: publishing what was appended, of one queue or of several. */
 #include <pthread.h>
 
-#include "publish.h"
-#include "refuse.h"
-#include "sq.h"
-
-static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
-{
-	return dv_sq(sq)->store != BSN_STORE_DOORBELL &&
-	       blocks * BSN_BB_SIZE <= dv_lane(sq->lane)->blueflame_bytes;
-}
+#include "place.h"
 
 /* Copies one WQE from the ring, block by block, since it may wrap. */
 static __attribute__((noinline)) void copy_blueflame(struct bsn_sq *sq, uint16_t first,
@@ -29,26 +21,23 @@ static const uint8_t *last_of(const struct bsn_sq *sq)
 	return dv_sq(sq)->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)dv_sq(sq)->ring);
 }
 
-/* Rings an 8 B doorbell for all WQEs from @first on. */
-static void ring_doorbell(struct bsn_sq *sq, uint16_t first)
-{
-	dv_sq(sq)->count_doorbells++;
-	bsn_store_mmio(sq->lane->reg, word_at(last_of(sq)));
-	dv_sq(sq)->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
-}
-
 /*
  * Writes to the register for all WQEs from @first on: BlueFlame if it is one WQE that fits, else a
- * doorbell.
+ * doorbell of 8 B.
  */
 BSN_ALWAYS_INLINE void store_from(struct bsn_sq *sq, uint16_t first)
 {
 	const unsigned blocks = bsn_sq_blocks_at(sq, first);
+	struct dv_sq *const whole = dv_sq(sq);
 
-	if ((uint16_t)(first + blocks) == sq->pi && takes_blueflame(sq, blocks))
+	if ((uint16_t)(first + blocks) == sq->pi && whole->store != BSN_STORE_DOORBELL &&
+	    blocks * BSN_BB_SIZE <= dv_lane(sq->lane)->blueflame_bytes) {
 		copy_blueflame(sq, first, blocks);
-	else
-		ring_doorbell(sq, first);
+		return;
+	}
+	whole->count_doorbells++;
+	bsn_store_mmio(sq->lane->reg, word_at(last_of(sq)));
+	whole->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
 }
 
 /* Publishes all WQEs from @first on: O1 to O3. */
@@ -66,13 +55,8 @@ static __attribute__((noinline)) int publish_locked(struct bsn_sq *sq, uint16_t 
 {
 	pthread_spinlock_t *const lock = (pthread_spinlock_t *)dv_lane(sq->lane)->lock;
 
-	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	bsn_to_device(); /* O1 */
-	bsn_store_index(sq->record, sq->pi);
 	pthread_spin_lock(lock);
-	bsn_wc_start(); /* O2 */
-	store_from(sq, first);
-	bsn_sq_close_register(sq->lane, sq->lane->reg);
+	publish_from(sq, first);
 	pthread_spin_unlock(lock);
 	return 0;
 }
@@ -114,10 +98,37 @@ int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe)
  */
 #define RING_GROUP 32
 
+/* A queue of a group, and its first request that was not published. */
+struct waiting {
+	struct bsn_sq *sq;
+	uint16_t first;
+};
+
 /* Whether a queue can be published in a group. */
 static bool can_be_grouped(const struct bsn_sq *sq)
 {
 	return !dv_sq(sq)->path && !dv_lane(sq->lane)->lock;
+}
+
+/*
+ * Stores the records of all queues that have something to publish, and returns how many have. A
+ * queue that is named twice has nothing left the second time.
+ */
+static unsigned open_group(struct waiting *group, struct bsn_ep *const *eps, unsigned count)
+{
+	unsigned waiting = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct bsn_sq *const sq = eps[i]->sq;
+
+		if (!can_be_grouped(sq) || bsn_sq_first_unrung(sq) == sq->pi)
+			continue;
+		group[waiting++] = (struct waiting){ sq, bsn_sq_first_unrung(sq) };
+		sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+		bsn_store_index(sq->record, sq->pi);
+		dv_lane(sq->lane)->count_unflushed = 0;
+	}
+	return waiting;
 }
 
 static void store_in_group(struct bsn_sq *sq, uint16_t first)
@@ -133,41 +144,19 @@ static void store_in_group(struct bsn_sq *sq, uint16_t first)
 	dv_lane(lane)->count_unflushed++;
 }
 
-/*
- * Starts a queue's part in the group. A queue that is named twice has nothing left the second time.
- */
-static uint16_t open_in_group(struct bsn_sq *sq)
-{
-	const uint16_t first = bsn_sq_first_unrung(sq);
-
-	if (first == sq->pi)
-		return first;
-	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	bsn_store_index(sq->record, sq->pi);
-	return first;
-}
-
 static void ring_group(struct bsn_ep *const *eps, unsigned count)
 {
-	uint16_t first[RING_GROUP];
-	bool is_any = false;
+	struct waiting group[RING_GROUP];
+	unsigned waiting;
 
 	bsn_to_device(); /* O1 */
-	for (unsigned i = 0; i < count; i++) {
-		struct bsn_sq *const sq = eps[i]->sq;
-		first[i] = can_be_grouped(sq) ? open_in_group(sq) : sq->pi;
-		is_any |= first[i] != sq->pi;
-	}
-	if (!is_any)
+	waiting = open_group(group, eps, count);
+	if (!waiting)
 		return;
 	bsn_wc_start(); /* O2 */
-	for (unsigned i = 0; i < count; i++)
-		if (first[i] != eps[i]->sq->pi)
-			store_in_group(eps[i]->sq, first[i]);
+	for (unsigned i = 0; i < waiting; i++)
+		store_in_group(group[i].sq, group[i].first);
 	bsn_wc_flush(); /* O3 */
-	for (unsigned i = 0; i < count; i++)
-		if (can_be_grouped(eps[i]->sq))
-			dv_lane(eps[i]->sq->lane)->count_unflushed = 0;
 }
 
 int bsn_ring_many(struct bsn_ep *const *eps, unsigned count)

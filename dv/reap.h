@@ -46,7 +46,7 @@ static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t 
 	return NULL;
 }
 
-/* Copies into the memory that a list of data pointers names. */
+/* Copies data of a CQE into the memory that a list of data pointers names. */
 void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries);
 
 /* bsn_cq_reap() for requests. */
@@ -70,6 +70,13 @@ int bsn_reap_failed_recv(struct bsn_route *route, const struct bsn_cqe_err *cqe,
  * whether there was one: then the same CQE is read once more.
  */
 bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c);
+
+/*
+ * compressed.c: expands the session whose title CQE, of the lap @phase, is at @title. It becomes
+ * whole CQEs in the ring, with the owner bits of their laps. All of them are the poller's. Return:
+ * 0; -EPROTO it is no session, and nothing was written.
+ */
+int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase);
 
 /* Keeps a queue's first failure. */
 void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c);

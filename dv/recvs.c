@@ -13,6 +13,21 @@ static const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 	return dv_rq(rq)->lists + (slot << dv_rq(rq)->stride_log2);
 }
 
+/* Copies into the memory that a list of data pointers names. */
+void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries)
+{
+	for (unsigned i = 0; i < entries && bytes; i++) {
+		struct bsn_data data;
+		bsn_data_decode(&data, list + (size_t)i * BSN_DATA_SIZE);
+		if (!data.byte_count || data.is_inline)
+			return;
+		const size_t n = bytes < data.byte_count ? bytes : data.byte_count;
+		memcpy((void *)(uintptr_t)data.addr, src, n);
+		src += n;
+		bytes -= n;
+	}
+}
+
 /* Copies at most BSN_CQE_SIZE bytes, by moves that overlap. */
 static inline void copy_few(uint8_t *dst, const uint8_t *src, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posts any request, in one cold function: refusals, WQEs that wrap, and queues with a path of
- * their own.
+ * their own. Requests of maps, and prepared ones, which go on in post.c if they can.
  */
 #include "init.h"
 #include "place.h"
@@ -81,6 +81,13 @@ static int measure_data(const struct bsn_sq *sq, const struct bsn_request *r)
 	return ds;
 }
 
+int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r)
+{
+	const int err = judge_opcode(sq, r), ds = err ? err : measure_data(sq, r);
+
+	return ds < 0 ? ds : 0;
+}
+
 /* DS of the request, or why this queue cannot take it. */
 static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer,
 		   const struct bsn_request *r)
@@ -112,15 +119,6 @@ static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer,
 			EMSGSIZE,
 			"the WQE is longer than the queue: create it with a greater send_depth");
 	return (int)ds;
-}
-
-int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r)
-{
-	int err = judge_opcode(sq, r);
-
-	if (!err)
-		err = measure_data(sq, r);
-	return err < 0 ? err : 0;
 }
 
 /*
@@ -195,21 +193,13 @@ static void put_request(uint8_t *at, struct bsn_sq *sq, const struct bsn_peer *p
 
 /* -- posting it ------------------------------------------------------------------------------- */
 
-/* Copies a WQE that was built beside the ring to the ring's end and its start. */
-static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
-{
-	const size_t before = (size_t)(dv_sq(sq)->ring_end - sq->slot);
-
-	put_bytes(sq->slot, wqe, before);
-	put_bytes(dv_sq(sq)->ring, wqe + before, bytes - before);
-}
-
 static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer,
 						  const struct bsn_request *r)
 {
 	const int ds = r->body ? measure_body(sq, peer, r) : measure(sq, peer, r);
 	uint8_t beside[BSN_SEND_MAX_DS * BSN_DS_SIZE] __attribute__((aligned(16)));
 	const size_t bytes = (size_t)ds * BSN_DS_SIZE;
+	size_t to_end;
 
 	if (ds < 0)
 		return ds;
@@ -217,9 +207,11 @@ static __attribute__((noinline)) int post_to_ring(struct bsn_sq *sq, const struc
 		return refuse_full(sq, r->what);
 	bsn_sq_note_poster(sq);
 	bsn_sq_refill(sq); /* moves the slot into the ring */
-	if (sq->slot + bytes > dv_sq(sq)->ring_end) {
+	to_end = (size_t)(dv_sq(sq)->ring_end - sq->slot);
+	if (bytes > to_end) { /* it wraps */
 		put_request(beside, sq, peer, r, (unsigned)ds);
-		copy_wrapped(sq, beside, bytes);
+		put_bytes(sq->slot, beside, to_end);
+		put_bytes(dv_sq(sq)->ring, beside + to_end, bytes - to_end);
 	} else {
 		put_request(sq->slot, sq, peer, r, (unsigned)ds);
 	}
@@ -240,28 +232,89 @@ int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r)
 				   : post_to_ring(ep->sq, peer_or_null(ep), r);
 }
 
-int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
+int bsn_ep_post_body(struct bsn_ep *ep, uint32_t what, uint32_t imm, const struct bsn_sq_body *body,
+		     uint64_t id)
 {
-	const struct bsn_request r = {
-		.what = body->what, .imm = body->imm, .body = body, .id = id
-	};
+	const struct bsn_request r = { .what = what, .imm = imm, .body = body, .id = id };
 
 	return bsn_sq_post_request(ep, &r);
 }
 
-int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id)
+/* @operand: those of @wr, used if it is an atomic. The opcode is below 256. */
+static struct bsn_request request_of(const struct bsn_wr *wr, const uint64_t operand[2])
 {
-	return bsn_ep_post_body(&sq->ep, body, id);
+	return (struct bsn_request){
+		.what = BSN_WHAT(wr->opcode, wr->flags, bsn_what_count(wr->sge_count)),
+		.imm = imm_of(wr),
+		.sge = wr->sge,
+		.remote = &wr->remote,
+		.operand = is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode) ? operand : NULL,
+		.id = wr->id,
+	};
 }
 
-int bsn_sq_refuse_opcode(struct bsn_ep *ep)
-{
-	const int err = is_open(ep) ? 0 : bsn_sq_no_queue(ep);
+/* -- maps of layouts -------------------------------------------------------------------------- */
 
-	return err ? err : refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
+/* Only the last request is signaled and rung, and only the first has the fence. */
+static uint32_t flags_of(uint32_t flags, bool is_first, bool is_last)
+{
+	if (!is_first)
+		flags &= ~(uint32_t)BSN_F_FENCE;
+	return is_last ? flags : flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING);
 }
 
-int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list)
+/* 0 if the queue can take as many requests as the map's SGEs need, or why not. */
+static int check_several(struct bsn_sq *sq, const struct bsn_wr *wr)
+{
+	const struct dv_sq *const whole = dv_sq(sq);
+	const uint32_t requests = (wr->map->sge_count + sq->max_sge - 1) / sq->max_sge;
+
+	if (wr->opcode != BSN_OPCODE_RDMA_WRITE && wr->opcode != BSN_OPCODE_RDMA_READ)
+		return refuse_with(
+			EMSGSIZE,
+			"the layout needs %u SGEs, and the queue has %u: only a WRITE or READ "
+			"can become several requests",
+			wr->map->sge_count, sq->max_sge);
+	if (has_wqes(sq))
+		return refuse(EMSGSIZE, "the map was made for a queue with more SGEs: map the "
+					"layout for this one");
+	if (whole->closed)
+		return refuse(whole->closed, whole->closed_why);
+	if (requests > whole->capacity_bb)
+		return refuse(EMSGSIZE, "the map needs more requests than the queue takes: create "
+					"it with a greater send_depth or max_send_sge");
+	if (requests > whole->path->room(sq))
+		return refuse(
+			EAGAIN,
+			"the send queue has no room for all requests of the map: poll its CQ");
+	return 0;
+}
+
+/*
+ * Plain verbs have no mkeys, so a map may have more SGEs than a request takes. A WRITE or READ of
+ * it becomes several requests.
+ */
+static int post_several(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const struct bsn_map *const map = wr->map;
+	const uint32_t most = ep->sq->max_sge;
+	int err = check_several(ep->sq, wr);
+	struct bsn_wr one = *wr;
+
+	one.map = NULL;
+	for (uint32_t at = 0; !err && at < map->sge_count; at += one.sge_count) {
+		const uint32_t left = map->sge_count - at;
+		one.sge = map->sge + at;
+		one.sge_count = left < most ? left : most;
+		one.flags = flags_of(wr->flags, !at, left <= most);
+		err = bsn_post(ep, &one);
+		one.remote.addr += total_bytes(one.sge, one.sge_count);
+	}
+	return err;
+}
+
+/* Makes a request of a map one of the map's SGEs; < 0, with its text: it cannot be one request. */
+static int list_map(const struct bsn_wr *wr, struct bsn_wr *as_list)
 {
 	if (wr->flags & BSN_F_INLINE)
 		return refuse(EINVAL, "the data of a map cannot be inline");
@@ -273,6 +326,31 @@ int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list)
 	as_list->sge = wr->map->sge;
 	as_list->sge_count = wr->map->sge_count;
 	return 0;
+}
+
+static int post_map(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	struct bsn_wr as_list;
+	int err;
+
+	if (!has_queue(ep))
+		return bsn_sq_no_queue(ep);
+	if (wr->map->sge_count > ep->sq->max_sge && !(wr->flags & BSN_F_INLINE))
+		return post_several(ep, wr);
+	err = list_map(wr, &as_list);
+	return err ? err : bsn_post(ep, &as_list);
+}
+
+int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+	const struct bsn_request r = request_of(wr, operand);
+
+	if (wr->map)
+		return post_map(ep, wr);
+	if (wr->opcode > UINT8_MAX && is_open(ep))
+		return refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
+	return bsn_sq_post_request(ep, &r);
 }
 
 /* -- prepared requests ------------------------------------------------------------------------ */
@@ -288,12 +366,12 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	if (!has_queue(ep))
 		return bsn_sq_no_queue(ep);
 	if (wr->map) {
-		ds = bsn_list_map(wr, &as_list);
+		ds = list_map(wr, &as_list);
 		return ds ? ds : bsn_prepare(ep, &as_list, p);
 	}
 	if (wr->opcode > UINT8_MAX || wr->flags & ~(unsigned)BSN_F_ALL)
 		return refuse(EINVAL, "no such opcode, or unknown flags");
-	r = bsn_request_of(wr, operand);
+	r = request_of(wr, operand);
 	ds = measure(ep->sq, peer_or_null(ep), &r);
 	if (ds < 0)
 		return ds;
@@ -313,4 +391,71 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	if (wr->sge_count)
 		memcpy(p->sge, wr->sge, wr->sge_count * sizeof(*wr->sge));
 	return 0;
+}
+
+/* Posts the request as a new one, with the data that were copied when it was prepared. */
+static __attribute__((noinline, cold)) int
+post_as_request(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const uint8_t *const data =
+		(const uint8_t *)p->body + (has_remote(p->wr.opcode) ? BSN_RADDR_SIZE : 0);
+	struct bsn_inline_hdr hdr;
+	struct bsn_wr wr = p->wr;
+	struct bsn_sge copied;
+
+	wr.id = id;
+	wr.sge = p->sge;
+	wr.flags = flags & ~(unsigned)BSN_F_INLINE;
+	if (p->wr.flags & BSN_F_INLINE) {
+		bsn_inline_hdr_decode(&hdr, data);
+		copied = (struct bsn_sge){ (uintptr_t)data + BSN_INLINE_HDR_SIZE, hdr.byte_count,
+					   0 };
+		wr.flags |= BSN_F_INLINE;
+		wr.sge = &copied;
+		wr.sge_count = 1;
+	}
+	return bsn_post(ep, &wr);
+}
+
+static __attribute__((noinline, cold)) int
+post_prepared_refilled(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const unsigned ds = 1 + prefix_ds_of(peer_of(ep)) + p->body_ds;
+
+	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds))
+		       ? bsn_sq_post_prepared(ep, p, id, flags)
+		       : post_as_request(ep, p, id, flags);
+}
+
+/* A path may bind the endpoint to a queue with a ring, which takes the prepared WQE as it is. */
+static __attribute__((noinline, cold)) int
+post_prepared_cold(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const struct bsn_sq_path *const path = dv_sq(ep->sq)->path;
+	int err;
+
+	if (!path || !path->bind || dv_sq(ep->sq)->closed)
+		return post_as_request(ep, p, id, flags);
+	err = path->bind(ep);
+	return err ? err : bsn_sq_post_prepared(ep, p, id, flags);
+}
+
+int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared, uint64_t id,
+			 unsigned flags)
+{
+	const uint32_t what = prepared->wr.opcode | (flags & ~(unsigned)BSN_F_INLINE);
+	struct place p;
+	uint8_t *at;
+
+	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
+		return post_as_request(ep, prepared, id, flags);
+	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
+	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN))
+		return post_prepared_cold(ep, prepared, id, flags);
+	if (!has_room(&p))
+		return post_prepared_refilled(ep, prepared, id, flags);
+	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
+	for (unsigned i = 0; i < prepared->body_ds; i++)
+		at = put_copy(at, &prepared->body[i]);
+	return end_post(&p, id, what);
 }

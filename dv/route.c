@@ -73,9 +73,9 @@ static uint32_t key_at(const struct view *v, uint32_t at)
 /* The entry of @key, or the free entry that ends the search. At least half of all are free. */
 static uint32_t seek(const struct view *v, uint32_t key)
 {
-	uint32_t at = bsn_cq_hash(key, v->shift);
+	uint32_t at = bsn_cq_hash(key, v->shift), found;
 
-	while (key_at(v, at) != key && key_at(v, at) != KEY_FREE)
+	while ((found = key_at(v, at)) != key && found != KEY_FREE)
 		at = (at + 1) & v->mask;
 	return at;
 }
@@ -83,14 +83,12 @@ static uint32_t seek(const struct view *v, uint32_t key)
 struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
 {
 	const struct view v = view_of(cq);
-	uint32_t at = bsn_cq_hash(bsn_cq_key(qpn), v.shift), key;
+	const uint32_t at = seek(&v, bsn_cq_key(qpn));
 
-	while ((key = key_at(&v, at)) != bsn_cq_key(qpn)) {
-		if (key == KEY_FREE)
-			return NULL;
-		at = (at + 1) & v.mask;
-	}
-	return __atomic_load_n(&v.entries[at].route, __ATOMIC_RELAXED);
+	/* Another thread may have put another number there since. */
+	return key_at(&v, at) == bsn_cq_key(qpn)
+		       ? __atomic_load_n(&v.entries[at].route, __ATOMIC_RELAXED)
+		       : NULL;
 }
 
 /* The entry that a new number may take. */
@@ -257,7 +255,7 @@ void bsn_cq_init_entries(struct bsn_cq *cq)
 	dv_cq(cq)->entries_used = 0;
 }
 
-void bsn_cq_free_entries(struct bsn_cq *cq)
+void bsn_cq_fini(struct bsn_cq *cq)
 {
 	struct table *table = table_of(cq->entries), *older;
 

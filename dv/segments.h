@@ -7,8 +7,26 @@
 #define DV_SEGMENTS_H
 
 #include "bsn_ops.h"
+#include "bsn_post_block.h"
 #include "messages.h"
-#include "publish.h"
+#include "whole.h"
+
+BSN_ALWAYS_INLINE struct bsn_be64 word_at(const uint8_t *wqe)
+{
+	struct bsn_be64 word;
+
+	memcpy(&word, wqe, sizeof(word));
+	return word;
+}
+
+/*
+ * Loads 16 bytes as two words: they were stored as words, and a wider load would wait until both
+ * stores left the store buffer.
+ */
+BSN_ALWAYS_INLINE bsn_v2 two_words_at(const uint8_t *wqe)
+{
+	return (bsn_v2){ word_at(wqe).raw, word_at(wqe + 8).raw };
+}
 
 BSN_ALWAYS_INLINE unsigned opcode_of(uint32_t what)
 {
@@ -48,6 +66,12 @@ BSN_ALWAYS_INLINE unsigned head_ds(const struct bsn_peer *peer, uint32_t what)
 	return 1 + prefix_ds_of(peer) + has_remote(what);
 }
 
+BSN_ALWAYS_INLINE uint8_t *put_word(uint8_t *at, struct bsn_be64 word)
+{
+	bsn_store_wqe(at, word);
+	return at + sizeof(word);
+}
+
 BSN_ALWAYS_INLINE uint8_t *put_copy(uint8_t *at, const void *src)
 {
 	bsn_store_wqe_v2(at, bsn_v2_load(src));
@@ -63,19 +87,10 @@ static inline void or_word(uint8_t *at, uint64_t bits)
 	bsn_store_wqe(at, word);
 }
 
-/* Puts the number of the peer's SRQ, or its address vector, a compact one or one of three DS. */
-BSN_ALWAYS_INLINE uint8_t *put_prefix(uint8_t *at, const struct bsn_peer *peer)
-{
-	const uint8_t *const more = (const uint8_t *)peer->more;
-
-	at = put_copy(at, &peer->head);
-	if (peer->prefix_ds == 1)
-		return at;
-	at = put_copy(at, more);
-	return put_copy(at, more + BSN_DS_SIZE);
-}
-
-/* Puts control segment and prefix of a request of @ds DS. */
+/*
+ * Puts control segment and prefix of a request of @ds DS. The prefix is the number of the peer's
+ * SRQ, or its address vector, a compact one or one of three DS.
+ */
 BSN_ALWAYS_INLINE uint8_t *put_control(uint8_t *at, const struct bsn_sq *sq,
 				       const struct bsn_peer *peer, uint32_t what, unsigned ds,
 				       uint32_t imm)
@@ -84,10 +99,13 @@ BSN_ALWAYS_INLINE uint8_t *put_control(uint8_t *at, const struct bsn_sq *sq,
 
 	if (peer)
 		word1.raw |= peer->ctrl_bits;
-	bsn_store_wqe(at, bsn_ctrl_word0(sq, opcode_of(what), ds));
-	bsn_store_wqe(at + 8, word1);
-	at += BSN_CTRL_SIZE;
-	return peer ? put_prefix(at, peer) : at;
+	at = put_word(put_word(at, bsn_ctrl_word0(sq, opcode_of(what), ds)), word1);
+	if (!peer)
+		return at;
+	at = put_copy(at, &peer->head);
+	if (peer->prefix_ds == 1)
+		return at;
+	return put_copy(put_copy(at, peer->more), (const uint8_t *)peer->more + BSN_DS_SIZE);
 }
 
 /* Puts the remote address, if the operation has one. */
@@ -95,9 +113,7 @@ BSN_ALWAYS_INLINE uint8_t *put_remote(uint8_t *at, uint32_t what, const struct b
 {
 	if (!has_remote(what))
 		return at;
-	bsn_store_wqe(at, bsn_remote_word(remote, 0));
-	bsn_store_wqe(at + 8, bsn_remote_word(remote, 1));
-	return at + BSN_RADDR_SIZE;
+	return put_word(put_word(at, bsn_remote_word(remote, 0)), bsn_remote_word(remote, 1));
 }
 
 /* Puts all segments before the data. */
@@ -115,14 +131,6 @@ BSN_ALWAYS_INLINE bool are_plain(const struct bsn_sge *sge, unsigned count)
 		if (!bsn_is_plain(&sge[i]))
 			return false;
 	return true;
-}
-
-BSN_ALWAYS_INLINE void put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned count)
-{
-	const struct bsn_sge *const end = sge + count;
-
-	for (; sge != end; sge++)
-		at = bsn_put_sge(at, sge);
 }
 
 /*
@@ -163,9 +171,9 @@ BSN_ALWAYS_INLINE uint8_t *put_atomic(uint8_t *at, const struct bsn_sge *result,
 	const struct bsn_atomic_cs operands = { .swap = operand[0], .compare = operand[1] };
 	const struct bsn_sge eight_bytes = { result->addr, 8, result->lkey };
 
-	bsn_store_wqe(at, bsn_to_be64(bsn_atomic_cs_word(&operands, 0)));
-	bsn_store_wqe(at + 8, bsn_to_be64(bsn_atomic_cs_word(&operands, 1)));
-	return bsn_put_sge(at + BSN_ATOMIC_CS_SIZE, &eight_bytes);
+	at = put_word(at, bsn_to_be64(bsn_atomic_cs_word(&operands, 0)));
+	at = put_word(at, bsn_to_be64(bsn_atomic_cs_word(&operands, 1)));
+	return bsn_put_sge(at, &eight_bytes);
 }
 
 /* Keeps the id, and for one of many peers its user pointer, where the poller looks for them. */

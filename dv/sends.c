@@ -4,7 +4,7 @@
 
 #include "bsn_syndrome.h"
 #include "init.h"
-#include "sq.h"
+#include "posted.h"
 
 const char bsn_own_request;
 
@@ -45,17 +45,6 @@ static void set_hidden(const struct bsn_route *route, uint32_t wqe_index, enum b
 	__atomic_store_n(hidden_of(route, wqe_index), (uint8_t)how, __ATOMIC_RELAXED);
 }
 
-/* Takes the request's mark: whether the library signaled it, and whether its failure is shown. */
-static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_index)
-{
-	uint8_t *hidden = hidden_of(route, wqe_index);
-	const uint8_t how = __atomic_load_n(hidden, __ATOMIC_RELAXED);
-
-	if (how)
-		__atomic_store_n(hidden, BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
-	return (enum bsn_hidden)how;
-}
-
 /* Whether the success of the request with this @id is shown. Clears the mark of a shown failure. */
 static bool take_shown(const struct bsn_route *route, uint32_t wqe_index, uint64_t id)
 {
@@ -88,43 +77,26 @@ bool bsn_skip_hidden(struct bsn_route *route, const uint8_t *cqe)
 
 /* -- results ---------------------------------------------------------------------------------- */
 
-/* Copies into the memory that a list of data pointers names. */
-void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries)
-{
-	for (unsigned i = 0; i < entries && bytes; i++) {
-		struct bsn_data data;
-		bsn_data_decode(&data, list + (size_t)i * BSN_DATA_SIZE);
-		if (!data.byte_count || data.is_inline)
-			return;
-		const size_t n = bytes < data.byte_count ? bytes : data.byte_count;
-		memcpy((void *)(uintptr_t)data.addr, src, n);
-		src += n;
-		bytes -= n;
-	}
-}
-
 /*
- * Copies the result of a READ or an atomic into memory. The WQE is still in the ring: its blocks
- * are free only after it is done.
+ * Copies the list of the memory that a request reads into, which may go round the ring's end. The
+ * WQE is still in the ring: its blocks are free only after it is done. Returns the entries; 0: the
+ * request reads nothing.
  */
-static bool scatter_to_request(const struct bsn_route *route, const struct bsn_cqe_req *cqe,
-			       const uint8_t *src)
+static unsigned copy_list(const struct bsn_route *route, uint32_t wqe_index, uint8_t *list)
 {
-	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
-	struct bsn_wqe wqe;
+	const struct bsn_sq *sq = dv_route(route)->sq;
+	const uint16_t index = (uint16_t)wqe_index;
+	const struct bsn_wqe_op *op;
+	unsigned entries = 0;
+	struct bsn_ctrl ctrl;
 
-	for (size_t at = 0; at < sizeof(bytes); at += BSN_BB_SIZE) {
-		const size_t left = sizeof(bytes) - at;
-		memcpy(bytes + at,
-		       route->ring + ((cqe->wqe_counter * BSN_BB_SIZE + at) & route->mask),
-		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
-	}
-	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)dv_route(route)->transport,
-			   &wqe, NULL))
-		return false;
-	if (wqe.op && wqe.op->data == BSN_DATA_SCATTER && wqe.data_count)
-		bsn_scatter(src, cqe->byte_count, bytes + wqe.data[0].offset, wqe.data_count);
-	return true;
+	bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, index));
+	op = bsn_wqe_op_find(ctrl.opcode);
+	if (!op || op->data != BSN_DATA_SCATTER)
+		return 0;
+	for (unsigned ds = bsn_sq_data_at(sq, index, &ctrl); ds < ctrl.ds; ds++)
+		memcpy(list + BSN_DS_SIZE * entries++, bsn_sq_ds_at(sq, index, ds), BSN_DS_SIZE);
+	return entries;
 }
 
 /*
@@ -149,48 +121,32 @@ static bool take_result(const struct bsn_cq *cq, const struct bsn_route *route, 
 			unsigned kind, struct bsn_completion *c)
 {
 	const uint8_t *const src = data_inside(cq, cqe, kind);
+	uint8_t list[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 	struct bsn_cqe_req view;
 
 	if (!src)
 		return false;
 	bsn_cqe_req_decode(&view, cqe);
 	order_result(route, view.wqe_opcode, view.byte_count, src);
-	if (!dv_sq(dv_route(route)->sq)->gives_results)
-		return scatter_to_request(route, &view, src);
-	c->data = src;
-	c->flags = BSN_C_DATA | BSN_C_IN_CQE;
+	if (dv_sq(dv_route(route)->sq)->gives_results) {
+		c->data = src;
+		c->flags = BSN_C_DATA | BSN_C_IN_CQE;
+	} else {
+		bsn_scatter(src, view.byte_count, list, copy_list(route, view.wqe_counter, list));
+	}
 	return true;
-}
-
-/* The first address that a request reads into; NULL: it reads nothing. */
-static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_index)
-{
-	const struct bsn_wqe_op *op;
-	struct bsn_data first;
-	struct bsn_ctrl ctrl;
-	uint32_t head_ds;
-
-	bsn_ctrl_decode(&ctrl, wqe_of(route, wqe_index));
-	op = bsn_wqe_op_find(ctrl.opcode);
-	if (!op || op->data != BSN_DATA_SCATTER)
-		return NULL;
-	head_ds = bsn_wqe_head_ds(op, (enum bsn_transport)dv_route(route)->transport, ctrl.opmod,
-				  false);
-	if (head_ds >= ctrl.ds)
-		return NULL;
-	bsn_data_decode(&first, route->ring + ((wqe_index * BSN_BB_SIZE + head_ds * BSN_DS_SIZE) &
-					       (route->mask | (BSN_BB_SIZE - 1))));
-	return (const void *)(uintptr_t)first.addr;
 }
 
 /* Hands out a result that is not in the CQE, if the queue hands out results. */
 static void give_result(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
 {
-	const void *data = c->flags & BSN_C_DATA ? NULL : first_piece_read(route, wqe_index);
+	uint8_t list[BSN_WQE_MAX_DS * BSN_DS_SIZE];
+	struct bsn_data first;
 
-	if (!data)
+	if (c->flags & BSN_C_DATA || !copy_list(route, wqe_index, list))
 		return;
-	c->data = data;
+	bsn_data_decode(&first, list);
+	c->data = (const void *)(uintptr_t)first.addr;
 	c->flags |= BSN_C_DATA;
 }
 
@@ -324,16 +280,17 @@ int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 			 struct bsn_completion *c)
 {
 	const uint16_t index = (uint16_t)cqe->wqe_counter;
-	enum bsn_hidden hidden;
+	uint8_t hidden;
 
 	if (!dv_route(route)->sq)
 		return -EPROTO;
 	recall(route, index, c);
 	note_failed_request(route, index);
 	/* A user's request that the library signaled is shown. */
-	hidden = take_hidden(route, index);
-	if (hidden == BSN_HIDDEN_SUCCESS)
-		set_hidden(route, index, BSN_HIDDEN_FAILED);
+	hidden = __atomic_load_n(hidden_of(route, index), __ATOMIC_RELAXED);
+	if (hidden != BSN_HIDDEN_NOT)
+		set_hidden(route, index,
+			   hidden == BSN_HIDDEN_SUCCESS ? BSN_HIDDEN_FAILED : BSN_HIDDEN_NOT);
 	bsn_route_done(route, index);
 	return hidden != BSN_HIDDEN_ALWAYS && shows_failure(route, c);
 }

@@ -72,16 +72,11 @@ void bsn_sq_refill(struct bsn_sq *sq)
 		sq->limit = NULL;
 }
 
-void bsn_sq_show_nothing(struct bsn_sq *sq)
-{
-	bsn_sq_set_room(sq, NULL);
-}
-
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
 {
 	dv_sq(sq)->closed = (uint16_t)error;
 	dv_sq(sq)->closed_why = why;
-	bsn_sq_show_nothing(sq);
+	bsn_sq_set_room(sq, NULL);
 }
 
 void bsn_sq_open(struct bsn_sq *sq)
@@ -156,10 +151,7 @@ static void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden h
  */
 void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe)
 {
-	const struct bsn_ctrl always = { .ce = BSN_CE_ALWAYS },
-			      any = { .ce = BSN_CE_ALWAYS | BSN_CE_ON_FIRST_ERROR };
 	const uint16_t every = dv_sq(sq)->signal_every;
-	struct bsn_be64 word;
 	struct bsn_ctrl ctrl;
 
 	sq->quiet = (uint8_t)every;
@@ -170,10 +162,8 @@ void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe)
 	if (BSN_UNLIKELY((uint16_t)(ctrl.wqe_index + 1 - dv_sq(sq)->retired) < every))
 		return;
 	hide_completion(sq, ctrl.wqe_index, BSN_HIDDEN_SUCCESS);
-	word = word_at(wqe + 8);
-	word.raw &= ~bsn_to_be64(bsn_ctrl_word(&any, 1)).raw;
-	word.raw |= bsn_to_be64(bsn_ctrl_word(&always, 1)).raw;
-	bsn_store_wqe(wqe + 8, word);
+	ctrl.ce = BSN_CE_ALWAYS;
+	bsn_store_wqe(wqe + 8, bsn_to_be64(bsn_ctrl_word(&ctrl, 1)));
 }
 
 int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags)
@@ -203,21 +193,8 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 /* -- cancelling ------------------------------------------------------------------------------- */
 
 /*
- * Joins two fences: what a WQE with @fence carries if it also pays @owed, or what is owed after it
- * is cancelled.
- */
-static unsigned add_fence(unsigned owed, unsigned fence)
-{
-	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* the caller's own, beside any that was owed */
-		fence = BSN_FENCE_STRONG_ORDERING;
-	if (owed == fence || !fence)
-		return owed;
-	return owed ? BSN_FENCE_STRONG_ORDERING : fence;
-}
-
-/*
  * The fence that the next request owes after those from @first on are cancelled: one of them may
- * have paid for an earlier one. -EBUSY: a UMR is among them.
+ * have paid for an earlier one, also by a fence of its own. -EBUSY: a UMR is among them.
  */
 static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 {
@@ -230,7 +207,10 @@ static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 			return refuse(
 				EBUSY,
 				"the UMR of an mkey was appended and cannot be cancelled: ring");
-		fence = add_fence(fence, ctrl.fence);
+		if (ctrl.fence == BSN_FENCE_NONE || ctrl.fence == fence)
+			continue;
+		fence = fence || ctrl.fence == BSN_FENCE_SMALL_AND_FENCE ? BSN_FENCE_STRONG_ORDERING
+									 : ctrl.fence;
 	}
 	return (int)fence;
 }

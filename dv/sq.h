@@ -43,13 +43,11 @@ BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
 {
 #if defined(__aarch64__)
 	return (uintptr_t)__builtin_thread_pointer();
-#elif defined(__x86_64__) && defined(__LP64__)
+#else
 	uintptr_t self;
 
 	__asm__("movq %%fs:0, %0" : "=r"(self)); /* ELF Handling For Thread-Local Storage, 4.4.6 */
 	return self;
-#else
-	return (uintptr_t)pthread_self();
 #endif
 }
 
@@ -59,23 +57,6 @@ static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
 	return dv_sq(sq)->wide_pi + (uint16_t)(sq->pi - (uint16_t)dv_sq(sq)->wide_pi);
 }
 
-/*
- * Whether nothing is outstanding, as far as was polled. It only looks, so it costs less than
- * bsn_sq_outstanding_bb(), which retires what it finds. The WQE at @done stays in the ring until it
- * is retired. After a reset nothing is done, and the ring holds WQEs of before.
- */
-BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
-{
-	struct dv_sq *const whole = dv_sq(sq);
-	const uint16_t done = __atomic_load_n(&whole->route.hot.done, __ATOMIC_ACQUIRE); /* O6 */
-	struct bsn_ctrl ctrl;
-
-	if (done == whole->seen_done)
-		return sq->pi == whole->retired;
-	bsn_ctrl_decode(&ctrl, whole->ring + (size_t)(done & whole->bb_mask) * BSN_BB_SIZE);
-	return sq->pi == (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) || sq->pi == whole->retired;
-}
-
 /* Where the last request that was polled begins. */
 BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 {
@@ -83,13 +64,18 @@ BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 }
 
 /*
- * bsn_sq_is_empty() for a queue with a ring, in fewer steps if @done is the block before the index.
- * Then the WQE at @done is not read: before the first completion after a reset it is one of an
- * earlier life.
+ * Whether nothing is outstanding, as far as was polled: up to the WQE at @done. It retires nothing,
+ * so it costs less than bsn_sq_outstanding_bb(). If @done is the block before the index, the WQE
+ * there is not read: before the first completion after a reset it is one of an earlier life. Else
+ * it is in the ring until it is retired.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 {
-	return BSN_LIKELY((uint16_t)(done + 1) == sq->pi) || bsn_sq_is_empty(sq);
+	const uint16_t retired = dv_sq(sq)->retired;
+
+	return BSN_LIKELY((uint16_t)(done + 1) == sq->pi) || sq->pi == retired ||
+	       (done != dv_sq(sq)->seen_done &&
+		sq->pi == (uint16_t)(done + bsn_sq_blocks_at(sq, done)));
 }
 
 /* Atomics without masks. */
@@ -98,10 +84,8 @@ BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 /* BSN_WHAT() without the count. */
 #define BSN_WHAT_REST ((1u << BSN_WHAT_COUNT_SHIFT) - 1)
 
-/* A WQE that is not a plain message: a UMR, a masked atomic, a copy. */
+/* What a request consists of that is no message: a UMR, a masked atomic, a copy. */
 struct bsn_sq_body {
-	uint32_t what; /* BSN_WHAT() */
-	uint32_t imm;
 	uint8_t opmod;
 	bool is_local; /* no peer takes part, so the WQE has no prefix */
 	unsigned ds;   /* with the control segment, without the prefix */
@@ -139,25 +123,8 @@ BSN_ALWAYS_INLINE uint32_t imm_of(const struct bsn_wr *wr)
 	return is_one_of(BSN_OPS_WITH_IMM, wr->opcode) ? wr->imm : 0;
 }
 
-/* @operand: those of @wr, used if it is an atomic. The opcode is below 256. */
-BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
-						    const uint64_t operand[2])
-{
-	return (struct bsn_request){
-		.what = BSN_WHAT(wr->opcode, wr->flags, bsn_what_count(wr->sge_count)),
-		.imm = imm_of(wr),
-		.sge = wr->sge,
-		.remote = &wr->remote,
-		.operand = is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode) ? operand : NULL,
-		.id = wr->id,
-	};
-}
-
-/* Makes a request of a map one of the map's SGEs; < 0, with its text: it cannot be one request. */
-int bsn_list_map(const struct bsn_wr *wr, struct bsn_wr *as_list);
-
-/* bsn_post() for a request of a map. */
-int bsn_sq_post_map(struct bsn_ep *ep, const struct bsn_wr *wr);
+/* bsn_post() of maps, of inline data of several SGEs, and of bad requests. */
+int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
 
 /*
  * Posts any request to any endpoint, by a fast function if one takes it, else by
@@ -179,9 +146,6 @@ uint32_t bsn_sq_room(struct bsn_sq *sq);
  * For paths whose requests are not WQEs.
  */
 int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r);
-
-/* Refuses a request whose opcode does not fit a byte, or with unknown flags. */
-int bsn_sq_refuse_opcode(struct bsn_ep *ep);
 
 /* A bit of @can: appended requests cannot be cancelled, since some may be other peers'. */
 #define BSN_CAN_NOT_CANCEL (1 << 6)
@@ -254,13 +218,11 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 		  uint64_t id);
 
 /*
- * Posts a body through the queue's own endpoint; it may wrap. Returns as bsn_sq_post_sgl(), and
- * -EMSGSIZE if the queue has fewer blocks than the body.
+ * Posts a body; it may wrap. @what: BSN_WHAT(). Returns as bsn_sq_post_sgl(), and -EMSGSIZE if the
+ * queue has fewer blocks than the body.
  */
-int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id);
-
-/* The same through any endpoint. */
-int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
+int bsn_ep_post_body(struct bsn_ep *ep, uint32_t what, uint32_t imm,
+		     const struct bsn_sq_body *body, uint64_t id);
 
 /* An atomic of 8 bytes; operands: swap or add, compare. @ep is not NULL. */
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,

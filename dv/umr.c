@@ -12,27 +12,21 @@
 
 /* -- segments ---------------------------------------------------------------------------------- */
 
-BSN_ALWAYS_INLINE uint8_t *put_word(uint8_t *at, uint64_t word)
-{
-	bsn_store_wqe(at, bsn_to_be64(word));
-	return at + sizeof(word);
-}
-
 BSN_ALWAYS_INLINE uint8_t *put_umr_ctrl(uint8_t *at, const struct bsn_umr_ctrl *ctrl)
 {
 	BSN_UNROLL
 	for (unsigned i = 0; i < BSN_UMR_CTRL_SIZE / 8; i++)
-		at = put_word(at, bsn_umr_ctrl_word(ctrl, i));
+		at = put_word(at, bsn_to_be64(bsn_umr_ctrl_word(ctrl, i)));
 	return at;
 }
 
 /* @first: bits of the first word that @ctx does not have. */
 BSN_ALWAYS_INLINE uint8_t *put_mkey_ctx(uint8_t *at, uint64_t first, const struct bsn_mkey_ctx *ctx)
 {
-	at = put_word(at, bsn_mkey_ctx_word(ctx, 0) | first);
+	at = put_word(at, bsn_to_be64(bsn_mkey_ctx_word(ctx, 0) | first));
 	BSN_UNROLL
 	for (unsigned i = 1; i < BSN_MKEY_CTX_SIZE / 8; i++)
-		at = put_word(at, bsn_mkey_ctx_word(ctx, i));
+		at = put_word(at, bsn_to_be64(bsn_mkey_ctx_word(ctx, i)));
 	return at;
 }
 
@@ -41,7 +35,8 @@ BSN_ALWAYS_INLINE uint8_t *put_klm(uint8_t *at, uint64_t addr, uint32_t bytes, u
 {
 	const struct bsn_klm klm = { .byte_count = bytes, .mkey = lkey, .va = addr };
 
-	return put_word(put_word(at, bsn_klm_word(&klm, 0)), bsn_klm_word(&klm, 1));
+	at = put_word(at, bsn_to_be64(bsn_klm_word(&klm, 0)));
+	return put_word(at, bsn_to_be64(bsn_klm_word(&klm, 1)));
 }
 
 /* @count: a multiple of UMR_ALIGN */
@@ -60,11 +55,17 @@ BSN_ALWAYS_INLINE uint8_t *put_translations(uint8_t *at, const uint8_t *from, ui
 
 /* -- posting ----------------------------------------------------------------------------------- */
 
-/* Posts a UMR; the next request of this queue waits by @fence until the mkey is changed. */
-static int post_and_owe(struct bsn_sq *sq, const struct bsn_sq_body *body, enum bsn_fence fence,
-			uint64_t id)
+/*
+ * Posts a UMR of @ds DS, of which @put puts the segments; the next request of this queue waits by
+ * @fence until the mkey of @key is changed.
+ */
+static int post_umr(struct bsn_sq *sq, uint32_t key, unsigned ds,
+		    uint8_t *(*put)(uint8_t *at, const void *arg), const void *arg,
+		    enum bsn_fence fence, uint64_t id, uint32_t flags)
 {
-	const int err = bsn_sq_post_body(sq, body, id);
+	const struct bsn_sq_body body = { .ds = ds, .put = put, .arg = arg };
+	const int err =
+		bsn_ep_post_body(&sq->ep, BSN_WHAT(BSN_OPCODE_UMR, flags, 0), key, &body, id);
 
 	if (!err && fence != BSN_FENCE_NONE)
 		bsn_sq_owe_fence(sq, fence);
@@ -123,18 +124,6 @@ static uint8_t *put_any(uint8_t *at, const void *arg)
 	return put_umr(at, umr, !umr->table_lkey);
 }
 
-static __attribute__((noinline)) int post_cold(struct bsn_sq *sq, const struct umr *umr,
-					       uint64_t id, uint32_t flags)
-{
-	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_UMR, flags, 0),
-					  .imm = umr->key,
-					  .ds = umr_ds(umr),
-					  .put = put_any,
-					  .arg = umr };
-
-	return post_and_owe(sq, &body, umr->kind->fence, id);
-}
-
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags)
 {
 	const struct place p = { sq, NULL, sq->slot, umr_ds(umr) };
@@ -144,7 +133,7 @@ int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t fla
 
 	if (BSN_UNLIKELY(!bsn_sq_has_room(sq, bsn_bytes_of_ds(p.ds))) ||
 	    BSN_UNLIKELY(umr->table_lkey || fence == BSN_FENCE_NONE || flags & ~BSN_F_PLAIN))
-		return post_cold(sq, umr, id, flags);
+		return post_umr(sq, umr->key, umr_ds(umr), put_any, umr, fence, id, flags);
 	at = put_control(p.wqe, sq, NULL, BSN_WHAT(BSN_OPCODE_UMR, flags, 0), p.ds, umr->key);
 	put_umr(at, umr, true);
 	err = end_post(&p, id, flags);
@@ -171,13 +160,7 @@ static uint8_t *put_invalidation(uint8_t *at, const void *arg)
 int umr_post_invalidate(struct bsn_sq *sq, uint32_t key, bool is_window, enum bsn_fence fence,
 			uint64_t id, uint32_t flags)
 {
-	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_UMR, flags, 0),
-					  .imm = key,
-					  .ds = UMR_HEAD_DS,
-					  .put = put_invalidation,
-					  .arg = &is_window };
-
-	return post_and_owe(sq, &body, fence, id);
+	return post_umr(sq, key, UMR_HEAD_DS, put_invalidation, &is_window, fence, id, flags);
 }
 
 static uint8_t *put_binding(uint8_t *at, const void *arg)
@@ -208,11 +191,6 @@ static uint8_t *put_binding(uint8_t *at, const void *arg)
 int umr_post_bind(struct bsn_sq *sq, const struct umr_window *window, enum bsn_fence fence,
 		  uint64_t id, uint32_t flags)
 {
-	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_UMR, flags, 0),
-					  .imm = window->key,
-					  .ds = UMR_HEAD_DS + UMR_ALIGN,
-					  .put = put_binding,
-					  .arg = window };
-
-	return post_and_owe(sq, &body, fence, id);
+	return post_umr(sq, window->key, UMR_HEAD_DS + UMR_ALIGN, put_binding, window, fence, id,
+			flags);
 }

@@ -66,7 +66,7 @@ static inline unsigned umr_ds(const struct umr *umr)
 
 /*
  * Each function posts a request, which the queue's next request waits for. Returns as
- * bsn_sq_post_body().
+ * bsn_ep_post_body().
  */
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags);
 

@@ -31,8 +31,7 @@ enum bsn_can {
  * @lock: a pthread_spinlock_t, taken around the register's use; NULL on a lane of one thread
  * @owner_thread: the last poster that was looked at; 0: none since a queue was handed over
  * @count_posters: how often it was another thread than before, though no queue was handed over
- * @count_unflushed: stores since the last bsn_wc_flush(), while several queues are published
- *	together
+ * @count_unflushed: stores since the last bsn_wc_flush(), of queues that are published together
  */
 struct dv_lane {
 	struct bsn_lane hot;
@@ -127,7 +126,7 @@ struct bsn_sq_owner {
  * struct dv_sq - a send queue
  *
  * A poster and a poller may be different threads. The poller release-stores @route.hot.done, and
- * the poster acquire-reads it when its credits run out [O6]: that hands blocks back, with their ids
+ * the poster acquire-reads it when its room runs out [O6]: that hands blocks back, with their ids
  * and their bytes in @hidden. The WQE itself has its number of blocks, so nothing records it.
  *
  * @bb_mask: blocks in the ring, less one
@@ -246,10 +245,10 @@ struct bsn_cq_path {
  * @chunk: CQEs between two stores of the consumer record
  * @chunk_ci: consumer index at @chunk_end
  * @spare: CQEs of the ring that will never be needed
- * @unpublished: CQEs of this poll, when it last left a chunk
+ * @kept: CQEs of this poll, when it last left a chunk; the next poll gives them back
  * @record: consumer, arm
  * @mini_format: 0: CQEs are never compressed; else compressed.c's
- * @is_full_poll: the last poll gave all CQEs that may stay unpublished
+ * @is_full_poll: the last poll gave all CQEs that may be kept
  * @ignores_overrun: the device does not look at the consumer record
  * @is_changing: the table, by one thread at a time
  * @count_dropped: CQEs of queues that are gone
@@ -263,7 +262,7 @@ struct dv_cq {
 	uint32_t chunk;
 	uint32_t chunk_ci;
 	uint32_t spare;
-	uint32_t unpublished;
+	uint32_t kept;
 	uint32_t cqn;
 	struct bsn_be32 *record;
 	uint8_t *arm_reg;
@@ -295,18 +294,13 @@ BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t 
 	return (uint64_t *)(sq->ids + bsn_ids_at(slot, true));
 }
 
-/* -- credits ---------------------------------------------------------------------------------- */
+/* -- room ------------------------------------------------------------------------------------- */
 
 /* Sets the last block that is free, in one piece with the slot; one below the slot: none is. */
 BSN_ALWAYS_INLINE void bsn_sq_set_room(struct bsn_sq *sq, uint8_t *last)
 {
 	sq->room = last;
 	sq->limit = dv_sq(sq)->has_peers ? NULL : last;
-}
-
-BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
-{
-	return sq->room >= sq->slot ? (uint32_t)(sq->room - sq->slot) / BSN_BB_SIZE + 1 : 0;
 }
 
 /** bsn_cq_stale - CQEs in the ring of queues that are gone. Context: any thread. */

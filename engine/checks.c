@@ -165,7 +165,7 @@ static struct checked_sq *enter(struct bsn_sq *sq)
 static int leave(struct checked_sq *c, int result)
 {
 	dv_sq(c->sq)->path = &c->path;
-	bsn_sq_show_nothing(c->sq);
+	bsn_sq_set_room(c->sq, NULL);
 	return result;
 }
 

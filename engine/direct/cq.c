@@ -2,7 +2,6 @@
 /* The direct path's completion queue. */
 #include "direct.h"
 
-#include "compressed.h"
 
 #include <stdlib.h>
 

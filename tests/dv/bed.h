@@ -6,7 +6,6 @@
 #ifndef TESTS_DV_BED_H
 #define TESTS_DV_BED_H
 
-#include "compressed.h"
 #include "fake.h"
 #include "minis.h"
 

@@ -88,6 +88,12 @@ void fake_cqe_err(struct fake *f, struct bsn_cqe_err cqe);
 /* A plain success of the WQE at @wqe_index. */
 void fake_done(struct fake *f, uint32_t wqe_index, uint32_t wqe_opcode);
 
+/* Blocks that are shown as free, from the slot on. */
+static inline uint32_t visible_bb(const struct bsn_sq *sq)
+{
+	return sq->room >= sq->slot ? (uint32_t)(sq->room - sq->slot) / BSN_BB_SIZE + 1 : 0;
+}
+
 /* Bytes that nothing has written. */
 static inline void assert_poison(const uint8_t *at, size_t bytes)
 {

@@ -32,7 +32,7 @@ static void a_queue_takes_what_it_has(void **state)
 				for (; used + blocks <= capacity; used += blocks) {
 					last = f->sq->pi;
 					assert_int_equal(bsn_sq_outstanding_bb(f->sq), used);
-					assert_true(bsn_sq_visible_bb(f->sq) <= capacity - used);
+					assert_true(visible_bb(f->sq) <= capacity - used);
 					assert_int_equal(post_blocks(f, blocks, last, 0), 0);
 				}
 				assert_int_equal(post_blocks(f, blocks, 0, 0), -EAGAIN);

@@ -237,7 +237,7 @@ static void several_queues_of_any_kind(void **state)
 	assert_int_equal(bsn_ring_many(none, 2), -EINVAL);
 	assert_string_equal(trace_word(""), "");
 	assert_int_equal(bsn_ring_many(eps, 4), 0);
-	assert_string_equal(trace_word("RM"), "dRsMxdR(sMx)");
+	assert_string_equal(trace_word("RM"), "dRsMx(dRsMx)");
 	assert_int_equal(dv_sq(f[0]->sq)->count_doorbells, 1);
 	assert_int_equal(dv_sq(f[0]->sq)->count_rung, 2 * BSN_BB_SIZE);
 	for (unsigned i = 0; i < 3; i++) {

@@ -494,7 +494,7 @@ static void a_closed_queue_says_why(void **state)
 
 				fake_seek(f, pos);
 				bsn_sq_close(f->sq, ENOTCONN, why);
-				assert_int_equal(bsn_sq_visible_bb(f->sq), 0);
+				assert_int_equal(visible_bb(f->sq), 0);
 				assert_refused_at(f, ep, &wr, -ENOTCONN);
 				assert_ptr_equal(bsn_refusal, why);
 				assert_int_equal(post_prepared(ep, &wr) == NOT_THIS_WAY ?

@@ -92,7 +92,7 @@ static void a_poller_between_any_two_stores_finds_each_queue(void **state)
 	(void)state;
 	add_all();
 	looks = 0;
-	bsn_cq_free_entries(&cq.hot);
+	bsn_cq_fini(&cq.hot);
 }
 
 /* A poller may be in any of the tables, so they all stay until the CQ goes. */
@@ -105,7 +105,7 @@ static void no_table_is_freed_before_the_cq(void **state)
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		assert_ptr_equal(bsn_cq_remove_route(&cq.hot, number(i)), &routes[i]);
 	assert_int_equal(frees, 0);
-	bsn_cq_free_entries(&cq.hot);
+	bsn_cq_fini(&cq.hot);
 	assert_int_equal(frees, mallocs);
 }
 
@@ -123,7 +123,7 @@ static void an_abandoned_route_hides_no_other(void **state)
 		assert_int_equal(bsn_cq_add_route(&cq.hot, number(added), &routes[added].hot), 0);
 	}
 	looks = 0;
-	bsn_cq_free_entries(&cq.hot);
+	bsn_cq_fini(&cq.hot);
 }
 
 int main(void)

@@ -156,7 +156,7 @@ static void a_fence_owed_is_paid_once(void **state)
 			assert_int_equal(fence_at(f, 3 * way), asked ? BSN_FENCE_SMALL_AND_FENCE
 								     : BSN_FENCE_INITIATOR_SMALL);
 			const uint32_t next = f->sq->pi;
-			assert_true(bsn_sq_visible_bb(f->sq) > 0);
+			assert_true(visible_bb(f->sq) > 0);
 			assert_int_equal(post_blocks(f, 1, 0, 0), 0);
 			assert_int_equal(fence_at(f, next), BSN_FENCE_NONE);
 		}
@@ -195,7 +195,7 @@ static void a_ring_goes_round_at_each_index(void **state)
 			assert_int_equal(ctrl.wqe_index, (uint16_t)index);
 			assert_int_equal(ctrl.opmod, 0);
 		}
-		assert_int_equal(bsn_sq_visible_bb(f->sq), 0);
+		assert_int_equal(visible_bb(f->sq), 0);
 		assert_int_equal(post_blocks(f, 1, 0, 0), -EAGAIN);
 		fake_destroy(f);
 	}

@@ -130,7 +130,7 @@ void trace_assert_published(const struct fake *f, uint32_t pi, unsigned blueflam
 	const uint8_t *was =
 		f->lane.hot.reg == fake_buffer(f, 0) ? fake_buffer(f, 1) : fake_buffer(f, 0);
 
-	assert_string_equal(trace_word("WM"), f->lane.lock ? "WdR(sMx)" : "WdRsMx");
+	assert_string_equal(trace_word("WM"), f->lane.lock ? "W(dRsMx)" : "WdRsMx");
 	assert_targets(f, pi, f->sq->pi);
 	if (blueflame)
 		trace_assert_stores(was, blueflame, each);
