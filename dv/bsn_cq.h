@@ -150,6 +150,7 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_who_received(uint32_t who)
 
 /* -- whose it is ----------------------------------------------------------------------------- */
 
+/* The QPN, eight bits up: the opcode above it falls out. */
 BSN_ALWAYS_INLINE uint32_t bsn_cq_key(uint32_t who)
 {
 	return who << 8;
@@ -213,7 +214,7 @@ BSN_ALWAYS_INLINE void bsn_route_done(struct bsn_route *route, uint32_t wqe_inde
 /* Whether a WQE has up to so many DS. */
 BSN_ALWAYS_INLINE bool bsn_wqe_is_near(const uint8_t *wqe, unsigned near_ds)
 {
-	return wqe[7] <= near_ds; /* the last byte of the control segment's first word */
+	return wqe[7] <= near_ds; /* the DS count: the last byte of the first word */
 }
 
 /* A request succeeded. False: its id is elsewhere, or there is more to do. */

@@ -19,6 +19,7 @@ BSN_HEADER_BEGIN
 #define BSN_BLOCKS_MAX  2
 #define BSN_BLOCK_WORDS (BSN_BLOCKS_MAX * BSN_BB_SIZE / 8)
 
+/* The words of a WQE, of one block or two. */
 struct bsn_block {
 	struct bsn_be64 word[BSN_BLOCK_WORDS];
 };
@@ -223,9 +224,9 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 
 	if (BSN_IS_NULL(ep))
 		return bsn_post(NULL, NULL); /* refuses it, in words */
-	if ((is_known
-		     ? ds <= BSN_BLOCKS_MAX * BSN_BB_DS
-		     : BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) && /* each queue takes as many */
+	/* Of a known length: what fits two blocks. Else 1 B to what each queue takes. */
+	if ((is_known ? ds <= BSN_BLOCKS_MAX * BSN_BB_DS
+		      : BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) &&
 	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
 		if (!is_known)
 			return bsn_post_few(ep->sq, opcode, bytes, length, remote, imm, id, flags);

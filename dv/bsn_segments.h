@@ -12,7 +12,7 @@
 
 BSN_HEADER_BEGIN
 
-/* Flags that the device reads; those that a post of SGEs may have; and all. */
+/* Flags that the device reads; those of requests whose data are not inline; and all. */
 #define BSN_F_CTRL  ((uint32_t)(BSN_F_SOLICITED | BSN_F_SIGNALED | BSN_F_FENCE))
 #define BSN_F_PLAIN (BSN_F_CTRL | BSN_F_RING)
 #define BSN_F_ALL   (BSN_F_PLAIN | BSN_F_INLINE)

@@ -2,7 +2,7 @@
 /*
  * A part of bsn.h, which programs include.
  *
- * The send queue: slots, credits and publication. bsn_post_block.h builds WQEs of one or two blocks
+ * The send queue: slots, room and publication. bsn_post_block.h builds WQEs of one or two blocks
  * in the program; the functions declared here build all others in the library.
  *
  * A post asks one question: is the slot after the limit, the last block that is known to be free?
@@ -154,7 +154,7 @@ BSN_ALWAYS_INLINE uint64_t *bsn_id_of(const struct bsn_sq *sq, const uint8_t *sl
 
 /* -- publication ------------------------------------------------------------------------------- */
 
-/* Moves the index on by @bytes of blocks. It lies in the next control segment. */
+/* Moves the index, a field of @ctrl_next, on by one for each block of @bytes. */
 BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, size_t bytes)
 {
 	const struct bsn_ctrl one = { .wqe_index = 1 };

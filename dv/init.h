@@ -39,7 +39,7 @@ extern const char bsn_own_request;
 struct bsn_sq_init {
 	uint8_t *ring;
 	struct bsn_be32 *record; /* the SQ's word of the doorbell record */
-	struct bsn_lane *lane;   /* with its register, and its lock if it has one */
+	struct bsn_lane *lane;   /* its lock and register are known, if it has them */
 	uint32_t count_bb;       /* blocks in the ring, a power of two */
 	uint32_t capacity_bb;    /* blocks that may be outstanding */
 	uint32_t max_inline;     /* bytes; at least BSN_DS_INLINE_MAX are granted */

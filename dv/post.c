@@ -5,6 +5,11 @@
  * and publishes the WQE from the ring. A request that does not fit, or is refused, goes to
  * bsn_sq_post_request() before a byte is written: the free slot still describes the request that
  * was there.
+ *
+ *	take_…      if this file posts the operation, else …_cold
+ *	…_to_any    chooses the copy, …_to_one or …_to_peer
+ *	…_refilled  no room was known: looks for more, and posts again, or …_cold
+ *	…_cold      makes it a struct bsn_request, for request.c
  */
 #include "init.h"
 #include "place.h"

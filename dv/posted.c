@@ -11,7 +11,7 @@ const uint8_t *bsn_sq_ds_at(const struct bsn_sq *sq, uint16_t index, unsigned ds
 	return bsn_sq_slot_of(sq, index + ds / BSN_BB_DS) + ds % BSN_BB_DS * BSN_DS_SIZE;
 }
 
-/* DS of the address vector, or 0. */
+/* DS of the prefix of a request of RC, UC, XRC or DC, or 0. */
 static unsigned prefix_at(const struct bsn_sq *sq, uint16_t index)
 {
 	struct bsn_av_dc av;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completes the request (sends.c) or the receive (recvs.c) of a CQE. These functions are called
- * after O4, with a CQE that is ours. Private to the library.
+ * Completes the request (sends.c) or the receive (recvs.c) of a CQE; bsn_cq_reap(), in recvs.c,
+ * chooses. These functions are called after O4, with a CQE that is ours. Private to the library.
  */
 #ifndef DV_REAP_H
 #define DV_REAP_H

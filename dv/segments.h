@@ -55,6 +55,7 @@ BSN_ALWAYS_INLINE unsigned prefix_ds_of(const struct bsn_peer *peer)
 	return peer ? peer->prefix_ds : 0;
 }
 
+/* bsn_has_remote() for any operation; that one is for inline code, which knows three. */
 BSN_ALWAYS_INLINE unsigned has_remote(uint32_t what)
 {
 	return BSN_OPS_WITH_RADDR >> (what & 63) & 1;
