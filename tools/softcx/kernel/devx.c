@@ -53,7 +53,7 @@ static uint32_t opcode_of(const struct mailboxes *boxes)
 	return head.opcode;
 }
 
-/* A program whose stores are seen has a page of its own. */
+/* Whether the page is the program's own, and its stores there are seen. */
 static bool has_uar(void *context, uint32_t page)
 {
 	const struct uverbs_context *ctx = context;
@@ -266,7 +266,7 @@ static bool means_object(const struct mailboxes *boxes, const struct object *obj
 	return false;
 }
 
-/* A query or modification. `ids` are those of the handle and of the mailbox. */
+/* A query or modification. `ids` are those of the handle and of the mailboxes. */
 static int ask_object(struct call *call, const uint16_t ids[3], bool modifies)
 {
 	struct mailboxes boxes;

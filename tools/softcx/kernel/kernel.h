@@ -67,7 +67,7 @@ struct object {
 			uint64_t iova;
 			uint64_t va;
 			int access;
-			struct object *dm; /* the memory's owner; NULL: the program */
+			struct object *dm; /* the device memory that it is of; NULL: none */
 			void *mapped;      /* a dma-buf; else NULL */
 			size_t mapped_bytes;
 		} mr;
@@ -173,7 +173,7 @@ extern pthread_mutex_t kernel_lock; /* lock.c */
 
 struct call {
 	struct uverbs_context *ctx;
-	struct ib_uverbs_attr *attrs; /* a copy of the program's attribute */
+	struct ib_uverbs_attr *attrs; /* a copy of the program's attributes */
 	unsigned count;
 	uint64_t user_attrs; /* the program's attributes */
 	unsigned answer_after_ms; /* how long the handler's answer is delayed */

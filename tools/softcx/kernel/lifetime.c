@@ -84,9 +84,7 @@ int object_destroy(struct uverbs_context *ctx, struct object *object)
 	return 0;
 }
 
-/*
- * Destroys what nothing refers to. Returns how many objects went. The others are freed at the end.
- */
+/* Destroys what nothing refers to. Returns how many objects went; if @is_last, frees the others. */
 static unsigned destroy_kind(struct uverbs_context *ctx, enum object_kind kind, bool is_last)
 {
 	unsigned gone = 0;

@@ -339,7 +339,7 @@ static bool put_some(struct cx_hca *hca, const struct kind *kind, uint32_t *inde
 
 typedef int putter(struct cx_hca *hca, const struct asked *asked, struct message *m);
 
-/* Answers one message, of a list or not. */
+/* What writes an answer of one message, even if a list was asked for. NULL: there is no such. */
 static putter *putter_of(unsigned command)
 {
 	switch (command) {

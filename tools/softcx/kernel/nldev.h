@@ -18,8 +18,8 @@ typedef void nldev_sink(void *context, const void *datagram, size_t size);
 /* A list that a socket is reading: the program gets the next part after it has read one. */
 struct nldev_dump {
 	bool is_open;
-	uint16_t type; /* its request's sequence number */
-	uint32_t seq;
+	uint16_t type; /* its request's */
+	uint32_t seq;  /* its request's sequence number */
 	uint32_t index; /* where the next part begins */
 };
 

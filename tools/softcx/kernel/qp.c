@@ -207,7 +207,7 @@ static void choose_scatter(const struct object *qp, uint32_t flags, struct cx_qp
 		(qp->qp.signal_all || flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE);
 }
 
-/* Of a target only the place of its messages is read. */
+/* Of a target only its domain, SRQ, CQ, index, key and events are read: it has no rings. */
 static int create_dct_in_device(struct call *call, struct object *qp, const struct cx_qp_attr *all,
 				const struct mlx5_ib_create_qp *driver)
 {

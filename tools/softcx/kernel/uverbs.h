@@ -48,8 +48,7 @@ struct uverbs_host {
 
 /*
  * The offsets of a device file, in pages: the pages of doorbell registers (UARs) are in one window,
- * far above the offsets of mlx5's other pages (command << 8
- * index).
+ * far above the offsets of mlx5's other pages (command << 8 | index).
  */
 enum { UVERBS_UAR_PAGES = 4096 };
 #define UVERBS_UAR_PAGE_SIZE ((off_t)1 << 12)
@@ -66,7 +65,7 @@ enum { UVERBS_UAR_PAGES = 4096 };
 /* The device's clock, at command 5. */
 #define UVERBS_CLOCK_PAGE ((off_t)5 << 8 << 12)
 
-/* Finds what a program may map besides UAR pages: the clock. Returns 0 or -errno. */
+/* Fills the page that a program may map besides UAR pages: the clock. Returns 0 or -errno. */
 int uverbs_init_pages(int memfd);
 
 /* Opens the device; NULL: out of memory. Closing destroys all that is left. */

@@ -3,8 +3,8 @@
  * Watches what the program does to its registered pages, by userfaultfd(2), instead of the kernel's
  * MMU notifiers. A ConnectX keeps the pages that were mapped at registration. The model uses
  * addresses, so it must know when other pages are mapped there. The kernel tells it of each
- * munmap(), mremap(), madvise() and brk(), and lets the caller go on after the model has read that.
- * No page is protected.
+ * munmap(), mremap(), madvise() and brk(), and lets the caller go on only after the model has read
+ * that. No page is protected.
  *
  * Pages that ftruncate() or fallocate() removes are not seen. Nothing is watched under valgrind,
  * which runs one thread at a time and would deadlock, or if the program has registered the range
@@ -172,7 +172,7 @@ void watch_memory(struct cx_hca *hca, uint64_t start_va, uint64_t length)
 
 /*
  * The kernel counts a change before it makes it, and answers each request with EAGAIN until the
- * change was read (fs/userfaultfd.c mmap_changing). A request for no bytes waits for just that.
+ * change was read (fs/userfaultfd.c mmap_changing). A request for no bytes finds out just that.
  */
 static bool is_changing(void)
 {

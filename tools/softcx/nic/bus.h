@@ -45,7 +45,7 @@ enum cx_bus_kind {
 	CX_BUS_MMIO_COUNT = CX_BUS_stray + 1, /* the kinds before are stores of the CPU */
 };
 
-/* Widths of stores; _OTHER are those that are no power of two. */
+/* Widths of stores in bytes; _OTHER: all other widths. */
 enum cx_bus_width {
 	CX_BUS_WIDTH_4,
 	CX_BUS_WIDTH_8,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ranges of registered memory whose pages the program has replaced; ordered, and disjoint.
+ * The ranges of registered memory whose pages the program has replaced or removed; ordered, and
+ * disjoint.
  * Under the lock.
  */
 #ifndef SOFTCX_NIC_CHANGES_H

@@ -57,7 +57,7 @@ enum cx_cm_state {
 /* ... and as in cm.c: of the connection. */
 enum cx_cm_link {
 	CX_LINK_NONE, /* no connection yet */
-	CX_LINK_OVER, /* refused, or without an end */
+	CX_LINK_OVER, /* refused, or never needs to be closed */
 	CX_LINK_REQ_SENT,
 	CX_LINK_REQ_RCVD,
 	CX_LINK_REP_SENT,
@@ -119,7 +119,7 @@ struct cx_cm_group {
 
 struct cx_cm {
 	uint32_t ids_used, events_used; /* entries from here on were never used */
-	uint16_t last_port;             /* the next port that nobody asks for */
+	uint16_t last_port;             /* the last that was chosen for a program */
 	uint64_t net_namespace; /* the namespace in which its files have names; 0: none yet */
 	uint64_t deadlines_ns[CX_FABRIC_PROCS]; /* when each process must look, by slot; 0: never */
 	struct cx_cm_file files[CX_CM_FILES];

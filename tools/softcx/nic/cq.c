@@ -20,7 +20,7 @@
 
 static void fire(struct cx_hca *hca, struct cx_cq *cq)
 {
-	cx_event_completion(hca, cq); /* if it dies now: cx_cq_finish() */
+	cx_event_completion(hca, cq); /* first: if it dies here, cx_cq_finish() repeats it */
 	cq->deadline_ns = 0;
 	cq->fired_sn = (int8_t)cq->arm_sn;
 	cq->arm = CX_ARM_NONE;
@@ -395,7 +395,7 @@ int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 	return err < 0 ? err : 0;
 }
 
-/* Whether the slot has the CQE of an index. False: it is not written, or cannot be read. */
+/* The tail of the CQE of an index. False: it is not written, or cannot be read. */
 static bool read_tail(struct cx_hca *hca, const struct cx_cq *cq, uint32_t index,
 		      struct bsn_cqe_tail *tail)
 {

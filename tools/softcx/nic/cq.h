@@ -17,7 +17,7 @@ struct cx_completion {
 	uint32_t byte_count;
 	uint32_t imm;
 	uint32_t rqpn;
-	bool is_of_xrc_srq; /* the queue that its CQEs name: */
+	bool is_of_xrc_srq; /* then its CQEs name the SRQ by this: */
 	uint32_t uidx;
 	const void *inline_bytes; /* `byte_count` bytes go into the CQE; NULL: none */
 };
@@ -40,6 +40,6 @@ int cx_cq_reset_arm(struct cx_hca *hca, struct cx_cq *cq);
 void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq,
 	       const void *word); /* a struct bsn_dbr_cq_arm */
 void cx_cq_poll_arm(struct cx_hca *hca, struct cx_cq *cq);
-void cx_cq_run_deadline(struct cx_hca *hca, struct cx_cq *cq); /* of moderation */
+void cx_cq_run_deadline(struct cx_hca *hca, struct cx_cq *cq); /* that of moderation has passed */
 
 #endif

@@ -24,7 +24,7 @@ void cx_dc_read(struct cx_hca *hca, struct cx_dc_counts *counts)
 
 /* -- connections ------------------------------------------------------------------------------- */
 
-/* The stream of this name; if there is none, it replaces the least recently used one. */
+/* The stream of this name; if there is none, the least recently used one, which it replaces. */
 static unsigned find_stream(const struct cx_qp *qp, uint16_t id)
 {
 	const struct cx_dc_stream *const streams = qp->run.dc.streams;
@@ -99,7 +99,7 @@ bool cx_dc_has_room(struct cx_hca *hca, const struct cx_qp *qp, uint16_t id,
 		return true;
 	count = count_of_others(hca, qp, proc, now) + count_of_qp(hca, qp, proc, now);
 	left = is_stale(stream, now) ? NULL : cx_qp_find(hca, stream->dctn);
-	if (left && left->head.owner == proc) /* this connection ends, or is the one */
+	if (left && left->head.owner == proc) /* this connection ends, or is the one that is used */
 		count--;
 	return count < hca->faults->dc_connections;
 }

@@ -116,7 +116,7 @@ static void start_copy(struct cx_blueflame *copy, const struct cx_qp *qp,
 		      qp->attr.sq_count_bb;
 }
 
-/* Whether a doorbell is legal; if not, the trace says why. */
+/* Whether the device gets a doorbell; if not, the trace says why. */
 static bool arrives(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_sq_doorbell *bell)
 {
 	if (qp->mod.qp_state < IBV_QPS_RTS) { /* the send queue is not started */
@@ -164,7 +164,7 @@ static void start_buffer(struct cx_hca *hca, uint32_t page, unsigned buffer, con
 		ring(hca, qp, copy, &bell, data, size);
 	} else {
 		start_copy(copy, qp, &bell);
-		copy->alone = false; /* a plan keeps it from the device */
+		copy->alone = false; /* the device does not get it */
 	}
 }
 

@@ -116,7 +116,7 @@ static int open_segment(const char *path, int flags, int *fd_out)
 	}
 }
 
-/* If that is unknown, it counts as alive. */
+/* If that is unknown, it counts as in use. */
 static bool segment_in_use(int fd)
 {
 	return life_at(fd, CX_LIFE_FIRST, CX_PROCS) != LIFE_GONE;

@@ -75,8 +75,9 @@ static bool fits_version(struct cx_hca *hca, const struct cx_qp *qp, const struc
 
 /*
  * A request whose PSN is before the expected one is a duplicate (IBTA 9.7.5): a SEND or WRITE is
- * acknowledged and not executed, a READ is answered, an unknown atomic is dropped. A message that
- * is partly a duplicate continues in its middle, which is no valid sequence of opcodes.
+ * acknowledged and not executed, a READ is answered, an atomic is dropped if nothing is known of
+ * it. A message that is partly a duplicate continues in its middle, which is no valid sequence of
+ * opcodes.
  */
 static bool fits_as_duplicate(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_qp *peer,
 			      const struct cx_message *message, struct cx_outcome *out)
@@ -127,7 +128,7 @@ static bool fits_psn(struct cx_hca *hca, const struct cx_qp *qp, const struct cx
 
 /* -- taken ------------------------------------------------------------------------------------- */
 
-/* The device rounds their number up to a power of two: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
+/* The device has room for a power of two of them: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
 static unsigned round_up(unsigned reads)
 {
 	unsigned room = 1;

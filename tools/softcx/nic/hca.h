@@ -286,7 +286,7 @@ struct cx_qp_attr {
 	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND, XRC_RECV, DRIVER (others: -EOPNOTSUPP) */
 	enum cx_dc dc;
 	uint64_t dc_key; /* of a target (DCT) */
-	bool full_handshake; /* its access key, or that which it requires */
+	bool full_handshake; /* it connects by one, or requires one of its initiators */
 	bool has_streams; /* of an initiator (DCI) */
 	uint8_t log_streams, log_errored_streams;
 	/* XRC: a target has no CQs, an initiator no recv_cqn */
@@ -370,7 +370,7 @@ struct cx_resource {
 	};
 };
 
-/* The next object from *index on; moves *index behind it. False: there is none. */
+/* The next object from *index on; moves *index past it. False: there is none. */
 bool cx_resource_next(struct cx_hca *hca, enum cx_resource_kind kind, uint32_t *index,
 		      struct cx_resource *resource);
 uint64_t cx_resource_count(struct cx_hca *hca, enum cx_resource_kind kind);

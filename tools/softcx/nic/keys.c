@@ -157,7 +157,7 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 	}
 }
 
-/* The key of memory that has a byte, and how far it reaches in `piece`. NULL: no key has it. */
+/* The key of memory that has a byte, and in `piece` how far it reaches. NULL: no key has it. */
 static const struct cx_mr *find_memory(struct cx_hca *hca, struct cx_piece *piece)
 {
 	for (unsigned depth = 0; depth <= CX_MAX_INDIRECTION; depth++) {

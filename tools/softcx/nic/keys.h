@@ -43,7 +43,7 @@ struct cx_walk {
 	struct bsn_wqe_data only;
 	struct cx_claim claim;
 	uint64_t left;       /* bytes after `here` */
-	uint64_t done;       /* bytes left in the first segment */
+	uint64_t done;       /* bytes of the first segment up to the end of `here` */
 	struct cx_span here; /* what is left of the current span */
 	bool is_new;         /* nothing of it has been copied yet */
 };

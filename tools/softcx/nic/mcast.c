@@ -25,7 +25,7 @@ static bool is_of(const struct cx_member *member, const uint8_t gid[16])
 	return member->qpn && !memcmp(member->gid, gid, sizeof(member->gid));
 }
 
-/* Removes members of a process that was killed: their queue pairs are gone. */
+/* NULL: its process was killed, and its queue pair is gone; then the member is removed, too. */
 static struct cx_qp *qp_of(struct cx_hca *hca, struct cx_member *member)
 {
 	struct cx_qp *qp = cx_qp_find(hca, member->qpn);

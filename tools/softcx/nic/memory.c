@@ -72,7 +72,7 @@ void cx_memory_fault(const siginfo_t *info)
 
 static struct sigaction previous_segv, previous_bus;
 
-/* If the signals are blocked, the kernel ends the process before the handler runs. */
+/* Blocks the signals that would be blocked if the kernel had called the program's handler. */
 static void block_for(const struct sigaction *previous, int sig)
 {
 	sigset_t mask = previous->sa_mask;

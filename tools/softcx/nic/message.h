@@ -47,7 +47,7 @@ struct cx_outcome {
 	enum cx_verdict verdict;
 	uint8_t syndrome, vendor_syndrome;
 	uint64_t wait_ns;
-	uint64_t cqe_delay_ns; /* the fault of an acknowledged request */
+	uint64_t cqe_delay_ns; /* of an acknowledged request: by so much a fault delays its CQE */
 	/* The responder fails after the requester has, with this event; 0: none. */
 	uint32_t fail_peer;
 	uint32_t peer_event; /* enum ibv_event_type */

@@ -17,7 +17,7 @@
 
 enum { ROUTE_UP = 1 }; /* linux/route.h RTF_UP */
 
-/* A field of a table, cut if there is no room. */
+/* The text of a file, cut if there is no room; empty: it cannot be read. */
 static void read_file(const char *path, char *text, size_t size)
 {
 	const int fd = raw_open(path, O_RDONLY | O_CLOEXEC, 0);

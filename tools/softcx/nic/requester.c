@@ -28,7 +28,7 @@ struct attempt {
 
 /* -- ending ------------------------------------------------------------------------------------ */
 
-/* The retries that the WQE at the head has used. */
+/* The next WQE has used no retries, and has not waited for a fault. */
 static void begin_next(struct cx_qp *qp)
 {
 	qp->run.wait = CX_WAIT_NONE;

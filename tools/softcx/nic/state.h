@@ -47,10 +47,7 @@ enum { CX_MOST_KINDS = 16 }; /* so that a build with more kinds can read the seg
 
 #define CX_NEVER UINT64_MAX /* a deadline that never comes */
 
-/*
- * The head of every object. Its number is (tag << index bits)
- * index; 0: the entry is free.
- */
+/* The head of every object. Its number is (tag << index bits) | index; 0: the entry is free. */
 struct cx_head {
 	uint32_t number;
 	uint32_t next;  /* the owner's next object, index + 1; 0: the last */
@@ -62,7 +59,7 @@ struct cx_head {
 struct cx_proc {
 	pid_t pid; /* 0: free */
 	uint64_t deadline_ns;          /* the earliest deadline of its queue pairs, 0: none */
-	uint32_t first[CX_MOST_KINDS]; /* its objects of each kind, index + 1 */
+	uint32_t first[CX_MOST_KINDS]; /* its first object of each kind, index + 1 */
 };
 
 /* What peers need to wake up a process. */
@@ -134,7 +131,7 @@ struct cx_mr {
 	uint32_t filled; /* those after it were never written, and are empty */
 	uint8_t changes; /* since it was registered */
 	bool change_told;
-	struct cx_range changed[CX_MR_CHANGES + 1]; /* its pages are gone */
+	struct cx_range changed[CX_MR_CHANGES + 1]; /* other pages are there, or none */
 };
 
 struct cx_channel {
@@ -207,7 +204,7 @@ struct cx_delivery {
 	uint32_t srqn;    /* the SRQ that it is from; 0: the QP's own queue */
 	uint16_t rq_head; /* the indices before it was taken */
 	struct cx_srq_place at;
-	uint32_t cqn, index; /* the CQ of its CQE; 0: not known yet */
+	uint32_t cqn, index; /* the CQ and index of its CQE; 0: not known yet */
 };
 
 /* The result of a READ or an atomic. */
@@ -241,7 +238,7 @@ struct cx_qp {
 		bool path_known, path_here; /* whether the address leads to this port */
 		bool umr_open;              /* an mkey has changed, and no fence came since */
 		bool umr_silent;            /* and no completion */
-		uint16_t umr_tail;          /* the end of what was published together */
+		uint16_t umr_tail;          /* the end of what was published with it */
 		uint8_t flush_vendor;       /* vendor syndrome of flushed work, by its cause */
 
 		uint8_t wait;                 /* enum cx_wait: why the WQE at the head waits */
@@ -269,7 +266,7 @@ struct cx_shared {
 	uint32_t layout; /* CX_LAYOUT; processes of another build do not join */
 	uint32_t generation, link;
 	uint64_t pid_namespace; /* the PID namespace of its processes */
-	bool port_down, removed; /* removed by a fault */
+	bool port_down, removed; /* by a fault */
 	struct cx_proc procs[CX_PROCS];
 	/*
 	 * Up to here the layout is the same in every build with this magic. Some builds have room
@@ -286,7 +283,7 @@ struct cx_shared {
 	uint32_t counters[CX_COUNTER_COUNT];
 	struct cx_traffic traffic;
 	struct cx_delivery delivery;
-	uint64_t channel_serial; /* the last generation */
+	uint64_t channel_serial; /* that of the last channel */
 	struct cx_pd pds[CX_MAX_PDS];
 	struct cx_umem umems[CX_MAX_UMEMS];
 	struct cx_channel channels[CX_CHANNELS];
@@ -307,7 +304,7 @@ struct cx_shared {
 };
 
 struct cx_fifo {
-	uint64_t serial; /* its channel's number; 0: none */
+	uint64_t serial; /* its channel's; 0: none */
 	int fd;
 };
 

@@ -31,11 +31,11 @@ CX_DEFINE_FINDERS(srq, CX_SRQ)
 CX_DEFINE_FINDERS(qp, CX_QP)
 CX_DEFINE_FINDERS(xrcd, CX_XRCD)
 #undef CX_DEFINE_FINDERS
-/* Finds a key of this process that a WQE may change, by index, of any variant. */
+/* Finds a key of this process by index, of any variant, since a WQE may change the variant. */
 struct cx_mr *cx_mr_find_index(struct cx_hca *hca, uint32_t index);
 
 /*
- * The next object of a kind, of any process, from *index on; moves *index behind it. NULL: there is
+ * The next object of a kind, of any process, from *index on; moves *index past it. NULL: there is
  * none.
  */
 struct cx_head *cx_next_of_all(struct cx_hca *hca, enum cx_kind kind, uint32_t *index);

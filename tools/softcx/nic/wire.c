@@ -107,7 +107,7 @@ static void respond(struct cx_hca *hca, struct cx_qp *peer, const struct cx_mess
 		cx_traffic_add(hca, message->len, mtu_of(hca, peer), false);
 }
 
-/* Whether a responder cannot have answered, since its process is gone. */
+/* A responder whose process is gone cannot have answered: takes the answer back. */
 static void silence_dead(struct cx_hca *hca, struct cx_qp *peer, struct cx_outcome *out)
 {
 	if (out->verdict != CX_NAKED || !is_gone(hca, peer))
@@ -134,7 +134,7 @@ void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message 
 
 /* -- dynamic connections ----------------------------------------------------------------------- */
 
-/* The port that an address vector leads to: by LID, or on RoCE by GID. */
+/* Whether an address vector leads to this port: by LID, or on RoCE by GID. */
 static bool is_for_us(struct cx_hca *hca, uint32_t rlid, uint64_t rgid_hi, uint64_t rgid_lo)
 {
 	struct ibv_ah_attr path = { .dlid = (uint16_t)rlid };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The wire between requester and responder. The fabric is one port: each queue pair has its LID,
- * its GIDs, and a QPN. A message goes over whole and at once, so packets and acknowledgements are
- * not modelled. What they can end in is, and their PSNs are counted (fit.c).
+ * The wire between requester and responder. The fabric is one port: each queue pair is reached by
+ * the LID or a GID of that port, and a QPN. A message goes over whole and at once, so packets and
+ * acknowledgements are not modelled. What they can end in is, and their PSNs are counted (fit.c).
  */
 #ifndef SOFTCX_NIC_WIRE_H
 #define SOFTCX_NIC_WIRE_H

@@ -36,7 +36,7 @@ struct access {
 		bool byte_swap;
 		uint8_t reg;
 		uint8_t offset;  /* first byte of the register that is written */
-		uint8_t zero_to; /* the register becomes zero from there up to here */
+		uint8_t zero_to; /* the rest of the register up to here becomes zero */
 	} dest;
 	struct { /* a base register that the instruction changes (arm64) */
 		bool present;

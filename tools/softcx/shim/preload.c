@@ -76,7 +76,7 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 		return complain("SOFTCX_LINK", link);
 	if (!is_understood(config->fault_plan))
 		return false;
-	/* Other processes that use another tree would hide ours. */
+	/* It would name another tree, in place of ours. */
 	unsetenv("SYSFS_PATH");
 	return true;
 }

@@ -39,14 +39,14 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 
 /* -- sysfs.c ----------------------------------------------------------------------------------- */
 
-/* Writes the tree into a directory of its own. Returns its name, and 0 or -errno. */
+/* Writes the tree into a directory of its own. Returns 0 or -errno. */
 int sysfs_create(const struct cx_config *config);
 void sysfs_remove(void);
 void sysfs_disown(void); /* in a child after fork(): the parent removes it */
 const char *sysfs_event_dir(void);
 /*
- * Writes the fake of a path of /sys into `buf`, if the path is about the device; NULL: it does not
- * fit. sysfs_real() turns a name in the tree into the name that the program expects.
+ * Writes the name of the fake of a path of /sys into `buf`, if the path is about the device; NULL:
+ * it does not fit. sysfs_real() turns a name in the tree into the name that the program expects.
  */
 bool sysfs_is_ours(const char *path);
 const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size);

@@ -13,8 +13,8 @@
 #include "signals.h"
 
 /*
- * The handler that the program believes to be installed. It may run while another thread changes
- * it: the two slots take turns, and `current` says which one counts.
+ * The handler that the program believes to be installed. Our handler may read it while another
+ * thread changes it: the two slots take turns, and `current` says which one counts.
  */
 static struct taken {
 	struct sigaction slots[2];

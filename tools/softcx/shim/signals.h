@@ -12,7 +12,7 @@
 int signals_take(int signal, void (*handler)(int, siginfo_t *, void *));
 
 /*
- * Unblocks it for this thread, which may have blocked it, or begun so, in ways that are not
+ * Unblocks SIGSEGV for this thread, which may have blocked it, or begun so, in ways that are not
  * interposed.
  */
 void signals_open_segv(void);

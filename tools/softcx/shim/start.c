@@ -322,7 +322,7 @@ int softcx_start(const struct cx_config *config)
 	err = copy_config(config, &device.config);
 	if (err)
 		goto unlock;
-	/* Other processes that use another tree would hide ours. */
+	/* It would name another tree, in place of ours. */
 	unsetenv("SYSFS_PATH");
 	err = start_locked();
 	if (err)

@@ -63,7 +63,7 @@ static const char *const links[][2] = {
 	{ DRIVER_DIR "/" PCI_NAME, "../../../../" PCI_DIR },
 };
 
-/* Files that the port does not count (sysfs.c port_pma_attr_table). Those of data are told[]. */
+/* Errors, of which the port has none (sysfs.c port_pma_attr_table). Counters of data are told[]. */
 #define ERROR_COUNTERS(X)                                                                          \
 	X(symbol_error)                                                                            \
 	X(link_error_recovery)                                                                     \

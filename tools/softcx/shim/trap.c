@@ -83,7 +83,7 @@ static int learn_file(void)
 	return err;
 }
 
-/* The part of a mapping that shows those bytes of the file, from @at on. False: none. */
+/* The part of a mapping that shows those bytes, the first of which is number @at. False: none. */
 static bool part_of(const struct mapping *m, uint64_t first, size_t length, size_t at,
 		    struct range *range)
 {

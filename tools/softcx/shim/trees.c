@@ -120,8 +120,8 @@ void trees_remove(const char *path, void *life)
 }
 
 /*
- * Whether its process is gone. That could still be about to take the lock, so this process keeps it
- * meanwhile.
+ * Removes a tree whose process is gone. A process may still be about to take the lock, so this one
+ * keeps it meanwhile.
  */
 static void sweep_tree(int parent, const char *name)
 {

@@ -72,7 +72,7 @@ static void close_dir(void *dir)
 	closedir(dir);
 }
 
-/* Given functions for folders, it opens them by ours. */
+/* libc's glob() opens folders by the functions that it is given: ours. */
 #define DEFINE_GLOB(name, type, entry, get_entry, get_stat, get_lstat)                             \
 	static struct entry *name##_entry(void *dir)                                               \
 	{                                                                                          \

@@ -140,7 +140,7 @@ int cm_id_new(struct cx_hca *hca, uint32_t file, uint16_t port_space, uint8_t qp
  */
 int cm_id_find(const struct cm_call *call, uint32_t name, struct cx_cm_id **id);
 int cm_id_find_with_device(const struct cm_call *call, uint32_t name, struct cx_cm_id **id);
-/* The id's process looks at it then, or earlier. */
+/* Process `keeper` looks at its ids then, or earlier. */
 void cm_look_at(struct cx_hca *hca, uint32_t keeper, uint64_t deadline_ns);
 
 /* -- ids.c ------------------------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ uint32_t cm_id_destroy(struct cx_hca *hca, struct cx_cm_id *id);
 
 /* -- addresses.c ------------------------------------------------------------------------------- */
 
-unsigned cm_address_size(const union cx_cm_address *address); /* 0: unknown family */
+unsigned cm_address_size(const union cx_cm_address *address); /* bytes; 0: unknown family */
 /* Copies an address of at most @size bytes. -EINVAL: another size, or an unknown family. */
 int cm_address_read(union cx_cm_address *to, const void *from, unsigned size);
 bool cm_address_is_zero(const union cx_cm_address *address);
@@ -172,12 +172,12 @@ int cm_gid_index(const struct cx_config *config, const uint8_t gid[16]);
 struct cm_route {
 	union cx_cm_address source;
 	bool is_local;     /* the destination is this host */
-	bool is_reachable; /* a gateway or group, for which no neighbour is asked */
+	bool is_reachable; /* local, or by a gateway, or a group: no neighbour is asked for */
 	uint8_t hop_limit;
 };
 
 /*
- * The host's route over that interface (0: over any). Call it without the lock. Returns 0 or
+ * The host's route over that interface (0: over any). The lock is not needed. Returns 0 or
  * -errno.
  */
 int cm_route(const union cx_cm_address *source, const union cx_cm_address *destination,

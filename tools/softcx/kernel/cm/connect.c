@@ -14,9 +14,9 @@
 enum { REP_BYTES = 196, REJ_BYTES = 148 };
 
 /*
- * How long an answer is waited for, and how often a message is sent (cma.c CMA_CM_RESPONSE_TIMEOUT,
- * _MAX_CM_RETRIES, _MRA_SETTING, CMA_IBOE_PACKET_LIFETIME; cm.c cm_convert_to_ms()). A peer whose
- * program has the event asks for more time.
+ * How long an answer is waited for, and how often a message is repeated (cma.c
+ * CMA_CM_RESPONSE_TIMEOUT, _MAX_CM_RETRIES, _MRA_SETTING, CMA_IBOE_PACKET_LIFETIME; cm.c
+ * cm_convert_to_ms()). A peer whose program has the event asks for more time.
  */
 enum {
 	RETRIES = 15,

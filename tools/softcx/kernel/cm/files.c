@@ -62,7 +62,7 @@ struct cx_cm_file *cm_file_find(struct cx_hca *hca, const struct rdmacm *handle)
 	return hca->self < CX_PROCS && file->serial == handle->serial ? file : NULL;
 }
 
-/* Each file notes the process that used it last. */
+/* The descriptor by which this process has last used each file. */
 static int descriptors[CX_CM_FILES];
 
 void cm_file_use(struct cx_hca *hca, struct cx_cm_file *file, int fd)

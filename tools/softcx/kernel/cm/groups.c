@@ -8,7 +8,7 @@
 #include <string.h>
 
 #ifndef ENOTSUPP
-#define ENOTSUPP 524 /* the kernel's own key, which programs also see */
+#define ENOTSUPP 524 /* an errno of the kernel's own, which programs also see */
 #endif
 
 static struct cx_cm_group *find_empty(struct cx_cm *cm)

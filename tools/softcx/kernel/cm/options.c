@@ -80,7 +80,7 @@ static int set_of_id(struct cx_cm_id *id, unsigned name, const void *value, unsi
 
 /*
  * A path replaces the route: the first one for both directions. Beside the GIDs only the LID is
- * used, which selects InfiniBand; the rest comes from the port.
+ * used, on InfiniBand; the rest comes from the port.
  */
 static int set_path(struct cx_hca *hca, struct cx_cm_id *id, const uint8_t *value, unsigned size)
 {
@@ -124,7 +124,7 @@ int cm_set_option(struct cm_call *call, const void *command)
 	return -ENOSYS;
 }
 
-/* The program's queue pair had a message before the peer's reply came: cm.c ib_cm_notify() */
+/* The program's queue pair had a message before the peer's RTU came: cm.c ib_cm_notify() */
 int cm_notify(struct cm_call *call, const void *command)
 {
 	const struct rdma_ucm_notify *cmd = command;
