@@ -306,7 +306,7 @@ enum bsn_cq_change { BSN_CQ_CHANGES(BSN_ENUM_CQ_CHANGE) };
 BSN_SEG_DEFINE(cmd_select, BSN_CMD_SELECT_SIZE, BSN_TABLE_CMD_SELECT)
 
 /*
- * CREATE_RMP: a shared receive queue. Its context is at byte 24 (mlx5_ifc.h struct
+ * CREATE_RMP: a shared receive queue. Its context is at byte 32 (mlx5_ifc.h struct
  * mlx5_ifc_rmpc_bits); at byte 48 of that is its ring (struct mlx5_ifc_wq_bits; umems:
  * ib_mlx5_ifc.h).
  */

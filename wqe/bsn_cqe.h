@@ -39,7 +39,8 @@ extern "C" {
  * The result of an atomic is big-endian if it comes in the CQE, whatever order it has in memory.
  * UCX swaps it (rc_mlx5_common.c, 88a10c820c of 2016). libfabric gets it big-endian from libmlx5,
  * which copies it without a swap (libfabric issue 10911, fi_verbs(7)). mlx5_ib lets results come in
- * CQEs only if the QP signals all requests (sq_sig_all), which libfabric's do.
+ * CQEs only if the QP signals all requests (sq_sig_all), as libfabric's do, or if the program asks
+ * for it (MLX5_QP_FLAG_ALLOW_SCATTER_CQE). Else they are in memory, in the host's order.
  */
 #define BSN_CQE_FORMATS(X)                                                                         \
 	X(NO_INLINE, 0, "the data are in memory")                                                  \
@@ -405,7 +406,7 @@ BSN_SEG_DEFINE(mini_l34h, BSN_MINI_L34H_SIZE, BSN_TABLE_MINI_L34H)
 /** bsn_cqe_qpn() - the QPN of a CQE proper, whatever its view */
 static inline uint32_t bsn_cqe_qpn(const void *cqe)
 {
-	struct bsn_cqe_req any; /* all views have the QPN in this place */
+	struct bsn_cqe_req any; /* all views with a QPN have it in this place */
 
 	bsn_cqe_req_decode(&any, cqe);
 	return any.qpn;

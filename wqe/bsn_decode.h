@@ -69,7 +69,7 @@ struct bsn_wqe_umr {
 	uint16_t bsf_bytes; /* of all BSFs together */
 };
 
-/** struct bsn_wqe_part - a segment of a WQE, and the inline data after it */
+/** struct bsn_wqe_part - a segment of a WQE, and the data after it that have no table */
 struct bsn_wqe_part {
 	const struct bsn_seg_desc *desc;
 	uint16_t offset;       /* in the WQE, bytes */

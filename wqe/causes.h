@@ -269,7 +269,7 @@
 	X(BAD_OUTPUT_LENGTH, COMMAND_REFUSED)
 
 /*
- * Lines of drivers that have no syndrome: X(status of the record, field that selects or NULL, its
+ * Lines of drivers, by their words: X(status of the record, field that selects or NULL, its
  * value, topic, source). The first row that fits counts.
  */
 #define DRIVER_EVENTS(X)                                                                           \

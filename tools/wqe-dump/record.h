@@ -95,7 +95,7 @@ struct record {
 	/* The WQE that failed, or the CQE of the failure, if it was found: tie.h. */
 	const char *partner_file; /* NULL: it was not */
 	unsigned long partner_line;
-	struct number partner_index; /* the WQE's; unlike the CQE's, it may be of another round */
+	struct number partner_index; /* the WQE's; not the CQE's if it is of another round */
 };
 
 /** struct sink - receives the records in their order */

@@ -110,7 +110,7 @@ static const char *next_word(const char *at, struct word *word)
 
 /* Consecutive words of one width. */
 struct run {
-	struct word before; /* the word before it, or NULL */
+	struct word before; /* the word before it; without digits: there is none */
 	struct word first;
 	const char *end;
 	unsigned digits; /* of a word */

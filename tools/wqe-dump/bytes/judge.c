@@ -5,7 +5,7 @@
 #define TITLE_POINTS 3   /* points for the slots of the block, whatever is in them */
 #define PASSING      5   /* in tenths, for each unit; any bytes may get fewer by chance */
 #define PIECE_MAX    64  /* CQEs; a longer session is only accepted in a whole queue */
-#define RING_POINTS  100 /* indices of so many units do not match slots by chance */
+#define RING_POINTS  100 /* more than units get: indices do not match slots by chance */
 
 /* -- plausible CQEs ---------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 struct walker {
 	struct teller *teller;
 	uint32_t slot;
-	/* Enhanced layout: the last CQE that can be a title. */
+	/* Enhanced layout: begun by the last CQE that can be a title. */
 	struct bsn_cqe_block block;
 	bool has_title;
 };

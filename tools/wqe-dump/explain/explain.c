@@ -449,7 +449,7 @@ const struct explanation *explanation_of(const struct error *error)
 {
 	static struct {
 		struct error error;
-		struct explanation explanation; /* not filled yet */
+		struct explanation explanation; /* without a meaning: not filled yet */
 	} kept[KEPT], *place;
 
 	place = &kept[place_of(error)];

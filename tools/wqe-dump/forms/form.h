@@ -43,7 +43,7 @@ struct feed {
 /* The marks of a form. */
 #define MARKS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/** struct form - how one program writes errors */
+/** struct form - one way in which errors, or bytes of queues, are written */
 struct form {
 	const char *name;         /* "source" of the JSON, and for --format */
 	const char *const *marks; /* NULL ends the list: a line with one of them is offered */

@@ -14,7 +14,7 @@
 /*
  * Names of other NICs: X(name, mark) for drivers, whose messages have the mark; N(name) for
  * devices, which others print with a number after it. Names with one initial are next to each
- * other; a name comes after longer ones that begin with it. Source: the kernel's
+ * other; a name comes after shorter ones that it begins with. Source: the kernel's
  * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there;
  * rdma-core's providers/ and kernel-boot/rdma_rename.c; mcxnex is Solaris' driver of older
  * ConnectX.

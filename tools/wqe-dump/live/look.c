@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_BYTES (32u << 20) /* that attempts after the first may read */
+#define RETRY_BYTES (32u << 20) /* no further attempt after so many were read */
 
 /* Limits of queues by kind, since the target's memory may be damaged. */
 static const struct kind {

@@ -35,7 +35,7 @@ static uint32_t widen_ci(const struct look *look, uint32_t ci)
 }
 
 /*
- * Finds the consumer's index: the record's, or up to a round more, as the slot says. The index
+ * Finds the consumer's index: the record's, or less than a round more, as the slot says. The index
  * gives the round's owner bit, which the poller also keeps. If the two differ, the poller was
  * between its two stores.
  */
