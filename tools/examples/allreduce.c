@@ -50,7 +50,7 @@ struct place {
 struct ring {
 	unsigned count, rank;
 	size_t floats, block, chunk; /* numbers of floats: in all, in a block, in a chunk */
-	uint64_t depth, chunks, per_sum; /* of chunks: outstanding, in a block, in all */
+	uint64_t depth, chunks, per_sum; /* of chunks: outstanding, in a block, in a sum */
 	struct bsn_device *device;
 	struct bsn_mr *mem;
 	const uint64_t *credit;
@@ -58,7 +58,7 @@ struct ring {
 	struct bsn_cq *cq;
 	struct bsn_qp *left, *right;
 	struct bsn_remote left_mem, right_mem;
-	/* Chunks since the start: sent and completed; received and credited. */
+	/* Chunks since the start: sent, and completed; received, used, and credited. */
 	uint64_t sent, written, arrived, used, credited;
 };
 

@@ -106,7 +106,7 @@ int connect_listen(const char *service, int *listener)
 
 	if (err)
 		return err;
-	/* Finds an address of both families first. */
+	/* The address that takes both families comes first. */
 	err = -EADDRNOTAVAIL;
 	for (struct addrinfo *at = list; at && err; at = at->ai_next)
 		if (at->ai_family == AF_INET6)
