@@ -22,7 +22,7 @@ static bool is_remote_on_demand(struct cx_hca *hca, const struct bsn_wqe *wqe)
 							 wqe->total_bytes);
 }
 
-/* What an attempt is about: a WQE that sends, or a receive that was found. */
+/* What an attempt is about: a WQE that sends, or a receive that was found; the other is NULL. */
 struct attempt {
 	const struct bsn_wqe *wqe;
 	const struct bsn_recv_wqe *recv;
