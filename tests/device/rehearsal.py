@@ -241,11 +241,11 @@ def test_no_permission(bench):
 
 
 def test_port_down(bench):
-    """Another process of the fabric takes the port down, and stays."""
+    """A shell of the fabric takes the port down, and stays; what it executes would be another."""
     keeper = subprocess.Popen(
         [BUILD / 'tools/softcx', 'run', '--fabric', bench.fabric, '--fault', 'nth=1 port-down',
          '--', 'sh', '-c', f'exec 3</sys/class/infiniband/mlx5_0/fw_ver; '
-         f'{BUILD}/tools/bsn-perf lat --iters 1 --timeout 1; echo; exec cat'],
+         f'{BUILD}/tools/bsn-perf lat --iters 1 --timeout 1; echo; cat; exit'],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     bench.started.append(keeper)
     keeper.stdout.readline()
