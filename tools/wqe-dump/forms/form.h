@@ -54,7 +54,7 @@ struct form {
 	/* feed() - reads a line, without the logger's prefix */
 	enum form_answer (*feed)(struct feed *feed, const struct line *line, void *state);
 
-	/* close() - the waiting form gets no more lines; NULL if it never waits */
+	/* close() - the waiting form gets no more lines; NULL: there is nothing to tell */
 	void (*close)(struct feed *feed, void *state);
 };
 

@@ -10,16 +10,24 @@
 
 #define COLLECT_MAX_BYTES 1024 /* the longest WQE in whole basic blocks */
 
+/** struct dump - a dump that a form's lines of text begin; a form has several of them */
+struct dump {
+	const char *text;        /* in the line of text; NULL: any other line */
+	enum raw_kind kind;      /* RAW_GUESS: neither a CQE nor a WQE */
+	struct number transport; /* of a WQE, enum bsn_transport */
+	bool may_be_swapped;     /* its dwords may be printed as a little-endian host reads them */
+	bool has_row;            /* the line of text has the first bytes, too */
+	const struct shape *shape; /* of the line of text, or NULL */
+};
+
 /** struct collect - the bytes so far; zero at first */
 struct collect {
 	struct record record;    /* from the line of text; the dump adds to it */
+	const struct dump *dump; /* NULL: the line of text did not come yet */
 	unsigned count;          /* bytes so far */
-	bool has_begun;          /* the line of text came */
 	unsigned wanted;         /* bytes */
 	bool has_offset;         /* rows begin with an offset */
-	struct number transport; /* of a WQE, enum bsn_transport */
-	bool is_swapped;         /* and are */
-	bool may_be_swapped;     /* its dwords may be printed as a little-endian host reads them */
+	bool is_swapped;         /* of a WQE: dwords are */
 	uint8_t bytes[COLLECT_MAX_BYTES];
 };
 
@@ -35,7 +43,7 @@ static void tell_cqe(struct feed *feed, struct collect *collect)
 	struct number said;
 	struct bsn_bad bad;
 
-	if (collect->may_be_swapped) {
+	if (collect->dump->may_be_swapped) {
 		hex_swap(collect->bytes, collect->count, 4);
 		if (!is_error_cqe(collect))
 			hex_swap(collect->bytes, collect->count, 4);
@@ -86,64 +94,26 @@ static bool add_row(struct collect *collect, const struct line *line)
 	return true;
 }
 
-/*
- * Takes the line of text, then the lines of the CQE. A form uses it as feed(), or calls it at the
- * end of its own; if it parses the line of text, it fills the record first.
- */
-static enum form_answer collect_cqe(struct feed *feed, const struct line *line, void *state)
+/* A WQE without a length has it in its control segment. */
+static void read_length(struct collect *collect)
 {
-	struct collect *collect = state;
-
-	if (!collect->has_begun) {
-		collect->has_begun = true;
-		collect->wanted = BSN_CQE_SIZE;
-		collect->record.line = line->number;
-		return FORM_MORE;
-	}
-	if (!add_row(collect, line))
-		return FORM_PASS;
-	if (collect->count < collect->wanted)
-		return FORM_MORE;
-	tell_cqe(feed, collect);
-	return FORM_TAKEN;
-}
-
-/* The length of a WQE, from the line of text or from the WQE. */
-static void begin_wqe(struct collect *collect, const struct line *line)
-{
-	const char *len = strstr(line->text, "len: ");
-	const unsigned long wanted = len ? strtoul(len + strlen("len: "), NULL, 10) : 0;
-
-	collect->has_begun = true;
-	collect->record.line = line->number;
-	collect->wanted = wanted && wanted <= COLLECT_MAX_BYTES ? (unsigned)wanted : BSN_CTRL_SIZE;
-}
-
-/* The same for a send WQE. */
-static enum form_answer collect_wqe(struct feed *feed, const struct line *line, void *state)
-{
-	struct collect *collect = state;
-	struct raw_place place = { .line = collect->record.line };
+	uint8_t head[BSN_CTRL_SIZE];
 	struct bsn_ctrl ctrl;
 
-	if (!collect->has_begun) {
-		begin_wqe(collect, line);
-		return FORM_MORE;
-	}
-	if (!add_row(collect, line))
-		return FORM_PASS;
-	if (collect->count == BSN_CTRL_SIZE && collect->wanted == BSN_CTRL_SIZE) {
-		collect->is_swapped = collect->may_be_swapped &&
-				      !judge_ctrl(collect->bytes, COLLECT_MAX_BYTES, &ctrl);
-		if (collect->is_swapped)
-			hex_swap(collect->bytes, collect->count, 4);
-		bsn_ctrl_decode(&ctrl, collect->bytes);
-		if (collect->is_swapped)
-			hex_swap(collect->bytes, collect->count, 4);
-		collect->wanted = ctrl.ds ? ctrl.ds * BSN_DS_SIZE : BSN_CTRL_SIZE;
-	}
-	if (collect->count < collect->wanted)
-		return FORM_MORE;
+	collect->is_swapped = collect->dump->may_be_swapped &&
+			      !judge_ctrl(collect->bytes, COLLECT_MAX_BYTES, &ctrl);
+	memcpy(head, collect->bytes, sizeof(head));
+	if (collect->is_swapped)
+		hex_swap(head, sizeof(head), 4);
+	bsn_ctrl_decode(&ctrl, head);
+	if (ctrl.ds)
+		collect->wanted = ctrl.ds * BSN_DS_SIZE;
+}
+
+static void tell_wqe(struct feed *feed, struct collect *collect)
+{
+	const struct raw_place place = { .line = collect->record.line };
+
 	if (collect->is_swapped)
 		hex_swap(collect->bytes, collect->count, 4);
 	raw_tell(feed->tell, feed->bytes,
@@ -152,15 +122,67 @@ static enum form_answer collect_wqe(struct feed *feed, const struct line *line, 
 				.places = &place,
 				.place_count = 1,
 				.kind = RAW_WQE,
-				.transport = collect->transport });
+				.transport = collect->dump->transport });
+}
+
+static enum form_answer take_row(struct feed *feed, const struct line *line,
+				 struct collect *collect)
+{
+	const bool is_wqe = collect->dump->kind == RAW_WQE;
+	struct hex_row row;
+
+	if (collect->dump->kind == RAW_GUESS)
+		return hex_row_read(line->text, &row, NULL) && row.count == BSN_DS_SIZE ? FORM_MORE
+											: FORM_PASS;
+	if (!add_row(collect, line))
+		return FORM_PASS;
+	if (is_wqe && collect->count == BSN_CTRL_SIZE && collect->wanted == BSN_CTRL_SIZE)
+		read_length(collect);
+	if (collect->count < collect->wanted)
+		return FORM_MORE;
+	(is_wqe ? tell_wqe : tell_cqe)(feed, collect);
 	return FORM_TAKEN;
 }
 
+/* Bytes of the dump. The line of text may have the length of a WQE. */
+static unsigned count_wanted(const struct dump *dump, const struct line *line)
+{
+	const char *len = strstr(line->text, "len: ");
+	const unsigned long wanted = len ? strtoul(len + strlen("len: "), NULL, 10) : 0;
+
+	if (dump->kind != RAW_WQE)
+		return BSN_CQE_SIZE;
+	return wanted && wanted <= COLLECT_MAX_BYTES ? (unsigned)wanted : BSN_CTRL_SIZE;
+}
+
+/* Takes the line of text, then the lines of the dump. */
+static enum form_answer feed_dump(struct feed *feed, const struct line *line, void *state)
+{
+	const struct dump *dump = feed->form->lines;
+	struct collect *collect = state;
+	enum form_answer answer = FORM_MORE;
+
+	if (collect->dump)
+		return take_row(feed, line, collect);
+	while (dump->text && !strstr(line->text, dump->text))
+		dump++;
+	if (dump->shape)
+		answer = keys_begin(feed, line, dump->shape, &collect->record);
+	if (answer != FORM_MORE)
+		return answer;
+	collect->dump = dump;
+	collect->record.line = line->number;
+	collect->wanted = count_wanted(dump, line);
+	return dump->has_row ? take_row(feed, line, collect) : FORM_MORE;
+}
+
 /* Reports the line of text alone, or that the dump is incomplete. */
-static void collect_close(struct feed *feed, void *state)
+static void close_dump(struct feed *feed, void *state)
 {
 	struct collect *collect = state;
 
+	if (collect->dump->kind == RAW_GUESS)
+		return;
 	if (!collect->count && collect->record.syndrome.is_known)
 		tell_record(feed->tell, &collect->record);
 	else
@@ -171,52 +193,37 @@ static void collect_close(struct feed *feed, void *state)
 
 /* -- forms ------------------------------------------------------------------------------------- */
 
-/* A form whose state is a struct collect: its variable, its name, its feed(), its marks. */
-#define COLLECT_FORM(id, form_name, feed_line, ...)                                                \
+/* A form of dumps: its variable, its name, its marks, its dumps. */
+#define DUMP_FORM(id, form_name, its_marks, ...)                                                   \
 	const struct form form_##id = { .name = form_name,                                         \
-					.marks = MARKS(__VA_ARGS__),                               \
+					.marks = its_marks,                                        \
 					.state_bytes = sizeof(struct collect),                     \
 					.begins_anew = true,                                       \
-					.feed = feed_line,                                         \
-					.close = collect_close }
+					.lines = (const struct dump[]){ __VA_ARGS__ },             \
+					.feed = feed_dump,                                         \
+					.close = close_dump }
 
 /*
  * libmlx5 prints an error CQE as four lines of four dwords: rdma-core's providers/mlx5/cq.c
  * mlx5_parse_cqe(), dump_cqe(). It does not print flushes, exceeded retries and page faults.
  */
-COLLECT_FORM(libmlx5, "libmlx5", collect_cqe, "got completion with error:");
+DUMP_FORM(libmlx5, "libmlx5", MARKS("got completion with error:"), { .kind = RAW_CQE });
 
 /*
  * mlx5_ib, hw/mlx5/cq.c dump_cqe(), prints dwords; later versions print bytes with an offset;
  * today's put "cqe_dump: " before each row, and the first row is the first line.
  */
-static enum form_answer feed_mlx5_ib(struct feed *feed, const struct line *line, void *state)
-{
-	const struct collect *collect = state;
-
-	if (!collect->has_begun && strstr(line->text, "cqe_dump: "))
-		collect_cqe(feed, line, state);
-	return collect_cqe(feed, line, state);
-}
-
-COLLECT_FORM(mlx5_ib, "mlx5_ib", feed_mlx5_ib, "dump error cqe", "cqe_dump: 00000000: ");
-
-/* Only the Ethernet driver dumps these. */
-static enum form_answer feed_packet_wqe(struct feed *feed, const struct line *line, void *state)
-{
-	struct collect *collect = state;
-
-	collect->transport = KNOWN(BSN_TRANSPORT_ETH);
-	return collect_wqe(feed, line, state);
-}
+DUMP_FORM(mlx5_ib, "mlx5_ib", MARKS("dump error cqe", "cqe_dump: 00000000: "),
+	  { .text = "cqe_dump: ", .kind = RAW_CQE, .has_row = true }, { .kind = RAW_CQE });
 
 /*
- * Send WQEs: the kernel's mlx5/core/wq.c mlx5_wq_cyc_wqe_dump() and hw/mlx5/wr.c dump_wqe(),
- * rdma-core's providers/mlx5/qp.c dump_wqe().
+ * Send WQEs: the kernel's mlx5/core/wq.c mlx5_wq_cyc_wqe_dump(), of the Ethernet driver alone, and
+ * hw/mlx5/wr.c dump_wqe(); rdma-core's providers/mlx5/qp.c dump_wqe().
  */
-COLLECT_FORM(mlx5_core_wqe, "mlx5_core-wqe", feed_packet_wqe, "WQE DUMP: WQ size ");
-COLLECT_FORM(mlx5_ib_wqe, "mlx5_ib-wqe", collect_wqe, "dump WQE index ");
-COLLECT_FORM(libmlx5_wqe, "libmlx5-wqe", collect_wqe, "dump wqe at ");
+DUMP_FORM(mlx5_core_wqe, "mlx5_core-wqe", MARKS("WQE DUMP: WQ size "),
+	  { .kind = RAW_WQE, .transport = { true, BSN_TRANSPORT_ETH } });
+DUMP_FORM(mlx5_ib_wqe, "mlx5_ib-wqe", MARKS("dump WQE index "), { .kind = RAW_WQE });
+DUMP_FORM(libmlx5_wqe, "libmlx5-wqe", MARKS("dump wqe at "), { .kind = RAW_WQE });
 
 /*
  * -- error CQEs of the Ethernet driver: mlx5/core/en.h mlx5e_dump_error_cqe(), then the CQE itself
@@ -240,62 +247,18 @@ static const struct shape mlx5e_line =
 		  FIELD_HEX("ci ", "ci"), HEX("sqn ", qpn), HEX("qn ", qpn),
 		  HEX("syndrome ", syndrome), HEX("vendor syndrome ", vendor_syndrome));
 
-static enum form_answer feed_mlx5e(struct feed *feed, const struct line *line, void *state)
-{
-	struct collect *collect = state;
-	enum form_answer answer = FORM_MORE;
-
-	if (!collect->has_begun)
-		answer = keys_begin(feed, line, &mlx5e_line, &collect->record);
-	return answer == FORM_MORE ? collect_cqe(feed, line, collect) : answer;
-}
-
 /* The dump may be missing: the kernel limits their rate. */
-COLLECT_FORM(mlx5e, "mlx5e", feed_mlx5e, "Error cqe on cqn ");
+DUMP_FORM(mlx5e, "mlx5e", MARKS("Error cqe on cqn "), { .kind = RAW_CQE, .shape = &mlx5e_line });
 
 /*
  * -- DPDK: net/mlx5/mlx5_flow_aso.c mlx5_aso_dump_err_objs(), compress/mlx5/mlx5_compress.c
  * mlx5_compress_dump_err_objs(). Dwords are printed as the host reads them, so that most are
- * byte-swapped.
+ * byte-swapped. The last kind is opaque.
  */
-
-struct dump {
-	struct collect collect;
-	bool is_cqe, is_wqe; /* or opaque */
-};
-
-static enum form_answer feed_dpdk_dump(struct feed *feed, const struct line *line, void *state)
-{
-	struct dump *dump = state;
-	struct hex_row row;
-
-	if (!dump->collect.may_be_swapped) {
-		dump->is_cqe = strstr(line->text, "Error cqe:");
-		dump->is_wqe = !dump->is_cqe && strstr(line->text, "Error wqe:");
-		dump->collect.transport = KNOWN(BSN_TRANSPORT_RC);
-		dump->collect.may_be_swapped = true;
-		if (!dump->is_cqe && !dump->is_wqe)
-			return FORM_MORE;
-	}
-	if (dump->is_cqe || dump->is_wqe)
-		return (dump->is_cqe ? collect_cqe : collect_wqe)(feed, line, &dump->collect);
-	return hex_row_read(line->text, &row, NULL) && row.count == BSN_DS_SIZE ? FORM_MORE
-										: FORM_PASS;
-}
-
-static void close_dpdk_dump(struct feed *feed, void *state)
-{
-	const struct dump *dump = state;
-
-	if (dump->is_cqe || dump->is_wqe)
-		collect_close(feed, state);
-}
-
-const struct form form_dpdk_dump = {
-	.name = "dpdk-dump",
-	.marks = MARKS("Error cqe:", "Error wqe:", "Error opaq:"),
-	.state_bytes = sizeof(struct dump),
-	.begins_anew = true,
-	.feed = feed_dpdk_dump,
-	.close = close_dpdk_dump,
-};
+DUMP_FORM(dpdk_dump, "dpdk-dump", MARKS("Error cqe:", "Error wqe:", "Error opaq:"),
+	  { .text = "Error cqe:", .kind = RAW_CQE, .may_be_swapped = true },
+	  { .text = "Error wqe:",
+	    .kind = RAW_WQE,
+	    .transport = { true, BSN_TRANSPORT_RC },
+	    .may_be_swapped = true },
+	  { .kind = RAW_GUESS });

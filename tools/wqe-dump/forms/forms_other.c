@@ -176,12 +176,6 @@ static enum form_answer feed_other_nic(struct feed *feed, const struct line *lin
 	return FORM_MORE;
 }
 
-static void close_other_nic(struct feed *feed, void *state)
-{
-	(void)feed;
-	(void)state;
-}
-
 static const char *const other_nic_marks[] = {
 #define DRIVER(name, mark) mark,
 #define DEVICE(name)
@@ -196,5 +190,4 @@ const struct form form_other_nic = {
 	.marks = other_nic_marks,
 	.state_bytes = sizeof(bool),
 	.feed = feed_other_nic,
-	.close = close_other_nic,
 };
