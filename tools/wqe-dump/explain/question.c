@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../text/text.h"
+
 #define QUESTION_NUMBERS 24
 #define QUESTION_BYTES   512
 #define NO_SPACE         SPACE_COUNT
@@ -212,47 +214,36 @@ static void match_words(const char *text, enum error_space space, struct search 
 #define NOT_AN_ERROR (SPACE_COUNT + 1)
 
 static const struct label {
-	const char *word;
 	int space;
-	bool is_topic; /* also says what the words name */
+	const char *words[9]; /* up to a NULL */
 } labels[] = {
-	{ "vendor_err_synd", SPACE_VENDOR, false },
-	{ "vendor_syndrome", SPACE_VENDOR, false },
-	{ "vendor_err", SPACE_VENDOR, false },
-	{ "vend_err", SPACE_VENDOR, false },
-	{ "vendor", SPACE_VENDOR, false },
-	{ "vend", SPACE_VENDOR, false },
-	{ "ves", SPACE_VENDOR, false },
-	{ "syndrom", SPACE_VENDOR, false }, /* perftest's word */
-	{ "hw_err_synd", SPACE_HARDWARE, false },
-	{ "hw_syndrome", SPACE_HARDWARE, false },
-	{ "hw_synd", SPACE_HARDWARE, false },
-	{ "hws", SPACE_HARDWARE, false },
-	{ "syndrome", SPACE_SYNDROME, false },
-	{ "synd", SPACE_SYNDROME, false },
-	{ "syn", SPACE_SYNDROME, false },
-	{ "status", SPACE_STATUS, false },
-	{ "error", SPACE_STATUS, false },
-	{ "health", SPACE_HEALTH, true },
-	{ "command", SPACE_COMMAND, true },
-	{ "cmd", SPACE_COMMAND, true },
-	{ "firmware", SPACE_COMMAND, true },
-	{ "opcode", NOT_AN_ERROR, false },
-	{ "len", NOT_AN_ERROR, false },
-	{ "qp", NOT_AN_ERROR, false },
-	{ "qpn", NOT_AN_ERROR, false },
-	{ "wr_id", NOT_AN_ERROR, false },
+	{ SPACE_VENDOR,
+	  { "vendor_err_synd", "vendor_syndrome", "vendor_err", "vend_err", "vendor", "vend", "ves",
+	    "syndrom" /* perftest's word */ } },
+	{ SPACE_HARDWARE, { "hw_err_synd", "hw_syndrome", "hw_synd", "hws" } },
+	{ SPACE_SYNDROME, { "syndrome", "synd", "syn" } },
+	{ SPACE_STATUS, { "status", "error" } },
+	{ SPACE_HEALTH, { "health" } },
+	{ SPACE_COMMAND, { "command", "cmd", "firmware" } },
+	{ NOT_AN_ERROR, { "opcode", "len", "qp", "qpn", "wr_id" } },
 };
 
-/* The first label that a word ends with: "wc_status" is a status, "byte_len" a length. */
+/* Whether a word ends with a label: "wc_status" is a status, "byte_len" a length. */
+static bool ends_with(const char *word, const char *label)
+{
+	const size_t len = strlen(label), all = strlen(word);
+
+	return all >= len && !strcasecmp(word + all - len, label) &&
+	       (all == len || word[all - len - 1] == '_');
+}
+
+/* The first label that a word ends with. */
 static const struct label *find_label(const char *word)
 {
-	for (size_t i = 0; i < COUNT(labels); i++) {
-		const size_t len = strlen(labels[i].word), all = strlen(word);
-		if (all >= len && !strcasecmp(word + all - len, labels[i].word) &&
-		    (all == len || word[all - len - 1] == '_'))
-			return &labels[i];
-	}
+	for (size_t i = 0; i < COUNT(labels); i++)
+		for (const char *const *label = labels[i].words; *label; label++)
+			if (ends_with(word, *label))
+				return &labels[i];
 	return NULL;
 }
 
@@ -356,7 +347,7 @@ static void take_word(struct question *q, const char *word, int *space)
 		*space = NO_SPACE;
 		return;
 	}
-	if (label && label->is_topic)
+	if (label && (label->space == SPACE_HEALTH || label->space == SPACE_COMMAND))
 		q->only = (enum error_space)label->space;
 	if (label && !is_continued(*space, label))
 		*space = space_after(q, label);
@@ -373,18 +364,15 @@ static void take_apart(struct question *q, const char *const *words, unsigned co
 	int space = NO_SPACE;
 
 	for (unsigned i = 0; i < count; i++) {
-		const char *text = words[i];
-		char word[64];
-
-		while (*text) {
+		for (const char *text = words[i]; *text; text = text_next_word(text)) {
 			size_t len = 0;
-			for (; isalnum((unsigned char)*text) || *text == '_'; text++)
-				if (len < sizeof(word) - 1)
-					word[len++] = *text;
-			word[len] = '\0';
+			char word[64];
+
+			while (text_is_word(text[len]))
+				len++;
+			snprintf(word, sizeof(word), "%.*s", (int)len, text);
 			if (len)
 				take_word(q, word, &space);
-			text += *text && !isalnum((unsigned char)*text) && *text != '_';
 		}
 	}
 }
