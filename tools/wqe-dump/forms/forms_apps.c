@@ -374,27 +374,12 @@ static void finish_verbs(struct record *record, const char *line)
 		read_vendor(record, vendor);
 }
 
-static const struct shape verbs_lines[] = {
-	LINE_WITH(finish_verbs, STATUS, UNKNOWN, "", NO_KEYS),
-	LAST_LINE,
-};
-
-static enum form_answer feed_verbs(struct feed *feed, const struct line *line, void *state)
-{
-	return text_is_source(line->text) ? FORM_PASS : form_feed(feed, line, state);
-}
-
-/* Some marks are texts of statuses that no other program prints. */
-const struct form form_verbs = {
-	.name = "verbs",
-	.marks = MARKS("vendor err", "vendor_err", "vend_err", "Vendor err", "vendor syndrome",
-		       "vendor_syndrome", "syndrom 0x", /* perftest's word */
-		       "syndrom: 0x", "syndrom=0x", "IBV_WC_", "IB_WC_", "retry counter exceeded",
-		       "local length error", "local QP operation error", "local protection error",
-		       "Work Request Flushed Error", "WR flushed", "WR_FLUSH_ERR",
-		       "memory management operation error", "bad response error",
-		       "local access error", "remote invalid request error", "remote access error",
-		       "remote operation error"),
-	.lines = verbs_lines,
-	.feed = feed_verbs,
-};
+/* Some marks are texts of statuses that no other program prints. "syndrom" is perftest's word. */
+KEYS_FORM(verbs, "verbs", MARKS("vendor err", "vendor_err", "vend_err", "Vendor err",
+		"vendor syndrome", "vendor_syndrome", "syndrom 0x", "syndrom: 0x", "syndrom=0x",
+		"IBV_WC_", "IB_WC_", "retry counter exceeded", "local length error",
+		"local QP operation error", "local protection error", "Work Request Flushed Error",
+		"WR flushed", "WR_FLUSH_ERR", "memory management operation error",
+		"bad response error", "local access error", "remote invalid request error",
+		"remote access error", "remote operation error"),
+	LINE_WITH(finish_verbs, STATUS, UNKNOWN, "", NO_KEYS));

@@ -124,8 +124,9 @@ static void try_joined(const struct raw_attr *attr, struct block *block, int sco
 	}
 }
 
-static void finish(struct feed *feed, struct block *block)
+static void finish(struct feed *feed, void *state)
 {
+	struct block *block = state;
 	const struct raw_attr *attr = feed->bytes;
 	enum raw_kind kind;
 	int score = block->size ? judge_bytes(attr, block->bytes, block->size, &kind) : 0;
@@ -349,15 +350,10 @@ static enum form_answer feed_hex(struct feed *feed, const struct line *line, voi
 	return FORM_MORE;
 }
 
-static void close_hex(struct feed *feed, void *state)
-{
-	finish(feed, state);
-}
-
 const struct form form_hex = {
 	.name = "hex",
 	.marks = MARKS(NULL),
 	.state_bytes = sizeof(struct block),
 	.feed = feed_hex,
-	.close = close_hex,
+	.close = finish,
 };

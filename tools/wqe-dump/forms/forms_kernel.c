@@ -153,11 +153,11 @@ static bool is_of_another(const struct health *health, const struct line *line)
 }
 
 /* Takes the line's number; returns its word, or NULL. */
-static const char *take_health(struct record *record, const struct line *line)
+static const char *take_health(struct record *record, const char *line)
 {
 	for (size_t i = 0; i < COUNT(health_words); i++) {
 		const char *word = health_words[i].word;
-		const char *text = find_message(line->text, word);
+		const char *text = find_message(line, word);
 
 		if (text) {
 			add_health(record, word, health_words[i].value, text);
@@ -190,8 +190,10 @@ static bool reads_ones(const struct record *record)
 	return has_ones;
 }
 
-static void tell_health(struct feed *feed, struct record *record)
+static void tell_health(struct feed *feed, void *state)
 {
+	struct record *record = &((struct health *)state)->record;
+
 	if (reads_ones(record)) {
 		record->syndrome = (struct number){ 0 };
 		record_set_status(record, ONES, strlen(ONES));
@@ -250,7 +252,7 @@ static const char *take_broken(struct feed *feed, struct record *record, const s
 		const int len = snprintf(text, sizeof(text), "%s%s%s", line->text, glues[i], rest);
 
 		if (len < (int)sizeof(text))
-			word = take_health(record, &(struct line){ .text = text });
+			word = take_health(record, text);
 	}
 	feed->taken = word != NULL;
 	return word;
@@ -265,26 +267,21 @@ static enum form_answer feed_health(struct feed *feed, const struct line *line, 
 	if (health->record.line && is_of_another(health, line))
 		return FORM_PASS;
 	if (is_first && health->record.line)
-		tell_health(feed, &health->record);
+		tell_health(feed, health);
 	if (is_first || !health->record.line) {
 		if (!is_first && !begins_health(line->text))
 			return FORM_PASS;
 		begin_health(health, line, is_first);
 	}
-	word = take_health(&health->record, line);
+	word = take_health(&health->record, line->text);
 	if (!word && begins_health(line->text) && !is_first)
 		word = take_broken(feed, &health->record, line);
 	if (!word)
 		return is_first ? FORM_MORE : FORM_PASS;
 	if (strcmp(word, "ext_synd"))
 		return FORM_MORE;
-	tell_health(feed, &health->record);
+	tell_health(feed, health);
 	return FORM_TAKEN;
-}
-
-static void close_health(struct feed *feed, void *state)
-{
-	tell_health(feed, &((struct health *)state)->record);
 }
 
 const struct form form_mlx5_health = {
@@ -292,7 +289,7 @@ const struct form form_mlx5_health = {
 	.marks = MARKS("Health issue observed", "assert_var[", "print_health_info:"),
 	.state_bytes = sizeof(struct health),
 	.feed = feed_health,
-	.close = close_health,
+	.close = tell_health,
 };
 
 /*

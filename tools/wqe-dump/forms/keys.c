@@ -97,7 +97,7 @@ static const char *take_number(struct record *record, const struct key *key, con
 	    (is_cut(key, end) && !is_vendor_of(record, key, value)))
 		return NULL;
 	if (key->number)
-		*(struct number *)((char *)record + key->number) = KNOWN(value);
+		*key_number(record, key) = KNOWN(value);
 	else
 		record_add_number(record, key->field, value);
 	return end;

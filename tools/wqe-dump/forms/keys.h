@@ -36,6 +36,12 @@ struct key {
 #define FIELD_WORD(word, name)    { word, KEY_WORD, 0, name }
 #define NO_VALUE(word)            { word, KEY_NOTHING, 0, NULL }
 
+/** key_number() - the number of a record that a key is about; not of a field */
+static inline struct number *key_number(struct record *record, const struct key *key)
+{
+	return (struct number *)((char *)record + key->number);
+}
+
 #define KEYS_MAX 12
 
 /** struct shape - a line that a program writes */
@@ -109,7 +115,11 @@ void keys_close(struct feed *feed, void *state);
  */
 enum form_answer keys_feed(struct feed *feed, const struct line *line, const struct shape *shapes);
 
-/** form_feed() - the feed() of a form whose lines are such shapes */
+/**
+ * form_feed() - the feed() of a form whose lines are such shapes
+ *
+ * Source code has the words of lines of any program, too, and is not read as such.
+ */
 enum form_answer form_feed(struct feed *feed, const struct line *line, void *state);
 
 /** struct pair - two lines, of which people often show only the second one */

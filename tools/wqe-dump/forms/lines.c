@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads a line that fits a shape. */
 #include <ctype.h>
+#include <infiniband/verbs.h>
 #include <limits.h>
 #include <string.h>
 
@@ -85,30 +86,6 @@ static bool begins_any(const struct line *line, const struct shape *shapes)
 	return false;
 }
 
-/*
- * How many numbers a record has if all keys were read; a status also gives a syndrome. In a line of
- * any program numbers are missing only if the line seems to continue.
- */
-static unsigned count_wanted(const struct shape *shape, const struct line *line)
-{
-	unsigned short seen[KEYS_MAX];
-	unsigned count = 0;
-	bool has_status = false;
-
-	if (!*shape->text)
-		return is_unfinished(line->text) ? 3 : 0;
-	for (const struct key *key = shape->keys; key->value; key++) {
-		unsigned i = 0;
-
-		has_status |= key->value == KEY_STATUS;
-		while (i < count && seen[i] != key->number)
-			i++;
-		if (key->number && i == count)
-			seen[count++] = key->number;
-	}
-	return count + 2 * has_status;
-}
-
 /* How many of the numbers a record has; a status counts as one. */
 static unsigned weigh(const struct record *record, enum read_answer answer)
 {
@@ -123,7 +100,26 @@ static unsigned weigh(const struct record *record, enum read_answer answer)
 	return count;
 }
 
-/* The same, with its fields. */
+/*
+ * How many numbers a record has if all keys were read; a status also gives a syndrome. In a line of
+ * any program numbers are missing only if the line seems to continue.
+ */
+static unsigned count_wanted(const struct shape *shape, const struct line *line)
+{
+	struct record full = { 0 };
+
+	if (!*shape->text)
+		return is_unfinished(line->text) ? 3 : 0;
+	for (const struct key *key = shape->keys; key->value; key++) {
+		if (key->number)
+			*key_number(&full, key) = KNOWN(0);
+		if (key->value == KEY_STATUS)
+			status_set(&full, IBV_WC_REM_ACCESS_ERR);
+	}
+	return weigh(&full, READ_WELL);
+}
+
+/* The weight of a record with its fields. */
 static unsigned weigh_all(const struct record *record, enum read_answer answer)
 {
 	return answer == READ_WELL ? weigh(record, answer) + record->field_count : 0;
@@ -309,8 +305,12 @@ enum form_answer keys_feed(struct feed *feed, const struct line *line, const str
 
 enum form_answer form_feed(struct feed *feed, const struct line *line, void *state)
 {
+	const struct shape *shapes = feed->form->lines;
+
 	(void)state;
-	return keys_feed(feed, line, feed->form->lines);
+	if (!*shapes->text && text_is_source(line->text))
+		return FORM_PASS;
+	return keys_feed(feed, line, shapes);
 }
 
 /* -- forms of several lines -------------------------------------------------------------------- */
