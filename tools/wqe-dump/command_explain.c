@@ -37,7 +37,7 @@ static int read_side(enum record_side *side)
 	return -1;
 }
 
-static void tell_text(const struct readings *readings, const struct explanation *explanations)
+static void tell_text(const struct readings *readings)
 {
 	if (readings->count > 1)
 		printf("This can be read in %u ways; 0x, --decimal, or words such as \"vendor\" "
@@ -46,7 +46,7 @@ static void tell_text(const struct readings *readings, const struct explanation 
 	for (unsigned i = 0; i < readings->count; i++) {
 		if (i)
 			putchar('\n');
-		print_explanation(stdout, &explanations[i], 0);
+		print_explanation(stdout, explanation_of(&readings->error[i]), 0);
 	}
 }
 
@@ -85,7 +85,7 @@ static void make_record(const struct error *error, struct record *record)
 	explain_record(record);
 }
 
-static void tell_json(const struct readings *readings, const struct explanation *explanations)
+static void tell_json(const struct readings *readings)
 {
 	static struct record record; /* too large for a stack */
 	struct json_object *report = json_object_new_object();
@@ -95,7 +95,8 @@ static void tell_json(const struct readings *readings, const struct explanation 
 		struct json_object *object;
 		make_record(&readings->error[i], &record);
 		object = record_json(&record);
-		json_object_object_add(object, "explanation", explanation_json(&explanations[i]));
+		json_object_object_add(object, "explanation",
+				       explanation_json(explanation_of(&readings->error[i])));
 		json_object_array_add(records, object);
 	}
 	json_object_object_add(report, "records", records);
@@ -108,19 +109,15 @@ static void tell_json(const struct readings *readings, const struct explanation 
 
 static int print_readings(struct readings *readings, enum record_side side)
 {
-	struct explanation explanations[READINGS_MAX];
-
 	if (!readings->count) {
 		complain("wqe-dump explain: no error has this name, or its numbers contradict each "
 			 "other; give numbers, or names of syndromes and of verbs statuses; "
 			 "wqe-dump itself reads the lines of a log");
 		return WQE_DUMP_NOTHING;
 	}
-	for (unsigned i = 0; i < readings->count; i++) {
+	for (unsigned i = 0; i < readings->count; i++)
 		readings->error[i].side = side;
-		explain(&readings->error[i], &explanations[i]);
-	}
-	(options.json ? tell_json : tell_text)(readings, explanations);
+	(options.json ? tell_json : tell_text)(readings);
 	return WQE_DUMP_FOUND;
 }
 

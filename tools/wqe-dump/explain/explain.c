@@ -99,23 +99,6 @@ static const struct bsn_enum_value *find_value(const char *list, uint32_t value)
 	return bsn_enum_find(find_list(list), value);
 }
 
-static void find_vendor(struct meaning *meaning)
-{
-	struct bsn_vendor_meaning known;
-
-	bsn_vendor_explain(meaning->value, &known);
-	meaning->name = known.name;
-	meaning->doc = known.doc;
-	meaning->detail = known.detail;
-}
-
-static void find_status(struct meaning *meaning)
-{
-	meaning->name = bsn_status_name(meaning->value);
-	if (meaning->name)
-		meaning->doc = ibv_wc_status_str((enum ibv_wc_status)meaning->value);
-}
-
 const struct bsn_enum *space_list(enum error_space space)
 {
 	static const char *const lists[SPACE_COUNT] = { [SPACE_SYNDROME] = "syndrome",
@@ -129,14 +112,19 @@ const struct bsn_enum *space_list(enum error_space space)
 struct meaning meaning_of(enum error_space space, uint32_t value)
 {
 	struct meaning meaning = { .space = space, .value = value };
-	const struct bsn_enum_value *found;
 
 	if (space == SPACE_VENDOR) {
-		find_vendor(&meaning);
+		struct bsn_vendor_meaning known;
+		bsn_vendor_explain(value, &known);
+		meaning.name = known.name;
+		meaning.doc = known.doc;
+		meaning.detail = known.detail;
 	} else if (space == SPACE_STATUS) {
-		find_status(&meaning);
+		meaning.name = bsn_status_name(value);
+		if (meaning.name)
+			meaning.doc = ibv_wc_status_str((enum ibv_wc_status)value);
 	} else if (space_list(space)) {
-		found = bsn_enum_find(space_list(space), value);
+		const struct bsn_enum_value *found = bsn_enum_find(space_list(space), value);
 		meaning.name = found ? found->name : NULL;
 		meaning.doc = found ? found->doc : NULL;
 	}

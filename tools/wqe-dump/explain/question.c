@@ -398,24 +398,19 @@ static bool set_number(struct error *error, enum error_space space, uint32_t val
 	return classes_agree(error);
 }
 
-static bool is_measured(const struct error *error)
+static int rank_of(const struct error *error)
 {
 	struct bsn_vendor_meaning meaning = { 0 };
+	int rank = 4 * error_fits(error);
 
 	if (error->numbers[SPACE_VENDOR].is_known)
 		bsn_vendor_explain(error->numbers[SPACE_VENDOR].value, &meaning);
-	return meaning.measured != NULL;
-}
-
-static int rank_of(const struct error *error)
-{
-	int rank = is_measured(error);
-
+	rank += meaning.measured != NULL;
 	for (unsigned space = 0; space < SPACE_COUNT; space++)
 		if (error->numbers[space].is_known && space != SPACE_HARDWARE &&
 		    !is_named((enum error_space)space, error->numbers[space].value))
 			rank -= 8;
-	return rank + 4 * error_fits(error);
+	return rank;
 }
 
 /* Status 4 and syndrome 0x04 are one. */

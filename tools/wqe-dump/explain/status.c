@@ -8,21 +8,15 @@
 #include "../text/text.h"
 
 /* The kernel's words where they differ: drivers/infiniband/core/verbs.c wc_statuses. */
-static const char *kernel_text(uint32_t status)
-{
-	switch (status) {
-	case IBV_WC_WR_FLUSH_ERR:
-		return "WR flushed";
-	case IBV_WC_MW_BIND_ERR:
-		return "memory bind operation error";
-	case IBV_WC_REM_INV_REQ_ERR:
-		return "invalid request error";
-	case IBV_WC_REM_ABORT_ERR:
-		return "operation aborted";
-	default:
-		return NULL;
-	}
-}
+static const struct {
+	const char *text;
+	enum ibv_wc_status status;
+} kernel_texts[] = {
+	{ "WR flushed", IBV_WC_WR_FLUSH_ERR },
+	{ "memory bind operation error", IBV_WC_MW_BIND_ERR },
+	{ "invalid request error", IBV_WC_REM_INV_REQ_ERR },
+	{ "operation aborted", IBV_WC_REM_ABORT_ERR },
+};
 
 /* -- the ways to write them, by their first letter --------------------------------------------- */
 
@@ -54,10 +48,10 @@ static void collect_spellings(void)
 
 		if (name)
 			add_spelling(name + strlen("IBV_WC_"), status, true);
-		if (kernel_text(status))
-			add_spelling(kernel_text(status), status, false);
 		add_spelling(ibv_wc_status_str((enum ibv_wc_status)status), status, false);
 	}
+	for (unsigned i = 0; i < COUNT(kernel_texts); i++)
+		add_spelling(kernel_texts[i].text, kernel_texts[i].status, false);
 }
 
 static const struct spelling *spellings_with(char letter)
