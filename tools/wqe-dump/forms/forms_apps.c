@@ -298,20 +298,17 @@ static const char *skip_words(const char *text)
 {
 	static const char *const words[] = { "code", "_code", "synd",  "_synd", "syndrome", "field",
 					     "byte", "with",  "value", "is",    "of",       "was" };
-	bool found;
 
-	do {
+	for (size_t i = 0; i < COUNT(words);) {
 		const char *word = text + strspn(text, " ");
+		const size_t len = strlen(words[i]);
+		const bool found =
+			!strncmp(word, words[i], len) && !isalnum((unsigned char)word[len]);
 
-		found = false;
-		for (size_t i = 0; i < COUNT(words) && !found; i++) {
-			const size_t len = strlen(words[i]);
-
-			found = !strncmp(word, words[i], len) && !isalnum((unsigned char)word[len]);
-			if (found)
-				text = word + len;
-		}
-	} while (found);
+		if (found)
+			text = word + len;
+		i = found ? 0 : i + 1;
+	}
 	return text;
 }
 

@@ -335,17 +335,15 @@ enum form_answer pair_feed(struct feed *feed, const struct line *line, void *sta
 {
 	const struct pair *pair = feed->form->lines;
 	struct record *first = state, record;
+	const enum read_answer answer = keys_read(line, pair->second, &record);
 
-	switch (keys_read(line, pair->second, &record)) {
-	case READ_WELL:
+	if (answer == READ_CUT)
+		return tell_cut(feed, line);
+	if (answer == READ_WELL) {
 		record.side = first->side;
 		keys_add(&record, first);
 		keys_tell(feed, line, &record);
 		return FORM_TAKEN;
-	case READ_CUT:
-		return tell_cut(feed, line);
-	default:
-		break;
 	}
 	for (const struct shape *shape = pair->first; shape->text && !first->line; shape++)
 		if (keys_read(line, shape, first) == READ_WELL)
