@@ -261,74 +261,55 @@ static void put_record(const struct record *record)
 
 /* -- where it is in the ring ------------------------------------------------------------------- */
 
-static bool is_same_ring(const struct picture *picture, const struct record *record)
+/* Whether a record is in this ring, or is the next WQE of this part of a queue. */
+static bool goes_on(const struct picture *picture, const struct record *record)
 {
-	const struct ring *a = &picture->ring, *b = record->ring;
+	const struct ring *ours = &picture->ring, *ring = record->ring;
 
-	return !picture->is_part && picture->file == record->file && !strcmp(a->name, b->name) &&
-	       a->qpn.value == b->qpn.value && a->count == b->count;
-}
-
-/* The picture of a whole ring; NULL: there are too many. */
-static struct picture *get_ring(const struct record *record)
-{
-	struct picture *picture = html.pictures, *end = picture + html.pictures_count;
-
-	while (picture < end && !is_same_ring(picture, record))
-		picture++;
-	if (picture == html.pictures + RINGS_MAX || !record->ring->count)
-		return NULL;
-	if (picture == end) {
-		picture->cells = calloc(record->ring->count, sizeof(*picture->cells));
-		if (!picture->cells)
-			return NULL;
-		html.pictures_count++;
-	}
-	picture->file = record->file;
-	picture->ring = *record->ring; /* its consumer may have moved on */
-	return picture;
-}
-
-/* Whether a WQE is the next one in a part of a queue. */
-static bool follows(const struct picture *picture, const struct record *record)
-{
-	const struct cell *last = &picture->cells[picture->ring.count - 1];
-
-	return picture->file == record->file && picture->ring.qpn.value == record->qpn.value &&
-	       (uint16_t)(last->index + 1) == record->wqe_index.value;
+	if (picture->is_part == !!ring || picture->file != record->file)
+		return false;
+	if (ring)
+		return !strcmp(ours->name, ring->name) && ours->qpn.value == ring->qpn.value &&
+		       ours->count == ring->count;
+	return ours->qpn.value == record->qpn.value &&
+	       (uint16_t)(picture->cells[ours->count - 1].index + 1) == record->wqe_index.value;
 }
 
 /*
- * The picture of a WQE that is in no whole ring, with room for its slots. WQEs that follow each
- * other are drawn side by side. A new part of a queue replaces the last part, if that has only one
- * WQE.
+ * The picture of a ring, or of WQEs that are in no whole ring and follow each other, with room for
+ * more slots. A new part of a queue replaces the last part, if that has only one WQE. NULL: there
+ * are too many.
  */
-static struct picture *get_part(const struct record *record, uint32_t slots)
+static struct picture *get_picture(const struct record *record, uint32_t slots)
 {
-	struct picture *picture = &html.pictures[html.pictures_count];
-	const bool has_part = html.pictures_count && picture[-1].is_part;
+	struct picture *end = html.pictures + html.pictures_count;
+	const bool ends_in_part = html.pictures_count && end[-1].is_part;
+	struct picture *picture = record->ring ? html.pictures : end - ends_in_part;
 	struct cell *cells;
 
-	picture -= has_part;
-	if (!has_part || !follows(picture, record)) {
-		if (has_part && picture->records > 1)
-			picture++;
+	while (picture < end && !goes_on(picture, record))
+		picture++;
+	if (picture < end && record->ring)
+		return picture;
+	if (picture == end) {
+		picture -= !record->ring && ends_in_part && end[-1].records == 1;
 		if (picture == html.pictures + RINGS_MAX)
 			return NULL;
-		free(picture->cells);
-		*picture = (struct picture){ .is_part = true,
+		*picture = (struct picture){ .is_part = !record->ring,
 					     .file = record->file,
 					     .ring = { .name = "part of a send queue",
 						       .qpn = record->qpn,
-						       .stride_bytes = BSN_BB_SIZE } };
+						       .stride_bytes = BSN_BB_SIZE },
+					     .cells = picture->cells };
 	}
 	cells = realloc(picture->cells, (picture->ring.count + slots) * sizeof(*cells));
+	html.pictures_count = (unsigned)(picture - html.pictures) + !!cells;
 	if (!cells)
 		return NULL;
+	memset(cells + picture->ring.count, 0, slots * sizeof(*cells));
 	picture->cells = cells;
 	picture->ring.count += slots;
 	picture->records++;
-	html.pictures_count = (unsigned)(picture - html.pictures) + 1;
 	return picture;
 }
 
@@ -346,12 +327,15 @@ static void draw(const struct record *record)
 {
 	const uint32_t stride = record->ring ? record->ring->stride_bytes : BSN_BB_SIZE;
 	const uint32_t slots = (record->size_bytes + stride - 1) / stride;
-	struct picture *picture = record->ring  ? get_ring(record)
-				  : record->wqe ? get_part(record, slots)
-						: NULL;
+	struct picture *picture =
+		record->ring || record->wqe
+			? get_picture(record, record->ring ? record->ring->count : slots)
+			: NULL;
 	const uint32_t count = picture ? picture->ring.count : 0;
 	const uint32_t first = record->ring ? record->slot : count - slots;
 
+	if (picture && record->ring)
+		picture->ring = *record->ring; /* its consumer may have moved on */
 	for (uint32_t i = 0; i < slots && i < count; i++)
 		picture->cells[(first + i) % count] =
 			(struct cell){ .record = html.records,
