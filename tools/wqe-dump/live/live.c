@@ -157,14 +157,6 @@ static void tell_failure(struct live *live, struct watched *watched)
 
 /* -- one queue --------------------------------------------------------------------------------- */
 
-static void tell_missed(struct live *live, const struct look *look)
-{
-	if (look->missed)
-		tell_unread(live->tell, 0,
-			    "%s 0x%x: %u slots were used and reused between two looks",
-			    look->ring.name, look->published.queue.number, look->missed);
-}
-
 /* Whether an entry is shown. One that is done is shown only with --follow. */
 static bool is_shown(const struct look *look, uint32_t index, bool goes_on)
 {
@@ -185,19 +177,6 @@ static void tell_entries(struct live *live, struct look *look, bool goes_on)
 	for (uint32_t at = look->first; at != look->end; at += is_send ? blocks_at(look, at) : 1)
 		if (is_shown(look, at, goes_on))
 			tell_entry(live, look, at);
-}
-
-static void tell_verbs(struct live *live, struct watched *watched)
-{
-	const struct bsn_registry_queue *q = &watched->look.published.queue;
-
-	if (q->kind != BSN_REGISTRY_SEND || watched->was_told_of)
-		return;
-	watched->was_told_of = true;
-	tell_unread(live->tell, 0,
-		    "QP 0x%x is on the verbs path: its rings are the provider's: there is nothing "
-		    "to show",
-		    q->number);
 }
 
 /* Prints a trouble once for each queue. */
@@ -224,9 +203,10 @@ static int show_queue(struct live *live, struct watched *watched)
 		tell_trouble(live, watched, err == -EAGAIN ? look->why : live->target.why);
 		return 0;
 	}
-	if (!look->published.queue.ring)
-		tell_verbs(live, watched);
-	tell_missed(live, look);
+	if (look->missed)
+		tell_unread(live->tell, 0,
+			    "%s 0x%x: %u slots were used and reused between two looks",
+			    look->ring.name, look->published.queue.number, look->missed);
 	tell_entries(live, look, goes_on);
 	tell_trouble(live, watched, look->why);
 	tell_failure(live, watched);
@@ -410,13 +390,6 @@ static int tell_result(struct live *live, int err)
 	return live->tell->count ? WQE_DUMP_FOUND : WQE_DUMP_NOTHING;
 }
 
-static void clean_up(struct live *live)
-{
-	forget(live->watched);
-	published_free(&live->list);
-	target_close(&live->target);
-}
-
 int live_run(const struct live_attr *attr, struct tell *tell)
 {
 	struct live live = { .attr = attr, .tell = tell };
@@ -433,6 +406,8 @@ int live_run(const struct live_attr *attr, struct tell *tell)
 		err = follow(&live);
 	tell->sink->end();
 	status = tell_result(&live, err);
-	clean_up(&live);
+	forget(live.watched);
+	published_free(&live.list);
+	target_close(&live.target);
 	return status;
 }

@@ -2,6 +2,7 @@
 #include "look.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,12 +71,18 @@ static int remember_free(struct look *look)
 
 int look_take(struct look *look, bool goes_on)
 {
+	const struct bsn_registry_queue *q = &look->published.queue;
 	const uint64_t spent = look->target->spent;
 	int patience = look->target->is_live ? LOOK_PATIENCE : 1;
 	int err = check_queue(look);
 
 	look->first = look->end = 0;
-	if (err || !look->published.queue.ring)
+	if (!err && !q->ring && q->kind == BSN_REGISTRY_SEND)
+		snprintf(look->why, sizeof(look->why),
+			 "QP 0x%x is on the verbs path: its rings are the provider's: there is "
+			 "nothing to show",
+			 q->number);
+	if (err || !q->ring)
 		return err;
 	err = remember_free(look);
 	if (err)
@@ -83,7 +90,7 @@ int look_take(struct look *look, bool goes_on)
 	do {
 		look->first = look->end = look->missed = 0;
 		look->why[0] = '\0';
-		err = kinds[look->published.queue.kind].look(look, goes_on);
+		err = kinds[q->kind].look(look, goes_on);
 	} while (err == -EAGAIN && --patience && look->target->spent - spent < RETRY_BYTES);
 	if (err == -EAGAIN && look->end != look->first)
 		err = 0; /* the entries that could be read */
