@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "published.h"
 
-#include <elf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,30 +14,19 @@
 
 /* -- the note ---------------------------------------------------------------------------------- */
 
-static size_t aligned(size_t bytes)
-{
-	return (bytes + 3) & ~(size_t)3;
-}
-
 /* The offset of the note's description; 0: there is none. */
-static size_t find_in_notes(const uint8_t *notes, size_t bytes)
+static size_t find_in_notes(void *notes, size_t bytes)
 {
-	static const char name[] = BSN_REGISTRY_NOTE_NAME;
-	Elf64_Nhdr note;
+	static const char of[] = BSN_REGISTRY_NOTE_NAME;
+	Elf_Data data = { .d_buf = notes, .d_size = bytes, .d_type = ELF_T_NHDR };
+	size_t next, name, desc;
+	GElf_Nhdr note;
 
-	for (size_t at = 0; at + sizeof(note) <= bytes;) {
-		memcpy(&note, notes + at, sizeof(note));
-		const size_t desc = at + sizeof(note) + aligned(note.n_namesz);
-		const size_t end = desc + aligned(note.n_descsz);
-
-		if (end > bytes)
-			return 0;
-		if (note.n_type == BSN_REGISTRY_NOTE_TYPE && note.n_namesz == sizeof(name) &&
+	for (size_t at = 0; (next = gelf_getnote(&data, at, &note, &name, &desc)); at = next)
+		if (note.n_type == BSN_REGISTRY_NOTE_TYPE && note.n_namesz == sizeof(of) &&
 		    note.n_descsz == sizeof(uint64_t) &&
-		    !memcmp(notes + at + sizeof(note), name, sizeof(name)))
+		    !memcmp((char *)notes + name, of, sizeof(of)))
 			return desc;
-		at = end;
-	}
 	return 0;
 }
 

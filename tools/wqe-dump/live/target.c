@@ -85,13 +85,6 @@ void target_close(struct target *target)
 
 /* -- a process --------------------------------------------------------------------------------- */
 
-static bool has_ended(const struct target *target)
-{
-	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
-
-	return poll(&fd, 1, 0) == 1;
-}
-
 bool target_wait(struct target *target, int ms)
 {
 	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
@@ -109,7 +102,7 @@ static int say_ended(struct target *target)
 /* The process is not in /proc. */
 static int say_invisible(struct target *target)
 {
-	if (target->pidfd < 0 || has_ended(target))
+	if (target->pidfd < 0 || !target_wait(target, 0))
 		return say_ended(target);
 	return target_fail(
 		target, EPERM,
@@ -148,7 +141,7 @@ static int read_process(struct target *target, uint64_t address, void *to, size_
 	if (got < 0 && errno == EPERM)
 		return say_forbidden(target);
 	/* The process may have ended, and another process may have its number. */
-	if ((got < 0 && errno == ESRCH) || has_ended(target))
+	if ((got < 0 && errno == ESRCH) || !target_wait(target, 0))
 		return say_ended(target);
 	if (got != (ssize_t)bytes)
 		return target_fail(target, EFAULT, "%s has nothing mapped at 0x%llx", target->name,
