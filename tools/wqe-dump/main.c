@@ -202,7 +202,7 @@ static int run(const char **paths)
 	if (read_format(&attr) || read_transport(&attr) || read_stride(&attr) ||
 	    read_compressed(&attr))
 		return WQE_DUMP_FAILED;
-	print_options.raw = options.raw;
+	print_raw = options.raw;
 	if (tell_open(&tell, pick_printer()))
 		return say_no_memory();
 	status = live_is_meant() ? command_live(paths, &tell) : dump_files(paths, &attr, &tell);

@@ -24,10 +24,8 @@ extern struct sink print_brief;
 /** print_html - a page with a picture of each ring */
 extern struct sink print_html;
 
-/** print_options - how to print; set before anything is printed */
-extern struct print_options {
-	bool raw; /* text: the bytes beside each field */
-} print_options;
+/** print_raw - text has the bytes beside each field; set before anything is printed */
+extern bool print_raw;
 
 /* -- what they have in common ------------------------------------------------------------------ */
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
 #define UNREAD_MAX 10000 /* kept until the end, since they come after the records */

@@ -15,7 +15,7 @@
 #define RAW_COLUMNS 24 /* of the bytes beside a field: 8 of them */
 #define ROW_BYTES   16 /* of a row of bytes without fields */
 
-struct print_options print_options;
+bool print_raw;
 
 /* Escape sequences (ECMA-48, SGR); empty if the output is no terminal. */
 enum colour { PLAIN, BOLD, RED, YELLOW, CYAN };
@@ -68,11 +68,11 @@ static void put_column(const char *text)
 
 /* -- fields ------------------------------------------------------------------------------------ */
 
-static void print_raw(const struct record *record, const struct record_row *row)
+static void print_place(const struct record *record, const struct record_row *row)
 {
 	char text[RAW_COLUMNS + 1] = "";
 
-	if (!print_options.raw)
+	if (!print_raw)
 		return;
 	for (unsigned i = 0; record->bytes && row->row && i < row->size_bytes && i < 8; i++)
 		snprintf(text + 3 * i, 4, "%02x ", record->bytes[row->offset + i]);
@@ -132,7 +132,7 @@ static void print_row(const struct record_row *row, void *arg)
 		at->nth = row->nth;
 	}
 	put("    ");
-	print_raw(at->record, row);
+	print_place(at->record, row);
 	put_column(row->name);
 	if (row->text)
 		put(row->text);
@@ -283,7 +283,7 @@ static void print_all(const struct record *record)
 	const struct error_kind *kind = kinds_count(record);
 	const bool is_known = kind && kind->count > 1;
 
-	if (is_known && !print_options.raw && record->kind != RECORD_HEALTH)
+	if (is_known && !print_raw && record->kind != RECORD_HEALTH)
 		print_repeat(record, kind);
 	else
 		print_full(record, kind);

@@ -7,31 +7,20 @@
 
 /* -- characters -------------------------------------------------------------------------------- */
 
-/* How pages write a character: X(its code, the character); 0: it is dropped */
-#define STAND_INS(X)                                                                               \
-	X("&gt;", '>')                                                                             \
-	X("&lt;", '<')                                                                             \
-	X("&amp;", '&')                                                                            \
-	X("&quot;", '"')                                                                           \
-	X("&apos;", '\'')                                                                          \
-	X("&nbsp;", ' ')                                                                           \
-	X("\u00a0", ' ')  /* no-break space */                                                     \
-	X("\u00d7", 'x')  /* multiplication sign */                                                \
-	X("\u2018", '\'') /* single quotation marks */                                             \
-	X("\u2019", '\'')                                                                          \
-	X("\u201c", '"') /* double quotation marks */                                              \
-	X("\u201d", '"')                                                                           \
-	X("\u202f", ' ') /* narrow no-break space */                                               \
-	X("\u200b", 0)   /* zero width space */                                                    \
-	X("\ufeff", 0)   /* byte order mark */
-
-static const struct stand_in {
+/* How pages write a character; 0: it is dropped */
+static const struct {
 	const char *text;
-	unsigned char len;
 	char is;
 } stand_ins[] = {
-#define STAND_IN(text, is) { text, sizeof(text) - 1, is },
-	STAND_INS(STAND_IN)
+	{ "&gt;", '>' },    { "&lt;", '<' },    { "&amp;", '&' },
+	{ "&quot;", '"' },  { "&apos;", '\'' }, { "&nbsp;", ' ' },
+	{ "\u00a0", ' ' }, /* no-break space */
+	{ "\u00d7", 'x' }, /* multiplication sign */
+	{ "\u2018", '\'' }, { "\u2019", '\'' }, /* single quotation marks */
+	{ "\u201c", '"' },  { "\u201d", '"' },  /* double quotation marks */
+	{ "\u202f", ' ' }, /* narrow no-break space */
+	{ "\u200b", 0 },   /* zero width space */
+	{ "\ufeff", 0 },   /* byte order mark */
 };
 
 /* The length of "&#62;" or "&#x3e;", and its ASCII character; 0: it is none. */
@@ -54,10 +43,11 @@ static size_t numbered(const char *text, char *is)
 static size_t find_stand_in(const char *text, char *is)
 {
 	for (size_t i = 0; i < sizeof(stand_ins) / sizeof(stand_ins[0]); i++) {
-		if (strncmp(text, stand_ins[i].text, stand_ins[i].len))
-			continue;
+		const size_t len = strlen(stand_ins[i].text);
+
 		*is = stand_ins[i].is;
-		return stand_ins[i].len;
+		if (!strncmp(text, stand_ins[i].text, len))
+			return len;
 	}
 	return numbered(text, is);
 }

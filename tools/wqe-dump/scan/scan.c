@@ -83,13 +83,6 @@ static void give_up(struct scan *scan, struct open_form *open)
 	free_place(scan, open);
 }
 
-static void give_up_all(struct scan *scan)
-{
-	for (unsigned i = 0; i < OPEN_MAX; i++)
-		if (scan->open[i].form)
-			give_up(scan, &scan->open[i]);
-}
-
 /* A free place; if there is none, the form that has waited longest is given up. */
 static struct open_form *make_place(struct scan *scan)
 {
@@ -282,7 +275,9 @@ int scan_input(struct scan *scan, struct input *input)
 		feed_line(scan, &line);
 		drop_taken(scan);
 	}
-	give_up_all(scan);
+	for (unsigned i = 0; i < OPEN_MAX; i++)
+		if (scan->open[i].form)
+			give_up(scan, &scan->open[i]);
 	return got < 0 ? got : 0;
 }
 
