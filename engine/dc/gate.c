@@ -31,13 +31,12 @@ static bool is_limited(unsigned opcode)
 	return is_one_of(BSN_OPS_OF_READS, opcode);
 }
 
-static uint32_t count_reads(struct bsn_sq *sq)
+static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
 {
-	const uint32_t pi = bsn_sq_wide_pi(sq);
 	struct bsn_posted posted;
 	uint32_t reads = 0;
 
-	for (uint32_t at = pi - bsn_sq_outstanding_bb(sq); at != pi; at += posted.count_bb) {
+	for (uint32_t at = from; at != to; at += posted.count_bb) {
 		posted = bsn_sq_posted_at(sq, (uint16_t)at);
 		reads += is_limited(posted.opcode);
 	}
@@ -45,14 +44,33 @@ static uint32_t count_reads(struct bsn_sq *sq)
 }
 
 /*
- * Counts the READs that are outstanding, and refuses the post if they reach the limit. A refused
- * peer may have signaled or rung nothing, so that no completion would come: the end is marked.
+ * Counts the READs that are outstanding. It takes those that are done from @reads, so that it looks
+ * at each request once, however many are outstanding. If some are no longer in the ring, or were
+ * cancelled, it counts the outstanding ones.
+ */
+static void recount_reads(struct gate *g, struct bsn_sq *sq)
+{
+	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
+	const uint32_t pi = bsn_sq_wide_pi(sq), done = pi - outstanding;
+
+	if (!outstanding)
+		g->reads = 0;
+	else if (pi - g->read_pi <= dv_sq(sq)->bb_mask + 1u)
+		g->reads -= count_reads(sq, g->read_pi, done);
+	if (g->reads >= g->most)
+		g->reads = count_reads(sq, done, pi);
+	g->read_pi = done;
+}
+
+/*
+ * Counts once more, and refuses the post if the limit is still reached. A refused peer may have
+ * signaled or rung nothing, so that no completion would come: the end is marked.
  */
 static __attribute__((noinline)) int refuse_or_recount(struct bsn_ep *ep, struct gate *g)
 {
 	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
 
-	g->reads = count_reads(ep->sq);
+	recount_reads(g, ep->sq);
 	if (g->reads < g->most)
 		return 0;
 	pool->counters.reads_held++;
@@ -78,7 +96,7 @@ static int leave(struct bsn_sq *sq, struct gate *g, int err)
 	return err;
 }
 
-/* A READ that the queue then refuses is in the count until the next count_reads(). */
+/* A READ that the queue then refuses is in the count until all are counted anew. */
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	const unsigned opcode = r->what & 0xff;

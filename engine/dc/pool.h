@@ -149,6 +149,7 @@ struct gate {
 	uint64_t held_ops; /* READs and atomics that the queue would show without a gate */
 	uint32_t most;     /* READs that may be outstanding */
 	uint32_t reads;    /* outstanding at the last count, and posted since */
+	uint32_t read_pi;  /* @reads has none before this index, modulo 2^32 */
 };
 
 struct initiator {
@@ -371,7 +372,7 @@ void initiators_free(struct bsn_dc_pool *pool);
 /* Resets an initiator of which nothing is outstanding: its indices begin at 0. */
 static inline int initiator_reset(struct initiator *i)
 {
-	i->gate.reads = i->marked_pi = 0;
+	i->gate.reads = i->gate.read_pi = i->marked_pi = 0;
 	return bsn_qp_reset(i->qp);
 }
 /* Makes an initiator ready to send; not on plain verbs. */
