@@ -160,7 +160,7 @@ BSN_ALWAYS_INLINE int check_change(const struct bsn_ep *ep, struct mkey_object *
 	if (!ep || !ep->sq || !mkey)
 		return fail(EINVAL, "no endpoint, or no mkey");
 	if (mkey->uses > 1)
-		return mkey_is_nested(mkey);
+		return mkey_refuse_nested(mkey);
 	if (BSN_UNLIKELY(!mkey_is_ordered(mkey, ep->sq)) && mkey_state_of(mkey) == BSN_MKEY_PENDING)
 		return fail(EBUSY, "the mkey's UMR, on another queue, has not completed: poll that "
 				   "queue's CQ");

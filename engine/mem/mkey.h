@@ -113,7 +113,7 @@ static inline bool mkey_is_ordered(const struct mkey_object *mkey, const struct 
 int mkey_configure(struct mkey_object *mkey, struct bsn_ep *ep, struct bsn_layout *layout);
 
 /* uses.c: -EBUSY: layouts nest the mkey that the program took. */
-int mkey_is_nested(const struct mkey_object *mkey);
+int mkey_refuse_nested(const struct mkey_object *mkey);
 
 /* uses.c: notes that the mkey spans nothing. */
 void mkey_forget(struct mkey_object *mkey);

@@ -310,7 +310,7 @@ int bsn_mkey_give(struct bsn_mkey *pub)
 	if (!mkey)
 		return 0;
 	if (mkey->uses > 1)
-		return mkey_is_nested(mkey);
+		return mkey_refuse_nested(mkey);
 	if (mkey_state_of(mkey) == BSN_MKEY_PENDING)
 		return fail(EBUSY, "the mkey's UMR has not completed: poll its queue's CQ");
 	mkey_unuse(mkey);

@@ -53,7 +53,7 @@ void mkey_unuse(struct mkey_object *mkey)
 	}
 }
 
-int mkey_is_nested(const struct mkey_object *mkey)
+int mkey_refuse_nested(const struct mkey_object *mkey)
 {
 	return fail(EBUSY, "%u layouts nest this mkey: destroy them first", mkey->uses - 1);
 }
