@@ -288,14 +288,12 @@ static __attribute__((cold)) void drop(struct bsn_cq *cq, uint32_t qpn)
 		count_stale(cq, -1);
 }
 
-/* Completes a CQE that bsn_cq_reap() left. */
-static __attribute__((cold)) int reap_other(struct bsn_route *route, const uint8_t *cqe,
-					     unsigned opcode, struct bsn_completion *c)
+/* Completes the CQE of an error. -EPROTO: it is none, or of no queue of the route. */
+static __attribute__((cold)) int reap_failed(struct bsn_route *route, const uint8_t *cqe,
+					      unsigned opcode, struct bsn_completion *c)
 {
 	struct bsn_cqe_err view;
 
-	if (opcode == BSN_CQE_REQ && bsn_skip_hidden(route, cqe))
-		return 0;
 	if (opcode != BSN_CQE_REQ_ERR && opcode != BSN_CQE_RESP_ERR)
 		return -EPROTO;
 	bsn_cqe_err_decode(&view, cqe);
@@ -344,7 +342,9 @@ static int reap(struct bsn_cq *cq, const uint8_t *cqe, struct bsn_completion *c,
 	bsn_cq_put_plain(c, cqe, bsn_cq_who(cqe), route->user);
 	if (bsn_cq_reap(cq, route, cqe, kind, c))
 		return 1;
-	return reap_other(route, cqe, kind >> 4, c);
+	if (kind >> 4 == BSN_CQE_REQ && bsn_skip_hidden(route, cqe))
+		return 0;
+	return reap_failed(route, cqe, kind >> 4, c);
 }
 
 static const char *death_of(int error)
