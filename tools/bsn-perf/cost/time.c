@@ -191,6 +191,7 @@ static int sum_up(const struct cost_case *of, void *arg)
 	if (!count)
 		return complain("%s by %s: completions always came too late to be timed",
 				of->row->name, cost_column_names[c]);
+	/* The loops alone have samples only if the series is cold: without any, the median is 0. */
 	figure = median_of(ns, count) -
 		 median_of(samples_of(of->cost, series, COST_COLUMN_NOTHING, r),
 			   series->count[COST_COLUMN_NOTHING][r]);
