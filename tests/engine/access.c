@@ -450,14 +450,9 @@ static void a_window_gives_what_it_allows(struct bench *b)
 
 #define OTHER_ERRORS "soft-RoCE has errors of its own, which errors.c lists"
 
-int main(void)
-{
-	static const struct bench_case cases[] = {
-		{ CASE("a region gives what it allows", a_region_gives_what_it_allows),
-		  .rxe_lacks = OTHER_ERRORS },
-		{ CASE("a window gives what it allows", a_window_gives_what_it_allows),
-		  .rxe_lacks = OTHER_ERRORS },
-	};
+static const struct bench_case cases[] = {
+	{ CASE(a_region_gives_what_it_allows), .rxe_lacks = OTHER_ERRORS },
+	{ CASE(a_window_gives_what_it_allows), .rxe_lacks = OTHER_ERRORS },
+};
 
-	return bench_run("access", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("access")

@@ -241,18 +241,13 @@ static void the_applications_channel_loses_no_event(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("RC moves data both ways", rc_moves_data_both_ways), BARE },
-	{ CASE("UC moves data both ways", uc_moves_data_both_ways), BARE },
-	{ CASE("UD answers a datagram", ud_answers_a_datagram), BARE },
-	{ CASE("results get to memory", results_get_to_memory), BARE },
-	{ CASE("an error brings everything back", an_error_brings_everything_back), BARE },
-	{ CASE("a detached QP is the application's again", a_detached_qp_is_the_applications_again),
-	  BARE },
-	{ CASE("the application's channel loses no event", the_applications_channel_loses_no_event),
-	  BARE },
+	{ CASE(rc_moves_data_both_ways), BARE },
+	{ CASE(uc_moves_data_both_ways), BARE },
+	{ CASE(ud_answers_a_datagram), BARE },
+	{ CASE(results_get_to_memory), BARE },
+	{ CASE(an_error_brings_everything_back), BARE },
+	{ CASE(a_detached_qp_is_the_applications_again), BARE },
+	{ CASE(the_applications_channel_loses_no_event), BARE },
 };
 
-int main(void)
-{
-	return bench_run("attach", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("attach")

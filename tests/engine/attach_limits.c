@@ -135,7 +135,7 @@ static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 	stop_app(a);
 }
 
-static void no_more_is_granted_beside_an_address(struct bench *b)
+static void the_limits_tell_what_a_wqe_holds_beside_an_address(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_RC, false);
 	struct ibv_qp_init_attr_ex init = { .send_cq = a->cq,
@@ -426,40 +426,26 @@ static void an_attached_context_keeps_its_files(struct bench *b)
 #define RXE_QUEUES_ARE_LONGER .rxe_lacks = "soft-RoCE makes queues longer than asked for"
 
 static const struct bench_case cases[] = {
-	{ CASE("a full queue never overruns its CQ", a_full_queue_never_overruns_its_cq), BARE },
-	{ CASE("a CQ that is too small says so", a_cq_that_is_too_small_says_so), BARE,
-	  .is_model_only = true },
-	{ CASE("the longest request fits", the_longest_request_fits), BARE },
-	{ CASE("the limits tell what a WQE holds", the_limits_tell_what_a_wqe_holds), BARE,
-	  .is_model_only = true },
-	{ CASE("the limits tell what a WQE holds beside an address",
-	       no_more_is_granted_beside_an_address),
-	  BARE, .is_model_only = true },
-	{ CASE("the limits tell the depth", the_limits_tell_the_depth), BARE,
-	  RXE_QUEUES_ARE_LONGER },
-	{ CASE("a CQ with room allows the whole depth", a_cq_with_room_allows_the_whole_depth),
-	  BARE, RXE_QUEUES_ARE_LONGER },
-	{ CASE("no more is asked for than the CQ has", no_more_is_asked_for_than_the_cq_has),
-	  BARE },
-	{ CASE("an attached QP takes its share of the CQ",
-	       an_attached_qp_takes_its_share_of_the_cq),
-	  BARE, RXE_QUEUES_ARE_LONGER },
-	{ CASE("a CQ outlives its QPs", a_cq_outlives_its_qps), BARE },
-	{ CASE("another CQ is not taken for it", another_cq_is_not_taken_for_it), BARE },
-	{ CASE("a QP that was posted to is too late", a_qp_that_was_posted_to_is_too_late), BARE,
+	{ CASE(a_full_queue_never_overruns_its_cq), BARE },
+	{ CASE(a_cq_that_is_too_small_says_so), BARE, MODEL },
+	{ CASE(the_longest_request_fits), BARE },
+	{ CASE(the_limits_tell_what_a_wqe_holds), BARE, MODEL },
+	{ CASE(the_limits_tell_what_a_wqe_holds_beside_an_address), BARE, MODEL },
+	{ CASE(the_limits_tell_the_depth), BARE, RXE_QUEUES_ARE_LONGER },
+	{ CASE(a_cq_with_room_allows_the_whole_depth), BARE, RXE_QUEUES_ARE_LONGER },
+	{ CASE(no_more_is_asked_for_than_the_cq_has), BARE },
+	{ CASE(an_attached_qp_takes_its_share_of_the_cq), BARE, RXE_QUEUES_ARE_LONGER },
+	{ CASE(a_cq_outlives_its_qps), BARE },
+	{ CASE(another_cq_is_not_taken_for_it), BARE },
+	{ CASE(a_qp_that_was_posted_to_is_too_late), BARE,
 	  .rxe_lacks = "only an mlx5 queue tells whether it was posted to" },
-	{ CASE("a CQ that was used is too late", a_cq_that_was_used_is_too_late), BARE },
-	{ CASE("two QPs may share a CQ on one path", two_qps_may_share_a_cq_on_one_path), BARE },
-	{ CASE("a QP with an SRQ is refused", a_qp_with_an_srq_is_refused), BARE },
-	{ CASE("a QP without a send queue is refused", a_qp_without_a_send_queue_is_refused),
-	  BARE },
-	{ CASE("a QP is attached once, and to its device", a_qp_is_attached_once_and_to_its_device),
-	  BARE },
-	{ CASE("without a promise it runs on verbs", without_a_promise_it_runs_on_verbs), BARE },
-	{ CASE("an attached context keeps its files", an_attached_context_keeps_its_files), BARE },
+	{ CASE(a_cq_that_was_used_is_too_late), BARE },
+	{ CASE(two_qps_may_share_a_cq_on_one_path), BARE },
+	{ CASE(a_qp_with_an_srq_is_refused), BARE },
+	{ CASE(a_qp_without_a_send_queue_is_refused), BARE },
+	{ CASE(a_qp_is_attached_once_and_to_its_device), BARE },
+	{ CASE(without_a_promise_it_runs_on_verbs), BARE },
+	{ CASE(an_attached_context_keeps_its_files), BARE },
 };
 
-int main(void)
-{
-	return bench_run("attach_limits", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("attach_limits")

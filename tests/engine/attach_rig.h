@@ -303,6 +303,4 @@ static inline void reset_to_start(struct ibv_qp *qp)
 
 /* -- refusals ---------------------------------------------------------------------------------- */
 
-#define BARE .is_bare = true
-
 #endif

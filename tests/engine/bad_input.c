@@ -392,24 +392,20 @@ static void what_is_used_stays(struct bench *b)
 #define IDLE .stays_idle = true, OWN
 
 static const struct bench_case cases[] = {
-	{ CASE("nothing given", nothing_given), OWN },
-	{ CASE("no place given", no_place_given), OWN },
-	{ CASE("no object given", no_object_given), OWN },
-	{ CASE("no layout given", no_layout_given), OWN },
-	{ CASE("nothing is destroyed in silence", nothing_is_destroyed_in_silence), BARE },
-	{ CASE("addresses", addresses), IDLE, .is_model_only = true },
-	{ CASE("a port that is down", a_port_that_is_down), OWN, .is_model_only = true,
-	  .fault_plan = "nth=1 port-down" },
-	{ CASE("connection attributes", connection_attributes), IDLE },
-	{ CASE("endpoint attributes", endpoint_attributes), OWN, .qp.type = BSN_QP_UD },
-	{ CASE("sizes of queue pairs", sizes_of_queue_pairs), OWN },
-	{ CASE("sizes of completion queues", sizes_of_completion_queues), BARE },
-	{ CASE("a CQ that is too small", a_cq_that_is_too_small), BARE },
-	{ CASE("objects of another device", objects_of_another_device), OWN },
-	{ CASE("what is used stays", what_is_used_stays), BARE },
+	{ CASE(nothing_given), OWN },
+	{ CASE(no_place_given), OWN },
+	{ CASE(no_object_given), OWN },
+	{ CASE(no_layout_given), OWN },
+	{ CASE(nothing_is_destroyed_in_silence), BARE },
+	{ CASE(addresses), IDLE, MODEL },
+	{ CASE(a_port_that_is_down), OWN, MODEL, .fault_plan = "nth=1 port-down" },
+	{ CASE(connection_attributes), IDLE },
+	{ CASE(endpoint_attributes), OWN, .qp.type = BSN_QP_UD },
+	{ CASE(sizes_of_queue_pairs), OWN },
+	{ CASE(sizes_of_completion_queues), BARE },
+	{ CASE(a_cq_that_is_too_small), BARE },
+	{ CASE(objects_of_another_device), OWN },
+	{ CASE(what_is_used_stays), BARE },
 };
 
-int main(void)
-{
-	return bench_run("bad_input", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("bad_input")

@@ -330,7 +330,7 @@ static int try_full_dc_pool(struct attempt *a)
 	return try_dc_pool_of(a, true);
 }
 
-static void dc(struct bench *b)
+static void dynamically_connected_transport(struct bench *b)
 {
 	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
 
@@ -431,20 +431,14 @@ static void a_lane_does_without_a_register(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("devices", devices), .is_bare = true, .is_model_only = true },
-	{ CASE("small objects", small_objects), .is_bare = true },
-	{ CASE("mkeys", mkeys), .is_bare = true, .is_model_only = true },
-	{ CASE("queue pairs", queue_pairs), .is_bare = true },
-	{ CASE("endpoints", endpoints), .qp.type = BSN_QP_UD, .is_own_only = true },
-	{ CASE("dynamically connected transport", dc), .is_bare = true, .is_own_only = true,
-	  .is_model_only = true },
-	{ CASE("pools do without a register", pools_do_without_a_register), .is_bare = true,
-	  .is_own_only = true, .is_direct_only = true, .is_model_only = true },
-	{ CASE("a lane does without a register", a_lane_does_without_a_register), .is_bare = true,
-	  .is_model_only = true },
+	{ CASE(devices), BARE, MODEL },
+	{ CASE(small_objects), BARE },
+	{ CASE(mkeys), BARE, MODEL },
+	{ CASE(queue_pairs), BARE },
+	{ CASE(endpoints), .qp.type = BSN_QP_UD, OWN },
+	{ CASE(dynamically_connected_transport), BARE, OWN, MODEL },
+	{ CASE(pools_do_without_a_register), BARE, OWN, DIRECT, MODEL },
+	{ CASE(a_lane_does_without_a_register), BARE, MODEL },
 };
 
-int main(void)
-{
-	return bench_run("bad_input_memory", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("bad_input_memory")

@@ -302,30 +302,23 @@ static void inline_data_of_a_map(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-#define DIRECT OWN, .is_direct_only = true
-
 static const struct bench_case cases[] = {
-	{ CASE("nothing given", nothing_given), OWN },
-	{ CASE("no place given", no_place_given), OWN },
-	{ CASE("no object given", no_object_given), OWN },
-	{ CASE("objects of another device", objects_of_another_device), OWN },
-	{ CASE("what a DCT is made of", what_a_dct_is_made_of), OWN, .is_model_only = true },
-	{ CASE("what an SRQ of XRC completes on", what_an_srq_of_xrc_completes_on), OWN,
-	  .is_model_only = true },
-	{ CASE("a CQ that ignores overruns", a_cq_that_ignores_overruns), DIRECT,
-	  .is_model_only = true },
-	{ CASE("endpoints of other transports", endpoints_of_other_transports), OWN },
-	{ CASE("sizes of pools", sizes_of_pools), OWN },
-	{ CASE("long requests in a deep queue", long_requests_in_a_deep_queue), DIRECT },
-	{ CASE("sizes of streams", sizes_of_streams), DIRECT, .is_model_only = true },
-	{ CASE("windows of no bytes", windows_of_no_bytes), DIRECT },
-	{ CASE("more than a prefetch takes", more_than_a_prefetch_takes), OWN },
-	{ CASE("implicit regions", implicit_regions), OWN, .is_model_only = true },
-	{ CASE("changes to an IOVA", changes_to_an_iova), OWN },
-	{ CASE("inline data of a map", inline_data_of_a_map), OWN },
+	{ CASE(nothing_given), OWN },
+	{ CASE(no_place_given), OWN },
+	{ CASE(no_object_given), OWN },
+	{ CASE(objects_of_another_device), OWN },
+	{ CASE(what_a_dct_is_made_of), OWN, MODEL },
+	{ CASE(what_an_srq_of_xrc_completes_on), OWN, MODEL },
+	{ CASE(a_cq_that_ignores_overruns), OWN, DIRECT, MODEL },
+	{ CASE(endpoints_of_other_transports), OWN },
+	{ CASE(sizes_of_pools), OWN },
+	{ CASE(long_requests_in_a_deep_queue), OWN, DIRECT },
+	{ CASE(sizes_of_streams), OWN, DIRECT, MODEL },
+	{ CASE(windows_of_no_bytes), OWN, DIRECT },
+	{ CASE(more_than_a_prefetch_takes), OWN },
+	{ CASE(implicit_regions), OWN, MODEL },
+	{ CASE(changes_to_an_iova), OWN },
+	{ CASE(inline_data_of_a_map), OWN },
 };
 
-int main(void)
-{
-	return bench_run("bad_input_objects", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("bad_input_objects")

@@ -245,19 +245,15 @@ static void memory_that_is_not_there(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("a refused post is told", a_refused_post_is_told), OWN },
-	{ CASE("a log that is neither on nor off", a_log_that_is_neither_on_nor_off) },
-	{ CASE("numbers are told", numbers_are_told) },
-	{ CASE("posts to nothing", posts_to_nothing), OWN },
-	{ CASE("nonsense in the environment", nonsense_in_the_environment), BARE },
-	{ CASE("devices that cannot be had", devices_that_cannot_be_had), BARE },
-	{ CASE("a device that may not be opened", a_device_that_may_not_be_opened), BARE,
-	  .is_model_only = true },
-	{ CASE("a limit of locked memory", a_limit_of_locked_memory), BARE, .is_model_only = true },
-	{ CASE("memory that is not there", memory_that_is_not_there), BARE },
+	{ CASE(a_refused_post_is_told), OWN },
+	{ CASE(a_log_that_is_neither_on_nor_off) },
+	{ CASE(numbers_are_told) },
+	{ CASE(posts_to_nothing), OWN },
+	{ CASE(nonsense_in_the_environment), BARE },
+	{ CASE(devices_that_cannot_be_had), BARE },
+	{ CASE(a_device_that_may_not_be_opened), BARE, MODEL },
+	{ CASE(a_limit_of_locked_memory), BARE, MODEL },
+	{ CASE(memory_that_is_not_there), BARE },
 };
 
-int main(void)
-{
-	return bench_run("bad_input_opening", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("bad_input_opening")

@@ -46,7 +46,4 @@ static inline void assert_says(int result, int error, const char *word, const ch
 
 /* -- memory that may not be locked ------------------------------------------------------------- */
 
-#define OWN  .is_own_only = true
-#define BARE .is_bare = true
-
 #endif

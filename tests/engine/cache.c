@@ -539,27 +539,20 @@ static void an_address_is_never_stale(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("a region is registered once", a_region_is_registered_once), .is_bare = true },
-	{ CASE("the last region is known by heart", the_last_region_is_known_by_heart),
-	  .is_bare = true },
-	{ CASE("what is found can be sent", what_is_found_can_be_sent), .is_own_only = true },
-	{ CASE("a part that goes leaves the rest", a_part_that_goes_leaves_the_rest),
-	  .is_bare = true },
-	{ CASE("what went rests in quarantine", what_went_rests_in_quarantine), .is_bare = true },
-	{ CASE("a full cache says so", a_full_cache_says_so), .is_bare = true },
-	{ CASE("memory that goes meanwhile is registered anew",
-	       memory_that_goes_meanwhile_is_registered_anew),
-	  .is_bare = true },
-	{ CASE("what stays is registered once", what_stays_is_registered_once), .is_bare = true },
-	{ CASE("what lies between regions fits", what_lies_between_regions_fits), .is_bare = true },
-	{ CASE("what is found no more counts", what_is_found_no_more_counts), .is_bare = true },
-	{ CASE("bad input", bad_input), .is_bare = true },
-	{ CASE("random uses", random_uses), .is_bare = true, .is_model_only = true },
-	{ CASE("threads", threads), .is_bare = true },
-	{ CASE("an address is never stale", an_address_is_never_stale), .is_own_only = true },
+	{ CASE(a_region_is_registered_once), BARE },
+	{ CASE(the_last_region_is_known_by_heart), BARE },
+	{ CASE(what_is_found_can_be_sent), OWN },
+	{ CASE(a_part_that_goes_leaves_the_rest), BARE },
+	{ CASE(what_went_rests_in_quarantine), BARE },
+	{ CASE(a_full_cache_says_so), BARE },
+	{ CASE(memory_that_goes_meanwhile_is_registered_anew), BARE },
+	{ CASE(what_stays_is_registered_once), BARE },
+	{ CASE(what_lies_between_regions_fits), BARE },
+	{ CASE(what_is_found_no_more_counts), BARE },
+	{ CASE(bad_input), BARE },
+	{ CASE(random_uses), BARE, MODEL },
+	{ CASE(threads), BARE },
+	{ CASE(an_address_is_never_stale), OWN },
 };
 
-int main(void)
-{
-	return bench_run("cache", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("cache")

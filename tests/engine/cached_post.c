@@ -151,11 +151,7 @@ static void posts(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("posts", posts), .is_own_only = true, .is_direct_only = true,
-	  .is_model_only = true },
+	{ CASE(posts), OWN, DIRECT, MODEL },
 };
 
-int main(void)
-{
-	return bench_run("cached_post", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("cached_post")

@@ -353,24 +353,21 @@ static void nonsense_is_refused(struct bench *b)
 }
 
 /* The checks know nothing of memory that the application registered by itself. */
-#define OWN .is_own_only = true
 
 static const struct bench_case cases[] = {
-	{ CASE("memory that was deregistered", memory_that_was_deregistered), OWN },
-	{ CASE("memory that receives wait for", memory_that_receives_wait_for), OWN },
-	{ CASE("bytes beyond the ends", bytes_beyond_the_ends), OWN },
-	{ CASE("memory of another domain", memory_of_another_domain), OWN },
-	{ CASE("memory that may not be written to", memory_that_may_not_be_written_to), OWN },
-	{ CASE("atomics that are not aligned", atomics_that_are_not_aligned), OWN },
-	{ CASE("pointers to nothing", pointers_to_nothing), OWN },
-	{ CASE("receives before the bad one", receives_before_the_bad_one), OWN },
-	{ CASE("memory of a shared queue", memory_of_a_shared_queue), .has_srq = true, OWN },
-	{ CASE("memory that a shared queue waits for", memory_that_a_shared_queue_waits_for),
-	  .has_srq = true, OWN },
-	{ CASE("another thread has to be told of", another_thread_has_to_be_told_of), OWN },
-	{ CASE("what is not published is told of", what_is_not_published_is_told_of),
-	  .is_bare = true },
-	{ CASE("nonsense is refused", nonsense_is_refused), .is_bare = true },
+	{ CASE(memory_that_was_deregistered), OWN },
+	{ CASE(memory_that_receives_wait_for), OWN },
+	{ CASE(bytes_beyond_the_ends), OWN },
+	{ CASE(memory_of_another_domain), OWN },
+	{ CASE(memory_that_may_not_be_written_to), OWN },
+	{ CASE(atomics_that_are_not_aligned), OWN },
+	{ CASE(pointers_to_nothing), OWN },
+	{ CASE(receives_before_the_bad_one), OWN },
+	{ CASE(memory_of_a_shared_queue), .has_srq = true, OWN },
+	{ CASE(memory_that_a_shared_queue_waits_for), .has_srq = true, OWN },
+	{ CASE(another_thread_has_to_be_told_of), OWN },
+	{ CASE(what_is_not_published_is_told_of), BARE },
+	{ CASE(nonsense_is_refused), BARE },
 };
 
 int main(void)

@@ -286,29 +286,21 @@ static void sends_wait_for_the_connection(struct bench *b)
 		     .min_rnr_timer = 20,                                                          \
 		     .max_rd_atomic = 2,                                                           \
 		     .max_dest_rd_atomic = 4 }
-#define ROCE .link = CX_LINK_ROCE, .is_model_only = true
 
 static const struct bench_case cases[] = {
-	{ CASE("everything by default", everything_by_default) },
-	{ CASE("everything by default, RoCE", everything_by_default), ROCE },
-	{ CASE("everything as asked", everything_as_asked), ASKED },
-	{ CASE("everything as asked, RoCE", everything_as_asked), ASKED, ROCE },
-	{ CASE("a GID index is an index", a_gid_index_is_an_index), ROCE },
-	{ CASE("a device's GID is that of its addresses",
-	       a_device_s_gid_is_that_of_its_addresses),
-	  ROCE },
-	{ CASE("GIDs of two families are refused", gids_of_two_families_are_refused), ROCE },
-	{ CASE("so are those of an endpoint", so_are_those_of_an_endpoint), ROCE,
+	{ CASE(everything_by_default) },
+	{ CASE_OF(everything_by_default, "RoCE"), ROCE, MODEL },
+	{ CASE(everything_as_asked), ASKED },
+	{ CASE_OF(everything_as_asked, "RoCE"), ASKED, ROCE, MODEL },
+	{ CASE(a_gid_index_is_an_index), ROCE, MODEL },
+	{ CASE(a_device_s_gid_is_that_of_its_addresses), ROCE, MODEL },
+	{ CASE(gids_of_two_families_are_refused), ROCE, MODEL },
+	{ CASE(so_are_those_of_an_endpoint), ROCE, MODEL, .qp.type = BSN_QP_UD },
+	{ CASE(receives_wait_for_their_peer), .stays_idle = true },
+	{ CASE_OF(receives_wait_for_their_peer, "datagrams"), .stays_idle = true,
 	  .qp.type = BSN_QP_UD },
-	{ CASE("receives wait for their peer", receives_wait_for_their_peer), .stays_idle = true },
-	{ CASE("receives of datagrams wait", receives_wait_for_their_peer), .stays_idle = true,
-	  .qp.type = BSN_QP_UD },
-	{ CASE("a connection in steps", a_connection_in_steps), .stays_idle = true },
-	{ CASE("sends wait for the connection", sends_wait_for_the_connection), .stays_idle = true,
-	  .is_own_only = true },
+	{ CASE(a_connection_in_steps), .stays_idle = true },
+	{ CASE(sends_wait_for_the_connection), .stays_idle = true, OWN },
 };
 
-int main(void)
-{
-	return bench_run("connections", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("connections")

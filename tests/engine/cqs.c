@@ -221,23 +221,15 @@ static void an_attached_one_is_the_applications(struct bench *b)
 		assert_refused(bsn_cq_resize(b->cq[0], 100), EOPNOTSUPP, "the application made");
 }
 
-#define OWN .is_own_only = true, .is_bare = true
-
 static const struct bench_case cases[] = {
-	{ CASE("the record is left alone", the_record_is_left_alone), OWN, .is_direct_only = true },
-	{ CASE("it is woken all the same", it_is_woken_all_the_same), OWN, .is_direct_only = true },
-	{ CASE("what is left behind keeps its entries", what_is_left_behind_keeps_its_entries), OWN,
-	  .is_direct_only = true },
-	{ CASE("what cannot ignore them is refused", what_cannot_ignore_them_is_refused), OWN },
-	{ CASE("completions survive another size", completions_survive_another_size), OWN,
-	  .is_verbs_only = true },
-	{ CASE("a larger one takes more queues", a_larger_one_takes_more_queues), OWN,
-	  .is_verbs_only = true },
-	{ CASE("sizes that cannot be are refused", sizes_that_cannot_be_are_refused), OWN },
-	{ CASE("an attached one is the application's", an_attached_one_is_the_applications) },
+	{ CASE(the_record_is_left_alone), OWN, BARE, DIRECT },
+	{ CASE(it_is_woken_all_the_same), OWN, BARE, DIRECT },
+	{ CASE(what_is_left_behind_keeps_its_entries), OWN, BARE, DIRECT },
+	{ CASE(what_cannot_ignore_them_is_refused), OWN, BARE },
+	{ CASE(completions_survive_another_size), OWN, BARE, VERBS },
+	{ CASE(a_larger_one_takes_more_queues), OWN, BARE, VERBS },
+	{ CASE(sizes_that_cannot_be_are_refused), OWN, BARE },
+	{ CASE(an_attached_one_is_the_applications) },
 };
 
-int main(void)
-{
-	return bench_run("cqs", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("cqs")

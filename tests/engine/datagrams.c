@@ -197,27 +197,23 @@ static void what_datagrams_lack_is_refused(struct bench *b)
 
 #define UD .qp = { .type = BSN_QP_UD, .max_inline = 100, .send_depth = 16 }
 
-#define ON_BOTH_LINKS(text, function)                                                              \
-	{ CASE(text, function), UD },                                                              \
+#define ON_BOTH_LINKS(function)                                                                    \
+	{ CASE(function), UD },                                                                    \
 	{                                                                                          \
-		CASE(text ", RoCE", function), UD, .link = CX_LINK_ROCE, .is_model_only = true     \
+		CASE_OF(function, "RoCE"), UD, ROCE, MODEL                                         \
 	}
 
 static const struct bench_case cases[] = {
-	ON_BOTH_LINKS("a message says where it came from", a_message_says_where_it_came_from),
-	ON_BOTH_LINKS("inline data of every length", inline_data_of_every_length),
-	ON_BOTH_LINKS("an endpoint comes from a message", an_endpoint_comes_from_a_message),
-	{ CASE("the queue pair itself is no endpoint", the_queue_pair_itself_is_no_endpoint), UD },
-	{ CASE("endpoints share a queue", endpoints_share_a_queue), UD },
-	{ CASE("a failed request has its endpoint's user",
-	       a_failed_request_has_its_endpoint_s_user),
-	  UD, /* Linux 6.1, drivers/infiniband/sw/rxe/rxe_req.c: of a key that leads nowhere */
+	ON_BOTH_LINKS(a_message_says_where_it_came_from),
+	ON_BOTH_LINKS(inline_data_of_every_length),
+	ON_BOTH_LINKS(an_endpoint_comes_from_a_message),
+	{ CASE(the_queue_pair_itself_is_no_endpoint), UD },
+	{ CASE(endpoints_share_a_queue), UD },
+	{ CASE(a_failed_request_has_its_endpoint_s_user), UD,
+	  /* Linux 6.1, drivers/infiniband/sw/rxe/rxe_req.c: of a key that leads nowhere */
 	  .rxe_says = { { IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR } } },
-	{ CASE("a full queue refuses until polled", a_full_queue_refuses_until_polled), UD },
-	{ CASE("what datagrams lack is refused", what_datagrams_lack_is_refused), UD },
+	{ CASE(a_full_queue_refuses_until_polled), UD },
+	{ CASE(what_datagrams_lack_is_refused), UD },
 };
 
-int main(void)
-{
-	return bench_run("datagrams", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("datagrams")

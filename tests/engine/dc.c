@@ -365,39 +365,25 @@ static void plain_verbs_have_none(struct bench *b)
 	ok(bsn_cq_destroy(cq));
 }
 
-#define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true
+#define ON_DIRECT BARE, DIRECT, OWN
 
-int main(void)
-{
-	static const struct bench_case cases[] = {
-		{ CASE("messages go to the peer they are posted to",
-		       messages_go_to_the_peer_they_are_posted_to), ON_DIRECT },
-		{ CASE("messages on RoCE", messages_go_to_the_peer_they_are_posted_to), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("every operation of RC", every_operation_of_rc), ON_DIRECT },
-		{ CASE("every operation of RC on RoCE", every_operation_of_rc), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("masked atomics and copies", masked_atomics_and_copies), ON_DIRECT },
-		{ CASE("masked atomics and copies on RoCE", masked_atomics_and_copies), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("inline data of every length", inline_data_of_every_length), ON_DIRECT },
-		{ CASE("inline data on RoCE", inline_data_of_every_length), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("a prepared request goes to any peer", a_prepared_request_goes_to_any_peer),
-		  ON_DIRECT },
-		{ CASE("a ring goes round", a_ring_goes_round), ON_DIRECT },
-		{ CASE("a ring goes round on RoCE", a_ring_goes_round), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("a vector is as short as it can be", a_vector_is_as_short_as_it_can_be),
-		  ON_DIRECT, .is_model_only = true },
-		{ CASE("a vector on RoCE", a_vector_is_as_short_as_it_can_be), ON_DIRECT,
-		  .is_model_only = true, .link = CX_LINK_ROCE },
-		{ CASE("a target that went fails the request",
-		       a_target_that_went_fails_the_request), ON_DIRECT },
-		{ CASE("what does not fit is refused", what_does_not_fit_is_refused), ON_DIRECT },
-		{ CASE("plain verbs have none", plain_verbs_have_none), .is_bare = true,
-		  .is_verbs_only = true, .is_own_only = true },
-	};
+static const struct bench_case cases[] = {
+	{ CASE(messages_go_to_the_peer_they_are_posted_to), ON_DIRECT },
+	{ CASE_OF(messages_go_to_the_peer_they_are_posted_to, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(every_operation_of_rc), ON_DIRECT },
+	{ CASE_OF(every_operation_of_rc, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(masked_atomics_and_copies), ON_DIRECT },
+	{ CASE_OF(masked_atomics_and_copies, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(inline_data_of_every_length), ON_DIRECT },
+	{ CASE_OF(inline_data_of_every_length, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_prepared_request_goes_to_any_peer), ON_DIRECT },
+	{ CASE(a_ring_goes_round), ON_DIRECT },
+	{ CASE_OF(a_ring_goes_round, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_vector_is_as_short_as_it_can_be), ON_DIRECT, MODEL },
+	{ CASE_OF(a_vector_is_as_short_as_it_can_be, "on RoCE"), ON_DIRECT, MODEL, ROCE },
+	{ CASE(a_target_that_went_fails_the_request), ON_DIRECT },
+	{ CASE(what_does_not_fit_is_refused), ON_DIRECT },
+	{ CASE(plain_verbs_have_none), BARE, VERBS, OWN },
+};
 
-	return bench_run("dc", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("dc")

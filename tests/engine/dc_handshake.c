@@ -409,58 +409,34 @@ static void without_commands_it_is_refused(struct bench *b)
 	unmake(&r);
 }
 
-#define ON_DIRECT                                                                                  \
-	.is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
-#define ON_VERBS .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
+#define ON_DIRECT BARE, DIRECT, OWN, MODEL
+#define ON_VERBS  BARE, VERBS, OWN, MODEL
 
-int main(void)
-{
-	static const struct bench_case cases[] = {
-		{ CASE("who connects to a target does so in full",
-		       who_connects_to_a_target_does_so_in_full),
-		  ON_DIRECT },
-		{ CASE("who connects to a target does so in full, on RoCE",
-		       who_connects_to_a_target_does_so_in_full),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("the port counts them as others", the_port_counts_them_as_others),
-		  ON_DIRECT },
-		{ CASE("without it nobody does", without_it_nobody_does), ON_DIRECT },
-		{ CASE("a target has all rights", a_target_has_all_rights), ON_DIRECT },
-		{ CASE("a target has all rights, on RoCE", a_target_has_all_rights), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("a target goes with requests on their way",
-		       a_target_goes_with_requests_on_their_way),
-		  ON_DIRECT },
-		{ CASE("a wrong key gets no answer", a_wrong_key_gets_no_answer), ON_DIRECT },
-		{ CASE("what the firmware refuses is said", what_the_firmware_refuses_is_said),
-		  ON_DIRECT },
-		{ CASE("initiators connect in full", initiators_connect_in_full), ON_DIRECT },
-		{ CASE("initiators connect in full, on RoCE", initiators_connect_in_full),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("a ring goes round", a_ring_goes_round), ON_DIRECT },
-		{ CASE("a ring goes round, on RoCE", a_ring_goes_round), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("a repaired one does so again", a_repaired_one_does_so_again), ON_DIRECT },
-		{ CASE("it gives back what it took", it_gives_back_what_it_took), ON_DIRECT },
-		{ CASE("pools work side by side", pools_work_side_by_side), ON_DIRECT },
-		{ CASE("their register rings", their_register_rings), ON_DIRECT,
-		  .is_active = true },
-		{ CASE("they have no lane of others", they_have_no_lane_of_others), ON_DIRECT },
-		{ CASE("a target is the same as by verbs", a_target_is_the_same_as_by_verbs),
-		  ON_DIRECT },
-		{ CASE("a target is the same as by verbs, on RoCE",
-		       a_target_is_the_same_as_by_verbs),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("an initiator is the same as by verbs",
-		       an_initiator_is_the_same_as_by_verbs),
-		  ON_DIRECT },
-		{ CASE("an initiator is the same as by verbs, on RoCE",
-		       an_initiator_is_the_same_as_by_verbs),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("without commands it is refused", without_commands_it_is_refused), ON_DIRECT,
-		  .no_devx = true },
-		{ CASE("plain verbs have none", without_commands_it_is_refused), ON_VERBS },
-	};
+static const struct bench_case cases[] = {
+	{ CASE(who_connects_to_a_target_does_so_in_full), ON_DIRECT },
+	{ CASE_OF(who_connects_to_a_target_does_so_in_full, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(the_port_counts_them_as_others), ON_DIRECT },
+	{ CASE(without_it_nobody_does), ON_DIRECT },
+	{ CASE(a_target_has_all_rights), ON_DIRECT },
+	{ CASE_OF(a_target_has_all_rights, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_target_goes_with_requests_on_their_way), ON_DIRECT },
+	{ CASE(a_wrong_key_gets_no_answer), ON_DIRECT },
+	{ CASE(what_the_firmware_refuses_is_said), ON_DIRECT },
+	{ CASE(initiators_connect_in_full), ON_DIRECT },
+	{ CASE_OF(initiators_connect_in_full, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_ring_goes_round), ON_DIRECT },
+	{ CASE_OF(a_ring_goes_round, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_repaired_one_does_so_again), ON_DIRECT },
+	{ CASE(it_gives_back_what_it_took), ON_DIRECT },
+	{ CASE(pools_work_side_by_side), ON_DIRECT },
+	{ CASE(their_register_rings), ON_DIRECT, .is_active = true },
+	{ CASE(they_have_no_lane_of_others), ON_DIRECT },
+	{ CASE(a_target_is_the_same_as_by_verbs), ON_DIRECT },
+	{ CASE_OF(a_target_is_the_same_as_by_verbs, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(an_initiator_is_the_same_as_by_verbs), ON_DIRECT },
+	{ CASE_OF(an_initiator_is_the_same_as_by_verbs, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(without_commands_it_is_refused), ON_DIRECT, .no_devx = true },
+	{ CASE_OF(without_commands_it_is_refused, "plain verbs"), ON_VERBS },
+};
 
-	return bench_run("dc_handshake", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("dc_handshake")

@@ -381,34 +381,26 @@ static void at_random_with_streams(struct bench *b)
 	at_random_in_one_loop(b, &attr);
 }
 
-#define SHARED	  .cq_entries = 1024, .is_own_only = true, .is_model_only = true
-#define ON_DIRECT SHARED, .is_direct_only = true
+#define SHARED    .cq_entries = 1024, OWN, MODEL
+#define ON_DIRECT SHARED, DIRECT
+
+static const struct bench_case cases[] = {
+	{ CASE(completions_come_in_order), SHARED },
+	{ CASE(polls_go_straight_while_nobody_waits), ON_DIRECT },
+	{ CASE(failures_are_told_where_they_come), SHARED },
+	{ CASE(turns_are_told_though_others_complete), ON_DIRECT },
+	{ CASE(pools_share_a_loop), SHARED },
+	{ CASE(who_sleeps_has_its_turn), ON_DIRECT, .is_active = true, .has_channel = true },
+	{ CASE(a_pool_that_goes_leaves_others_completions), SHARED },
+	{ CASE(the_cq_has_room_for_all), SHARED },
+	{ CASE(at_random), SHARED },
+	{ CASE(at_random_with_streams), ON_DIRECT },
+	{ CASE_OF(at_random_with_streams, "of which none may fail"), ON_DIRECT,
+	  .no_errored_streams = true },
+};
 
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("completions come in order", completions_come_in_order), SHARED },
-		{ CASE("polls go straight while nobody waits",
-		       polls_go_straight_while_nobody_waits),
-		  ON_DIRECT },
-		{ CASE("failures are told where they come", failures_are_told_where_they_come),
-		  SHARED },
-		{ CASE("turns are told though others complete",
-		       turns_are_told_though_others_complete),
-		  ON_DIRECT },
-		{ CASE("pools share a loop", pools_share_a_loop), SHARED },
-		{ CASE("who sleeps has its turn", who_sleeps_has_its_turn), ON_DIRECT,
-		  .is_active = true, .has_channel = true },
-		{ CASE("a pool that goes leaves others' completions",
-		       a_pool_that_goes_leaves_others_completions),
-		  SHARED },
-		{ CASE("the CQ has room for all", the_cq_has_room_for_all), SHARED },
-		{ CASE("at random", at_random), SHARED },
-		{ CASE("at random, with streams", at_random_with_streams), ON_DIRECT },
-		{ CASE("at random, where no stream may fail", at_random_with_streams), ON_DIRECT,
-		  .no_errored_streams = true },
-	};
-
 	random_start();
 	return bench_run("dc_loop", cases, sizeof(cases) / sizeof(cases[0]));
 }

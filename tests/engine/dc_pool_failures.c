@@ -142,16 +142,14 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 	unmake(&r);
 }
 
+static const struct bench_case cases[] = {
+	{ CASE(one_peer_fails_alone), ON_DIRECT },
+	{ CASE(all_initiators_fail_and_come_back), ON_DIRECT },
+	{ CASE(a_thousand_peers_fail_and_return), ON_DIRECT },
+};
+
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("one peer fails alone", one_peer_fails_alone), ON_DIRECT },
-		{ CASE("all initiators fail and come back", all_initiators_fail_and_come_back),
-		  ON_DIRECT },
-		{ CASE("a thousand peers fail and return", a_thousand_peers_fail_and_return),
-		  ON_DIRECT },
-	};
-
 	random_start();
 	return bench_run("dc_pool_failures", cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -456,47 +456,29 @@ static void a_check_tells_who_is_alive(struct bench *b)
 	unmake(&r);
 }
 
+static const struct bench_case cases[] = {
+	{ CASE(masked_atomics), ON_DIRECT },
+	{ CASE_OF(masked_atomics, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(masked_atomics_have_the_limit_of_reads), ON_DIRECT },
+	{ CASE(copies_are_made_by_initiators), ON_DIRECT },
+	{ CASE_OF(copies_are_made_by_initiators, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(they_count_in_a_turn), ON_DIRECT },
+	{ CASE(they_are_refused), ON_VERBS },
+	{ CASE(layouts_are_local_memory), DIRECT, OWN, MODEL },
+	{ CASE_OF(layouts_are_local_memory, "on RoCE"), DIRECT, OWN, MODEL, ROCE },
+	{ CASE(a_peer_may_invalidate), DIRECT, OWN, MODEL },
+	{ CASE(a_peer_has_its_udp_port), ON_DIRECT, ROCE },
+	{ CASE(what_the_way_has_not_is_refused), ON_DIRECT },
+	{ CASE_OF(what_the_way_has_not_is_refused, "on plain verbs"), ON_VERBS },
+	{ CASE(initiators_send_by_the_port_of_the_bond), ON_DIRECT, ROCE, .lag = true },
+	{ CASE(a_port_that_the_bond_has_not_is_refused), ON_DIRECT, ROCE, .lag = true },
+	{ CASE(the_device_refuses_it_too), ON_DIRECT, ROCE, .lag = true },
+	{ CASE(a_check_tells_who_is_alive), ON_DIRECT },
+	{ CASE_OF(a_check_tells_who_is_alive, "on RoCE"), ON_DIRECT, ROCE },
+};
+
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("masked atomics", masked_atomics), ON_DIRECT },
-		{ CASE("masked atomics, on RoCE", masked_atomics), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("masked atomics have the limit of READs",
-		       masked_atomics_have_the_limit_of_reads),
-		  ON_DIRECT },
-		{ CASE("copies are made by initiators", copies_are_made_by_initiators), ON_DIRECT },
-		{ CASE("copies are made by initiators, on RoCE", copies_are_made_by_initiators),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("they count in a turn", they_count_in_a_turn), ON_DIRECT },
-		{ CASE("they are refused", they_are_refused), ON_VERBS },
-		{ CASE("layouts are local memory", layouts_are_local_memory),
-		  .is_direct_only = true, .is_own_only = true, .is_model_only = true },
-		{ CASE("layouts are local memory, on RoCE", layouts_are_local_memory),
-		  .is_direct_only = true, .is_own_only = true, .is_model_only = true,
-		  .link = CX_LINK_ROCE },
-		{ CASE("a peer may invalidate", a_peer_may_invalidate), .is_direct_only = true,
-		  .is_own_only = true, .is_model_only = true },
-		{ CASE("a peer has its UDP port", a_peer_has_its_udp_port), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("what the way has not is refused", what_the_way_has_not_is_refused),
-		  ON_DIRECT },
-		{ CASE("what the way has not is refused, on plain verbs",
-		       what_the_way_has_not_is_refused),
-		  ON_VERBS },
-		{ CASE("initiators send by the port of the bond",
-		       initiators_send_by_the_port_of_the_bond),
-		  ON_DIRECT, .link = CX_LINK_ROCE, .lag = true },
-		{ CASE("a port that the bond has not is refused",
-		       a_port_that_the_bond_has_not_is_refused),
-		  ON_DIRECT, .link = CX_LINK_ROCE, .lag = true },
-		{ CASE("the device refuses it, too", the_device_refuses_it_too), ON_DIRECT,
-		  .link = CX_LINK_ROCE, .lag = true },
-		{ CASE("a check tells who is alive", a_check_tells_who_is_alive), ON_DIRECT },
-		{ CASE("a check tells who is alive, on RoCE", a_check_tells_who_is_alive),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-	};
-
 	random_start();
 	return bench_run("dc_pool_operations", cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -537,45 +537,30 @@ static void a_repaired_initiator_is_busy(struct bench *b)
 	unmake(&r);
 }
 
+static const struct bench_case cases[] = {
+	{ CASE(reads_have_a_limit), ON_DIRECT },
+	{ CASE(a_peer_has_room), ON_DIRECT },
+	{ CASE_OF(reads_have_a_limit, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_quiet_read_makes_room), ON_DIRECT },
+	{ CASE(a_read_of_long_ago_makes_room), ON_DIRECT },
+	{ CASE(a_read_that_is_gone_makes_room), ON_DIRECT },
+	{ CASE(each_way_to_read_has_the_limit), ON_DIRECT },
+	{ CASE_OF(each_way_to_read_has_the_limit, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE_OF(each_way_to_read_has_the_limit, "by connections"), ON_VERBS },
+	{ CASE(each_way_to_read_takes_an_initiator), ON_DIRECT },
+	{ CASE_OF(each_way_to_read_takes_an_initiator, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_bad_read_is_refused_in_words), ON_DIRECT },
+	{ CASE(a_read_that_was_taken_back_is_none), ON_DIRECT },
+	{ CASE_OF(a_read_that_was_taken_back_is_none, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_repaired_initiator_counts_anew), ON_DIRECT },
+	{ CASE(a_repaired_initiator_is_busy), ON_DIRECT },
+	{ CASE(reads_at_random), ON_DIRECT },
+	{ CASE_OF(reads_at_random, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE_OF(reads_at_random, "by connections"), ON_VERBS },
+};
+
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("READs have a limit", reads_have_a_limit), ON_DIRECT },
-		{ CASE("a peer has room", a_peer_has_room), ON_DIRECT },
-		{ CASE("READs have a limit, on RoCE", reads_have_a_limit), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("a quiet READ makes room", a_quiet_read_makes_room), ON_DIRECT },
-		{ CASE("a READ of long ago makes room", a_read_of_long_ago_makes_room), ON_DIRECT },
-		{ CASE("a READ that is gone makes room", a_read_that_is_gone_makes_room),
-		  ON_DIRECT },
-		{ CASE("each way to read has the limit", each_way_to_read_has_the_limit),
-		  ON_DIRECT },
-		{ CASE("each way to read has the limit, on RoCE", each_way_to_read_has_the_limit),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("each way to read has the limit, by connections",
-		       each_way_to_read_has_the_limit),
-		  ON_VERBS },
-		{ CASE("each way to read takes an initiator", each_way_to_read_takes_an_initiator),
-		  ON_DIRECT },
-		{ CASE("each way to read takes an initiator, on RoCE",
-		       each_way_to_read_takes_an_initiator),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("a bad READ is refused in words", a_bad_read_is_refused_in_words),
-		  ON_DIRECT },
-		{ CASE("a READ that was taken back is none", a_read_that_was_taken_back_is_none),
-		  ON_DIRECT },
-		{ CASE("a READ that was taken back is none, on RoCE",
-		       a_read_that_was_taken_back_is_none),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("a repaired initiator counts anew", a_repaired_initiator_counts_anew),
-		  ON_DIRECT },
-		{ CASE("a repaired initiator is busy", a_repaired_initiator_is_busy), ON_DIRECT },
-		{ CASE("READs at random", reads_at_random), ON_DIRECT },
-		{ CASE("READs at random, on RoCE", reads_at_random), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("READs at random, by connections", reads_at_random), ON_VERBS },
-	};
-
 	random_start();
 	return bench_run("dc_pool_reads", cases, sizeof(cases) / sizeof(cases[0]));
 }

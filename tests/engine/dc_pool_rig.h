@@ -34,8 +34,7 @@ static inline bool is_told(const struct rig *r, int p)
 
 /* -- many, and wrong ones ---------------------------------------------------------------------- */
 
-#define ON_DIRECT                                                                                  \
-	.is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
-#define ON_VERBS .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
+#define ON_DIRECT BARE, DIRECT, OWN, MODEL
+#define ON_VERBS  BARE, VERBS, OWN, MODEL
 
 #endif

@@ -371,29 +371,24 @@ static void who_waits_may_be_destroyed(struct bench *b)
 	unmake(&r);
 }
 
+static const struct bench_case cases[] = {
+	{ CASE(who_waits_has_its_turn_in_order), ON_DIRECT },
+	{ CASE(who_comes_later_passes_nobody), ON_DIRECT },
+	{ CASE(who_goes_on_leaves_its_place), ON_DIRECT },
+	{ CASE(who_passes_makes_room_at_once), ON_DIRECT },
+	{ CASE(an_unsignaled_end_is_found_out), ON_DIRECT },
+	{ CASE(an_end_among_many_is_found_out), ON_DIRECT },
+	{ CASE(an_end_that_nobody_rang_is_rung), ON_DIRECT },
+	{ CASE(who_never_stops_starves_nobody), ON_DIRECT },
+	{ CASE(turns_are_of_bytes), ON_DIRECT },
+	{ CASE(who_owes_is_passed), ON_DIRECT },
+	{ CASE(who_leaves_in_debt_is_passed), ON_DIRECT },
+	{ CASE(a_turn_may_be_a_byte), ON_DIRECT },
+	{ CASE(who_waits_may_be_destroyed), ON_DIRECT },
+};
+
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("who waits has its turn in order", who_waits_has_its_turn_in_order),
-		  ON_DIRECT },
-		{ CASE("who comes later passes nobody", who_comes_later_passes_nobody), ON_DIRECT },
-		{ CASE("who goes on leaves its place", who_goes_on_leaves_its_place), ON_DIRECT },
-		{ CASE("who passes makes room at once", who_passes_makes_room_at_once), ON_DIRECT },
-		{ CASE("an unsignaled end is found out", an_unsignaled_end_is_found_out),
-		  ON_DIRECT },
-		{ CASE("an end among many is found out", an_end_among_many_is_found_out),
-		  ON_DIRECT },
-		{ CASE("an end that nobody rang is rung", an_end_that_nobody_rang_is_rung),
-		  ON_DIRECT },
-		{ CASE("who never stops starves nobody", who_never_stops_starves_nobody),
-		  ON_DIRECT },
-		{ CASE("turns are of bytes", turns_are_of_bytes), ON_DIRECT },
-		{ CASE("who owes is passed", who_owes_is_passed), ON_DIRECT },
-		{ CASE("who leaves in debt is passed", who_leaves_in_debt_is_passed), ON_DIRECT },
-		{ CASE("a turn may be a byte", a_turn_may_be_a_byte), ON_DIRECT },
-		{ CASE("who waits may be destroyed", who_waits_may_be_destroyed), ON_DIRECT },
-	};
-
 	random_start();
 	return bench_run("dc_pool_waits", cases, sizeof(cases) / sizeof(cases[0]));
 }

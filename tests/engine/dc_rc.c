@@ -353,27 +353,19 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	unmake(&r);
 }
 
+static const struct bench_case cases[] = {
+	{ CASE(a_peer_is_connected_by_its_first_post), ON_VERBS },
+	{ CASE_OF(a_peer_is_connected_by_its_first_post, "on RoCE"), ON_VERBS, ROCE },
+	{ CASE(evictions_are_those_of_the_clock), ON_VERBS },
+	{ CASE(a_path_has_the_smaller_mtu), ON_VERBS },
+	{ CASE(every_operation_goes_there), ON_VERBS },
+	{ CASE(what_was_received_outlives_its_connection), ON_VERBS },
+	{ CASE(what_was_polled_is_not_given_back_again_with_its_target), ON_VERBS },
+	{ CASE(what_does_not_fit_is_refused), ON_VERBS },
+};
+
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("a peer is connected by its first post",
-		       a_peer_is_connected_by_its_first_post),
-		  ON_VERBS },
-		{ CASE("on RoCE", a_peer_is_connected_by_its_first_post), ON_VERBS,
-		  .link = CX_LINK_ROCE },
-		{ CASE("evictions are those of the clock", evictions_are_those_of_the_clock),
-		  ON_VERBS },
-		{ CASE("a path has the smaller MTU", a_path_has_the_smaller_mtu), ON_VERBS },
-		{ CASE("every operation goes there", every_operation_goes_there), ON_VERBS },
-		{ CASE("what was received outlives its connection",
-		       what_was_received_outlives_its_connection),
-		  ON_VERBS },
-		{ CASE("what was polled is not given back again with its target",
-		       what_was_polled_is_not_given_back_again_with_its_target),
-		  ON_VERBS },
-		{ CASE("what does not fit is refused", what_does_not_fit_is_refused), ON_VERBS },
-	};
-
 	random_start();
 	return bench_run("dc_rc", cases, sizeof(cases) / sizeof(cases[0]));
 }

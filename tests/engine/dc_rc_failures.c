@@ -267,28 +267,21 @@ static void wrong_rkeys_fail_their_peers(struct bench *b)
 	unmake(&r);
 }
 
+static const struct bench_case cases[] = {
+	{ CASE(who_waits_has_its_turn_in_order), ON_VERBS },
+	{ CASE(an_unsignaled_end_is_found_out), ON_VERBS },
+	{ CASE(who_waits_or_is_being_connected_may_be_destroyed), ON_VERBS },
+	{ CASE(one_peer_fails_alone_and_comes_back), ON_VERBS },
+	{ CASE(a_target_that_is_gone_is_told), ON_VERBS },
+	{ CASE(a_slow_target_is_asked_again), ON_VERBS },
+	{ CASE(what_is_lost_is_said_again), ON_VERBS, MODEL,
+	  .fault_plan = "opcode=SEND nth=1 drop; opcode=SEND nth=3 drop; opcode=SEND nth=6 drop; "
+			"opcode=SEND nth=8 drop" },
+	{ CASE(wrong_rkeys_fail_their_peers), ON_VERBS },
+};
+
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("who waits has its turn in order", who_waits_has_its_turn_in_order),
-		  ON_VERBS },
-		{ CASE("an unsignaled end is found out", an_unsignaled_end_is_found_out),
-		  ON_VERBS },
-		{ CASE("who waits or is being connected may be destroyed",
-		       who_waits_or_is_being_connected_may_be_destroyed),
-		  ON_VERBS },
-		{ CASE("one peer fails alone and comes back", one_peer_fails_alone_and_comes_back),
-		  ON_VERBS },
-		{ CASE("a target that is gone is told", a_target_that_is_gone_is_told), ON_VERBS },
-		{ CASE("a slow target is asked again", a_slow_target_is_asked_again), ON_VERBS },
-		{ CASE("what is lost is said again", what_is_lost_is_said_again), ON_VERBS,
-		  .is_model_only = true,
-		  .fault_plan =
-			  "opcode=SEND nth=1 drop; opcode=SEND nth=3 drop; opcode=SEND nth=6 drop; "
-			  "opcode=SEND nth=8 drop" },
-		{ CASE("wrong rkeys fail their peers", wrong_rkeys_fail_their_peers), ON_VERBS },
-	};
-
 	random_start();
 	return bench_run("dc_rc_failures", cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -184,6 +184,6 @@ static const struct bsn_connect_attr impatient = { .timeout = 1, .retry_count = 
 
 /* -- wrong ones -------------------------------------------------------------------------------- */
 
-#define ON_VERBS .is_bare = true, .is_verbs_only = true, .is_own_only = true
+#define ON_VERBS BARE, VERBS, OWN
 
 #endif

@@ -127,31 +127,25 @@ static void at_random_by_many(struct bench *b)
 	assert_true(at_random_of(b, BSN_DC_LRU, 9, 2, 20000).turns);
 }
 
-#define ON_VERBS .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
+#define ON_VERBS BARE, VERBS, OWN, MODEL
+
+static const struct bench_case cases[] = {
+	{ CASE(an_initiator_has_several_peers), ON_DIRECT },
+	{ CASE_OF(an_initiator_has_several_peers, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(a_stream_is_of_one_peer), ON_DIRECT },
+	{ CASE(nobody_takes_back_what_is_anothers), ON_DIRECT },
+	{ CASE(peers_are_told_of_their_streams), ON_DIRECT },
+	{ CASE_OF(peers_are_told_of_their_streams, "of which none may fail"), ON_DIRECT,
+	  .no_errored_streams = true },
+	{ CASE(plain_verbs_have_none), ON_VERBS },
+	{ CASE(at_random), ON_DIRECT },
+	{ CASE(at_random_by_many), ON_DIRECT },
+	{ CASE_OF(at_random, "where none may fail"), ON_DIRECT, .no_errored_streams = true },
+	{ CASE_OF(at_random, "on RoCE"), ON_DIRECT, ROCE },
+};
 
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("an initiator has several peers", an_initiator_has_several_peers),
-		  ON_DIRECT },
-		{ CASE("an initiator has several peers, on RoCE", an_initiator_has_several_peers),
-		  ON_DIRECT, .link = CX_LINK_ROCE },
-		{ CASE("a stream is of one peer", a_stream_is_of_one_peer), ON_DIRECT },
-		{ CASE("nobody takes back what is another's", nobody_takes_back_what_is_anothers),
-		  ON_DIRECT },
-		{ CASE("peers are told of their streams", peers_are_told_of_their_streams),
-		  ON_DIRECT },
-		{ CASE("peers are told of their streams, of which none may fail",
-		       peers_are_told_of_their_streams),
-		  ON_DIRECT, .no_errored_streams = true },
-		{ CASE("plain verbs have none", plain_verbs_have_none), ON_VERBS },
-		{ CASE("at random", at_random), ON_DIRECT },
-		{ CASE("at random, by many", at_random_by_many), ON_DIRECT },
-		{ CASE("at random, where none may fail", at_random), ON_DIRECT,
-		  .no_errored_streams = true },
-		{ CASE("at random, on RoCE", at_random), ON_DIRECT, .link = CX_LINK_ROCE },
-	};
-
 	random_start();
 	return bench_run("dc_streams", cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -522,46 +522,29 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 	unmake(&r);
 }
 
+static const struct bench_case cases[] = {
+	{ CASE(a_stream_fails_alone), ON_DIRECT },
+	{ CASE_OF(a_stream_fails_alone, "on RoCE"), ON_DIRECT, ROCE },
+	{ CASE(nothing_else_comes_back), ON_DIRECT },
+	{ CASE(a_stream_waits_for_its_flushes), ON_DIRECT },
+	{ CASE(too_many_streams_fail_their_initiator), ON_DIRECT },
+	{ CASE(an_initiator_fails_with_all_its_streams), ON_DIRECT, .no_errored_streams = true },
+	{ CASE(who_is_not_concerned_goes_on), ON_DIRECT, .no_errored_streams = true },
+	{ CASE_OF(who_is_not_concerned_goes_on, "on RoCE"), ON_DIRECT, .no_errored_streams = true,
+	  ROCE },
+	{ CASE(who_is_not_concerned_waits), ON_DIRECT, .no_errored_streams = true },
+	{ CASE(what_is_held_waits_for_room), ON_DIRECT, .no_errored_streams = true },
+	{ CASE(what_is_held_waits_for_the_queue), ON_DIRECT, .no_errored_streams = true },
+	{ CASE(an_initiator_may_fail_by_itself), ON_DIRECT },
+	{ CASE(places_that_failed_are_passed), ON_DIRECT },
+	{ CASE(what_may_not_be_done_twice_comes_back), ON_DIRECT, .no_errored_streams = true },
+	{ CASE(unsignaled_requests_stay_so), ON_DIRECT, .no_errored_streams = true },
+	{ CASE(without_commands_the_initiator_is_reset), ON_DIRECT, .no_devx = true },
+	{ CASE(a_thousand_peers_fail_and_return), ON_DIRECT },
+};
+
 int main(void)
 {
-	static const struct bench_case cases[] = {
-		{ CASE("a stream fails alone", a_stream_fails_alone), ON_DIRECT },
-		{ CASE("a stream fails alone, on RoCE", a_stream_fails_alone), ON_DIRECT,
-		  .link = CX_LINK_ROCE },
-		{ CASE("nothing else comes back", nothing_else_comes_back), ON_DIRECT },
-		{ CASE("a stream waits for its flushes", a_stream_waits_for_its_flushes),
-		  ON_DIRECT },
-		{ CASE("too many streams fail their initiator",
-		       too_many_streams_fail_their_initiator),
-		  ON_DIRECT },
-		{ CASE("an initiator fails with all its streams",
-		       an_initiator_fails_with_all_its_streams),
-		  ON_DIRECT, .no_errored_streams = true },
-		{ CASE("who is not concerned goes on", who_is_not_concerned_goes_on), ON_DIRECT,
-		  .no_errored_streams = true },
-		{ CASE("who is not concerned goes on, on RoCE", who_is_not_concerned_goes_on),
-		  ON_DIRECT, .no_errored_streams = true, .link = CX_LINK_ROCE },
-		{ CASE("who is not concerned waits", who_is_not_concerned_waits), ON_DIRECT,
-		  .no_errored_streams = true },
-		{ CASE("what is held waits for room", what_is_held_waits_for_room), ON_DIRECT,
-		  .no_errored_streams = true },
-		{ CASE("what is held waits for the queue", what_is_held_waits_for_the_queue),
-		  ON_DIRECT, .no_errored_streams = true },
-		{ CASE("an initiator may fail by itself", an_initiator_may_fail_by_itself),
-		  ON_DIRECT },
-		{ CASE("places that failed are passed", places_that_failed_are_passed), ON_DIRECT },
-		{ CASE("what may not be done twice comes back",
-		       what_may_not_be_done_twice_comes_back),
-		  ON_DIRECT, .no_errored_streams = true },
-		{ CASE("unsignaled requests stay so", unsignaled_requests_stay_so), ON_DIRECT,
-		  .no_errored_streams = true },
-		{ CASE("without commands the initiator is reset",
-		       without_commands_the_initiator_is_reset),
-		  ON_DIRECT, .no_devx = true },
-		{ CASE("a thousand peers fail and return", a_thousand_peers_fail_and_return),
-		  ON_DIRECT },
-	};
-
 	random_start();
 	return bench_run("dc_streams_failures", cases, sizeof(cases) / sizeof(cases[0]));
 }

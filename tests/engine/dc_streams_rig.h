@@ -40,7 +40,6 @@ static inline void expect_completion(struct rig *r, int p, uint64_t id, enum ibv
 
 /* -- at random --------------------------------------------------------------------------------- */
 
-#define ON_DIRECT                                                                                  \
-	.is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
+#define ON_DIRECT BARE, DIRECT, OWN, MODEL
 
 #endif

@@ -234,22 +234,12 @@ static void a_small_cq_says_in_one_round_what_is_needed(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("the greatest depth can be created", the_greatest_depth_can_be_created),
-	  .is_bare = true, .is_model_only = true },
-	{ CASE("a send ring has room for its depth", a_send_ring_has_room_for_its_depth),
-	  .is_bare = true },
-	{ CASE("a small CQ says in one round what is needed",
-	       a_small_cq_says_in_one_round_what_is_needed),
-	  .is_bare = true },
-	{ CASE("two QPs fit a CQ", two_qps_fit_a_cq), .is_bare = true },
-	{ CASE("an SRQ takes what its CQ was charged for",
-	       an_srq_takes_what_its_cq_was_charged_for),
-	  .is_bare = true },
-	{ CASE("QPs come and go without registers", qps_come_and_go_without_registers),
-	  .is_bare = true, .is_model_only = true },
+	{ CASE(the_greatest_depth_can_be_created), BARE, MODEL },
+	{ CASE(a_send_ring_has_room_for_its_depth), BARE },
+	{ CASE(a_small_cq_says_in_one_round_what_is_needed), BARE },
+	{ CASE(two_qps_fit_a_cq), BARE },
+	{ CASE(an_srq_takes_what_its_cq_was_charged_for), BARE },
+	{ CASE(qps_come_and_go_without_registers), BARE, MODEL },
 };
 
-int main(void)
-{
-	return bench_run("defaults", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("defaults")

@@ -117,16 +117,14 @@ static void an_object_of_somebody_elses(struct bench *b)
 	assert_silent(b);
 }
 
-#define FAULT(plan) .fault_plan = plan, .is_model_only = true
+#define FAULT(plan) .fault_plan = plan, MODEL
 
 static const struct bench_case cases[] = {
-	{ CASE("a port goes down and comes up", a_port_goes_down_and_comes_up),
-	  FAULT("nth=1 port-down; nth=1 port-up") },
-	{ CASE("a CQ that overruns, and its QP", a_cq_that_overruns_and_its_qp),
-	  FAULT("nth=1 cq-overrun") },
-	{ CASE("an SRQ that runs low", an_srq_that_runs_low), .has_srq = true },
-	{ CASE("a device that is gone", a_device_that_is_gone), FAULT("nth=1 remove-device") },
-	{ CASE("an object of somebody else's", an_object_of_somebody_elses), .is_own_only = true,
+	{ CASE(a_port_goes_down_and_comes_up), FAULT("nth=1 port-down; nth=1 port-up") },
+	{ CASE(a_cq_that_overruns_and_its_qp), FAULT("nth=1 cq-overrun") },
+	{ CASE(an_srq_that_runs_low), .has_srq = true },
+	{ CASE(a_device_that_is_gone), FAULT("nth=1 remove-device") },
+	{ CASE(an_object_of_somebody_elses), OWN,
 	  .rxe_lacks = "soft-RoCE looks at a limit only when a receive is taken" },
 };
 

@@ -235,16 +235,13 @@ static void slabs_in_a_mempool(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("none runs yet", none_runs_yet), .is_bare = true, .is_model_only = true },
-	{ CASE("buffers on hugepages", buffers_on_hugepages), .is_bare = true },
-	{ CASE("too little memory is said", too_little_memory_is_said), .is_bare = true },
-	{ CASE("the cache follows the heap", the_cache_follows_the_heap), .is_own_only = true },
-	{ CASE("threads", threads), .is_bare = true },
-	{ CASE("hugepages come and go", hugepages_come_and_go), .is_own_only = true },
-	{ CASE("slabs in a mempool", slabs_in_a_mempool), .is_bare = true },
+	{ CASE(none_runs_yet), BARE, MODEL },
+	{ CASE(buffers_on_hugepages), BARE },
+	{ CASE(too_little_memory_is_said), BARE },
+	{ CASE(the_cache_follows_the_heap), OWN },
+	{ CASE(threads), BARE },
+	{ CASE(hugepages_come_and_go), OWN },
+	{ CASE(slabs_in_a_mempool), BARE },
 };
 
-int main(void)
-{
-	return bench_run("eal", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("eal")

@@ -333,35 +333,28 @@ static void nothing_is_made_of_nothing(struct bench *b)
 	assert_int_equal(bsn_qp_connect(b->qp[0], &garbage, NULL), -EPROTO);
 }
 
-#define FAULT(plan)  .fault_plan = plan, .is_model_only = true
+#define FAULT(plan)  .fault_plan = plan, MODEL
 #define WITH_CHANNEL .has_channel = true
 
 static const struct bench_case cases[] = {
-	{ CASE("one request, one event", one_request_one_event), WITH_CHANNEL },
-	{ CASE("nothing is lost between poll and request",
-	       nothing_is_lost_between_poll_and_request),
-	  WITH_CHANNEL },
-	{ CASE("solicited only", solicited_only), WITH_CHANNEL },
-	{ CASE("an epoll wakes for a channel", an_epoll_wakes_for_a_channel), WITH_CHANNEL },
-	{ CASE("failures are events too", failures_are_events_too), WITH_CHANNEL,
+	{ CASE(one_request_one_event), WITH_CHANNEL },
+	{ CASE(nothing_is_lost_between_poll_and_request), WITH_CHANNEL },
+	{ CASE(solicited_only), WITH_CHANNEL },
+	{ CASE(an_epoll_wakes_for_a_channel), WITH_CHANNEL },
+	{ CASE(failures_are_events_too), WITH_CHANNEL,
 	  .rxe_lacks = "soft-RoCE does not take a failure for solicited" },
-	{ CASE("a channel says which CQ", a_channel_says_which_cq), WITH_CHANNEL },
-	{ CASE("unread events hinder no destruction", unread_events_hinder_no_destruction),
-	  WITH_CHANNEL },
-	{ CASE("without a channel there is nothing to ask",
-	       without_a_channel_there_is_nothing_to_ask) },
-	{ CASE("a peer's misdeed is told", a_peer_s_misdeed_is_told),
+	{ CASE(a_channel_says_which_cq), WITH_CHANNEL },
+	{ CASE(unread_events_hinder_no_destruction), WITH_CHANNEL },
+	{ CASE(without_a_channel_there_is_nothing_to_ask) },
+	{ CASE(a_peer_s_misdeed_is_told),
 	  .rxe_lacks = "soft-RoCE raises no event for a peer's bad key" },
-	{ CASE("a port goes down", a_port_goes_down), FAULT("port-down") },
-	{ CASE("an overrun is an error of poll", an_overrun_is_an_error_of_poll),
-	  FAULT("nth=2 cq-overrun") },
-	{ CASE("a device that vanishes ends the wait", a_device_that_vanishes_ends_the_wait),
-	  FAULT("nth=2 remove-device") },
-	{ CASE("what is used is not destroyed", what_is_used_is_not_destroyed), WITH_CHANNEL },
-	{ CASE("a lane outlives its queues", a_lane_outlives_its_queues) },
-	{ CASE("a CQ takes no more than it has room for",
-	       a_cq_takes_no_more_than_it_has_room_for) },
-	{ CASE("nothing is made of nothing", nothing_is_made_of_nothing) },
+	{ CASE(a_port_goes_down), FAULT("port-down") },
+	{ CASE(an_overrun_is_an_error_of_poll), FAULT("nth=2 cq-overrun") },
+	{ CASE(a_device_that_vanishes_ends_the_wait), FAULT("nth=2 remove-device") },
+	{ CASE(what_is_used_is_not_destroyed), WITH_CHANNEL },
+	{ CASE(a_lane_outlives_its_queues) },
+	{ CASE(a_cq_takes_no_more_than_it_has_room_for) },
+	{ CASE(nothing_is_made_of_nothing) },
 };
 
 int main(void)

@@ -202,14 +202,10 @@ static void many_at_once(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("masked_atomics", host_order_atomics), .is_model_only = true },
-	{ CASE("big_endian_atomics", big_endian_atomics), .big_endian_atomics = true,
-	  .is_model_only = true },
-	{ CASE("copies", copies), .is_model_only = true },
-	{ CASE("many_at_once", many_at_once), .is_model_only = true },
+	{ CASE(host_order_atomics), MODEL },
+	{ CASE(big_endian_atomics), .big_endian_atomics = true, MODEL },
+	{ CASE(copies), MODEL },
+	{ CASE(many_at_once), MODEL },
 };
 
-int main(void)
-{
-	return bench_run("extended", cases, sizeof(cases) / sizeof(*cases));
-}
+BENCH_MAIN("extended")

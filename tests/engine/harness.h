@@ -55,7 +55,14 @@ struct bench_case {
 	} rxe_says[2]; /* statuses that soft-RoCE replaces by others; the case cites its source */
 };
 
-#define CASE(text, function) .name = text, .run = function
+#define CASE(function)          .name = #function, .run = function
+#define CASE_OF(function, what) .name = #function ", " what, .run = function
+#define BARE                    .is_bare = true
+#define OWN                     .is_own_only = true
+#define MODEL                   .is_model_only = true
+#define DIRECT                  .is_direct_only = true
+#define VERBS                   .is_verbs_only = true
+#define ROCE                    .link = CX_LINK_ROCE
 
 enum { BENCH_BYTES = 1 << 16, BENCH_DEPTH = 32 };
 
@@ -93,6 +100,13 @@ struct bench {
 
 /* Runs each case on each path; what main() returns. */
 int bench_run(const char *subject, const struct bench_case *cases, size_t count);
+
+/* The program of a file that has nothing but its cases. */
+#define BENCH_MAIN(subject)                                                                        \
+	int main(void)                                                                             \
+	{                                                                                          \
+		return bench_run(subject, cases, sizeof(cases) / sizeof(cases[0]));                \
+	}
 
 /* -- objects ----------------------------------------------------------------------------------- */
 

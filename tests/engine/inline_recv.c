@@ -408,34 +408,19 @@ static void nothing_comes_in_a_cqe_unasked(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("messages of every length, RC", messages_of_every_length), .is_direct_only = true,
-	  .is_own_only = true, .is_bare = true },
-	{ CASE("messages of every length, UC", messages_of_every_length), .is_direct_only = true,
-	  .is_own_only = true, .is_bare = true, .qp = { .type = BSN_QP_UC } },
-	{ CASE("many in one poll", many_in_one_poll), .is_direct_only = true, .is_own_only = true,
-	  .is_bare = true },
-	{ CASE("a WRITE with immediate has no data", a_write_with_immediate_has_no_data),
-	  .is_direct_only = true, .is_own_only = true, .is_bare = true },
-	{ CASE("a short receive fails", a_short_receive_fails), .is_direct_only = true,
-	  .is_own_only = true, .is_bare = true },
-	{ CASE("READs of every length", reads_of_every_length), .is_direct_only = true,
-	  .is_own_only = true, .is_bare = true },
-	{ CASE("results of atomics", results_of_atomics), .is_direct_only = true,
-	  .is_own_only = true, .is_bare = true },
-	{ CASE("results of masked atomics", results_of_masked_atomics), .is_direct_only = true,
-	  .is_own_only = true, .is_bare = true, .is_model_only = true },
-	{ CASE("results of masked atomics, big-endian", results_of_masked_atomics),
-	  .is_direct_only = true, .is_own_only = true, .is_bare = true, .is_model_only = true,
+	{ CASE_OF(messages_of_every_length, "RC"), DIRECT, OWN, BARE },
+	{ CASE_OF(messages_of_every_length, "UC"), DIRECT, OWN, BARE, .qp = { .type = BSN_QP_UC } },
+	{ CASE(many_in_one_poll), DIRECT, OWN, BARE },
+	{ CASE(a_write_with_immediate_has_no_data), DIRECT, OWN, BARE },
+	{ CASE(a_short_receive_fails), DIRECT, OWN, BARE },
+	{ CASE(reads_of_every_length), DIRECT, OWN, BARE },
+	{ CASE(results_of_atomics), DIRECT, OWN, BARE },
+	{ CASE(results_of_masked_atomics), DIRECT, OWN, BARE, MODEL },
+	{ CASE_OF(results_of_masked_atomics, "big-endian"), DIRECT, OWN, BARE, MODEL,
 	  .big_endian_atomics = true },
-	{ CASE("after a reset results come as before", after_a_reset_results_come_as_before),
-	  .is_direct_only = true, .is_own_only = true, .is_bare = true },
-	{ CASE("impossible attributes are refused", impossible_attributes_are_refused),
-	  .is_own_only = true },
-	{ CASE("nothing comes in a CQE unasked", nothing_comes_in_a_cqe_unasked),
-	  .is_own_only = true, .qp.signal_all = true },
+	{ CASE(after_a_reset_results_come_as_before), DIRECT, OWN, BARE },
+	{ CASE(impossible_attributes_are_refused), OWN },
+	{ CASE(nothing_comes_in_a_cqe_unasked), OWN, .qp.signal_all = true },
 };
 
-int main(void)
-{
-	return bench_run("inline_recv", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("inline_recv")

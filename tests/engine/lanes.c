@@ -297,25 +297,13 @@ static void a_register_of_several_lanes_is_rung_under_a_lock(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("QPs of a thread domain toggle together", qps_of_a_thread_domain_toggle_together),
-	  .is_bare = true, .is_model_only = true },
-	{ CASE("a lane goes with the last of its register",
-	       a_lane_goes_with_the_last_of_its_register),
-	  .is_bare = true, .is_model_only = true },
-	{ CASE("libmlx5's switches are obeyed", libmlx5_s_switches_are_obeyed), .is_bare = true,
-	  .is_model_only = true },
-	{ CASE("two posters are counted", two_posters_are_counted), .is_bare = true,
-	  .is_model_only = true },
-	{ CASE("a CQ of receives takes no lane", a_cq_of_receives_takes_no_lane), .is_bare = true },
-	{ CASE("an application's context gives no shared lane",
-	       an_application_s_context_gives_no_shared_lane),
-	  .is_bare = true, .is_model_only = true },
-	{ CASE("a register of several lanes is rung under a lock",
-	       a_register_of_several_lanes_is_rung_under_a_lock),
-	  .is_bare = true, .is_model_only = true },
+	{ CASE(qps_of_a_thread_domain_toggle_together), BARE, MODEL },
+	{ CASE(a_lane_goes_with_the_last_of_its_register), BARE, MODEL },
+	{ CASE(libmlx5_s_switches_are_obeyed), BARE, MODEL },
+	{ CASE(two_posters_are_counted), BARE, MODEL },
+	{ CASE(a_cq_of_receives_takes_no_lane), BARE },
+	{ CASE(an_application_s_context_gives_no_shared_lane), BARE, MODEL },
+	{ CASE(a_register_of_several_lanes_is_rung_under_a_lock), BARE, MODEL },
 };
 
-int main(void)
-{
-	return bench_run("lanes", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("lanes")

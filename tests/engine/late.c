@@ -119,18 +119,12 @@ static void a_failed_queue_flushes_them(struct bench *b)
 	expect_nothing(b, b->cq[0]);
 }
 
-#define LATE(plan) .fault_plan = plan, .is_model_only = true
+#define LATE(plan) .fault_plan = plan, MODEL
 
 static const struct bench_case cases[] = {
-	{ CASE("replies overtake completions", replies_overtake_completions),
-	  LATE("every=2 delay-cqe 1000") },
-	{ CASE("what is not complete fills the queue", what_is_not_complete_fills_the_queue),
-	  LATE("delay-cqe 1000") },
-	{ CASE("a failed queue flushes them", a_failed_queue_flushes_them),
-	  LATE("delay-cqe 1000") },
+	{ CASE(replies_overtake_completions), LATE("every=2 delay-cqe 1000") },
+	{ CASE(what_is_not_complete_fills_the_queue), LATE("delay-cqe 1000") },
+	{ CASE(a_failed_queue_flushes_them), LATE("delay-cqe 1000") },
 };
 
-int main(void)
-{
-	return bench_run("late", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("late")

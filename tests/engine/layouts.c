@@ -362,24 +362,16 @@ static void a_late_key_is_refused(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("lengths are told", lengths_are_told), QUEUES },
-	{ CASE("a layout keeps its mkey", a_layout_keeps_its_mkey), QUEUES, DIRECT },
-	{ CASE("a layout that went gives its mkey away", a_layout_that_went_gives_its_mkey_away),
-	  QUEUES, DIRECT },
-	{ CASE("layouts of every kind gather", layouts_of_every_kind_gather), QUEUES },
-	{ CASE("other memory may go", other_memory_may_go), QUEUES },
-	{ CASE("a late key is refused", a_late_key_is_refused), QUEUES, DIRECT },
-	{ CASE("others wait for its completion", others_wait_for_its_completion), QUEUES, DIRECT },
-	{ CASE("an invalidated mkey spans nothing", an_invalidated_mkey_spans_nothing), QUEUES,
-	  DIRECT },
-	{ CASE("a peer may invalidate what is made for it",
-	       a_peer_may_invalidate_what_is_made_for_it),
-	  QUEUES, DIRECT },
-	{ CASE("a peer may not invalidate others", a_peer_may_not_invalidate_others), QUEUES,
-	  DIRECT },
+	{ CASE(lengths_are_told), QUEUES },
+	{ CASE(a_layout_keeps_its_mkey), QUEUES, DIRECT },
+	{ CASE(a_layout_that_went_gives_its_mkey_away), QUEUES, DIRECT },
+	{ CASE(layouts_of_every_kind_gather), QUEUES },
+	{ CASE(other_memory_may_go), QUEUES },
+	{ CASE(a_late_key_is_refused), QUEUES, DIRECT },
+	{ CASE(others_wait_for_its_completion), QUEUES, DIRECT },
+	{ CASE(an_invalidated_mkey_spans_nothing), QUEUES, DIRECT },
+	{ CASE(a_peer_may_invalidate_what_is_made_for_it), QUEUES, DIRECT },
+	{ CASE(a_peer_may_not_invalidate_others), QUEUES, DIRECT },
 };
 
-int main(void)
-{
-	return bench_run("layouts", cases, sizeof(cases) / sizeof(*cases));
-}
+BENCH_MAIN("layouts")

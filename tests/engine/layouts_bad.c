@@ -445,22 +445,16 @@ static void a_full_queue_changes_nothing(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("bad layouts are refused", bad_layouts_are_refused), DEEP },
-	{ CASE("each defect has an error of its own", each_defect_has_an_error_of_its_own), DEEP },
-	{ CASE("every part is checked", every_part_is_checked), DEEP },
-	{ CASE("neighbours of one key meet", neighbours_of_one_key_meet), DEEP },
-	{ CASE("memory that went is not used", memory_that_went_is_not_used), DEEP },
-	{ CASE("a key that came again is looked at", a_key_that_came_again_is_looked_at), DEEP },
-	{ CASE("refusals change nothing", refusals_change_nothing), DEEP, .is_direct_only = true },
-	{ CASE("another domain's memory is refused", another_domains_memory_is_refused), DEEP,
-	  .is_direct_only = true },
-	{ CASE("a refused layout gives its mkey back", a_refused_layout_gives_its_mkey_back),
-	  DEEP },
-	{ CASE("a full queue changes nothing", a_full_queue_changes_nothing), DEEP,
-	  .is_direct_only = true },
+	{ CASE(bad_layouts_are_refused), DEEP },
+	{ CASE(each_defect_has_an_error_of_its_own), DEEP },
+	{ CASE(every_part_is_checked), DEEP },
+	{ CASE(neighbours_of_one_key_meet), DEEP },
+	{ CASE(memory_that_went_is_not_used), DEEP },
+	{ CASE(a_key_that_came_again_is_looked_at), DEEP },
+	{ CASE(refusals_change_nothing), DEEP, DIRECT },
+	{ CASE(another_domains_memory_is_refused), DEEP, DIRECT },
+	{ CASE(a_refused_layout_gives_its_mkey_back), DEEP },
+	{ CASE(a_full_queue_changes_nothing), DEEP, DIRECT },
 };
 
-int main(void)
-{
-	return bench_run("layouts_bad", cases, sizeof(cases) / sizeof(*cases));
-}
+BENCH_MAIN("layouts_bad")

@@ -28,8 +28,6 @@ static inline void write_by_peer(struct bench *b, uint32_t rkey, enum ibv_wc_sta
 
 /* -- failures ---------------------------------------------------------------------------------- */
 
-#define DEEP                                                                                       \
-	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
-	.is_own_only = true
+#define DEEP .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN
 
 #endif

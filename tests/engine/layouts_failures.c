@@ -39,7 +39,7 @@ static void a_short_queue_has_its_table_elsewhere(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-static void other_transports_have_no_umr(struct bench *b)
+static void uc_has_no_umr(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part = column(b, 0);
@@ -277,43 +277,31 @@ static void a_failed_umr_of_a_map_is_hidden(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-#define OWN(...)                                                                                   \
-	.qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, .is_own_only = true,  \
-	.is_direct_only = true
-#define FAULT .is_model_only = true, .fault_plan = "opcode=UMR nth=1 fail 6 0"
-#define MODEL .is_model_only = true, .is_direct_only = true
+#define QUEUES(...) .qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, OWN, DIRECT
+#define FAULT       MODEL, .fault_plan = "opcode=UMR nth=1 fail 6 0"
 
 static const struct bench_case cases[] = {
-	{ CASE("a short queue has its table elsewhere", a_short_queue_has_its_table_elsewhere),
-	  .qp = { .max_send_sge = 1, .send_depth = 4 }, .is_own_only = true, MODEL },
-	{ CASE("a table longer than the queue is refused", a_short_queue_has_its_table_elsewhere),
-	  .qp = { .max_send_sge = 1, .send_depth = 1 }, .is_own_only = true, MODEL },
-	{ CASE("UC has no UMR", other_transports_have_no_umr), .qp.type = BSN_QP_UC,
-	  .is_own_only = true, .is_direct_only = true },
-	{ CASE("nesting ends where the device does", nesting_ends_where_the_device_does), DEEP,
-	  .is_direct_only = true },
-	{ CASE("what spans nothing is not nested", what_spans_nothing_is_not_nested), DEEP,
-	  .is_direct_only = true },
-	{ CASE("a failed UMR costs its mkey", a_failed_umr_costs_its_mkey), DEEP, MODEL,
+	{ CASE(a_short_queue_has_its_table_elsewhere), .qp = { .max_send_sge = 1, .send_depth = 4 },
+	  OWN, MODEL, DIRECT },
+	{ CASE_OF(a_short_queue_has_its_table_elsewhere, "longer than the queue"),
+	  .qp = { .max_send_sge = 1, .send_depth = 1 }, OWN, MODEL, DIRECT },
+	{ CASE(uc_has_no_umr), .qp.type = BSN_QP_UC, OWN, DIRECT },
+	{ CASE(nesting_ends_where_the_device_does), DEEP, DIRECT },
+	{ CASE(what_spans_nothing_is_not_nested), DEEP, DIRECT },
+	{ CASE(a_failed_umr_costs_its_mkey), DEEP, MODEL, DIRECT,
 	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
-	{ CASE("a map of a failed queue is made anew", a_map_of_a_failed_queue_is_made_anew), DEEP,
-	  MODEL, .fault_plan = "opcode=UMR nth=1 fail 6 0" },
-	{ CASE("UMRs of maps are hidden", umrs_of_maps_are_hidden), OWN(.signal_every = 0) },
-	{ CASE("UMRs of maps are hidden, all completing", umrs_of_maps_are_hidden),
-	  OWN(.signal_all = true) },
-	{ CASE("UMRs of maps are hidden, signaled in turn", umrs_of_maps_are_hidden),
-	  OWN(.signal_every = 2) },
-	{ CASE("UMRs of maps are hidden, silent after an error", umrs_of_maps_are_hidden),
-	  OWN(.ce_on_first_error = true, .signal_every = -1) },
-	{ CASE("a failed UMR of a map is hidden", a_failed_umr_of_a_map_is_hidden),
-	  OWN(.signal_every = 0), FAULT },
-	{ CASE("a failed UMR of a map is hidden, all completing", a_failed_umr_of_a_map_is_hidden),
-	  OWN(.signal_all = true), FAULT },
-	{ CASE("a failed UMR of a map is hidden, and silent ones", a_failed_umr_of_a_map_is_hidden),
-	  OWN(.ce_on_first_error = true, .signal_every = -1), FAULT },
+	{ CASE(a_map_of_a_failed_queue_is_made_anew), DEEP, MODEL, DIRECT,
+	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE(umrs_of_maps_are_hidden), QUEUES(.signal_every = 0) },
+	{ CASE_OF(umrs_of_maps_are_hidden, "all completing"), QUEUES(.signal_all = true) },
+	{ CASE_OF(umrs_of_maps_are_hidden, "signaled in turn"), QUEUES(.signal_every = 2) },
+	{ CASE_OF(umrs_of_maps_are_hidden, "silent after an error"),
+	  QUEUES(.ce_on_first_error = true, .signal_every = -1) },
+	{ CASE(a_failed_umr_of_a_map_is_hidden), QUEUES(.signal_every = 0), FAULT },
+	{ CASE_OF(a_failed_umr_of_a_map_is_hidden, "all completing"), QUEUES(.signal_all = true),
+	  FAULT },
+	{ CASE_OF(a_failed_umr_of_a_map_is_hidden, "and silent ones"),
+	  QUEUES(.ce_on_first_error = true, .signal_every = -1), FAULT },
 };
 
-int main(void)
-{
-	return bench_run("layouts_failures", cases, sizeof(cases) / sizeof(*cases));
-}
+BENCH_MAIN("layouts_failures")

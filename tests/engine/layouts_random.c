@@ -136,8 +136,8 @@ static void overlaps_are_found_in_any_order(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("random layouts", random_layouts), QUEUES },
-	{ CASE("overlaps are found in any order", overlaps_are_found_in_any_order), QUEUES },
+	{ CASE(random_layouts), QUEUES },
+	{ CASE(overlaps_are_found_in_any_order), QUEUES },
 };
 
 int main(void)

@@ -344,19 +344,16 @@ static void many_layouts_leave_nothing(struct bench *b)
 
 #define LIVES(...)                                                                                 \
 	.qp = { .max_send_sge = 4, .send_depth = 2 * BENCH_DEPTH, __VA_ARGS__ },                   \
-	.cq_entries = 512, .is_own_only = true
+	.cq_entries = 512, OWN
 
 static const struct bench_case cases[] = {
-	{ CASE("configured layouts", configured_layouts), QUEUES },
-	{ CASE("nested layouts", nested_layouts), QUEUES },
-	{ CASE("layouts under failures", layouts_under_failures), LIVES(.signal_every = 0) },
-	{ CASE("layouts under failures, all completing", layouts_under_failures),
-	  LIVES(.signal_all = true) },
-	{ CASE("layouts under failures, signaled in turn", layouts_under_failures),
-	  LIVES(.signal_every = 2) },
-	{ CASE("layouts under failures, silent after one", layouts_under_failures),
-	  LIVES(.ce_on_first_error = true) },
-	{ CASE("many layouts leave nothing", many_layouts_leave_nothing), QUEUES },
+	{ CASE(configured_layouts), QUEUES },
+	{ CASE(nested_layouts), QUEUES },
+	{ CASE(layouts_under_failures), LIVES(.signal_every = 0) },
+	{ CASE_OF(layouts_under_failures, "all completing"), LIVES(.signal_all = true) },
+	{ CASE_OF(layouts_under_failures, "signaled in turn"), LIVES(.signal_every = 2) },
+	{ CASE_OF(layouts_under_failures, "silent after one"), LIVES(.ce_on_first_error = true) },
+	{ CASE(many_layouts_leave_nothing), QUEUES },
 };
 
 int main(void)

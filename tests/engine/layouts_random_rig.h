@@ -257,8 +257,6 @@ static inline bool do_any_meet(const struct bsn_layout_attr *layout)
 
 /* -- however many ------------------------------------------------------------------------------ */
 
-#define QUEUES                                                                                     \
-	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
-	.is_own_only = true
+#define QUEUES .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN
 
 #endif

@@ -334,32 +334,22 @@ static void a_map_of_another_queue_is_refused(struct bench *b)
 }
 
 #define QUEUES                                                                                     \
-	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
-	.is_own_only = true, .is_direct_only = true
+	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN, DIRECT
 
 static const struct bench_case cases[] = {
-	{ CASE("a refused map is forgotten", a_refused_map_is_forgotten), QUEUES },
-	{ CASE("a refused configuration changes no table",
-	       a_refused_configuration_changes_no_table),
-	  QUEUES },
-	{ CASE("memory that went is missed at each level",
-	       memory_that_went_is_missed_at_each_level),
-	  QUEUES },
-	{ CASE("many rounds are judged at once", many_rounds_are_judged_at_once) },
-	{ CASE("a send that cannot be says so", a_send_that_cannot_be_says_so) },
-	{ CASE("a map is posted whole or not at all", a_map_is_posted_whole_or_not_at_all),
-	  .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,
-	  .is_own_only = true, .is_verbs_only = true },
-	{ CASE("a repeat block has strides of 16 bits", a_repeat_block_has_strides_of_16_bits),
-	  .is_direct_only = true, .is_model_only = true },
-	{ CASE("a translation holds 2 GiB", a_translation_holds_2_gib), .is_direct_only = true },
-	{ CASE("an SGE is shorter than 2 GiB", an_sge_is_shorter_than_2_gib), QUEUES },
-	{ CASE("a layout has less than 2^64 bytes", a_layout_has_less_than_2_to_the_64_bytes) },
-	{ CASE("too many translations are refused", too_many_translations_are_refused) },
-	{ CASE("a map of another queue is refused", a_map_of_another_queue_is_refused), QUEUES },
+	{ CASE(a_refused_map_is_forgotten), QUEUES },
+	{ CASE(a_refused_configuration_changes_no_table), QUEUES },
+	{ CASE(memory_that_went_is_missed_at_each_level), QUEUES },
+	{ CASE(many_rounds_are_judged_at_once) },
+	{ CASE(a_send_that_cannot_be_says_so) },
+	{ CASE(a_map_is_posted_whole_or_not_at_all),
+	  .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN, VERBS },
+	{ CASE(a_repeat_block_has_strides_of_16_bits), DIRECT, MODEL },
+	{ CASE(a_translation_holds_2_gib), DIRECT },
+	{ CASE(an_sge_is_shorter_than_2_gib), QUEUES },
+	{ CASE(a_layout_has_less_than_2_to_the_64_bytes) },
+	{ CASE(too_many_translations_are_refused) },
+	{ CASE(a_map_of_another_queue_is_refused), QUEUES },
 };
 
-int main(void)
-{
-	return bench_run("layouts_refused", cases, sizeof(cases) / sizeof(*cases));
-}
+BENCH_MAIN("layouts_refused")

@@ -63,9 +63,6 @@ static inline void send_inval(struct bench *b, uint32_t rkey, enum ibv_wc_status
 
 /* -- windows ----------------------------------------------------------------------------------- */
 
-#define QUEUES                                                                                     \
-	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
-	.is_own_only = true
-#define DIRECT .is_direct_only = true
+#define QUEUES .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN
 
 #endif

@@ -463,27 +463,17 @@ static void windows_of_type_1_are_bound_anew(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("receives and prepared requests take maps",
-	       receives_and_prepared_requests_take_maps),
-	  .qp = { .max_send_sge = 4, .max_recv_sge = 4, .send_depth = BENCH_DEPTH },
-	  .is_own_only = true },
-	{ CASE("pages of one size", pages_of_one_size), QUEUES, DIRECT },
-	{ CASE("a long table comes in parts", a_long_table_comes_in_parts), QUEUES, DIRECT },
-	{ CASE("a queue too short for all parts takes none",
-	       a_queue_too_short_for_all_parts_takes_none),
-	  .qp = { .max_send_sge = 1, .send_depth = 4 }, .is_own_only = true, DIRECT,
-	  .is_model_only = true },
-	{ CASE("parts of more than a translation carries",
-	       parts_of_more_than_a_translation_carries),
-	  QUEUES, DIRECT, .is_model_only = true },
-	{ CASE("a list of 4 GiB", a_list_of_4_gib), QUEUES, DIRECT, .is_model_only = true },
-	{ CASE("rounds of several keys", rounds_of_several_keys), QUEUES, DIRECT },
-	{ CASE("windows open and close", windows_open_and_close), QUEUES },
-	{ CASE("windows of type 1 are bound anew", windows_of_type_1_are_bound_anew), QUEUES,
-	  DIRECT },
+	{ CASE(receives_and_prepared_requests_take_maps),
+	  .qp = { .max_send_sge = 4, .max_recv_sge = 4, .send_depth = BENCH_DEPTH }, OWN },
+	{ CASE(pages_of_one_size), QUEUES, DIRECT },
+	{ CASE(a_long_table_comes_in_parts), QUEUES, DIRECT },
+	{ CASE(a_queue_too_short_for_all_parts_takes_none),
+	  .qp = { .max_send_sge = 1, .send_depth = 4 }, OWN, DIRECT, MODEL },
+	{ CASE(parts_of_more_than_a_translation_carries), QUEUES, DIRECT, MODEL },
+	{ CASE(a_list_of_4_gib), QUEUES, DIRECT, MODEL },
+	{ CASE(rounds_of_several_keys), QUEUES, DIRECT },
+	{ CASE(windows_open_and_close), QUEUES },
+	{ CASE(windows_of_type_1_are_bound_anew), QUEUES, DIRECT },
 };
 
-int main(void)
-{
-	return bench_run("layouts_uses", cases, sizeof(cases) / sizeof(*cases));
-}
+BENCH_MAIN("layouts_uses")

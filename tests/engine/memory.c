@@ -307,27 +307,18 @@ static void translations_are_counted(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("hugepages and children", hugepages_and_children), .is_bare = true },
-	{ CASE("plain pages", plain_pages), .is_own_only = true },
-	{ CASE("a short buffer has plain pages", a_short_buffer_has_plain_pages),
-	  .is_own_only = true },
-	{ CASE("transparent huge pages", transparent_huge_pages), .is_own_only = true },
-	{ CASE("hugepages or the next best", hugepages_or_the_next_best), .is_own_only = true },
-	{ CASE("a strict wish is refused in words", a_strict_wish_is_refused_in_words),
-	  .is_bare = true },
-	{ CASE("an application brings its own", an_application_brings_its_own),
-	  .is_own_only = true },
-	{ CASE("what a source refuses comes from another",
-	       what_a_source_refuses_comes_from_another),
-	  .is_own_only = true },
-	{ CASE("the log tells what was got", the_log_tells_what_was_got), .is_bare = true,
-	  .is_model_only = true },
-	{ CASE("a buffer has no other address", a_buffer_has_no_other_address), .is_bare = true },
-	{ CASE("other memory has no info", other_memory_has_no_info), .is_bare = true },
-	{ CASE("translations are counted", translations_are_counted), .is_bare = true },
+	{ CASE(hugepages_and_children), BARE },
+	{ CASE(plain_pages), OWN },
+	{ CASE(a_short_buffer_has_plain_pages), OWN },
+	{ CASE(transparent_huge_pages), OWN },
+	{ CASE(hugepages_or_the_next_best), OWN },
+	{ CASE(a_strict_wish_is_refused_in_words), BARE },
+	{ CASE(an_application_brings_its_own), OWN },
+	{ CASE(what_a_source_refuses_comes_from_another), OWN },
+	{ CASE(the_log_tells_what_was_got), BARE, MODEL },
+	{ CASE(a_buffer_has_no_other_address), BARE },
+	{ CASE(other_memory_has_no_info), BARE },
+	{ CASE(translations_are_counted), BARE },
 };
 
-int main(void)
-{
-	return bench_run("memory", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("memory")

@@ -296,25 +296,17 @@ static void a_message_of_another_ring_is_none(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("messages of any length arrive", messages_of_any_length_arrive), LINES },
-	{ CASE("messages of any length arrive, RoCE", messages_of_any_length_arrive), LINES,
-	  .link = CX_LINK_ROCE },
-	{ CASE("messages take no receive and few CQEs", messages_take_no_receive_and_few_cqes),
-	  LINES, .is_model_only = true },
-	{ CASE("a message says whose it is", a_message_says_whose_it_is), LINES },
-	{ CASE("what is appended goes with the ring", what_is_appended_goes_with_the_ring), LINES },
-	{ CASE("rings come round in order", rings_come_round_in_order), LINES },
-	{ CASE("the longest find room", the_longest_find_room), LINES },
-	{ CASE("many senders have their turns", many_senders_have_their_turns), LINES },
-	{ CASE("no order of bytes makes a message", no_order_of_bytes_makes_a_message), LINES,
-	  .is_model_only = true },
-	{ CASE("every bit of a record counts", every_bit_of_a_record_counts), LINES,
-	  .is_model_only = true },
-	{ CASE("a message of another ring is none", a_message_of_another_ring_is_none), LINES,
-	  .is_model_only = true },
+	{ CASE(messages_of_any_length_arrive), LINES },
+	{ CASE_OF(messages_of_any_length_arrive, "RoCE"), LINES, ROCE },
+	{ CASE(messages_take_no_receive_and_few_cqes), LINES, MODEL },
+	{ CASE(a_message_says_whose_it_is), LINES },
+	{ CASE(what_is_appended_goes_with_the_ring), LINES },
+	{ CASE(rings_come_round_in_order), LINES },
+	{ CASE(the_longest_find_room), LINES },
+	{ CASE(many_senders_have_their_turns), LINES },
+	{ CASE(no_order_of_bytes_makes_a_message), LINES, MODEL },
+	{ CASE(every_bit_of_a_record_counts), LINES, MODEL },
+	{ CASE(a_message_of_another_ring_is_none), LINES, MODEL },
 };
 
-int main(void)
-{
-	return bench_run("messages", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("messages")

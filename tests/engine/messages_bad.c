@@ -312,31 +312,22 @@ static void a_full_send_queue_refuses_whole_messages(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("garbage is no message", garbage_is_no_message), LINES },
-	{ CASE("an old message is none", an_old_message_is_none), LINES },
-	{ CASE("the other lines go on", the_other_lines_go_on), LINES },
-	{ CASE("credits for what was not sent are a lie", credits_for_what_was_not_sent_are_a_lie),
-	  LINES },
-	{ CASE("credits that are taken back are a lie", credits_that_are_taken_back_are_a_lie),
-	  LINES },
-	{ CASE("a credit that is garbage is a failure", a_credit_that_is_garbage_is_a_failure),
-	  LINES },
-	{ CASE("half a credit is waited for", half_a_credit_is_waited_for), LINES },
-	{ CASE("who overruns is found out", who_overruns_is_found_out), LINES },
-	{ CASE("a length that cannot be is refused", a_length_that_cannot_be_is_refused), LINES },
-	{ CASE("inboxes that cannot be are refused", inboxes_that_cannot_be_are_refused), LINES },
-	{ CASE("QPs that cannot be lines are refused", qps_that_cannot_be_lines_are_refused),
-	  LINES },
-	{ CASE("attached QPs are refused", attached_qps_are_refused),
-	  .qp = { .max_inline = INLINE } },
-	{ CASE("what is in use stays", what_is_in_use_stays), LINES },
-	{ CASE("sends that cannot be are refused", sends_that_cannot_be_are_refused), LINES },
-	{ CASE("a full send queue refuses whole messages",
-	       a_full_send_queue_refuses_whole_messages),
-	  .qp = { .max_inline = INLINE, .send_depth = 5, .signal_every = 1 }, .is_own_only = true },
+	{ CASE(garbage_is_no_message), LINES },
+	{ CASE(an_old_message_is_none), LINES },
+	{ CASE(the_other_lines_go_on), LINES },
+	{ CASE(credits_for_what_was_not_sent_are_a_lie), LINES },
+	{ CASE(credits_that_are_taken_back_are_a_lie), LINES },
+	{ CASE(a_credit_that_is_garbage_is_a_failure), LINES },
+	{ CASE(half_a_credit_is_waited_for), LINES },
+	{ CASE(who_overruns_is_found_out), LINES },
+	{ CASE(a_length_that_cannot_be_is_refused), LINES },
+	{ CASE(inboxes_that_cannot_be_are_refused), LINES },
+	{ CASE(qps_that_cannot_be_lines_are_refused), LINES },
+	{ CASE(attached_qps_are_refused), .qp = { .max_inline = INLINE } },
+	{ CASE(what_is_in_use_stays), LINES },
+	{ CASE(sends_that_cannot_be_are_refused), LINES },
+	{ CASE(a_full_send_queue_refuses_whole_messages),
+	  .qp = { .max_inline = INLINE, .send_depth = 5, .signal_every = 1 }, OWN },
 };
 
-int main(void)
-{
-	return bench_run("messages_bad", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("messages_bad")

@@ -220,6 +220,6 @@ static inline uint8_t *record_at(const struct ring *ring, uint32_t number)
 
 /* -- what a caller gets wrong ------------------------------------------------------------------ */
 
-#define LINES .qp = { .max_inline = INLINE }, .is_own_only = true
+#define LINES .qp = { .max_inline = INLINE }, OWN
 
 #endif

@@ -225,20 +225,14 @@ static void only_ud_has_multicast(struct bench *b)
 						  "group"
 
 static const struct bench_case cases[] = {
-	{ CASE("members get what is sent, InfiniBand", members_get_what_is_sent), UD },
-	{ CASE("members get what is sent, RoCE", members_get_what_is_sent), UD,
-	  .link = CX_LINK_ROCE },
-	{ CASE("a member without a receive loses it", a_member_without_a_receive_loses_it), UD },
-	{ CASE("another Q_Key is not heard", another_qkey_is_not_heard), UD },
-	{ CASE("what is no group is refused", what_is_no_group_is_refused), UD },
-	{ CASE("a member is not destroyed", a_member_is_not_destroyed), UD, .is_own_only = true,
-	  .is_model_only = true },
-	{ CASE("a group takes so many members", a_group_takes_so_many_members), UD,
-	  .is_own_only = true, .is_model_only = true },
-	{ CASE("only UD has multicast", only_ud_has_multicast), .is_own_only = true },
+	{ CASE_OF(members_get_what_is_sent, "InfiniBand"), UD },
+	{ CASE_OF(members_get_what_is_sent, "RoCE"), UD, ROCE },
+	{ CASE(a_member_without_a_receive_loses_it), UD },
+	{ CASE(another_qkey_is_not_heard), UD },
+	{ CASE(what_is_no_group_is_refused), UD },
+	{ CASE(a_member_is_not_destroyed), UD, OWN, MODEL },
+	{ CASE(a_group_takes_so_many_members), UD, OWN, MODEL },
+	{ CASE(only_ud_has_multicast), OWN },
 };
 
-int main(void)
-{
-	return bench_run("multicast", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("multicast")

@@ -22,7 +22,7 @@ static void post_recv(struct bench *b, size_t offset, uint32_t length, uint64_t 
 	ok(bsn_recv(b->rq[1], &sge, id));
 }
 
-static void write_moves_its_bytes(struct bench *b)
+static void a_write_moves_its_bytes(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 3000);
 	const struct bsn_remote remote = bench_remote(b, 1, DST);
@@ -60,7 +60,7 @@ static void inline_data_is_taken_at_the_post(struct bench *b)
 	assert_string_equal((char *)bench_at(b, 1, DST), "the caller may reuse its buffer");
 }
 
-static void read_brings_bytes_here(struct bench *b)
+static void a_read_brings_bytes_here(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 1, DST, 3000);
 	const struct bsn_remote remote = bench_remote(b, 0, SRC);
@@ -72,7 +72,7 @@ static void read_brings_bytes_here(struct bench *b)
 	assert_moved(b, SRC, DST, 3000);
 }
 
-static void send_reaches_a_receive(struct bench *b)
+static void a_send_reaches_a_receive(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 300);
 	struct bsn_completion c;
@@ -125,7 +125,7 @@ static void immediates_arrive_in_host_order(struct bench *b)
 	assert_int_equal(*bench_at(b, 1, DST + 200), 0);
 }
 
-static void send_can_invalidate_a_key(struct bench *b)
+static void a_send_can_invalidate_a_key(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 100);
 	struct bsn_completion c;
@@ -350,39 +350,28 @@ static void a_device_without_atomics_refuses_them(struct bench *b)
 #define UC .qp.type = BSN_QP_UC
 
 static const struct bench_case cases[] = {
-	{ CASE("a write moves its bytes", write_moves_its_bytes) },
-	{ CASE("a write moves its bytes, RoCE", write_moves_its_bytes), .link = CX_LINK_ROCE,
-	  .is_model_only = true },
-	{ CASE("a write moves its bytes, UC", write_moves_its_bytes), UC },
-	{ CASE("inline data of every length", inline_data_of_every_length), .qp.max_inline = 200 },
-	{ CASE("inline data of every length, UC", inline_data_of_every_length), UC,
-	  .qp.max_inline = 100 },
-	{ CASE("inline data is taken at the post", inline_data_is_taken_at_the_post),
-	  .qp.max_inline = 64 },
-	{ CASE("a read brings bytes here", read_brings_bytes_here) },
-	{ CASE("a send reaches a receive", send_reaches_a_receive) },
-	{ CASE("a send reaches a receive, UC", send_reaches_a_receive), UC },
-	{ CASE("send inline of every length", send_inline_of_every_length), .qp.max_inline = 100 },
-	{ CASE("immediates arrive in host order", immediates_arrive_in_host_order) },
-	{ CASE("immediates arrive in host order, UC", immediates_arrive_in_host_order), UC },
-	{ CASE("a send can invalidate a key", send_can_invalidate_a_key), .is_model_only = true,
-	  .is_own_only = true },
-	{ CASE("atomics answer with the old value", atomics_answer_with_the_old_value) },
-	{ CASE("pieces become one message", pieces_become_one_message),
+	{ CASE(a_write_moves_its_bytes) },
+	{ CASE_OF(a_write_moves_its_bytes, "RoCE"), ROCE, MODEL },
+	{ CASE_OF(a_write_moves_its_bytes, "UC"), UC },
+	{ CASE(inline_data_of_every_length), .qp.max_inline = 200 },
+	{ CASE_OF(inline_data_of_every_length, "UC"), UC, .qp.max_inline = 100 },
+	{ CASE(inline_data_is_taken_at_the_post), .qp.max_inline = 64 },
+	{ CASE(a_read_brings_bytes_here) },
+	{ CASE(a_send_reaches_a_receive) },
+	{ CASE_OF(a_send_reaches_a_receive, "UC"), UC },
+	{ CASE(send_inline_of_every_length), .qp.max_inline = 100 },
+	{ CASE(immediates_arrive_in_host_order) },
+	{ CASE_OF(immediates_arrive_in_host_order, "UC"), UC },
+	{ CASE(a_send_can_invalidate_a_key), MODEL, OWN },
+	{ CASE(atomics_answer_with_the_old_value) },
+	{ CASE(pieces_become_one_message),
 	  .qp = { .max_send_sge = 3, .max_recv_sge = 3, .max_inline = 160 } },
-	{ CASE("messages may be empty", messages_may_be_empty) },
-	{ CASE("a prepared request keeps nothing of the caller's",
-	       a_prepared_request_keeps_nothing_of_the_callers),
-	  .qp.max_send_sge = 2 },
-	{ CASE("prepared requests of each kind", prepared_requests_of_each_kind) },
-	{ CASE("what no queue takes is refused", what_no_queue_takes_is_refused),
-	  .qp = { .max_send_sge = 4, .max_recv_sge = 4 } },
-	{ CASE("a device without atomics refuses them", a_device_without_atomics_refuses_them),
-	  .no_atomics = true, .is_model_only = true },
-	{ CASE("UC lacks what needs an answer", uc_lacks_what_needs_an_answer), UC },
+	{ CASE(messages_may_be_empty) },
+	{ CASE(a_prepared_request_keeps_nothing_of_the_callers), .qp.max_send_sge = 2 },
+	{ CASE(prepared_requests_of_each_kind) },
+	{ CASE(what_no_queue_takes_is_refused), .qp = { .max_send_sge = 4, .max_recv_sge = 4 } },
+	{ CASE(a_device_without_atomics_refuses_them), .no_atomics = true, MODEL },
+	{ CASE(uc_lacks_what_needs_an_answer), UC },
 };
 
-int main(void)
-{
-	return bench_run("operations", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("operations")

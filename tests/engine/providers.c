@@ -281,27 +281,15 @@ static void completions_of_an_earlier_life_are_dropped(struct bench *b)
 	expect_done(b, b->cq[0], 4, BSN_RECV);
 }
 
-#define VERBS .is_verbs_only = true, .is_model_only = true
-
 static const struct bench_case cases[] = {
-	{ CASE("what was not taken is cancelled", what_was_not_taken_is_cancelled), VERBS },
-	{ CASE("a post that cannot ring was not made", a_post_that_cannot_ring_was_not_made),
-	  VERBS },
-	{ CASE("a full queue says that it was refused", a_full_queue_says_that_it_was_refused),
-	  VERBS },
-	{ CASE("a reset forgets what was appended", a_reset_forgets_what_was_appended), VERBS },
-	{ CASE("a refused receive costs no room", a_refused_receive_costs_no_room), VERBS },
-	{ CASE("a poll that fails is an error for ever", a_poll_that_fails_is_an_error_for_ever),
-	  VERBS },
-	{ CASE("a poll that does not start is an error for ever",
-	       a_poll_that_does_not_start_is_an_error_for_ever),
-	  VERBS, .is_own_only = true, .is_bare = true },
-	{ CASE("completions of an earlier life are dropped",
-	       completions_of_an_earlier_life_are_dropped),
-	  VERBS },
+	{ CASE(what_was_not_taken_is_cancelled), VERBS, MODEL },
+	{ CASE(a_post_that_cannot_ring_was_not_made), VERBS, MODEL },
+	{ CASE(a_full_queue_says_that_it_was_refused), VERBS, MODEL },
+	{ CASE(a_reset_forgets_what_was_appended), VERBS, MODEL },
+	{ CASE(a_refused_receive_costs_no_room), VERBS, MODEL },
+	{ CASE(a_poll_that_fails_is_an_error_for_ever), VERBS, MODEL },
+	{ CASE(a_poll_that_does_not_start_is_an_error_for_ever), VERBS, MODEL, OWN, BARE },
+	{ CASE(completions_of_an_earlier_life_are_dropped), VERBS, MODEL },
 };
 
-int main(void)
-{
-	return bench_run("providers", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("providers")

@@ -371,7 +371,7 @@ static void poster_and_poller_are_two_threads(struct bench *b)
 	assert_written(b, 0, MANY);
 }
 
-#define OWN   .is_own_only = true /* attached queues never signal by themselves */
+/* Attached queues never signal by themselves: such cases are OWN. */
 #define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
 
 /* -- taken back -------------------------------------------------------------------------------- */
@@ -551,47 +551,33 @@ static void one_completion_is_found_behind_many_stale(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("one completion is found behind many stale",
-	       one_completion_is_found_behind_many_stale),
-	  .qp = { .send_depth = 1000, .recv_depth = 4 }, .cq_entries = 1024, .is_own_only = true },
-	{ CASE("nothing happens before the ring", nothing_happens_before_the_ring), EIGHT },
-	{ CASE("queues are rung together", queues_are_rung_together), EIGHT },
-	{ CASE("a ringing post publishes what was before",
-	       a_ringing_post_publishes_what_was_before) },
-	{ CASE("rings come round", rings_come_round),
-	  .qp = { .send_depth = 7, .max_inline = 150 } },
-	{ CASE("batches come round", batches_come_round), EIGHT },
-	{ CASE("a full queue refuses until polled", a_full_queue_refuses_until_polled),
-	  .qp = { .send_depth = 13, .signal_every = -1 } },
-	{ CASE("appended work counts as outstanding", appended_work_counts_as_outstanding), EIGHT },
-	{ CASE("a full queue asked to ring rings", a_full_queue_asked_to_ring_rings), EIGHT },
-	{ CASE("a signaled request retires those before", a_signaled_request_retires_those_before),
+	{ CASE(one_completion_is_found_behind_many_stale),
+	  .qp = { .send_depth = 1000, .recv_depth = 4 }, .cq_entries = 1024, OWN },
+	{ CASE(nothing_happens_before_the_ring), EIGHT },
+	{ CASE(queues_are_rung_together), EIGHT },
+	{ CASE(a_ringing_post_publishes_what_was_before) },
+	{ CASE(rings_come_round), .qp = { .send_depth = 7, .max_inline = 150 } },
+	{ CASE(batches_come_round), EIGHT },
+	{ CASE(a_full_queue_refuses_until_polled), .qp = { .send_depth = 13, .signal_every = -1 } },
+	{ CASE(appended_work_counts_as_outstanding), EIGHT },
+	{ CASE(a_full_queue_asked_to_ring_rings), EIGHT },
+	{ CASE(a_signaled_request_retires_those_before),
 	  .qp = { .send_depth = 9, .signal_every = -1 } },
-	{ CASE("nobody need ever signal", nobody_need_ever_signal), OWN, EIGHT },
-	{ CASE("nobody need ever signal, depth 1", nobody_need_ever_signal), OWN,
-	  .qp.send_depth = 1 },
-	{ CASE("nobody need ever signal, depth 5", nobody_need_ever_signal), OWN,
+	{ CASE(nobody_need_ever_signal), OWN, EIGHT },
+	{ CASE_OF(nobody_need_ever_signal, "depth 1"), OWN, .qp.send_depth = 1 },
+	{ CASE_OF(nobody_need_ever_signal, "depth 5"), OWN,
 	  .qp = { .send_depth = 5, .signal_every = 5 } },
-	{ CASE("the library never signals where it must not",
-	       the_library_never_signals_where_it_must_not),
+	{ CASE(the_library_never_signals_where_it_must_not),
 	  .qp = { .send_depth = DEPTH, .signal_every = -1 } },
-	{ CASE("all may be signaled", all_may_be_signaled), .qp.signal_all = true },
-	{ CASE("all of a full queue may be signaled", all_of_a_full_queue_may_be_signaled),
-	  .qp.signal_all = true },
-	{ CASE("receives have credits too", receives_have_credits_too),
-	  .qp = { .send_depth = DEPTH, .recv_depth = 6 } },
-	{ CASE("a completion says whose it is", a_completion_says_whose_it_is) },
-	{ CASE("completions come in helpings of any size",
-	       completions_come_in_helpings_of_any_size),
-	  .qp.send_depth = 64 },
-	{ CASE("poster and poller are two threads", poster_and_poller_are_two_threads), EIGHT },
-	{ CASE("directions mix on one CQ", directions_mix_on_one_cq), EIGHT },
-	{ CASE("what was appended may be taken back", what_was_appended_may_be_taken_back), EIGHT },
-	{ CASE("several threads poll one CQ", several_threads_poll_one_cq), OWN, .cq_entries = 256,
-	  .is_model_only = true },
+	{ CASE(all_may_be_signaled), .qp.signal_all = true },
+	{ CASE(all_of_a_full_queue_may_be_signaled), .qp.signal_all = true },
+	{ CASE(receives_have_credits_too), .qp = { .send_depth = DEPTH, .recv_depth = 6 } },
+	{ CASE(a_completion_says_whose_it_is) },
+	{ CASE(completions_come_in_helpings_of_any_size), .qp.send_depth = 64 },
+	{ CASE(poster_and_poller_are_two_threads), EIGHT },
+	{ CASE(directions_mix_on_one_cq), EIGHT },
+	{ CASE(what_was_appended_may_be_taken_back), EIGHT },
+	{ CASE(several_threads_poll_one_cq), OWN, .cq_entries = 256, MODEL },
 };
 
-int main(void)
-{
-	return bench_run("queues", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("queues")

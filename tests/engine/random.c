@@ -289,7 +289,7 @@ static void promises_hold(struct bench *b)
 #define QUICK_DEATH .connect = { .retry_count = 1, .timeout = 8, .mtu = 256 }
 #define KERNEL_RXE                                                                                 \
 	.rxe_lacks = "soft-RoCE flushes what is posted in error only when something else happens"
-#define TRIAL(text) CASE(text, promises_hold), QUICK_DEATH, KERNEL_RXE, .is_model_only = true
+#define TRIAL(text) .name = text, .run = promises_hold, QUICK_DEATH, KERNEL_RXE, MODEL
 
 static const struct bench_case cases[] = {
 	{ TRIAL("RC, everything by default") },
@@ -302,7 +302,7 @@ static const struct bench_case cases[] = {
 	{ TRIAL("RC, signaled at once"),
 	  .qp = { .signal_every = 1, .max_recv_sge = 3, .send_depth = 2, .max_inline = 100 } },
 	{ TRIAL("RC, only the first error"), .qp = { .ce_on_first_error = true, .max_send_sge = 3 },
-	  .is_own_only = true },
+	  OWN },
 	{ TRIAL("RC, a shared receive queue"), .qp = { .max_recv_sge = 2, .max_send_sge = 5 },
 	  .has_srq = true, .cq_entries = 2048 },
 	{ TRIAL("UC"), .qp = { .type = BSN_QP_UC, .max_send_sge = 3, .max_inline = 150 } },

@@ -374,25 +374,17 @@ static void memory_by_its_physical_address(struct bench *b)
 	munmap(pages, PAGE);
 }
 
-#define OWN(text, function)                                                                        \
-	{                                                                                          \
-		CASE(text, function), .is_own_only = true                                          \
-	}
+static const struct bench_case cases[] = {
+	{ CASE(a_region_is_called_as_one_likes), OWN },
+	{ CASE(a_region_has_bounds), OWN },
+	{ CASE(rights_are_kept), OWN },
+	{ CASE(a_region_changes_under_its_keys), OWN },
+	{ CASE(memory_on_demand), OWN },
+	{ CASE(all_memory), OWN },
+	{ CASE(memory_of_the_device), OWN },
+	{ CASE(memory_of_a_dma_buf), OWN },
+	{ CASE(memory_of_nothing), OWN },
+	{ CASE(memory_by_its_physical_address), OWN },
+};
 
-int main(void)
-{
-	static const struct bench_case cases[] = {
-		OWN("a region is called as one likes", a_region_is_called_as_one_likes),
-		OWN("a region has bounds", a_region_has_bounds),
-		OWN("rights are kept", rights_are_kept),
-		OWN("a region changes under its keys", a_region_changes_under_its_keys),
-		OWN("memory on demand", memory_on_demand),
-		OWN("all memory", all_memory),
-		OWN("memory of the device", memory_of_the_device),
-		OWN("memory of a dma-buf", memory_of_a_dma_buf),
-		OWN("memory of nothing", memory_of_nothing),
-		OWN("memory by its physical address", memory_by_its_physical_address),
-	};
-
-	return bench_run("regions", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("regions")

@@ -354,20 +354,17 @@ static void a_child_lists_nothing(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("the head says what it is", the_head_says_what_it_is), .is_bare = true },
-	{ CASE("a send queue", a_send_queue) },
-	{ CASE("a send queue that goes round", a_send_queue_that_goes_round) },
-	{ CASE("a receive queue", a_receive_queue) },
-	{ CASE("a completion queue", a_completion_queue) },
-	{ CASE("a shared receive queue", a_shared_receive_queue), .has_srq = true },
-	{ CASE("a first failure", a_first_failure) },
-	{ CASE("a child lists nothing", a_child_lists_nothing) },
-	{ CASE("what is destroyed is gone", what_is_destroyed_is_gone), .is_own_only = true,
-	  .cq_entries = 256 },
-	{ CASE("what cannot be destroyed stays", what_cannot_be_destroyed_stays),
-	  .is_own_only = true },
-	{ CASE("a device lists where it is asked to", a_device_lists_where_it_is_asked_to),
-	  .is_bare = true },
+	{ CASE(the_head_says_what_it_is), BARE },
+	{ CASE(a_send_queue) },
+	{ CASE(a_send_queue_that_goes_round) },
+	{ CASE(a_receive_queue) },
+	{ CASE(a_completion_queue) },
+	{ CASE(a_shared_receive_queue), .has_srq = true },
+	{ CASE(a_first_failure) },
+	{ CASE(a_child_lists_nothing) },
+	{ CASE(what_is_destroyed_is_gone), OWN, .cq_entries = 256 },
+	{ CASE(what_cannot_be_destroyed_stays), OWN },
+	{ CASE(a_device_lists_where_it_is_asked_to), BARE },
 };
 
 int main(void)

@@ -166,16 +166,13 @@ static void builders_agree_with_the_table(struct bench *b)
 	make_room(b);
 }
 
-#define RINGS .is_direct_only = true, .is_model_only = true
+#define RINGS DIRECT, MODEL
 #define LONG  .max_send_sge = MOST_SGES, .max_inline = MOST_INLINE
 
 static const struct bench_case cases[] = {
-	{ CASE("RC", builders_agree_with_the_table), RINGS, .qp = { LONG } },
-	{ CASE("UC", builders_agree_with_the_table), RINGS, .qp = { .type = BSN_QP_UC, LONG } },
-	{ CASE("UD", builders_agree_with_the_table), RINGS, .qp = { .type = BSN_QP_UD, LONG } },
+	{ CASE_OF(builders_agree_with_the_table, "RC"), RINGS, .qp = { LONG } },
+	{ CASE_OF(builders_agree_with_the_table, "UC"), RINGS, .qp = { .type = BSN_QP_UC, LONG } },
+	{ CASE_OF(builders_agree_with_the_table, "UD"), RINGS, .qp = { .type = BSN_QP_UD, LONG } },
 };
 
-int main(void)
-{
-	return bench_run("segments", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("segments")

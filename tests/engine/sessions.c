@@ -210,24 +210,16 @@ static void a_format_that_the_device_lacks(struct bench *b)
 	run(b, attr);
 }
 
-#define BARE .is_bare = true
-#define PLAN                                                                                       \
-	BARE, .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64 4 1 7 2 33"
+#define PLAN BARE, DIRECT, MODEL, .fault_plan = "compress 64 4 1 7 2 33"
 
 static const struct bench_case cases[] = {
-	{ CASE("each format and size", each_format_and_size), PLAN },
-	{ CASE("a QP goes with its session unread", a_qp_goes_with_its_session_unread), BARE,
-	  .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64" },
-	{ CASE("an error is no part of one", an_error_is_no_part_of_one), BARE,
-	  .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64" },
-	{ CASE("a session wakes who waits", a_session_wakes_who_waits), BARE,
-	  .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64" },
-	{ CASE("a format that the device lacks", a_format_that_the_device_lacks), PLAN,
-	  .no_stride_index = true },
-	{ CASE("impossible attributes are refused", impossible_attributes_are_refused), BARE },
+	{ CASE(each_format_and_size), PLAN },
+	{ CASE(a_qp_goes_with_its_session_unread), BARE, DIRECT, MODEL,
+	  .fault_plan = "compress 64" },
+	{ CASE(an_error_is_no_part_of_one), BARE, DIRECT, MODEL, .fault_plan = "compress 64" },
+	{ CASE(a_session_wakes_who_waits), BARE, DIRECT, MODEL, .fault_plan = "compress 64" },
+	{ CASE(a_format_that_the_device_lacks), PLAN, .no_stride_index = true },
+	{ CASE(impossible_attributes_are_refused), BARE },
 };
 
-int main(void)
-{
-	return bench_run("sessions", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("sessions")

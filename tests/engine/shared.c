@@ -489,30 +489,25 @@ static void page_faults_are_not_seen(struct bench *b)
 #define SRQ .has_srq = true, .cq_entries = 2048
 
 static const struct bench_case cases[] = {
-	{ CASE("several QPs take from one queue", several_qps_take_from_one_queue), SRQ },
-	{ CASE("connected QPs and datagrams take from one queue",
-	       connected_qps_and_datagrams_take_from_one_queue),
-	  SRQ },
-	{ CASE("a full queue refuses until consumed", a_full_queue_refuses_until_consumed), SRQ },
-	{ CASE("a list too long is refused", a_list_too_long_is_refused), SRQ },
-	{ CASE("empty pieces are left out", empty_pieces_are_left_out), SRQ, .qp.max_recv_sge = 3 },
-	{ CASE("a QP that goes leaves no hole", a_qp_that_goes_leaves_no_hole), SRQ },
-	{ CASE("a QP that goes leaves others alone", a_qp_that_goes_leaves_others_alone), SRQ },
-	{ CASE("a limit raises an event", a_limit_raises_an_event), SRQ },
-	{ CASE("a limit above the size is refused", a_limit_above_the_size_is_refused), SRQ },
-	{ CASE("an empty queue loses nothing", an_empty_queue_loses_nothing), SRQ },
-	{ CASE("an empty queue fails who may not retry", an_empty_queue_fails_who_may_not_retry),
-	  SRQ, .connect = { .rnr_retry = BSN_NO_RETRY } },
-	{ CASE("several CQs give back in any order", several_cqs_give_back_in_any_order), SRQ },
-	{ CASE("it outlives its QPs only", it_outlives_its_qps_only), SRQ },
-	{ CASE("a second CQ makes it shared", a_second_cq_makes_it_shared), SRQ },
-	{ CASE("receives that overtake keep their ids", receives_that_overtake_keep_their_ids), SRQ,
-	  .is_model_only = true, .fault_plan = "opcode=RECV every=3 overtake" },
-	{ CASE("page faults are not seen", page_faults_are_not_seen), SRQ, .is_model_only = true,
+	{ CASE(several_qps_take_from_one_queue), SRQ },
+	{ CASE(connected_qps_and_datagrams_take_from_one_queue), SRQ },
+	{ CASE(a_full_queue_refuses_until_consumed), SRQ },
+	{ CASE(a_list_too_long_is_refused), SRQ },
+	{ CASE(empty_pieces_are_left_out), SRQ, .qp.max_recv_sge = 3 },
+	{ CASE(a_qp_that_goes_leaves_no_hole), SRQ },
+	{ CASE(a_qp_that_goes_leaves_others_alone), SRQ },
+	{ CASE(a_limit_raises_an_event), SRQ },
+	{ CASE(a_limit_above_the_size_is_refused), SRQ },
+	{ CASE(an_empty_queue_loses_nothing), SRQ },
+	{ CASE(an_empty_queue_fails_who_may_not_retry), SRQ,
+	  .connect = { .rnr_retry = BSN_NO_RETRY } },
+	{ CASE(several_cqs_give_back_in_any_order), SRQ },
+	{ CASE(it_outlives_its_qps_only), SRQ },
+	{ CASE(a_second_cq_makes_it_shared), SRQ },
+	{ CASE(receives_that_overtake_keep_their_ids), SRQ, MODEL,
+	  .fault_plan = "opcode=RECV every=3 overtake" },
+	{ CASE(page_faults_are_not_seen), SRQ, MODEL,
 	  .fault_plan = "opcode=RECV every=2 fail 0x22 0x93" },
 };
 
-int main(void)
-{
-	return bench_run("shared", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("shared")

@@ -148,15 +148,12 @@ static void bad_input(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("every buffer is given once", every_buffer_is_given_once), .is_bare = true },
-	{ CASE("one owner takes no lock", one_owner_takes_no_lock), .is_bare = true },
-	{ CASE("buffers can be sent", buffers_can_be_sent), .is_own_only = true },
-	{ CASE("a buffer in use keeps the slab", a_buffer_in_use_keeps_the_slab), .is_bare = true },
-	{ CASE("threads", threads), .is_bare = true },
-	{ CASE("bad input", bad_input), .is_bare = true },
+	{ CASE(every_buffer_is_given_once), BARE },
+	{ CASE(one_owner_takes_no_lock), BARE },
+	{ CASE(buffers_can_be_sent), OWN },
+	{ CASE(a_buffer_in_use_keeps_the_slab), BARE },
+	{ CASE(threads), BARE },
+	{ CASE(bad_input), BARE },
 };
 
-int main(void)
-{
-	return bench_run("slab", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("slab")

@@ -253,26 +253,18 @@ static void a_clock_that_cannot_be_read_is_refused(struct bench *b)
 	assert_int_equal(now, 7);
 }
 
-#define STAMPS(text, function)                                                                     \
-	CASE(text, function), .is_bare = true, .is_own_only = true,                                \
-	.rxe_lacks = "timestamps"
+#define STAMPS BARE, OWN, .rxe_lacks = "timestamps"
 
-int main(void)
-{
-	static const struct bench_case cases[] = {
-		{ STAMPS("ticks are those of the CQE", ticks_are_those_of_the_cqe) },
-		{ STAMPS("a poll of many stamps each", a_poll_of_many_stamps_each) },
-		{ STAMPS("data in CQEs stay", data_in_cqes_stay), .is_direct_only = true },
-		{ STAMPS("nanoseconds are of the clock page", nanoseconds_are_of_the_clock_page) },
-		{ STAMPS("real time is that of the day", real_time_is_that_of_the_day),
-		  .is_model_only = true },
-		{ STAMPS("a failure has none", a_failure_has_none) },
-		{ STAMPS("the device's clock is read", the_devices_clock_is_read),
-		  .is_model_only = true, .is_active = true },
-		{ STAMPS("a clock that cannot be read is refused",
-			 a_clock_that_cannot_be_read_is_refused) },
-		{ STAMPS("an unknown clock is refused", an_unknown_clock_is_refused) },
-	};
+static const struct bench_case cases[] = {
+	{ CASE(ticks_are_those_of_the_cqe), STAMPS },
+	{ CASE(a_poll_of_many_stamps_each), STAMPS },
+	{ CASE(data_in_cqes_stay), STAMPS, DIRECT },
+	{ CASE(nanoseconds_are_of_the_clock_page), STAMPS },
+	{ CASE(real_time_is_that_of_the_day), STAMPS, MODEL },
+	{ CASE(a_failure_has_none), STAMPS },
+	{ CASE(the_devices_clock_is_read), STAMPS, MODEL, .is_active = true },
+	{ CASE(a_clock_that_cannot_be_read_is_refused), STAMPS },
+	{ CASE(an_unknown_clock_is_refused), STAMPS },
+};
 
-	return bench_run("timestamps", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("timestamps")

@@ -164,16 +164,9 @@ static void nobody_says_what_is_unmapped(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("each way to lose memory is seen", each_way_to_lose_memory_is_seen),
-	  .is_bare = true },
-	{ CASE("what is freed is seen", what_is_freed_is_seen), .is_bare = true },
-	{ CASE("a part that goes leaves the rest", a_part_that_goes_leaves_the_rest),
-	  .is_bare = true },
-	{ CASE("caches come and go", caches_come_and_go), .is_bare = true },
-	{ CASE("nobody says what is unmapped", nobody_says_what_is_unmapped), .is_own_only = true },
+	{ CASE(each_way_to_lose_memory_is_seen), BARE },  { CASE(what_is_freed_is_seen), BARE },
+	{ CASE(a_part_that_goes_leaves_the_rest), BARE }, { CASE(caches_come_and_go), BARE },
+	{ CASE(nobody_says_what_is_unmapped), OWN },
 };
 
-int main(void)
-{
-	return bench_run("ucm", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("ucm")

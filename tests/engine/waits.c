@@ -306,31 +306,21 @@ static void an_event_that_would_never_come_is_refused(struct bench *b)
 	assert_int_equal(bsn_cq_moderate(NULL, 1, 1), -EINVAL);
 }
 
-#define BARE         .is_bare = true
-#define FAULT(plan)  BARE, .fault_plan = plan, .is_model_only = true
+#define FAULT(plan) BARE, .fault_plan = plan, MODEL
 
 static const struct bench_case cases[] = {
-	{ CASE("what is there is given at once", what_is_there_is_given_at_once) },
-	{ CASE("time runs out", time_runs_out), BARE },
-	{ CASE("a completion ends it", a_completion_ends_it), BARE },
-	{ CASE("a signal ends it", a_signal_ends_it), BARE },
-	{ CASE("the death of the CQ ends it", the_death_of_the_cq_ends_it),
-	  FAULT("nth=2 cq-overrun") },
-	{ CASE("the end of the device ends it", the_end_of_the_device_ends_it),
-	  FAULT("nth=2 remove-device") },
-	{ CASE("an asynchronous event ends it if asked", an_asynchronous_event_ends_it_if_asked),
-	  FAULT("port-down") },
-	{ CASE("without a channel there is no sleep", without_a_channel_there_is_no_sleep) },
-	{ CASE("a channel of several CQs is refused", a_channel_of_several_cqs_is_refused),
-	  .has_channel = true },
-	{ CASE("so many completions are one event", so_many_completions_are_one_event), BARE,
-	  .is_model_only = true },
-	{ CASE("the last few are told after the time limit",
-	       the_last_few_are_told_after_the_time_limit),
-	  BARE, .is_model_only = true },
-	{ CASE("an event that would never come is refused",
-	       an_event_that_would_never_come_is_refused),
-	  .is_model_only = true },
+	{ CASE(what_is_there_is_given_at_once) },
+	{ CASE(time_runs_out), BARE },
+	{ CASE(a_completion_ends_it), BARE },
+	{ CASE(a_signal_ends_it), BARE },
+	{ CASE(the_death_of_the_cq_ends_it), FAULT("nth=2 cq-overrun") },
+	{ CASE(the_end_of_the_device_ends_it), FAULT("nth=2 remove-device") },
+	{ CASE(an_asynchronous_event_ends_it_if_asked), FAULT("port-down") },
+	{ CASE(without_a_channel_there_is_no_sleep) },
+	{ CASE(a_channel_of_several_cqs_is_refused), .has_channel = true },
+	{ CASE(so_many_completions_are_one_event), BARE, MODEL },
+	{ CASE(the_last_few_are_told_after_the_time_limit), BARE, MODEL },
+	{ CASE(an_event_that_would_never_come_is_refused), MODEL },
 };
 
 int main(void)

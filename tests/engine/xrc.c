@@ -331,22 +331,15 @@ static void what_cannot_be_is_refused(struct bench *b)
 	unmake(&x);
 }
 
-#define XRC_CASE(text, function)                                                                   \
-	{                                                                                          \
-		CASE(text, function), .is_bare = true, .is_own_only = true, .rxe_lacks = "XRC"     \
-	}
+#define XRC BARE, OWN, .rxe_lacks = "XRC"
 
-int main(void)
-{
-	static const struct bench_case cases[] = {
-		XRC_CASE("messages go to the SRQ that they name", messages_go_to_the_srq_they_name),
-		XRC_CASE("every operation of RC", every_operation_of_rc),
-		XRC_CASE("an initiator is attached", an_initiator_is_attached),
-		XRC_CASE("a number of no SRQ fails at its sender",
-			 a_number_of_no_srq_fails_at_its_sender),
-		XRC_CASE("an SRQ leaves nothing to the next", an_srq_leaves_nothing_to_the_next),
-		XRC_CASE("what cannot be is refused", what_cannot_be_is_refused),
-	};
+static const struct bench_case cases[] = {
+	{ CASE(messages_go_to_the_srq_they_name), XRC },
+	{ CASE(every_operation_of_rc), XRC },
+	{ CASE(an_initiator_is_attached), XRC },
+	{ CASE(a_number_of_no_srq_fails_at_its_sender), XRC },
+	{ CASE(an_srq_leaves_nothing_to_the_next), XRC },
+	{ CASE(what_cannot_be_is_refused), XRC },
+};
 
-	return bench_run("xrc", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("xrc")
