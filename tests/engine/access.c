@@ -16,8 +16,6 @@
 
 enum { PAGE = 4096, PAGES = 3, AT = 100, ATOMIC_AT = 104, LENGTH = 64, QUIET = 0xa5 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 /*
  * Which memory is bad: what a request reads, where its result goes, a receive, the peer's memory.
  */
@@ -146,7 +144,7 @@ static void register_by_app(struct bench *b, const struct violation *v, struct r
 	const int access = v->access ? v->access : ALL;
 
 	if (v->fault == DOMAIN)
-		r->app.pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
+		r->app.pd = ibv_alloc_pd(bench_info(b)->verbs);
 	r->app.mr = ibv_reg_mr(r->app.pd ? r->app.pd : b->app.pd, r->pages + AT, PAGE, access);
 	assert_non_null(r->app.mr);
 	r->lkey = r->app.mr->lkey;
@@ -296,7 +294,7 @@ static void try_violation(struct bench *b, const struct violation *v)
 
 static void a_region_gives_what_it_allows(struct bench *b)
 {
-	for (size_t i = 0; i < sizeof(violations) / sizeof(violations[0]); i++)
+	for (size_t i = 0; i < COUNT(violations); i++)
 		try_violation(b, &violations[i]);
 }
 
@@ -344,12 +342,11 @@ static void bind_by_us(struct bench *b, const struct violation *v, const struct 
 /* Makes a QP that is connected to itself. */
 static void make_qp_by_app(struct bench *b, struct window *w)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = bsn_device_info(b->device)->port };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = bench_info(b)->port };
 	struct ibv_qp_init_attr init = { .cap = { .max_send_wr = 4, .max_send_sge = 1 },
 					 .qp_type = IBV_QPT_RC };
 
-	w->app.cq = ibv_create_cq(bsn_device_info(b->device)->verbs, 4, NULL, NULL, 0);
+	w->app.cq = ibv_create_cq(bench_info(b)->verbs, 4, NULL, NULL, 0);
 	assert_non_null(w->app.cq);
 	init.send_cq = init.recv_cq = w->app.cq;
 	w->app.qp = ibv_create_qp(b->app.pd, &init);
@@ -444,7 +441,7 @@ static void a_window_gives_what_it_allows(struct bench *b)
 		assert_int_equal(bsn_window_create(b->device, NULL, &window), -EOPNOTSUPP);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(of_windows) / sizeof(of_windows[0]); i++)
+	for (size_t i = 0; i < COUNT(of_windows); i++)
 		try_window(b, &of_windows[i]);
 }
 

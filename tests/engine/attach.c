@@ -20,7 +20,7 @@ static void send_to_peer(struct app *a, struct bsn_ep *ep)
 	const struct bsn_sge local = our_sge(a, 1024, 100);
 
 	peer_recv(a, 1024, 200);
-	ok(bsn_send(ep, &local, 9, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send(ep, &local, 9, NOW));
 	expect_done(a->b, our_cq(a), 9, BSN_OPCODE_SEND);
 	assert_int_equal(peer_wc(a).byte_len, 100);
 }
@@ -91,7 +91,7 @@ static void ud_answers_a_datagram(struct bench *b)
 	for (int lap = 0; lap < 20; lap++) {
 		const struct bsn_sge local = our_sge(a, 1024, 100);
 		peer_recv(a, 1024, 200);
-		ok(bsn_send(ep, &local, 9, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_send(ep, &local, 9, NOW));
 		expect_done(b, our_cq(a), 9, BSN_OPCODE_SEND);
 		assert_int_equal(peer_wc(a).byte_len, BSN_GRH_SIZE + 100);
 		assert_memory_equal(a->memory + 1024, a->memory + PEERS + 1024 + BSN_GRH_SIZE, 100);
@@ -144,7 +144,7 @@ static void an_error_brings_everything_back(struct bench *b)
 	ok(post_recv(a, 512, 64, 100));
 	ok(bsn_write(bsn_qp_ep(a->attached), &local, &(struct bsn_remote){ 0, 0 }, 1, 0));
 	ok(post_write(a, 0, 8, 2, 0));
-	ok(post_write(a, 0, 8, 3, BSN_F_SIGNALED | BSN_F_RING));
+	ok(post_write(a, 0, 8, 3, NOW));
 	expect_status(b, our_cq(a), 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	for (uint64_t sends = 2, recvs = 100; sends < 4 || recvs < 101;) {
 		struct bsn_completion c;
@@ -227,11 +227,11 @@ static void the_applications_channel_loses_no_event(struct bench *b)
 		ok(bsn_cq_request(our_cq(a), false));
 		assert_int_equal(bsn_poll(our_cq(a), &c, 1), 0);
 		assert_false(is_readable(a->channel));
-		ok(post_write(a, 0, 8, i, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(a, 0, 8, i, NOW));
 		bench_settle(b);
 		take_event(a);
 		if (i % 3) /* two of them for one event */
-			ok(post_write(a, 0, 8, i, BSN_F_SIGNALED | BSN_F_RING));
+			ok(post_write(a, 0, 8, i, NOW));
 		expect_done(b, our_cq(a), i, BSN_OPCODE_RDMA_WRITE);
 		if (i % 3)
 			expect_done(b, our_cq(a), i, BSN_OPCODE_RDMA_WRITE);

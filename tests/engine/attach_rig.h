@@ -122,7 +122,7 @@ static inline struct app *start_app(struct bench *b, enum ibv_qp_type type, bool
 	assert_non_null(a);
 	memset(a, 0, sizeof(*a));
 	a->b = b;
-	a->context = ibv_open_device(bsn_device_info(b->device)->verbs->device);
+	a->context = ibv_open_device(bench_info(b)->verbs->device);
 	assert_non_null(a->context);
 	a->pd = ibv_alloc_pd(a->context);
 	a->mr = ibv_reg_mr(a->pd, a->memory, BYTES, rights);
@@ -134,8 +134,7 @@ static inline struct app *start_app(struct bench *b, enum ibv_qp_type type, bool
 	a->peer = create_qp(a, a->peer_cq, type, signal_all);
 	for (int i = 0; i < PEERS; i++)
 		a->memory[OURS + i] = (uint8_t)(3 * i + 1);
-	ok(bsn_device_attach(a->context,
-			     &(struct bsn_device_attr){ .path = bsn_device_info(b->device)->path },
+	ok(bsn_device_attach(a->context, &(struct bsn_device_attr){ .path = bench_info(b)->path },
 			     &a->device));
 	return a;
 }
@@ -265,7 +264,7 @@ static inline void fill_peers(struct app *a, size_t offset, size_t length)
 
 static inline void write_both_ways(struct app *a)
 {
-	const unsigned now = BSN_F_SIGNALED | BSN_F_RING;
+	const unsigned now = NOW;
 
 	ok(post_write(a, 0, 64, 1, now));
 	assert_ptr_equal(expect_done(a->b, our_cq(a), 1, BSN_OPCODE_RDMA_WRITE).user, a);
@@ -280,7 +279,7 @@ static inline void messages_of_every_size_get_to_memory(struct app *a)
 {
 	static const uint32_t sizes[] = { 1, 8, 31, 32, 33, 64, 200 };
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		struct bsn_completion c;
 		ok(post_recv(a, 512, 256, 40 + i));
 		fill_peers(a, 512, sizes[i]);

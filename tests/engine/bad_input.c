@@ -229,7 +229,7 @@ static void sizes_of_queue_pairs(struct bench *b)
 #define BAD(word, ...)                                                                             \
 	REFUSED(EINVAL, word, bsn_qp,                                                              \
 		bsn_qp_create(b->device, &(struct bsn_qp_attr){ .cq = cq, __VA_ARGS__ }, out))
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 	struct bsn_cq *cq;
 	char sges[64];
 
@@ -249,7 +249,7 @@ static void sizes_of_queue_pairs(struct bench *b)
 
 static void sizes_of_completion_queues(struct bench *b)
 {
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 	struct bsn_cq_attr attr = { .cqe_size = 32 };
 	struct bsn_srq_attr srq = { .recv_depth = 1u << 30 };
 
@@ -288,8 +288,8 @@ static void a_cq_that_is_too_small(struct bench *b)
 
 static void objects_of_another_device(struct bench *b)
 {
-	const struct bsn_device_attr same = { .path = bsn_device_info(b->device)->path };
-	const char *name = bsn_device_info(b->device)->name;
+	const struct bsn_device_attr same = { .path = bench_info(b)->path };
+	const char *name = bench_info(b)->name;
 	struct bsn_device *other;
 	struct bsn_mr_attr mr = { 0 };
 	struct bsn_srq_attr srq = { 0 };
@@ -332,7 +332,7 @@ static void send_one(struct bench *b, struct bsn_ep *ep, struct bsn_qp *to)
 	const struct bsn_sge from = bench_sge(b, 0, 0, 64), into = bench_sge(b, 1, 0, 200);
 
 	ok(bsn_recv(bsn_qp_rq(to), &into, 7));
-	ok(bsn_send(ep, &from, 8, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send(ep, &from, 8, NOW));
 	expect_done(b, bsn_qp_info(to)->cq, 7, BSN_RECV);
 }
 

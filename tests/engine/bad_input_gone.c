@@ -87,7 +87,7 @@ static int post_write(struct set *s)
 	const struct bsn_sge local = { s->mr->addr, 8, s->mr->lkey };
 	const struct bsn_remote remote = { s->mr->addr + 64, s->mr->rkey };
 
-	return bsn_write(bsn_qp_ep(s->qp), &local, &remote, 1, BSN_F_SIGNALED | BSN_F_RING);
+	return bsn_write(bsn_qp_ep(s->qp), &local, &remote, 1, NOW);
 }
 
 /* Posts go on until the queue is full, and no further; polls say what happened. */

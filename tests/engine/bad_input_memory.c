@@ -177,7 +177,7 @@ DEFINE_TRY(window, bsn_window, bsn_window_create(a->b->device, NULL, OUT(a, bsn_
 
 static void mkeys(struct bench *b)
 {
-	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+	const bool is_direct = bench_info(b)->path == BSN_PATH_DIRECT;
 
 	try_each_turn(b, try_pool, is_direct ? 10 : 3);
 	try_each_turn(b, try_layout, 1);
@@ -332,7 +332,7 @@ static int try_full_dc_pool(struct attempt *a)
 
 static void dynamically_connected_transport(struct bench *b)
 {
-	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+	const bool is_direct = bench_info(b)->path == BSN_PATH_DIRECT;
 
 	try_each_turn(b, try_dct, 2);
 	try_each_turn(b, try_dc_pool, 10);
@@ -369,7 +369,7 @@ static void write_by(struct bench *b, struct bsn_dc_pool *pool, const struct bsn
 	struct bsn_ep *ep;
 
 	ok(bsn_dc_peer_create(pool, address, NULL, NULL, &ep));
-	ok(bsn_write(ep, &local, &to, 1, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write(ep, &local, &to, 1, NOW));
 	bench_settle(b);
 	assert_int_equal(bsn_poll(bsn_dc_pool_cq(pool), &c, 1), 1);
 	assert_int_equal(c.status, IBV_WC_SUCCESS);

@@ -96,7 +96,7 @@ struct foreign {
 
 static struct foreign open_foreign(struct bench *b)
 {
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 	const struct bsn_device_attr same = { .path = info->path };
 	struct foreign f;
 
@@ -227,7 +227,7 @@ static void sizes_of_pools(struct bench *b)
 static void long_requests_in_a_deep_queue(struct bench *b)
 {
 	const struct bsn_qp_attr attr = { .cq = b->cq[0],
-					  .send_depth = bsn_device_info(b->device)->max_send_wr,
+					  .send_depth = bench_info(b)->max_send_wr,
 					  .max_inline = 512 };
 
 	REFUSED(EINVAL, "512 bytes inline) take ", bsn_qp, bsn_qp_create(b->device, &attr, out));
@@ -236,8 +236,7 @@ static void long_requests_in_a_deep_queue(struct bench *b)
 static void sizes_of_streams(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .streams = 2,
-					       .send_depth =
-						       bsn_device_info(b->device)->max_send_wr };
+					       .send_depth = bench_info(b)->max_send_wr };
 
 	REFUSED(EINVAL, "of 2 streams together", bsn_dc_pool,
 		bsn_dc_pool_create(b->device, &attr, out));

@@ -92,7 +92,7 @@ static void numbers_are_told(struct bench *b)
 	refused(EMSGSIZE, "9 SGEs: the queue was made for ",
 		bsn_send_sgl(b->ep[0], sge, 9, 1, BSN_F_RING));
 	refused(EMSGSIZE, "9 SGEs: the queue was made for ", bsn_recv_sgl(b->rq[0], sge, 9, 1));
-	ok(bsn_send_inline(b->ep[0], "", 0, 1, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_inline(b->ep[0], "", 0, 1, NOW));
 	ok(bsn_recv(b->rq[1], &(struct bsn_sge){ 0 }, 1));
 	bench_settle(b);
 	for (int n = -2; n <= 0; n++)
@@ -157,8 +157,8 @@ static void devices_that_cannot_be_had(struct bench *b)
 		bsn_device_open_layout(NULL, NULL, BSN_LAYOUT_VERSION + 1, out));
 #define BAD(error, word, ...)                                                                      \
 	REFUSED(error, word, bsn_device,                                                           \
-		bsn_device_open(bsn_device_info(b->device)->name,                                  \
-				&(struct bsn_device_attr){ __VA_ARGS__ }, out))
+		bsn_device_open(bench_info(b)->name, &(struct bsn_device_attr){ __VA_ARGS__ },     \
+				out))
 	BAD(EINVAL, "enum bsn_path", .path = 9);
 	BAD(EINVAL, "enum bsn_store", .store = 99);
 	BAD(EINVAL, "no port 9", .port = 9);

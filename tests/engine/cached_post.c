@@ -55,7 +55,7 @@ COUNTED void post_known(struct poster *p)
 	for (unsigned i = 0; i < POSTS; i++) {
 		const struct bsn_sge sge = { (uintptr_t)piece(p, i), length(p), p->lkey };
 
-		p->bad |= bsn_write(p->ep, &sge, &p->to, i, BSN_F_SIGNALED | BSN_F_RING);
+		p->bad |= bsn_write(p->ep, &sge, &p->to, i, NOW);
 	}
 }
 
@@ -66,7 +66,7 @@ post_one_cached(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, struct bsn
 	if (!bsn_mr_view_is_last(view, at, bytes))
 		return call_other(ep, at, bytes, view, to);
 	const struct bsn_sge sge = bsn_mr_view_sge(view, at, bytes);
-	return bsn_write(ep, &sge, to, id, BSN_F_SIGNALED | BSN_F_RING);
+	return bsn_write(ep, &sge, to, id, NOW);
 }
 
 COUNTED void post_cached(struct poster *p)
@@ -84,8 +84,7 @@ COUNTED void post_cached(struct poster *p)
 COUNTED int call_known(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, uint32_t lkey,
 		       const struct bsn_remote *to)
 {
-	return bsn_write(ep, &(struct bsn_sge){ (uintptr_t)at, bytes, lkey }, to, 0,
-			 BSN_F_SIGNALED | BSN_F_RING);
+	return bsn_write(ep, &(struct bsn_sge){ (uintptr_t)at, bytes, lkey }, to, 0, NOW);
 }
 
 __attribute__((noinline)) static int call_other(struct bsn_ep *ep, const uint8_t *at,
@@ -140,7 +139,7 @@ static void posts(struct bench *b)
 	ok(bsn_mr_cache_create(b->device, NULL, &cache));
 	ok(bsn_mr_view_init(&p.view, cache));
 	ok(bsn_mr_view_get(&p.view, p.from, POSTS * BYTES));
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < COUNT(all); i++) {
 		for (unsigned times = 0; times < TIMES; times++) {
 			all[i](&p);
 			ok(p.bad);

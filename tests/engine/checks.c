@@ -27,7 +27,7 @@ static int write_one(struct bench *b, const struct bsn_sge *local)
 {
 	const struct bsn_remote to = bench_remote(b, 1, 0);
 
-	return bsn_write(b->ep[0], local, &to, 7, BSN_F_SIGNALED | BSN_F_RING);
+	return bsn_write(b->ep[0], local, &to, 7, NOW);
 }
 
 static void assert_all_is_well(struct bench *b)
@@ -37,7 +37,7 @@ static void assert_all_is_well(struct bench *b)
 	ok(write_one(b, &good));
 	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
 	ok(bsn_recv(b->rq[1], &in, 8));
-	ok(bsn_send(b->ep[0], &good, 9, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send(b->ep[0], &good, 9, NOW));
 	expect_done(b, b->cq[0], 9, BSN_OPCODE_SEND);
 	expect_done(b, b->cq[1], 8, BSN_RECV);
 	assert_nothing_outstanding(b);
@@ -75,7 +75,7 @@ static void memory_that_receives_wait_for(struct bench *b)
 		ok(bsn_recv(b->rq[1], &other, i));
 		says(bsn_mr_deregister(mr), -EBUSY, "1 receives of QP 0x");
 		for (int n = 0; n < 2; n++) {
-			ok(bsn_send(b->ep[0], &good, i, BSN_F_SIGNALED | BSN_F_RING));
+			ok(bsn_send(b->ep[0], &good, i, NOW));
 			expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
 			expect_done(b, b->cq[1], i, BSN_RECV);
 			if (n)
@@ -154,7 +154,7 @@ static void atomics_that_are_not_aligned(struct bench *b)
 					   .sge = &sge,
 					   .sge_count = 1,
 					   .remote = to,
-					   .flags = BSN_F_SIGNALED | BSN_F_RING,
+					   .flags = NOW,
 					   .id = 7 };
 
 		if (at % 8) {
@@ -210,7 +210,7 @@ static void memory_of_a_shared_queue(struct bench *b)
 	says(bsn_recv(b->srq, &bad, 1), -EINVAL, "are not in the memory of lkey");
 	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++) {
 		ok(bsn_recv(b->srq, &good, i));
-		ok(bsn_send_inline(b->ep[0], "x", 1, i, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_send_inline(b->ep[0], "x", 1, i, NOW));
 		expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
 		expect_done(b, b->cq[1], i, BSN_RECV);
 	}
@@ -231,7 +231,7 @@ static void memory_that_a_shared_queue_waits_for(struct bench *b)
 		for (int n = 0; n < 2; n++) {
 			if (!n)
 				says(bsn_mr_deregister(mr), -EBUSY, "1 receives of an SRQ");
-			ok(bsn_send_inline(b->ep[0], "x", 1, i, BSN_F_SIGNALED | BSN_F_RING));
+			ok(bsn_send_inline(b->ep[0], "x", 1, i, NOW));
 			expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
 			expect_done(b, b->cq[1], i, BSN_RECV);
 			if (!n)
@@ -319,8 +319,7 @@ static void keep_line(void *arg, const char *line)
 
 static void what_is_not_published_is_told_of(struct bench *b)
 {
-	const struct bsn_device_attr attr = { .path = bsn_device_info(b->device)->path,
-					      .log = keep_line };
+	const struct bsn_device_attr attr = { .path = bench_info(b)->path, .log = keep_line };
 	struct bsn_qp_attr qp_attr = { .type = BSN_QP_RC };
 	struct bsn_device *device;
 	struct bsn_completion c;
@@ -328,7 +327,7 @@ static void what_is_not_published_is_told_of(struct bench *b)
 	struct bsn_qp *qp;
 
 	told = 0;
-	ok(bsn_device_open(bsn_device_info(b->device)->name, &attr, &device));
+	ok(bsn_device_open(bench_info(b)->name, &attr, &device));
 	ok(bsn_cq_create(device, NULL, &qp_attr.cq));
 	ok(bsn_qp_create(device, &qp_attr, &qp));
 	ok(bsn_qp_address(qp, &self));
@@ -374,5 +373,5 @@ int main(void)
 {
 	if (setenv("BSN_CHECK", "1", 1))
 		return 1;
-	return bench_run("checks", cases, sizeof(cases) / sizeof(cases[0]));
+	return bench_run("checks", cases, COUNT(cases));
 }

@@ -42,8 +42,7 @@ static void write_some(struct bench *b, struct bsn_qp *qp, uint64_t first, unsig
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 
 	for (unsigned i = 0; i < count; i++)
-		ok(bsn_write(bsn_qp_ep(qp), &local, &remote, first + i,
-			     BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write(bsn_qp_ep(qp), &local, &remote, first + i, NOW));
 	bench_settle(b);
 }
 
@@ -201,7 +200,7 @@ static void a_larger_one_takes_more_queues(struct bench *b)
 
 static void sizes_that_cannot_be_are_refused(struct bench *b)
 {
-	const uint32_t most = bsn_device_info(b->device)->max_cqe;
+	const uint32_t most = bench_info(b)->max_cqe;
 	struct bsn_cq *cq;
 
 	assert_refused(bsn_cq_resize(NULL, 1), EINVAL, "no CQ");

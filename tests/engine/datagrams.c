@@ -20,8 +20,7 @@ static struct bsn_completion expect_message(struct bench *b, int from, uint64_t 
 	assert_int_equal(c.byte_len, BSN_GRH_SIZE + length);
 	assert_int_equal(c.src_qpn, bsn_qp_info(b->qp[from])->number);
 	assert_int_equal(c.qpn, bsn_qp_info(b->qp[!from])->number);
-	assert_int_equal(!!(c.flags & BSN_C_GRH),
-			 !strcmp(bsn_device_info(b->device)->link_layer, "Ethernet"));
+	assert_int_equal(!!(c.flags & BSN_C_GRH), !strcmp(bench_info(b)->link_layer, "Ethernet"));
 	assert_memory_equal(bench_at(b, !from, INTO + BSN_GRH_SIZE), bench_at(b, from, 0), length);
 	return c;
 }
@@ -32,13 +31,13 @@ static void a_message_says_where_it_came_from(struct bench *b)
 	struct bsn_completion c;
 
 	post_recv(b, 1, 1);
-	ok(bsn_send(b->ep[0], &local, 2, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send(b->ep[0], &local, 2, NOW));
 	c = expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
 	assert_ptr_equal(c.user, &b->ep[0]);
 	c = expect_message(b, 0, 1, LENGTH);
 	assert_ptr_equal(c.user, &b->qp[1]);
 	post_recv(b, 1, 3);
-	ok(bsn_send_imm(b->ep[0], &local, 0xcafe, 4, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_imm(b->ep[0], &local, 0xcafe, 4, NOW));
 	expect_done(b, b->cq[0], 4, BSN_OPCODE_SEND_IMM);
 	c = expect_message(b, 0, 3, LENGTH);
 	assert_true(c.flags & BSN_C_IMM);
@@ -49,8 +48,7 @@ static void inline_data_of_every_length(struct bench *b)
 {
 	for (uint32_t length = 0; length <= b->test->qp.max_inline; length++) {
 		post_recv(b, 1, length);
-		ok(bsn_send_inline(b->ep[0], bench_at(b, 0, 0), length, length,
-				   BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_send_inline(b->ep[0], bench_at(b, 0, 0), length, length, NOW));
 		expect_done(b, b->cq[0], length, BSN_OPCODE_SEND);
 		expect_message(b, 0, length, length);
 	}
@@ -70,7 +68,7 @@ static void an_endpoint_comes_from_a_message(struct bench *b)
 	ok(bsn_ep_create_reply(b->qp[1], &c, bench_at(b, 1, INTO), NULL, &mine, &back));
 	post_recv(b, 0, 3);
 	memcpy(bench_at(b, 1, 0), "reply", 5);
-	ok(bsn_send_inline(back, "reply", 5, 4, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_inline(back, "reply", 5, 4, NOW));
 	c = expect_done(b, b->cq[1], 4, BSN_OPCODE_SEND);
 	assert_ptr_equal(c.user, &mine);
 	expect_message(b, 1, 3, 5);
@@ -173,7 +171,7 @@ static void a_full_queue_refuses_until_polled(struct bench *b)
 		int err = 0;
 		uint64_t reaped = 0;
 		for (id = 0; !err; id++)
-			err = bsn_send(b->ep[0], &local, id, BSN_F_SIGNALED | BSN_F_RING);
+			err = bsn_send(b->ep[0], &local, id, NOW);
 		assert_int_equal(err, -EAGAIN);
 		assert_true(id - 1 >= limits.send_depth);
 		while (reaped < id - 1) {

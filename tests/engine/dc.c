@@ -7,8 +7,6 @@
 
 enum { KEY = 0x1234567, RECVS = 8, INTO = 4096, LENGTH = 200, TARGETS = 2, LONGEST_INLINE = 400 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 /* A DCI, and two targets of this process. */
 struct dc {
 	struct bsn_cq *cq;   /* of the initiator */

@@ -19,8 +19,6 @@
 
 enum { KEY = 77, TARGETS = 6, PEERS = 12, INTO = 8192, LENGTH = 64, MAX_DONE = 64, RECVS = 16 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 /* Peers are those of a few targets in turn. */
 struct rig {
 	struct bench *b;

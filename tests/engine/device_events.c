@@ -9,7 +9,7 @@
 
 static bool is_readable(const struct bench *b)
 {
-	struct pollfd file = { .fd = bsn_device_info(b->device)->event_fd, .events = POLLIN };
+	struct pollfd file = { .fd = bench_info(b)->event_fd, .events = POLLIN };
 
 	return poll(&file, 1, 0) == 1;
 }
@@ -52,12 +52,12 @@ static void post_write(struct bench *b, uint64_t id)
 	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 
-	ok(bsn_write(b->ep[0], &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write(b->ep[0], &local, &remote, id, NOW));
 }
 
 static void a_port_goes_down_and_comes_up(struct bench *b)
 {
-	const uint8_t port = bsn_device_info(b->device)->port;
+	const uint8_t port = bench_info(b)->port;
 
 	assert_silent(b);
 	post_write(b, 1);
@@ -132,5 +132,5 @@ int main(void)
 {
 	/* Else libibverbs keeps the objects of a dead device. */
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
-	return bench_run("device_events", cases, sizeof(cases) / sizeof(cases[0]));
+	return bench_run("device_events", cases, COUNT(cases));
 }

@@ -373,7 +373,7 @@ static void work_posted_in_error_is_flushed(struct bench *b)
 {
 	ok(bsn_qp_fail(b->qp[0]));
 	assert_int_equal(state_of(b, 0), IBV_QPS_ERR);
-	ok(post_write(b, 1, BSN_F_SIGNALED | BSN_F_RING));
+	ok(post_write(b, 1, NOW));
 	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
 	ok(post_recv(b, 0, 64, 2));
 	expect_status(b, b->cq[0], 2, BSN_RECV, IBV_WC_WR_FLUSH_ERR);
@@ -466,11 +466,11 @@ static void silent_successes_hold_up_no_drain(struct bench *b)
 static void assert_works(struct bench *b, uint64_t id)
 {
 	memset(bench_at(b, 1, 0), 0, 64);
-	ok(post_write(b, id, BSN_F_SIGNALED | BSN_F_RING));
+	ok(post_write(b, id, NOW));
 	expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, 0), bench_at(b, 0, 0), 64);
 	ok(post_recv(b, 1, 64, id + 1));
-	ok(bsn_send_inline(b->ep[0], "again", 5, id + 2, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_inline(b->ep[0], "again", 5, id + 2, NOW));
 	expect_done(b, b->cq[0], id + 2, BSN_OPCODE_SEND);
 	expect_done(b, b->cq[1], id + 1, BSN_RECV);
 }
@@ -500,11 +500,11 @@ static void a_failed_qp_can_be_brought_back(struct bench *b)
 static void reset_forgets_what_was_outstanding(struct bench *b)
 {
 	for (unsigned lap = 0; lap < 5; lap++) {
-		ok(post_write(b, 1, BSN_F_SIGNALED | BSN_F_RING));
-		ok(post_write(b, 2, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(b, 1, NOW));
+		ok(post_write(b, 2, NOW));
 		ok(post_recv(b, 0, 64, 3));
 		bench_settle(b);
-		ok(post_write(b, 4, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(b, 4, NOW));
 		ok(post_write(b, 5, BSN_F_SIGNALED));
 		reset_both(b);
 		assert_int_equal(outstanding(b, 0).sends, 0);
@@ -530,9 +530,8 @@ static void a_destroyed_qp_takes_only_its_own_along(struct bench *b)
 	ok(bsn_qp_connect(other, &mine, NULL));
 	for (uint64_t id = 0; id < 3; id++) {
 		const struct bsn_remote remote = bench_remote(b, 1, 0);
-		ok(post_write(b, id, BSN_F_SIGNALED | BSN_F_RING));
-		ok(bsn_write(bsn_qp_ep(other), &from, &remote, 50 + id,
-			     BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(b, id, NOW));
+		ok(bsn_write(bsn_qp_ep(other), &from, &remote, 50 + id, NOW));
 		bench_settle(b);
 	}
 	ok(bsn_write(bsn_qp_ep(other), &from, &(struct bsn_remote){ 0, 0 }, 60, 0));

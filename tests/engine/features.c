@@ -72,11 +72,11 @@ static const struct feature features[] = {
 	{ "choice of the BlueFlame store", try_stores, NULL, RC },
 };
 
-#define FEATURES (sizeof(features) / sizeof(features[0]))
+#define FEATURES (COUNT(features))
 
 static const char *const paths[] = { [BENCH_DIRECT] = "direct", [BENCH_VERBS] = "verbs" };
 
-#define PATHS (sizeof(paths) / sizeof(paths[0]))
+#define PATHS (COUNT(paths))
 
 /* The outcome of each feature; NULL: it was not tried, or failed. */
 static struct outcome {

@@ -222,7 +222,7 @@ static struct applications make_applications(struct bench *b)
 	};
 	struct applications made;
 
-	made.cq = ibv_create_cq(bsn_device_info(b->device)->verbs, 63, NULL, NULL, 0);
+	made.cq = ibv_create_cq(bench_info(b)->verbs, 63, NULL, NULL, 0);
 	assert_non_null(made.cq);
 	init.send_cq = init.recv_cq = made.cq;
 	made.qp = ibv_create_qp(bsn_qp_info(b->qp[0])->verbs->pd, &init);
@@ -269,7 +269,7 @@ const char *try_lane(struct bench *b)
 /* Opens the device with a store, posts a request, and returns the counters of doorbells. */
 static struct bsn_counters count_doorbells(struct bench *b, enum bsn_store store)
 {
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 	const struct bsn_device_attr device_attr = { .path = info->path, .store = store };
 	const struct bsn_remote nowhere = { 0, 0 };
 	struct bsn_qp_attr attr = { .send_depth = 4, .recv_depth = 4 };
@@ -291,7 +291,7 @@ static struct bsn_counters count_doorbells(struct bench *b, enum bsn_store store
 
 const char *try_stores(struct bench *b)
 {
-	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+	const bool is_direct = bench_info(b)->path == BSN_PATH_DIRECT;
 
 	for (enum bsn_store store = BSN_STORE_AUTO + 1; store < BSN_STORE_COUNT; store++) {
 		const bool by_blueflame = is_direct && store != BSN_STORE_DOORBELL;

@@ -204,7 +204,7 @@ const char *try_cmp_swap(struct bench *b)
 
 static const char *why_not(struct bench *b, const char *feature)
 {
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 
 	for (uint32_t i = 0; i < info->feature_count; i++)
 		if (!strcmp(info->features[i].name, feature))

@@ -194,7 +194,7 @@ const char *try_real_time(struct bench *b)
 const char *try_multicast(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const bool is_roce = !strcmp(bsn_device_info(b->device)->link_layer, "Ethernet");
+	const bool is_roce = !strcmp(bench_info(b)->link_layer, "Ethernet");
 	struct bsn_mcast_group group = { .gid = { 0xff, 0x0e, [15] = 1 }, .lid = 0xc001 };
 	struct bsn_ep *ep;
 

@@ -32,8 +32,6 @@ struct feature {
 	struct bench_case needs;
 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 /* Attributes of the cases: what the bench has. */
 #define RC                                                                                         \
 	{                                                                                          \

@@ -59,6 +59,14 @@ int bench_reap(struct bench *b, struct bsn_cq *cq, struct bsn_completion *c, int
 	return got;
 }
 
+struct bsn_completion bench_next(struct bench *b, struct bsn_cq *cq)
+{
+	struct bsn_completion c;
+
+	assert_int_equal(bench_reap(b, cq, &c, 1), 1);
+	return c;
+}
+
 int bench_reap_verbs(struct bench *b, struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	const long until_ms = now_ms() + PATIENCE_MS;
@@ -95,6 +103,17 @@ void bench_assert_ok(int result, const char *what, const char *file, int line)
 		return;
 	print_error("%s: %s (%s)\n", what, strerror(-result), bsn_error_text());
 	_assert_int_equal(0, result, file, line);
+}
+
+void bench_assert_fails(int result, int error, const char *word, const char *what, const char *file,
+			int line)
+{
+	if (result == -error && strstr(bsn_error_text(), word))
+		return;
+	print_error("%s: %d, \"%s\", which does not say \"%s\"\n", what, result, bsn_error_text(),
+		    word);
+	_assert_int_equal(result, -error, file, line);
+	_fail(file, line);
 }
 
 static bool says_otherwise(const struct bench *b, enum ibv_wc_status wanted,
@@ -135,7 +154,7 @@ void bench_expect_nothing(struct bench *b, struct bsn_cq *cq, const char *file, 
 
 struct ibv_ah_attr bench_way_to_self(struct bench *b)
 {
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 	struct ibv_ah_attr attr = { .port_num = info->port };
 
 	if (strcmp(info->link_layer, "Ethernet")) {
@@ -162,11 +181,6 @@ struct bsn_sge bench_sge(struct bench *b, int end, size_t offset, uint32_t lengt
 struct bsn_remote bench_remote(struct bench *b, int end, size_t offset)
 {
 	return (struct bsn_remote){ b->mem[end]->addr + offset, b->mem[end]->rkey };
-}
-
-static bool is_attached(const struct bench *b)
-{
-	return b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS;
 }
 
 uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value)
@@ -196,7 +210,7 @@ static void register_memory(struct bench *b, int end)
 static void make_memory(struct bench *b)
 {
 	for (int end = 0; end < 2; end++) {
-		if (is_attached(b))
+		if (bench_is_attached(b))
 			register_memory(b, end);
 		else
 			ok(bsn_buf_alloc(b->device, BENCH_BYTES, NULL, &b->mem[end]));
@@ -249,7 +263,7 @@ void bench_make_qp(struct bench *b, int end)
 	attr.send_depth = or_default(attr.send_depth, BENCH_DEPTH);
 	attr.recv_depth = or_default(attr.recv_depth, BENCH_DEPTH);
 	attr.user = &b->qp[end];
-	if (is_attached(b))
+	if (bench_is_attached(b))
 		attach_qp(b, end, &attr);
 	else
 		ok(bsn_qp_create(b->device, &attr, &b->qp[end]));
@@ -263,11 +277,11 @@ static void make_cq(struct bench *b, int end)
 {
 	const struct bsn_cq_attr attr = { .entries = b->test->cq_entries, .channel = b->channel };
 
-	if (!is_attached(b)) {
+	if (!bench_is_attached(b)) {
 		ok(bsn_cq_create(b->device, &attr, &b->cq[end]));
 		return;
 	}
-	b->app.cq[end] = ibv_create_cq(bsn_device_info(b->device)->verbs, 1023, NULL, NULL, 0);
+	b->app.cq[end] = ibv_create_cq(bench_info(b)->verbs, 1023, NULL, NULL, 0);
 	assert_non_null(b->app.cq[end]);
 }
 
@@ -298,6 +312,45 @@ void bench_connect(struct bench *b)
 		if (!b->ep[end])
 			ok(bsn_ep_create(b->qp[end], &address[!end], &b->test->connect, &b->ep[end],
 					 &b->ep[end]));
+}
+
+void bench_reset(struct bench *b)
+{
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_reset(b->qp[end]));
+}
+
+void bench_start_again(struct bench *b)
+{
+	bench_reset(b);
+	bench_connect(b);
+}
+
+void bench_join(struct bsn_qp *one, struct bsn_qp *other)
+{
+	struct bsn_address address[2];
+
+	ok(bsn_qp_address(one, &address[0]));
+	ok(bsn_qp_address(other, &address[1]));
+	ok(bsn_qp_connect(one, &address[1], NULL));
+	if (other != one)
+		ok(bsn_qp_connect(other, &address[0], NULL));
+}
+
+struct bsn_outstanding bench_outstanding(struct bench *b, int end)
+{
+	struct bsn_outstanding outstanding;
+
+	ok(bsn_qp_outstanding(b->qp[end], &outstanding));
+	return outstanding;
+}
+
+struct bsn_qp_error bench_error(struct bench *b, int end)
+{
+	struct bsn_qp_error error;
+
+	ok(bsn_qp_error(b->qp[end], &error));
+	return error;
 }
 
 /* -- one trial --------------------------------------------------------------------------------- */
@@ -345,10 +398,10 @@ static void open_device(struct bench *b)
 		start_model(b->test);
 	ok(bsn_device_open(name, &attr, &b->device));
 	b->is_rxe = is_rxe(b->device);
-	assert_int_equal(bsn_device_info(b->device)->path, attr.path);
-	if (!is_attached(b))
+	assert_int_equal(bench_info(b)->path, attr.path);
+	if (!bench_is_attached(b))
 		return;
-	b->app.pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
+	b->app.pd = ibv_alloc_pd(bench_info(b)->verbs);
 	assert_non_null(b->app.pd);
 }
 
@@ -379,7 +432,7 @@ static void free_queues(struct bench *b)
 		if (b->test->qp.type == BSN_QP_UD)
 			ok(bsn_ep_destroy(b->ep[end]));
 		ok(bsn_qp_destroy(b->qp[end]));
-		if (!is_attached(b))
+		if (!bench_is_attached(b))
 			ok(bsn_cq_destroy(b->cq[end]));
 		if (b->app.qp[end])
 			ok(-ibv_destroy_qp(b->app.qp[end]));
@@ -392,7 +445,7 @@ static void free_queues(struct bench *b)
 static void free_memory(struct bench *b)
 {
 	for (int end = 0; end < 2; end++) {
-		if (!is_attached(b)) {
+		if (!bench_is_attached(b)) {
 			ok(bsn_buf_free(b->mem[end]));
 			continue;
 		}
@@ -410,6 +463,7 @@ static int tear_down(void **state)
 {
 	struct bench *b = *state;
 
+	bench_undo_all(b);
 	free_queues(b);
 	ok(bsn_channel_destroy(b->channel));
 	free_memory(b);

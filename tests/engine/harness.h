@@ -33,16 +33,16 @@ struct bench_case {
 	struct bsn_connect_attr connect;
 	uint32_t cq_entries;
 	enum cx_link link;
-	const char *fault_plan; /* only on the model */
-	bool no_atomics;        /* likewise: the device has none */
+	const char *fault_plan;  /* only on the model */
+	bool no_atomics;         /* likewise: the device has none */
 	bool big_endian_atomics; /* likewise: results of 8 bytes are so */
-	bool no_stride_index;   /* likewise: CQEs are not compressed by that format */
+	bool no_stride_index;    /* likewise: CQEs are not compressed by that format */
 	bool no_errored_streams; /* likewise: an initiator fails with its first stream */
-	bool lag;               /* likewise: two ports are bonded */
-	bool no_devx;           /* likewise: programs may send no commands */
-	bool is_bare;           /* a device and its memory, no queues */
+	bool lag;                /* likewise: two ports are bonded */
+	bool no_devx;            /* likewise: programs may send no commands */
+	bool is_bare;            /* a device and its memory, no queues */
 	bool is_model_only;
-	bool is_active;         /* likewise: its doorbells are trapped, and it is not stepped */
+	bool is_active; /* likewise: its doorbells are trapped, and it is not stepped */
 	bool is_verbs_only;
 	bool is_direct_only;
 	bool is_own_only;      /* not on QPs that the application made */
@@ -64,7 +64,9 @@ struct bench_case {
 #define VERBS                   .is_verbs_only = true
 #define ROCE                    .link = CX_LINK_ROCE
 
-enum { BENCH_BYTES = 1 << 16, BENCH_DEPTH = 32 };
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { BENCH_BYTES = 1 << 16, BENCH_DEPTH = 32, NOW = BSN_F_SIGNALED | BSN_F_RING };
 
 /** enum bench_kind - of the QPs on the bench; the attached ones are made by plain verbs */
 enum bench_kind {
@@ -95,7 +97,9 @@ struct bench {
 		struct ibv_cq *cq[2];
 		struct ibv_qp *qp[2];
 		struct bsn_mr mem[2];
-	} app; /* what the application made, if it did */
+	} app;                   /* what the application made, if it did */
+	struct bench_undo *undo; /* what the case made */
+	size_t undo_count;
 };
 
 /* Runs each case on each path; what main() returns. */
@@ -105,7 +109,7 @@ int bench_run(const char *subject, const struct bench_case *cases, size_t count)
 #define BENCH_MAIN(subject)                                                                        \
 	int main(void)                                                                             \
 	{                                                                                          \
-		return bench_run(subject, cases, sizeof(cases) / sizeof(cases[0]));                \
+		return bench_run(subject, cases, COUNT(cases));                                    \
 	}
 
 /* -- objects ----------------------------------------------------------------------------------- */
@@ -113,6 +117,32 @@ int bench_run(const char *subject, const struct bench_case *cases, size_t count)
 /* Makes the end's QP as the case wants it; connects both after both were made. */
 void bench_make_qp(struct bench *b, int end);
 void bench_connect(struct bench *b);
+
+/* Resets both QPs; connects them again, too. */
+void bench_reset(struct bench *b);
+void bench_start_again(struct bench *b);
+
+/* Connects two QPs, or one with itself. */
+void bench_join(struct bsn_qp *one, struct bsn_qp *other);
+
+static inline const struct bsn_device_info *bench_info(const struct bench *b)
+{
+	return bsn_device_info(b->device);
+}
+
+static inline bool bench_is_attached(const struct bench *b)
+{
+	return b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS;
+}
+
+/* Of the bench's QPs. */
+static inline bool bench_is_direct(const struct bench *b)
+{
+	return b->kind == BENCH_DIRECT || b->kind == BENCH_ATTACHED_DIRECT;
+}
+
+struct bsn_outstanding bench_outstanding(struct bench *b, int end);
+struct bsn_qp_error bench_error(struct bench *b, int end);
 
 /* The address of this device's port, as a way to itself. */
 struct ibv_ah_attr bench_way_to_self(struct bench *b);
@@ -137,6 +167,30 @@ struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
  */
 uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value);
 
+/* -- what a case makes; the bench destroys it after the case, the last first ------------------- */
+
+struct bsn_pd *bench_pd(struct bench *b);
+struct bsn_channel *bench_channel(struct bench *b);
+struct bsn_cq *bench_cq(struct bench *b, const struct bsn_cq_attr *attr);
+struct bsn_rq *bench_srq(struct bench *b, const struct bsn_srq_attr *attr);
+struct bsn_qp *bench_qp(struct bench *b, const struct bsn_qp_attr *attr);
+struct bsn_mr *bench_mr(struct bench *b, void *memory, size_t length,
+			const struct bsn_mr_attr *attr);
+struct bsn_mr *bench_buf(struct bench *b, size_t length, const struct bsn_mr_attr *attr);
+struct bsn_device *bench_device(struct bench *b); /* the same once more */
+uint8_t *bench_pages(struct bench *b, size_t count);
+
+/* Anything else: its function that destroys it returns 0. */
+void bench_undo(struct bench *b, int (*undo)(void *object), void *object);
+void bench_undo_all(struct bench *b);
+#define undo_later(b, undo, object) bench_undo(b, (int (*)(void *))(undo), object)
+
+/* -- requests ---------------------------------------------------------------------------------- */
+
+/* A WRITE of end 0 to end 1, from and to the same place of their memories; a receive of an end. */
+int bench_write(struct bench *b, size_t offset, uint32_t length, uint64_t id, unsigned flags);
+int bench_recv(struct bench *b, int end, size_t offset, uint32_t length, uint64_t id);
+
 /* -- time -------------------------------------------------------------------------------------- */
 
 /*
@@ -144,6 +198,9 @@ uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value);
  * how many there are, or the error of bsn_poll() if there are none.
  */
 int bench_reap(struct bench *b, struct bsn_cq *cq, struct bsn_completion *c, int n);
+
+/* The next completion, which comes. */
+struct bsn_completion bench_next(struct bench *b, struct bsn_cq *cq);
 
 /* The same for one completion of a CQ that is not Bunsen's. */
 int bench_reap_verbs(struct bench *b, struct ibv_cq *cq, struct ibv_wc *wc);
@@ -164,6 +221,8 @@ struct bsn_completion bench_expect(struct bench *b, struct bsn_cq *cq, uint64_t 
 				   enum ibv_wc_status status, const char *file, int line);
 void bench_expect_nothing(struct bench *b, struct bsn_cq *cq, const char *file, int line);
 void bench_assert_ok(int result, const char *what, const char *file, int line);
+void bench_assert_fails(int result, int error, const char *word, const char *what, const char *file,
+			int line);
 
 #define expect_done(b, cq, id, opcode)                                                             \
 	bench_expect(b, cq, id, opcode, IBV_WC_SUCCESS, __FILE__, __LINE__)
@@ -171,5 +230,7 @@ void bench_assert_ok(int result, const char *what, const char *file, int line);
 	bench_expect(b, cq, id, opcode, status, __FILE__, __LINE__)
 #define expect_nothing(b, cq) bench_expect_nothing(b, cq, __FILE__, __LINE__)
 #define ok(call)              bench_assert_ok(call, #call, __FILE__, __LINE__)
+/* The call fails with this error, and its text has this word. */
+#define fails(error, word, call) bench_assert_fails(call, error, word, #call, __FILE__, __LINE__)
 
 #endif

@@ -6,8 +6,6 @@
 
 enum { SRC = 512, DST = 4096, ROOM = 256, LONGEST = 130 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 /* Two QPs whose CQs have CQEs of one size. */
 struct pair {
 	struct bench *b;
@@ -276,7 +274,7 @@ static void results_of_masked_atomics(struct bench *b)
 	const uint64_t value = 0x0102030405060708;
 	const bool is_big_endian = b->test->big_endian_atomics;
 
-	assert_int_equal(bsn_device_info(b->device)->atomics_are_big_endian, is_big_endian);
+	assert_int_equal(bench_info(b)->atomics_are_big_endian, is_big_endian);
 	for (uint32_t bytes = 4; bytes <= 8; bytes += 4) {
 		const struct bsn_sge local = bench_sge(b, 1, DST, bytes);
 		struct bsn_completion c;

@@ -38,7 +38,7 @@ static void connect_to_itself(struct bsn_qp *qp)
 static struct domain make_domain(struct bench *b)
 {
 	const struct bsn_attach_attr promise = { .register_is_ours = true };
-	struct ibv_context *context = bsn_device_info(b->device)->verbs;
+	struct ibv_context *context = bench_info(b)->verbs;
 	struct ibv_td_init_attr td = { 0 };
 	struct ibv_parent_domain_init_attr parent = { 0 };
 	struct domain d = { .td = ibv_alloc_td(context, &td), .pd = ibv_alloc_pd(context) };
@@ -84,8 +84,7 @@ static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 		buffer = bench_sq(qp)->lane->reg;
 		assert_ptr_not_equal(buffer, last);
 		last = buffer;
-		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &nowhere, 0,
-				    BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &nowhere, 0, NOW));
 	}
 	free_domain(&d);
 }
@@ -103,8 +102,7 @@ static void a_lane_goes_with_the_last_of_its_register(struct bench *b)
 	ok(bsn_qp_destroy(d.attached[0]));
 	d.attached[0] = NULL;
 	assert_ptr_equal(shared, bench_sq(d.attached[1])->lane);
-	ok(bsn_write_inline(bsn_qp_ep(d.attached[1]), "", 0, &(struct bsn_remote){ 0, 0 }, 0,
-			    BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write_inline(bsn_qp_ep(d.attached[1]), "", 0, &(struct bsn_remote){ 0, 0 }, 0, NOW));
 	free_domain(&d);
 }
 
@@ -119,13 +117,12 @@ static struct bsn_counters count_a_post(struct bench *b, const char *variable, c
 	struct bsn_qp *qp;
 
 	assert_int_equal(setenv(variable, value, 1), 0);
-	ok(bsn_device_open(bsn_device_info(b->device)->name, &attr, &device));
+	ok(bsn_device_open(bench_info(b)->name, &attr, &device));
 	assert_int_equal(unsetenv(variable), 0);
 	ok(bsn_cq_create(device, NULL, &cq));
 	ok(bsn_qp_create(device, &(struct bsn_qp_attr){ .cq = cq }, &qp));
 	connect_to_itself(qp);
-	ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &(struct bsn_remote){ 0, 0 }, 7,
-			    BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &(struct bsn_remote){ 0, 0 }, 7, NOW));
 	expect_done(b, cq, 7, BSN_OPCODE_RDMA_WRITE);
 	ok(bsn_qp_counters(qp, &counters));
 	ok(bsn_qp_destroy(qp));
@@ -146,8 +143,7 @@ static void libmlx5_s_switches_are_obeyed(struct bench *b)
 		{ "MLX5_POST_SEND_PREFER_BF", "1", 1 },
 	};
 
-	for (size_t i = 0; b->kind == BENCH_DIRECT && i < sizeof(switches) / sizeof(switches[0]);
-	     i++) {
+	for (size_t i = 0; b->kind == BENCH_DIRECT && i < COUNT(switches); i++) {
 		const struct bsn_counters counters =
 			count_a_post(b, switches[i].variable, switches[i].value);
 		assert_int_equal(counters.blueflame, switches[i].blueflame);
@@ -168,8 +164,7 @@ static void *post_and_poll(void *arg)
 	const struct poster *p = arg;
 
 	for (uint64_t i = 0; i < 40; i++) {
-		ok(bsn_write_inline(bsn_qp_ep(p->qp), "", 0, &(struct bsn_remote){ 0, 0 }, i,
-				    BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write_inline(bsn_qp_ep(p->qp), "", 0, &(struct bsn_remote){ 0, 0 }, i, NOW));
 		expect_done(p->bench, bsn_qp_info(p->qp)->cq, i, BSN_OPCODE_RDMA_WRITE);
 	}
 	return NULL;
@@ -227,8 +222,7 @@ static void a_cq_of_receives_takes_no_lane(struct bench *b)
 	attr.cq = cq[0];
 	attr.recv_cq = cq[1];
 	ok(bsn_qp_create(b->device, &attr, &qp));
-	assert_int_equal(bsn_device_close(b->device), -EBUSY);
-	assert_non_null(strstr(bsn_error_text(), "1 lane(s)"));
+	fails(EBUSY, "1 lane(s)", bsn_device_close(b->device));
 	ok(bsn_qp_destroy(qp));
 	ok(bsn_cq_destroy(cq[0]));
 	ok(bsn_cq_destroy(cq[1]));
@@ -247,11 +241,10 @@ static void an_application_s_context_gives_no_shared_lane(struct bench *b)
 
 	if (b->kind != BENCH_DIRECT)
 		return;
-	ok(bsn_device_attach(bsn_device_info(b->device)->verbs, &attr, &device));
+	ok(bsn_device_attach(bench_info(b)->verbs, &attr, &device));
 	while (!err && count < LANES_MAX)
 		err = bsn_lane_create(device, NULL, &lanes[count++]);
-	assert_int_equal(err, -ENOSPC);
-	assert_non_null(strstr(bsn_error_text(), "no register"));
+	fails(ENOSPC, "no register", err);
 	count--;
 	while (count)
 		ok(bsn_lane_destroy(lanes[--count]));
@@ -282,8 +275,7 @@ static void a_register_of_several_lanes_is_rung_under_a_lock(struct bench *b)
 		assert_non_null(dv_lane(attr.lane)->lock);
 		ok(bsn_qp_create(b->device, &attr, &qp[i]));
 		connect_to_itself(qp[i]);
-		ok(bsn_write_inline(bsn_qp_ep(qp[i]), "", 0, &(struct bsn_remote){ 0, 0 }, 7,
-				    BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write_inline(bsn_qp_ep(qp[i]), "", 0, &(struct bsn_remote){ 0, 0 }, 7, NOW));
 		expect_done(b, attr.cq, 7, BSN_OPCODE_RDMA_WRITE);
 		ok(bsn_qp_counters(qp[i], &counters));
 		assert_int_equal(counters.doorbells, 1);

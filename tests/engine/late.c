@@ -31,8 +31,7 @@ static bool may_ask(const struct talk *t)
 static void ask(struct bench *b, struct talk *t)
 {
 	while (may_ask(t)) {
-		ok(bsn_send_inline(b->ep[0], &t->sent, sizeof(t->sent), t->sent,
-				   BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_send_inline(b->ep[0], &t->sent, sizeof(t->sent), t->sent, NOW));
 		t->sent++;
 	}
 }
@@ -44,8 +43,7 @@ static void answer(struct bench *b, struct talk *t, const struct bsn_completion 
 	if (c->opcode != BSN_RECV)
 		return;
 	post_recv(b, 1, c->id);
-	ok(bsn_send_inline(b->ep[1], &t->answered, sizeof(t->answered), t->answered,
-			   BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_inline(b->ep[1], &t->answered, sizeof(t->answered), t->answered, NOW));
 	t->answered++;
 }
 
@@ -92,7 +90,7 @@ static void what_is_not_complete_fills_the_queue(struct bench *b)
 	struct bsn_completion c;
 	uint64_t posted = 0;
 
-	while (!bsn_write(b->ep[0], &from, &to, posted, BSN_F_SIGNALED | BSN_F_RING))
+	while (!bsn_write(b->ep[0], &from, &to, posted, NOW))
 		posted++;
 	assert_true(posted >= BENCH_DEPTH);
 	softcx_step(0); /* the first is executed, and not complete */
@@ -101,7 +99,7 @@ static void what_is_not_complete_fills_the_queue(struct bench *b)
 	assert_int_equal(bsn_write(b->ep[0], &from, &to, posted, BSN_F_SIGNALED), -EAGAIN);
 	for (uint64_t i = 0; i < posted; i++)
 		expect_done(b, b->cq[0], i, BSN_OPCODE_RDMA_WRITE);
-	ok(bsn_write(b->ep[0], &from, &to, posted, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write(b->ep[0], &from, &to, posted, NOW));
 	expect_done(b, b->cq[0], posted, BSN_OPCODE_RDMA_WRITE);
 }
 
@@ -111,7 +109,7 @@ static void a_failed_queue_flushes_them(struct bench *b)
 	const struct bsn_remote to = bench_remote(b, 1, 0);
 
 	for (uint64_t i = 0; i < 3; i++)
-		ok(bsn_write(b->ep[0], &from, &to, i, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write(b->ep[0], &from, &to, i, NOW));
 	softcx_step(0);
 	ok(bsn_qp_fail(b->qp[0]));
 	for (uint64_t i = 0; i < 3; i++)

@@ -144,5 +144,5 @@ int main(void)
 {
 	random_start();
 	seed = random_state;
-	return bench_run("layouts_random", cases, sizeof(cases) / sizeof(*cases));
+	return bench_run("layouts_random", cases, COUNT(cases));
 }

@@ -360,5 +360,5 @@ int main(void)
 {
 	random_start();
 	seed = random_state;
-	return bench_run("layouts_random_mkeys", cases, sizeof(cases) / sizeof(*cases));
+	return bench_run("layouts_random_mkeys", cases, COUNT(cases));
 }

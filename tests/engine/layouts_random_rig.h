@@ -174,10 +174,9 @@ static inline void expect_bytes(const uint8_t *got, const uint8_t *at_0, const s
 
 static inline struct bsn_wr request(struct bench *b, uint32_t opcode, int end, size_t offset)
 {
-	return (struct bsn_wr){ .id = 9,
-				.opcode = opcode,
-				.flags = BSN_F_SIGNALED | BSN_F_RING,
-				.remote = bench_remote(b, end, offset) };
+	return (struct bsn_wr){
+		.id = 9, .opcode = opcode, .flags = NOW, .remote = bench_remote(b, end, offset)
+	};
 }
 
 static inline void gather(struct bench *b, const struct model *m, const struct bsn_map *map)
@@ -216,11 +215,11 @@ static inline void reach(struct bench *b, const struct model *m, const struct bs
 	memcpy(wanted, bench_at(b, 0, 0), BENCH_BYTES);
 	for (uint32_t i = 0; i < bytes; i++)
 		wanted[m->at[from + i]] = *bench_at(b, 1, FLAT + i);
-	ok(bsn_write(b->ep[1], &flat, &remote, 3, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write(b->ep[1], &flat, &remote, 3, NOW));
 	expect_done(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 0, 0), wanted, BENCH_BYTES);
 	memset(bench_at(b, 1, FLAT), 0, bytes);
-	ok(bsn_read(b->ep[1], &flat, &remote, 4, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_read(b->ep[1], &flat, &remote, 4, NOW));
 	expect_done(b, b->cq[1], 4, BSN_OPCODE_RDMA_READ);
 	expect_bytes(bench_at(b, 1, FLAT), wanted, m, from, bytes);
 }

@@ -10,7 +10,7 @@ static void messages_of_any_length_arrive(struct bench *b)
 					    48, 49, 64, INLINE, INLINE + 1, LONGEST };
 	struct ends e = make_ends(b, 0);
 
-	for (uint32_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+	for (uint32_t i = 0; i < COUNT(lengths); i++)
 		for (int end = 0; end < 2; end++) {
 			ok(send_one(b, &e, end, lengths[i], i));
 			expect_message(b, e.inbox[!end], lengths[i], i);
@@ -210,8 +210,8 @@ static void no_order_of_bytes_makes_a_message(struct bench *b)
 	static const uint32_t lengths[] = { 1, 8, 13, 48, 200 };
 	static const unsigned firsts[] = { 0, 8, 15, 16, 23, 40 };
 
-	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
-		for (unsigned k = 0; k < sizeof(firsts) / sizeof(firsts[0]); k++)
+	for (unsigned i = 0; i < COUNT(lengths); i++)
+		for (unsigned k = 0; k < COUNT(firsts); k++)
 			for (unsigned step = 1; step < BSN_MSG_RECORD; step += 62)
 				come_in_order(b, lengths[i], (struct order){ firsts[k], step });
 }
@@ -265,7 +265,7 @@ static void every_bit_of_a_record_counts(struct bench *b)
 {
 	static const uint32_t lengths[] = { 1, 8, 16, 17, 32, 33, 48, 200 };
 
-	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+	for (unsigned i = 0; i < COUNT(lengths); i++)
 		records_that_differ(b, lengths[i]);
 }
 

@@ -194,7 +194,7 @@ static void inboxes_that_cannot_be_are_refused(struct bench *b)
 	};
 	struct bsn_msg_inbox *inbox = NULL;
 
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (unsigned i = 0; i < COUNT(bad); i++)
 		assert_refused(bsn_msg_inbox_create(b->device, &bad[i].attr, &inbox), EINVAL,
 			       bad[i].why);
 	assert_refused(bsn_msg_inbox_create(NULL, NULL, &inbox), EINVAL, "no device");

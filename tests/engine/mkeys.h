@@ -7,11 +7,9 @@
 
 #include "bsn_mkey.h"
 
-enum { NOW = BSN_F_SIGNALED | BSN_F_RING };
-
 static inline bool has_mkeys(const struct bench *b)
 {
-	return bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+	return bench_info(b)->path == BSN_PATH_DIRECT;
 }
 
 /* A pool, or the test is skipped: a device may have no UMR. */

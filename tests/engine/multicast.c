@@ -8,11 +8,9 @@
 
 enum { INTO = 1024, LENGTH = 200, GROUP_LID = 0xc123 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 static bool is_roce(const struct bench *b)
 {
-	return !strcmp(bsn_device_info(b->device)->link_layer, "Ethernet");
+	return !strcmp(bench_info(b)->link_layer, "Ethernet");
 }
 
 /* The model's port has an IPv4 address on RoCE. */
@@ -187,7 +185,7 @@ static void a_group_takes_so_many_members(struct bench *b)
 	struct bsn_cq *cq;
 	int most;
 
-	assert_int_equal(ibv_query_device(bsn_device_info(b->device)->verbs, &limits), 0);
+	assert_int_equal(ibv_query_device(bench_info(b)->verbs, &limits), 0);
 	most = limits.max_mcast_qp_attach;
 	assert_in_range(most, 1, 255);
 	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 2048 }, &cq));

@@ -102,7 +102,7 @@ static void what_was_not_taken_is_cancelled(struct bench *b)
 		assert_int_equal(outstanding_sends(b), taken);
 		end_refusing(b);
 		ok(bsn_ring(b->ep[0]));
-		ok(post_write(b, COUNT, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(b, COUNT, NOW));
 		for (uint64_t id = 0; id < taken; id++)
 			expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
 		expect_done(b, b->cq[0], COUNT, BSN_OPCODE_RDMA_WRITE);
@@ -119,10 +119,10 @@ static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 	for (uint64_t id = 0; id < COUNT; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	taken = begin_refusing(b);
-	assert_int_equal(post_write(b, COUNT, BSN_F_SIGNALED | BSN_F_RING), -ENOMEM);
+	assert_int_equal(post_write(b, COUNT, NOW), -ENOMEM);
 	assert_int_equal(outstanding_sends(b), taken);
 	end_refusing(b);
-	ok(post_write(b, COUNT + 1, BSN_F_SIGNALED | BSN_F_RING));
+	ok(post_write(b, COUNT + 1, NOW));
 	for (uint64_t id = 0; id < taken; id++)
 		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
 	expect_done(b, b->cq[0], COUNT + 1, BSN_OPCODE_RDMA_WRITE);
@@ -140,7 +140,7 @@ static void a_full_queue_says_that_it_was_refused(struct bench *b)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, 0, BSN_F_SIGNALED), -EAGAIN);
 	taken = begin_refusing(b);
-	assert_int_equal(post_write(b, 0, BSN_F_SIGNALED | BSN_F_RING), -ENOMEM);
+	assert_int_equal(post_write(b, 0, NOW), -ENOMEM);
 	assert_int_equal(outstanding_sends(b), taken);
 	end_refusing(b);
 }
@@ -155,7 +155,7 @@ static void a_reset_forgets_what_was_appended(struct bench *b)
 			ok(bsn_qp_reset(b->qp[end]));
 		assert_int_equal(outstanding_sends(b), 0);
 		bench_connect(b);
-		ok(post_write(b, COUNT, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(b, COUNT, NOW));
 		expect_done(b, b->cq[0], COUNT, BSN_OPCODE_RDMA_WRITE);
 		expect_nothing(b, b->cq[0]);
 	}
@@ -173,7 +173,7 @@ static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_rec
 
 static void a_refused_receive_costs_no_room(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_info(b->device)->verbs;
+	struct ibv_context *context = bench_info(b)->verbs;
 	const struct bsn_sge into = bench_sge(b, 1, 0, 64);
 	int (*real)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 	struct bsn_outstanding outstanding;
@@ -201,7 +201,7 @@ static int fail_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static void a_poll_that_fails_is_an_error_for_ever(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_info(b->device)->verbs;
+	struct ibv_context *context = bench_info(b)->verbs;
 	int (*real)(struct ibv_cq *, int, struct ibv_wc *) = context->ops.poll_cq;
 	struct bsn_completion c[2];
 
@@ -255,13 +255,13 @@ static int give_kept(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static void completions_of_an_earlier_life_are_dropped(struct bench *b)
 {
-	struct ibv_context *context = bsn_device_info(b->device)->verbs;
+	struct ibv_context *context = bench_info(b)->verbs;
 	const struct bsn_sge into = bench_sge(b, 0, 0, 64);
 	struct bsn_completion c[2];
 	struct bsn_counters counters;
 
 	ok(bsn_recv(b->rq[0], &into, 1));
-	ok(post_write(b, 2, BSN_F_SIGNALED | BSN_F_RING));
+	ok(post_write(b, 2, NOW));
 	ok(bsn_send_inline(b->ep[1], "x", 1, 3, BSN_F_RING));
 	bench_settle(b);
 	real_poll = context->ops.poll_cq;

@@ -91,7 +91,7 @@ static void race_round(struct bench *b, const struct race_memory *memory, struct
 		memcpy(from + i, &round, sizeof(round));
 	ok(race_get(view, from));
 	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)from, RACE_BYTES, view->last.lkey },
-		     &to, round, BSN_F_SIGNALED | BSN_F_RING));
+		     &to, round, NOW));
 	expect_done(b, b->cq[0], round, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, 0), from, RACE_BYTES);
 	memory->unmap(memory->arg, view->cache, at, length);

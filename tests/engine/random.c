@@ -53,7 +53,7 @@ static void drain_by_marker(struct world *w, int e)
 	if (end->count == REGIONS)
 		return;
 	*s = (struct sent){ .wr = { .id = random_u64(),
-				    .flags = BSN_F_SIGNALED | BSN_F_RING,
+				    .flags = NOW,
 				    .opcode = BSN_OPCODE_RDMA_WRITE,
 				    .remote = bench_remote(w->b, !e, 0),
 				    .sge = &none } };
@@ -312,5 +312,5 @@ static const struct bench_case cases[] = {
 int main(void)
 {
 	random_start();
-	return bench_run("random", cases, sizeof(cases) / sizeof(cases[0]));
+	return bench_run("random", cases, COUNT(cases));
 }

@@ -249,7 +249,7 @@ static unsigned choose_flags(const struct world *w, const struct end *end)
 		flags |= BSN_F_FENCE;
 	if (one_in(8))
 		flags |= BSN_F_SOLICITED;
-	return one_in(4) ? BSN_F_SIGNALED | BSN_F_RING : flags;
+	return one_in(4) ? NOW : flags;
 }
 
 /* Receives that no message will take. */

@@ -16,14 +16,12 @@
 
 enum { PAGE = 4096, LENGTH = 64 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 #define WRITES (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 
 /* Why the device has no such region; then the case ends. NULL: it has. */
 static const char *why_not(struct bench *b, const char *feature)
 {
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 
 	for (uint32_t i = 0; i < info->feature_count; i++)
 		if (!strcmp(info->features[i].name, feature))
@@ -101,7 +99,7 @@ static void a_region_is_called_as_one_likes(struct bench *b)
 	const uint64_t iovas[] = { 0, 0x7700000000000000, 16 * PAGE };
 	char *pages = map_pages(2);
 
-	for (size_t i = 0; i < sizeof(iovas) / sizeof(iovas[0]); i++) {
+	for (size_t i = 0; i < COUNT(iovas); i++) {
 		const struct bsn_mr_attr attr = { .has_iova = true, .iova = iovas[i] };
 		struct bsn_mr *mr;
 

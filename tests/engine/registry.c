@@ -123,7 +123,7 @@ static void a_send_queue(struct bench *b)
 	struct bsn_ctrl ctrl;
 
 	assert_non_null(q);
-	assert_string_equal(q->device, bsn_device_info(b->device)->name);
+	assert_string_equal(q->device, bench_info(b)->name);
 	assert_int_equal(q->transport, BSN_TRANSPORT_RC);
 	assert_int_equal(q->ring != 0, is_direct(b));
 	assert_int_equal(q->count != 0, is_direct(b));
@@ -134,7 +134,7 @@ static void a_send_queue(struct bench *b)
 	assert_int_equal(q->stride_bytes, BSN_BB_SIZE);
 	assert_non_null(find(BSN_REGISTRY_COMPLETION, q->cqn));
 	for (uint64_t id = 0; id < 3; id++)
-		ok(bsn_write(b->ep[0], &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write(b->ep[0], &local, &remote, id, NOW));
 	assert_int_equal(half(q->producer), 3);
 	assert_int_equal(half(q->start), 0);
 	assert_int_equal(word(q->record), htobe32(3));
@@ -156,7 +156,7 @@ static void a_send_queue_that_goes_round(struct bench *b)
 	if (!is_direct(b))
 		return;
 	for (uint32_t posted = 1; posted <= 5 * q->count; posted++) {
-		ok(bsn_write(b->ep[0], &local, &remote, posted, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write(b->ep[0], &local, &remote, posted, NOW));
 		assert_int_equal(producer_of(q), posted);
 		assert_in_range(posted - word(q->lap), 0, q->count);
 		expect_done(b, b->cq[0], posted, BSN_OPCODE_RDMA_WRITE);
@@ -256,7 +256,7 @@ static void a_first_failure(struct bench *b)
 
 	assert_int_equal(first->status, IBV_WC_SUCCESS);
 	remote.rkey ^= 0xff00;
-	ok(bsn_write(b->ep[0], &local, &remote, 7, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write(b->ep[0], &local, &remote, 7, NOW));
 	expect_status(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(first->status, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(first->id, 7);
@@ -286,7 +286,7 @@ static void what_cannot_be_destroyed_stays(struct bench *b)
 					 .recv_cq = bsn_qp_info(b->qp[0])->verbs->send_cq,
 					 .cap = { 1, 1, 1, 1, 0 },
 					 .qp_type = IBV_QPT_RC };
-	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
+	struct ibv_pd *pd = ibv_alloc_pd(bench_info(b)->verbs);
 	struct ibv_qp *foreign = ibv_create_qp(pd, &init);
 
 	assert_non_null(foreign);
@@ -304,14 +304,13 @@ static void what_cannot_be_destroyed_stays(struct bench *b)
 /* Whether another device of the process lists its CQ, by its attribute and the environment. */
 static uint64_t lists(struct bench *b, bool wanted, const char *env)
 {
-	const struct bsn_device_attr attr = { .path = bsn_device_info(b->device)->path,
-					      .list_queues = wanted };
+	const struct bsn_device_attr attr = { .path = bench_info(b)->path, .list_queues = wanted };
 	struct bsn_device *device;
 	struct bsn_cq *cq;
 	uint64_t count;
 
 	setenv("BSN_REGISTRY", env, 1);
-	ok(bsn_device_open(bsn_device_info(b->device)->name, &attr, &device));
+	ok(bsn_device_open(bench_info(b)->name, &attr, &device));
 	setenv("BSN_REGISTRY", "1", 1);
 	ok(bsn_cq_create(device, NULL, &cq));
 	count = registry->queue_count;
@@ -329,7 +328,7 @@ static void a_device_lists_where_it_is_asked_to(struct bench *b)
 	assert_int_equal(lists(b, false, "1"), 1);
 	assert_int_equal(lists(b, true, ""), 1);
 	setenv("BSN_REGISTRY", "yes", 1);
-	assert_int_equal(bsn_device_open(bsn_device_info(b->device)->name, NULL, &device), -EINVAL);
+	assert_int_equal(bsn_device_open(bench_info(b)->name, NULL, &device), -EINVAL);
 	assert_string_equal(bsn_error_text(), "BSN_REGISTRY=yes: use 1 or 0");
 	setenv("BSN_REGISTRY", "1", 1);
 }
@@ -373,5 +372,5 @@ int main(void)
 	dl_iterate_phdr(look_into_image, NULL);
 	if (!registry)
 		return 1;
-	return bench_run("registry", cases, sizeof(cases) / sizeof(cases[0]));
+	return bench_run("registry", cases, COUNT(cases));
 }

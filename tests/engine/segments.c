@@ -118,11 +118,10 @@ static void check_request(struct bench *b, const struct bsn_wr *wr)
 
 static void check_flags(struct bench *b, struct bsn_wr *wr)
 {
-	static const unsigned flags[] = { 0, BSN_F_SIGNALED | BSN_F_RING, BSN_F_RING,
-					  BSN_F_FENCE | BSN_F_SOLICITED };
+	static const unsigned flags[] = { 0, NOW, BSN_F_RING, BSN_F_FENCE | BSN_F_SOLICITED };
 	const unsigned how = wr->flags;
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < COUNT(flags); i++) {
 		wr->flags = how | flags[i];
 		wr->id = i;
 		check_request(b, wr);

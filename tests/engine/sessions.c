@@ -186,7 +186,7 @@ static void impossible_attributes_are_refused(struct bench *b)
 		{ { .compression = BSN_CQES_BY_HASH }, EOPNOTSUPP, "direct path" },
 		{ { .cqe_size = 128, .is_padded = true }, EOPNOTSUPP, "direct path" },
 	};
-	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+	const bool is_direct = bench_info(b)->path == BSN_PATH_DIRECT;
 
 	for (size_t i = 0; i < (is_direct ? 2 : 4); i++) {
 		struct bsn_cq *cq = NULL;

@@ -75,7 +75,7 @@ static void each_way_to_lose_memory_is_seen(struct bench *b)
 	struct bsn_mr_view view;
 	struct bsn_mr_cache *cache = make_cache(b, &view);
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		uint8_t *map = map_between();
 
 		ok(bsn_mr_view_get(&view, map, PAGES * PAGE));
@@ -95,7 +95,7 @@ static void what_is_freed_is_seen(struct bench *b)
 	struct bsn_mr_view view;
 	struct bsn_mr_cache *cache = make_cache(b, &view);
 
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+	for (size_t i = 0; i < COUNT(lengths); i++) {
 		uint8_t *memory = malloc(lengths[i]), *end = sbrk(0);
 
 		assert_non_null(memory);

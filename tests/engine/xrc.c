@@ -10,8 +10,6 @@
 
 enum { RECVS = 8, INTO = 4096, LENGTH = 200, SRQS = 2, LONGEST_INLINE = 400 };
 
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
-
 /*
  * An initiator, its target, and two SRQs in a domain that was opened twice, as two processes would.
  */
@@ -183,7 +181,7 @@ static void an_initiator_is_attached(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
-	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_info(b->device)->verbs);
+	struct ibv_pd *pd = ibv_alloc_pd(bench_info(b)->verbs);
 	struct ibv_mr *mr = ibv_reg_mr(pd, bench_at(b, 0, 0), LENGTH, IBV_ACCESS_LOCAL_WRITE);
 	struct bsn_sge own = local;
 	struct ibv_cq *cq;
@@ -297,8 +295,8 @@ static void what_cannot_be_is_refused(struct bench *b)
 	struct xrc x;
 
 	make(b, &x);
-	same.path = bsn_device_info(b->device)->path;
-	ok(bsn_device_open(bsn_device_info(b->device)->name, &same, &other));
+	same.path = bench_info(b)->path;
+	ok(bsn_device_open(bench_info(b)->name, &same, &other));
 	ok(bsn_xrcd_open(other, -1, &foreign));
 	srq.xrcd = foreign;
 	srq.cq = x.cq;
