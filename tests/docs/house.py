@@ -49,7 +49,6 @@ LONG_FILES = [
 
 LONG_FUNCTIONS = [
     'tests/engine/dc_rc.c every_operation_goes_there',
-    'tests/engine/layouts_bad.c bad_layouts_are_refused',
     'tests/tools/perf.py test_wrong_usage',
 ]
 

@@ -388,8 +388,8 @@ static void pools_do_without_a_register(struct bench *b)
 	assert_non_null(lane->dv.lock);
 	assert_int_equal(lane->dv.blueflame_bytes, 0);
 	assert_ptr_equal(pools[1]->initiators[1].qp->lane, lane);
-	ok(bsn_cq_create(b->device, NULL, &attr.cq));
-	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 4 }, &attr.srq));
+	attr.cq = bench_cq(b, NULL);
+	attr.srq = bench_srq(b, &(struct bsn_srq_attr){ .recv_depth = 4 });
 	ok(bsn_dct_create(b->device, &attr, &dct));
 	ok(bsn_dct_address(dct, &address));
 	write_by(b, pools[0], &address);
@@ -398,8 +398,6 @@ static void pools_do_without_a_register(struct bench *b)
 	write_by(b, pools[1], &address);
 	ok(bsn_dc_pool_destroy(pools[1]));
 	ok(bsn_dct_destroy(dct));
-	ok(bsn_srq_destroy(attr.srq));
-	ok(bsn_cq_destroy(attr.cq));
 }
 
 /* -- lanes without a register of their own ----------------------------------------------------- */

@@ -67,7 +67,7 @@ static void a_refused_post_is_told(struct bench *b)
 	assert_string_equal(bsn_error_text(), ""); /* refused_as() took it */
 	/* What a loop meets all the time has its text, and is not logged. */
 	logged = NULL;
-	refused(EAGAIN, "no event waits", bsn_device_get_event(b->device, &event));
+	fails(EAGAIN, "no event waits", bsn_device_get_event(b->device, &event));
 	assert_null(logged);
 	bsn_refusal_log = NULL;
 }
@@ -87,11 +87,11 @@ static void numbers_are_told(struct bench *b)
 	const struct bsn_sge sge[9] = { { 0 } };
 	struct bsn_completion c;
 
-	refused(EMSGSIZE, "512 bytes inline: the queue was made for ",
-		bsn_send_inline(b->ep[0], bytes, sizeof(bytes), 1, BSN_F_RING));
-	refused(EMSGSIZE, "9 SGEs: the queue was made for ",
-		bsn_send_sgl(b->ep[0], sge, 9, 1, BSN_F_RING));
-	refused(EMSGSIZE, "9 SGEs: the queue was made for ", bsn_recv_sgl(b->rq[0], sge, 9, 1));
+	fails(EMSGSIZE, "512 bytes inline: the queue was made for ",
+	      bsn_send_inline(b->ep[0], bytes, sizeof(bytes), 1, BSN_F_RING));
+	fails(EMSGSIZE, "9 SGEs: the queue was made for ",
+	      bsn_send_sgl(b->ep[0], sge, 9, 1, BSN_F_RING));
+	fails(EMSGSIZE, "9 SGEs: the queue was made for ", bsn_recv_sgl(b->rq[0], sge, 9, 1));
 	ok(bsn_send_inline(b->ep[0], "", 0, 1, NOW));
 	ok(bsn_recv(b->rq[1], &(struct bsn_sge){ 0 }, 1));
 	bench_settle(b);
@@ -212,7 +212,7 @@ static void a_limit_of_locked_memory(struct bench *b)
 	bool could = may_lock(NULL), may_not = false;
 	struct rlimit before, low;
 
-	ok(bsn_cq_create(b->device, &large, &deep.cq));
+	deep.cq = bench_cq(b, &large);
 	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
 	low = before;
 	low.rlim_cur = 4096;
@@ -225,7 +225,6 @@ static void a_limit_of_locked_memory(struct bench *b)
 	REFUSED(ENOMEM, "RLIMIT_MEMLOCK", bsn_rq, bsn_srq_create(b->device, NULL, out));
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
 	may_lock(&could);
-	ok(bsn_cq_destroy(deep.cq));
 }
 
 static void memory_that_is_not_there(struct bench *b)

@@ -15,16 +15,7 @@
 
 enum { PAGE = 4096, PAGES = 64 };
 
-static uint8_t *map_pages(unsigned pages)
-{
-	uint8_t *map = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	assert_ptr_not_equal(map, MAP_FAILED);
-	return map;
-}
-
-static struct bsn_mr_cache *make_cache(struct bench *b, const struct bsn_mr_cache_attr *attr,
+static struct bsn_mr_cache *open_cache(struct bench *b, const struct bsn_mr_cache_attr *attr,
 				       struct bsn_mr_view *view)
 {
 	struct bsn_mr_cache *cache;
@@ -32,6 +23,15 @@ static struct bsn_mr_cache *make_cache(struct bench *b, const struct bsn_mr_cach
 	ok(bsn_mr_cache_create(b->device, attr, &cache));
 	ok(bsn_mr_view_init(view, cache));
 	return cache;
+}
+
+/* A view of a cache that the bench destroys. */
+static struct bsn_mr_view make_view(struct bench *b, const struct bsn_mr_cache_attr *attr)
+{
+	struct bsn_mr_view view;
+
+	undo_later(b, bsn_mr_cache_destroy, open_cache(b, attr, &view));
+	return view;
 }
 
 static struct bsn_mr_cache_stats stats_of(struct bsn_mr_cache *cache)
@@ -46,9 +46,8 @@ static struct bsn_mr_cache_stats stats_of(struct bsn_mr_cache *cache)
 
 static void a_region_is_registered_once(struct bench *b)
 {
-	struct bsn_mr_view view, other;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
-	uint8_t *map = map_pages(4);
+	struct bsn_mr_view view = make_view(b, NULL), other;
+	uint8_t *map = bench_pages(b, 4);
 	uint32_t lkey;
 
 	assert_false(bsn_mr_view_find(&view, map, 1));
@@ -61,21 +60,19 @@ static void a_region_is_registered_once(struct bench *b)
 	assert_false(bsn_mr_view_find(&view, map - 1, 2));
 	assert_false(bsn_mr_view_find(&view, map + 2 * PAGE, 1));
 	assert_false(bsn_mr_view_find(&view, map + 10, UINT32_MAX));
-	ok(bsn_mr_view_init(&other, cache));
+	ok(bsn_mr_view_init(&other, view.cache));
 	ok(bsn_mr_view_get(&other, map + PAGE, 8));
 	assert_int_equal(other.last.lkey, lkey);
-	assert_int_equal(stats_of(cache).registrations, 1);
-	assert_int_equal(stats_of(cache).registered_bytes, 2 * PAGE);
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 4 * PAGE);
+	assert_int_equal(stats_of(view.cache).registrations, 1);
+	assert_int_equal(stats_of(view.cache).registered_bytes, 2 * PAGE);
 }
 
 /* A view knows its last region without a search, even after its cache is gone. */
 static void the_last_region_is_known_by_heart(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
-	uint8_t *map = map_pages(2);
+	struct bsn_mr_view view = make_view(b, NULL);
+	struct bsn_mr_cache *cache = view.cache;
+	uint8_t *map = bench_pages(b, 2);
 
 	ok(bsn_mr_view_get(&view, map, PAGE));
 	view.cache = NULL;
@@ -83,15 +80,12 @@ static void the_last_region_is_known_by_heart(struct bench *b)
 	assert_true(bsn_mr_view_find(&view, map + PAGE - 1, 1));
 	bsn_mr_cache_invalidate(cache, map, 1);
 	assert_false(bsn_mr_view_find(&view, map, PAGE));
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 2 * PAGE);
 }
 
 static void what_is_found_can_be_sent(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
-	uint8_t *map = map_pages(2);
+	struct bsn_mr_view view = make_view(b, NULL);
+	uint8_t *map = bench_pages(b, 2);
 	const struct bsn_remote to = bench_remote(b, 1, 0);
 
 	memset(map + 77, 0xab, 100);
@@ -100,82 +94,69 @@ static void what_is_found_can_be_sent(struct bench *b)
 		     5, NOW));
 	expect_done(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, 0), map + 77, 100);
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 2 * PAGE);
 }
 
 /* -- going ------------------------------------------------------------------------------------- */
 
 static void a_part_that_goes_leaves_the_rest(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
-	uint8_t *map = map_pages(8);
+	struct bsn_mr_view view = make_view(b, NULL);
+	uint8_t *map = bench_pages(b, 8);
 	uint32_t lkey;
 
 	ok(bsn_mr_view_get(&view, map, 8 * PAGE));
 	lkey = view.last.lkey;
-	bsn_mr_cache_invalidate(cache, map + 2 * PAGE, PAGE);
+	bsn_mr_cache_invalidate(view.cache, map + 2 * PAGE, PAGE);
 	assert_false(bsn_mr_view_find(&view, map + 2 * PAGE, 1));
 	assert_false(bsn_mr_view_find(&view, map, 8 * PAGE));
 	assert_true(bsn_mr_view_find(&view, map, 2 * PAGE));
 	assert_int_equal(view.last.lkey, lkey);
 	assert_true(bsn_mr_view_find(&view, map + 3 * PAGE, 5 * PAGE));
 	assert_int_equal(view.last.lkey, lkey);
-	assert_int_equal(stats_of(cache).parts, 2);
-	bsn_mr_cache_invalidate(cache, map, 2 * PAGE);
-	ok(bsn_mr_cache_reap(cache));
-	assert_int_equal(stats_of(cache).deregistrations, 0);
-	bsn_mr_cache_invalidate(cache, map, 9 * PAGE);
-	assert_int_equal(stats_of(cache).resting, 1);
-	ok(bsn_mr_cache_reap(cache));
-	assert_int_equal(stats_of(cache).deregistrations, 1);
-	assert_int_equal(stats_of(cache).registered_bytes, 0);
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 8 * PAGE);
+	assert_int_equal(stats_of(view.cache).parts, 2);
+	bsn_mr_cache_invalidate(view.cache, map, 2 * PAGE);
+	ok(bsn_mr_cache_reap(view.cache));
+	assert_int_equal(stats_of(view.cache).deregistrations, 0);
+	bsn_mr_cache_invalidate(view.cache, map, 9 * PAGE);
+	assert_int_equal(stats_of(view.cache).resting, 1);
+	ok(bsn_mr_cache_reap(view.cache));
+	assert_int_equal(stats_of(view.cache).deregistrations, 1);
+	assert_int_equal(stats_of(view.cache).registered_bytes, 0);
 }
 
 static void what_went_rests_in_quarantine(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache =
-		make_cache(b, &(struct bsn_mr_cache_attr){ .quarantine = 2 }, &view);
-	uint8_t *map = map_pages(4);
+	struct bsn_mr_view view = make_view(b, &(struct bsn_mr_cache_attr){ .quarantine = 2 });
+	uint8_t *map = bench_pages(b, 4);
 
 	for (unsigned i = 0; i < 4; i++) {
 		ok(bsn_mr_view_get(&view, map + i * PAGE, 1));
-		bsn_mr_cache_invalidate(cache, map + i * PAGE, PAGE);
-		ok(bsn_mr_cache_reap(cache));
-		assert_int_equal(stats_of(cache).deregistrations, i < 2 ? 0 : i - 1);
+		bsn_mr_cache_invalidate(view.cache, map + i * PAGE, PAGE);
+		ok(bsn_mr_cache_reap(view.cache));
+		assert_int_equal(stats_of(view.cache).deregistrations, i < 2 ? 0 : i - 1);
 	}
-	ok(bsn_mr_cache_flush(cache));
-	assert_int_equal(stats_of(cache).deregistrations, 4);
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 4 * PAGE);
+	ok(bsn_mr_cache_flush(view.cache));
+	assert_int_equal(stats_of(view.cache).deregistrations, 4);
 }
 
 static void a_full_cache_says_so(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache =
-		make_cache(b, &(struct bsn_mr_cache_attr){ .max_regions = 2 }, &view);
-	uint8_t *map = map_pages(32);
+	struct bsn_mr_view view = make_view(b, &(struct bsn_mr_cache_attr){ .max_regions = 2 });
+	uint8_t *map = bench_pages(b, 32);
 
 	ok(bsn_mr_view_get(&view, map, 16 * PAGE));
 	for (unsigned i = 1; i < 15; i += 2) /* more parts than there is room for */
-		bsn_mr_cache_invalidate(cache, map + i * PAGE, PAGE);
+		bsn_mr_cache_invalidate(view.cache, map + i * PAGE, PAGE);
 	assert_true(bsn_mr_view_find(&view, map, PAGE));
 	assert_false(bsn_mr_view_find(&view, map + PAGE, PAGE));
 	fails(ENOSPC, "max_regions", bsn_mr_view_get(&view, map + 20 * PAGE, 1));
-	bsn_mr_cache_invalidate(cache, map, 16 * PAGE);
-	ok(bsn_mr_cache_reap(cache)); /* what has no room in the list stays registered */
-	assert_int_equal(stats_of(cache).deregistrations, 0);
-	ok(bsn_mr_cache_flush(cache));
-	assert_int_equal(stats_of(cache).deregistrations, 1);
-	assert_int_equal(stats_of(cache).regions, 0);
+	bsn_mr_cache_invalidate(view.cache, map, 16 * PAGE);
+	ok(bsn_mr_cache_reap(view.cache)); /* what has no room in the list stays registered */
+	assert_int_equal(stats_of(view.cache).deregistrations, 0);
+	ok(bsn_mr_cache_flush(view.cache));
+	assert_int_equal(stats_of(view.cache).deregistrations, 1);
+	assert_int_equal(stats_of(view.cache).regions, 0);
 	ok(bsn_mr_view_get(&view, map + 20 * PAGE, 1));
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 32 * PAGE);
 }
 
 /* -- while it is registered -------------------------------------------------------------------- */
@@ -216,8 +197,8 @@ static void memory_that_goes_meanwhile_is_registered_anew(struct bench *b)
 			     .times = 3 };
 	const struct bsn_mr_cache_attr attr = { .watch = &m.watch };
 	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, &attr, &view);
-	uint8_t *map = map_pages(8);
+	struct bsn_mr_cache *cache = open_cache(b, &attr, &view);
+	uint8_t *map = bench_pages(b, 8);
 
 	ok(bsn_mr_view_get(&view, map + PAGE, PAGE));
 	assert_int_equal(m.calls, 4);
@@ -229,7 +210,6 @@ static void memory_that_goes_meanwhile_is_registered_anew(struct bench *b)
 	assert_int_equal(bsn_mr_view_get(&view, map + 5 * PAGE, PAGE), -EAGAIN);
 	ok(bsn_mr_cache_destroy(cache));
 	assert_null(m.cache);
-	munmap(map, 8 * PAGE);
 }
 
 /* Memory like a heap: the first pages stay while others come and go. */
@@ -251,10 +231,10 @@ static bool heap_extent(void *arg, uint64_t *start, uint64_t *end)
 static void what_stays_is_registered_once(struct bench *b)
 {
 	struct heap heap = { .watch = { .arg = &heap, .extent = heap_extent },
-			     .pages = map_pages(8) };
+			     .pages = bench_pages(b, 8) };
 	const struct bsn_mr_cache_attr attr = { .watch = &heap.watch };
 	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, &attr, &view);
+	struct bsn_mr_cache *cache = open_cache(b, &attr, &view);
 
 	for (unsigned i = 0; i < 20; i++) {
 		heap.count = 2;
@@ -269,18 +249,17 @@ static void what_stays_is_registered_once(struct bench *b)
 	}
 	assert_int_equal(stats_of(cache).registrations, 21);
 	ok(bsn_mr_cache_destroy(cache));
-	munmap(heap.pages, 8 * PAGE);
 }
 
 /* Memory between two regions; then memory over a part of each, for which one key is needed. */
 static void what_lies_between_regions_fits(struct bench *b)
 {
 	struct heap heap = { .watch = { .arg = &heap, .extent = heap_extent },
-			     .pages = map_pages(8),
+			     .pages = bench_pages(b, 8),
 			     .count = 8 };
 	const struct bsn_mr_cache_attr attr = { .watch = &heap.watch };
 	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, &attr, &view);
+	struct bsn_mr_cache *cache = open_cache(b, &attr, &view);
 
 	ok(bsn_mr_view_get(&view, heap.pages, PAGE));
 	bsn_mr_cache_invalidate(cache, heap.pages + 2 * PAGE, 4 * PAGE);
@@ -295,37 +274,32 @@ static void what_lies_between_regions_fits(struct bench *b)
 	assert_int_equal(view.last.length, 2 * PAGE);
 	assert_int_equal(stats_of(cache).regions, 4);
 	ok(bsn_mr_cache_destroy(cache));
-	munmap(heap.pages, 8 * PAGE);
 }
 
 /* A region inside a larger one is found no more. It still serves what was posted, and counts. */
 static void what_is_found_no_more_counts(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache =
-		make_cache(b, &(struct bsn_mr_cache_attr){ .max_regions = 3 }, &view);
-	uint8_t *map = map_pages(4);
+	struct bsn_mr_view view = make_view(b, &(struct bsn_mr_cache_attr){ .max_regions = 3 });
+	uint8_t *map = bench_pages(b, 4);
 
 	ok(bsn_mr_view_get(&view, map, 2 * PAGE));
 	for (unsigned i = 0; i < 2; i++) {
 		ok(bsn_mr_view_get(&view, map + PAGE, 2 * PAGE));
-		bsn_mr_cache_invalidate(cache, map + 2 * PAGE, PAGE);
+		bsn_mr_cache_invalidate(view.cache, map + 2 * PAGE, PAGE);
 	}
-	assert_int_equal(stats_of(cache).regions, 3);
-	assert_int_equal(stats_of(cache).parts, 1);
+	assert_int_equal(stats_of(view.cache).regions, 3);
+	assert_int_equal(stats_of(view.cache).parts, 1);
 	assert_int_equal(bsn_mr_view_get(&view, map + PAGE, 2 * PAGE), -ENOSPC);
-	bsn_mr_cache_invalidate(cache, map, 2 * PAGE);
+	bsn_mr_cache_invalidate(view.cache, map, 2 * PAGE);
 	ok(bsn_mr_view_get(&view, map + PAGE, 2 * PAGE));
-	assert_int_equal(stats_of(cache).regions, 1);
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 4 * PAGE);
+	assert_int_equal(stats_of(view.cache).regions, 1);
 }
 
 static void bad_input(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view), *none = NULL;
-	uint8_t *map = map_pages(1);
+	struct bsn_mr_view view = make_view(b, NULL);
+	struct bsn_mr_cache *none = NULL;
+	uint8_t *map = bench_pages(b, 1);
 
 	assert_int_equal(bsn_mr_cache_create(NULL, NULL, &none), -EINVAL);
 	assert_int_equal(bsn_mr_cache_create(b->device, NULL, NULL), -EINVAL);
@@ -336,10 +310,9 @@ static void bad_input(struct bench *b)
 	assert_int_equal(bsn_mr_view_get(&view, map, 1), -EFAULT);
 	assert_int_equal(bsn_mr_cache_reap(NULL), -EINVAL);
 	assert_int_equal(bsn_mr_cache_flush(NULL), -EINVAL);
-	assert_int_equal(bsn_mr_cache_stats(cache, NULL), -EINVAL);
+	assert_int_equal(bsn_mr_cache_stats(view.cache, NULL), -EINVAL);
 	bsn_mr_cache_invalidate(NULL, map, 1);
-	assert_int_equal(stats_of(cache).registrations, 0);
-	ok(bsn_mr_cache_destroy(cache));
+	assert_int_equal(stats_of(view.cache).registrations, 0);
 	ok(bsn_mr_cache_destroy(NULL));
 }
 
@@ -430,9 +403,8 @@ static void take(struct model *m, struct bsn_mr_view *view, uint8_t *map, unsign
 static void random_uses(struct bench *b)
 {
 	static struct model model;
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
-	uint8_t *map = map_pages(PAGES);
+	struct bsn_mr_view view = make_view(b, NULL);
+	uint8_t *map = bench_pages(b, PAGES);
 	unsigned seed = 20261122;
 
 	memset(&model, 0, sizeof(model));
@@ -446,22 +418,20 @@ static void random_uses(struct bench *b)
 			take(&model, &view, map, first, count);
 			break;
 		case 1:
-			bsn_mr_cache_invalidate(cache, map + first * PAGE, count * PAGE);
+			bsn_mr_cache_invalidate(view.cache, map + first * PAGE, count * PAGE);
 			for (unsigned i = first; i < first + count; i++)
 				model.age[i]++;
 			break;
 		default:
 			look_up(&model, &view, map, first, count);
 		}
-		ok(bsn_mr_cache_reap(cache));
+		ok(bsn_mr_cache_reap(view.cache));
 		for (unsigned i = 0; i < model.count; i++)
 			alive += is_alive(&model, &model.records[i]);
-		assert_int_equal(stats_of(cache).regions, alive);
-		assert_int_equal(stats_of(cache).resting, 0);
+		assert_int_equal(stats_of(view.cache).regions, alive);
+		assert_int_equal(stats_of(view.cache).resting, 0);
 	}
 	assert_true(model.count > 100);
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, PAGES * PAGE);
 }
 
 /* -- threads ----------------------------------------------------------------------------------- */
@@ -498,24 +468,21 @@ static void *work(void *arg)
 
 static void threads(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
-	uint8_t *map = map_pages(PAGES);
+	struct bsn_mr_view view = make_view(b, NULL);
+	uint8_t *map = bench_pages(b, PAGES);
 	struct worker workers[THREADS];
 	pthread_t ids[THREADS];
 
 	for (unsigned i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){ cache, map, i, false };
+		workers[i] = (struct worker){ view.cache, map, i, false };
 		assert_int_equal(pthread_create(&ids[i], NULL, work, &workers[i]), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		pthread_join(ids[i], NULL);
 		assert_false(workers[i].is_wrong);
 	}
-	ok(bsn_mr_cache_flush(cache));
-	assert_int_equal(stats_of(cache).registrations, stats_of(cache).deregistrations);
-	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, PAGES * PAGE);
+	ok(bsn_mr_cache_flush(view.cache));
+	assert_int_equal(stats_of(view.cache).registrations, stats_of(view.cache).deregistrations);
 }
 
 /* -- what hardware would lose ------------------------------------------------------------------ */
@@ -530,11 +497,9 @@ static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_
 static void an_address_is_never_stale(struct bench *b)
 {
 	const struct race_memory memory = { NULL, race_map_pages, race_unmap };
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	struct bsn_mr_view view = make_view(b, NULL);
 
-	race(b, cache, &memory, RACE_ROUNDS);
-	ok(bsn_mr_cache_destroy(cache));
+	race(b, view.cache, &memory, RACE_ROUNDS);
 }
 
 static const struct bench_case cases[] = {

@@ -7,15 +7,6 @@
 
 enum { DEPTH = 8, ENTRIES = 2 * DEPTH, LAPS = 5 };
 
-static void assert_refused(int result, int error, const char *why)
-{
-	assert_int_equal(result, -error);
-	if (!strstr(bsn_error_text(), why)) {
-		print_error("'%s' lacks '%s'\n", bsn_error_text(), why);
-		fail();
-	}
-}
-
 static bool is_direct(const struct bench *b)
 {
 	return b->kind == BENCH_DIRECT;
@@ -88,11 +79,10 @@ static void the_record_is_left_alone(struct bench *b)
 
 static void it_is_woken_all_the_same(struct bench *b)
 {
-	struct bsn_channel *channel;
 	struct bsn_cq *cq, *woken;
 	struct bsn_qp *qp;
+	struct bsn_channel *channel = bench_channel(b);
 
-	ok(bsn_channel_create(b->device, &channel));
 	cq = make_ignoring(b, channel);
 	qp = make_loop(b, cq);
 	for (unsigned i = 0; i < 3; i++) {
@@ -104,7 +94,6 @@ static void it_is_woken_all_the_same(struct bench *b)
 	}
 	ok(bsn_qp_destroy(qp));
 	ok(bsn_cq_destroy(cq));
-	ok(bsn_channel_destroy(channel));
 }
 
 /* Completions of a destroyed queue keep their entries of the CQ until they are polled. */
@@ -116,7 +105,7 @@ static void what_is_left_behind_keeps_its_entries(struct bench *b)
 	struct bsn_completion c;
 
 	write_some(b, qp, 0, 3);
-	assert_refused(bsn_qp_reset(qp), EBUSY, "3 completions of destroyed queues");
+	fails(EBUSY, "3 completions of destroyed queues", bsn_qp_reset(qp));
 	assert_int_equal(bsn_poll(cq, &c, 1), 0);
 	ok(bsn_qp_reset(qp));
 	ok(bsn_qp_destroy(qp));
@@ -124,8 +113,7 @@ static void what_is_left_behind_keeps_its_entries(struct bench *b)
 	qp = make_loop(b, cq);
 	write_some(b, qp, 0, 2);
 	ok(bsn_qp_destroy(qp));
-	assert_refused(bsn_qp_create(b->device, &attr, &other), EBUSY,
-		       "2 completions of destroyed queues");
+	fails(EBUSY, "2 completions of destroyed queues", bsn_qp_create(b->device, &attr, &other));
 	assert_int_equal(bsn_poll(cq, &c, 1), 0);
 	qp = make_loop(b, cq);
 	write_some(b, qp, 0, 2);
@@ -142,14 +130,13 @@ static void what_cannot_ignore_them_is_refused(struct bench *b)
 	struct bsn_qp *qp = NULL;
 
 	if (!is_direct(b)) {
-		assert_refused(bsn_cq_create(b->device, &attr, &cq), EOPNOTSUPP, "direct path");
+		fails(EOPNOTSUPP, "direct path", bsn_cq_create(b->device, &attr, &cq));
 		return;
 	}
 	cq = make_ignoring(b, NULL);
-	ok(bsn_srq_create(b->device, NULL, &with_srq.srq));
+	with_srq.srq = bench_srq(b, NULL);
 	with_srq.cq = cq;
-	assert_refused(bsn_qp_create(b->device, &with_srq, &qp), EOPNOTSUPP, "SRQ");
-	ok(bsn_srq_destroy(with_srq.srq));
+	fails(EOPNOTSUPP, "SRQ", bsn_qp_create(b->device, &with_srq, &qp));
 	ok(bsn_cq_destroy(cq));
 }
 
@@ -159,11 +146,10 @@ static void what_cannot_ignore_them_is_refused(struct bench *b)
 static void completions_survive_another_size(struct bench *b)
 {
 	static const uint32_t sizes[] = { 500, ENTRIES, 64, 20, 1000, ENTRIES };
-	struct bsn_cq *cq;
 	struct bsn_qp *qp;
 	uint64_t id = 0;
+	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 3 * ENTRIES });
 
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 3 * ENTRIES }, &cq));
 	qp = make_loop(b, cq);
 	for (unsigned round = 0; round < 20; round++) {
 		write_some(b, qp, id, DEPTH);
@@ -173,29 +159,26 @@ static void completions_survive_another_size(struct bench *b)
 		id += DEPTH;
 	}
 	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 static void a_larger_one_takes_more_queues(struct bench *b)
 {
 	const struct bsn_qp_attr attr = { .send_depth = DEPTH, .recv_depth = DEPTH };
 	struct bsn_qp_attr more = attr;
-	struct bsn_cq *cq;
 	struct bsn_qp *qp, *other = NULL;
+	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = ENTRIES });
 
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = ENTRIES }, &cq));
 	qp = make_loop(b, cq);
 	more.cq = cq;
-	assert_refused(bsn_qp_create(b->device, &more, &other), ENOSPC, "create it with 32");
+	fails(ENOSPC, "create it with 32", bsn_qp_create(b->device, &more, &other));
 	ok(bsn_cq_resize(cq, 2 * ENTRIES));
 	ok(bsn_qp_create(b->device, &more, &other));
-	assert_refused(bsn_cq_resize(cq, 2 * ENTRIES - 1), ENOSPC, "may need 32");
+	fails(ENOSPC, "may need 32", bsn_cq_resize(cq, 2 * ENTRIES - 1));
 	ok(bsn_qp_destroy(other));
 	ok(bsn_cq_resize(cq, ENTRIES));
 	write_some(b, qp, 0, DEPTH);
 	expect_some(b, cq, 0, DEPTH);
 	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 static void sizes_that_cannot_be_are_refused(struct bench *b)
@@ -203,21 +186,20 @@ static void sizes_that_cannot_be_are_refused(struct bench *b)
 	const uint32_t most = bench_info(b)->max_cqe;
 	struct bsn_cq *cq;
 
-	assert_refused(bsn_cq_resize(NULL, 1), EINVAL, "no CQ");
-	ok(bsn_cq_create(b->device, NULL, &cq));
+	fails(EINVAL, "no CQ", bsn_cq_resize(NULL, 1));
+	cq = bench_cq(b, NULL);
 	if (is_direct(b)) {
-		assert_refused(bsn_cq_resize(cq, 1000), EOPNOTSUPP, "libmlx5");
+		fails(EOPNOTSUPP, "libmlx5", bsn_cq_resize(cq, 1000));
 	} else {
-		assert_refused(bsn_cq_resize(cq, 0), EINVAL, "0 CQ entries");
-		assert_refused(bsn_cq_resize(cq, most + 1), EINVAL, "the device takes");
+		fails(EINVAL, "0 CQ entries", bsn_cq_resize(cq, 0));
+		fails(EINVAL, "the device takes", bsn_cq_resize(cq, most + 1));
 	}
-	ok(bsn_cq_destroy(cq));
 }
 
 static void an_attached_one_is_the_applications(struct bench *b)
 {
 	if (b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS)
-		assert_refused(bsn_cq_resize(b->cq[0], 100), EOPNOTSUPP, "the application made");
+		fails(EOPNOTSUPP, "the application made", bsn_cq_resize(b->cq[0], 100));
 }
 
 static const struct bench_case cases[] = {

@@ -238,7 +238,6 @@ static void layouts_are_local_memory(struct bench *b)
 	expect(&r, 0, 1, 7, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
 	expect_columns(b, bench_at(b, 1, INTO));
 	drop(map);
-	ok(bsn_mkey_pool_destroy(keys));
 	unmake(&r);
 }
 
@@ -272,7 +271,6 @@ static void a_peer_may_invalidate(struct bench *b)
 	ok(bsn_invalidated(b->device, mkey->rkey));
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(keys));
 	unmake(&r);
 }
 

@@ -173,10 +173,9 @@ static void the_greatest_depth_can_be_created(struct bench *b)
 	const uint32_t most = bench_info(b)->max_send_wr;
 	const struct bsn_cq_attr entries = { .entries = 2 * most };
 	struct bsn_qp_info limits;
-	struct bsn_cq *cq;
 	struct bsn_qp *qp;
+	struct bsn_cq *cq = bench_cq(b, &entries);
 
-	ok(bsn_cq_create(b->device, &entries, &cq));
 	for (enum bsn_qp_type type = BSN_QP_RC; type <= BSN_QP_UC; type++) {
 		const struct bsn_qp_attr attr = { .type = type, .cq = cq, .send_depth = most };
 		ok(bsn_qp_create(b->device, &attr, &qp));
@@ -184,7 +183,6 @@ static void the_greatest_depth_can_be_created(struct bench *b)
 		assert_int_equal(limits.send_depth, most);
 		ok(bsn_qp_destroy(qp));
 	}
-	ok(bsn_cq_destroy(cq));
 }
 
 /* The ring need not have room for libmlx5's own longest requests. */
@@ -207,7 +205,7 @@ static void a_send_ring_has_room_for_its_depth(struct bench *b)
 
 	if (b->kind != BENCH_DIRECT)
 		return;
-	ok(bsn_cq_create(b->device, &entries, &cq));
+	cq = bench_cq(b, &entries);
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		struct bsn_qp_attr attr = shapes[i].attr;
 		struct provider_qp map;
@@ -219,18 +217,15 @@ static void a_send_ring_has_room_for_its_depth(struct bench *b)
 		assert_int_equal(map.sq_count_bb, shapes[i].blocks);
 		ok(bsn_qp_destroy(qp));
 	}
-	ok(bsn_cq_destroy(cq));
 }
 
 static void a_small_cq_says_in_one_round_what_is_needed(struct bench *b)
 {
-	struct bsn_cq *cq;
 	struct bsn_qp *qp;
+	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 64 });
 
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 64 }, &cq));
 	fails(ENOSPC, "create it with 256",
 	      bsn_qp_create(b->device, &(struct bsn_qp_attr){ .cq = cq }, &qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 static const struct bench_case cases[] = {

@@ -169,12 +169,10 @@ static void local_memory_that_may_not_be_written(struct bench *b)
 	struct cause cause =
 		CAUSE(b, RDMA_READ, LOCAL_PROTECTION, TPT_DATA + BSN_TPT_RIGHTS, LOC_PROT_ERR);
 	const struct bsn_mr_attr attr = { .is_read_only = true };
-	struct bsn_mr *mr;
+	struct bsn_mr *mr = bench_mr(b, bench_at(b, 0, 8192), 4096, &attr);
 
-	ok(bsn_mr_register(b->device, bench_at(b, 0, 8192), 4096, &attr, &mr));
 	cause.local = (struct bsn_sge){ mr->addr, 64, mr->lkey };
 	assert_fails(b, &cause);
-	ok(bsn_mr_deregister(mr));
 }
 
 static struct bsn_mr *register_elsewhere(struct bench *b, int end, struct bsn_pd **pd)
@@ -244,12 +242,10 @@ static void remote_memory_without_the_right(struct bench *b)
 {
 	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR);
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_REMOTE_READ };
-	struct bsn_mr *mr;
+	struct bsn_mr *mr = bench_mr(b, bench_at(b, 1, 8192), 4096, &attr);
 
-	ok(bsn_mr_register(b->device, bench_at(b, 1, 8192), 4096, &attr, &mr));
 	cause.remote = (struct bsn_remote){ mr->addr, mr->rkey };
 	assert_fails(b, &cause);
-	ok(bsn_mr_deregister(mr));
 }
 
 static void a_peer_qp_without_the_right(struct bench *b)

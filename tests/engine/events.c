@@ -284,7 +284,7 @@ static void a_cq_takes_no_more_than_it_has_room_for(struct bench *b)
 	struct bsn_qp_attr attr = { .send_depth = 8, .recv_depth = 8 };
 	struct bsn_qp *first, *second = NULL;
 
-	ok(bsn_cq_create(b->device, &cq_attr, &attr.cq));
+	attr.cq = bench_cq(b, &cq_attr);
 	ok(bsn_qp_create(b->device, &attr, &first));
 	assert_int_equal(bsn_qp_create(b->device, &attr, &second), -ENOSPC);
 	assert_null(second);
@@ -297,7 +297,6 @@ static void a_cq_takes_no_more_than_it_has_room_for(struct bench *b)
 	ok(bsn_qp_create(b->device, &attr, &first));
 	ok(bsn_qp_destroy(first));
 	ok(bsn_qp_destroy(second));
-	ok(bsn_cq_destroy(attr.cq));
 }
 
 static void nothing_is_made_of_nothing(struct bench *b)

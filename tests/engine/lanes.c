@@ -212,20 +212,13 @@ static void two_posters_are_counted(struct bench *b)
 static void a_cq_of_receives_takes_no_lane(struct bench *b)
 {
 	struct bsn_qp_attr attr = { .type = BSN_QP_RC, .send_depth = 8, .recv_depth = 8 };
-	struct bsn_cq *cq[2];
-	struct bsn_qp *qp;
 
-	ok(bsn_cq_create(b->device, NULL, &cq[0]));
-	ok(bsn_cq_create(b->device, NULL, &cq[1]));
+	attr.cq = bench_cq(b, NULL);
+	attr.recv_cq = bench_cq(b, NULL);
 	assert_int_equal(bsn_device_close(b->device), -EBUSY);
 	assert_null(strstr(bsn_error_text(), "lane"));
-	attr.cq = cq[0];
-	attr.recv_cq = cq[1];
-	ok(bsn_qp_create(b->device, &attr, &qp));
+	bench_qp(b, &attr);
 	fails(EBUSY, "1 lane(s)", bsn_device_close(b->device));
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq[0]));
-	ok(bsn_cq_destroy(cq[1]));
 }
 
 /*

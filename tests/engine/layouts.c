@@ -39,7 +39,6 @@ static void a_layout_keeps_its_mkey(struct bench *b)
 		ok(bsn_layout_destroy(layout[i]));
 	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY); /* its UMRs would find no mkey */
 	complete_all(b);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* What spans nothing that is needed is taken before what a layout counts on. */
@@ -65,7 +64,6 @@ static void a_layout_that_went_gives_its_mkey_away(struct bench *b)
 	complete_all(b);
 	drop(map[0]);
 	drop(map[2]);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void lengths_are_told(struct bench *b)
@@ -85,7 +83,6 @@ static void lengths_are_told(struct bench *b)
 	layout = make_layout(pool, parts, 2, 0);
 	assert_int_equal(layout->map.length, (3ull << 31) + 1);
 	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Memory of its own is read by the peer through the map of a layout. */
@@ -123,8 +120,7 @@ static void configure_twice(struct bench *b, struct bsn_mkey_pool *pool, struct 
 
 	ok(bsn_mkey_take(pool, &mkey));
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, 0));
-	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
-	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+	span(b, mkey, layout);
 	assert_int_equal(mkey->length, layout->map.length);
 	ok(bsn_mkey_give(mkey));
 }
@@ -147,13 +143,11 @@ static void layouts_of_every_kind_gather(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 8, 32);
 	struct bsn_part part[20];
-	struct bsn_mr *twin;
+	struct bsn_mr *twin = bench_mr(b, bench_at(b, 0, 0), 20000, NULL);
 
-	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
 	for (uint32_t i = 0; i < 8 * 20; i++) {
-		const struct bsn_layout_attr attr = { .parts = part,
-						      .part_count = 1 + i / 8,
-						      .rounds = i % 2 ? 1 + has_mkeys(b) * 3 : 1 };
+		const struct bsn_layout_attr attr =
+			layout_of(part, 1 + i / 8, i % 2 ? 1 + has_mkeys(b) * 3 : 1);
 		struct bsn_layout *layout;
 		make_kind(b, i, twin->lkey, part, attr.part_count);
 		if (!has_mkeys(b) && attr.part_count > 4)
@@ -164,8 +158,6 @@ static void layouts_of_every_kind_gather(struct bench *b)
 			configure_twice(b, pool, layout);
 		ok(bsn_layout_destroy(layout));
 	}
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_mr_deregister(twin));
 }
 
 /* A layout knows its memory from when it was made: it is looked for again once some memory went. */
@@ -173,22 +165,21 @@ static void other_memory_may_go(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 4);
 	struct bsn_part part[2] = { column(b, 0), column(b, 1) };
-	const struct bsn_layout_attr attr = { .parts = part, .part_count = 2, .rounds = 1 };
+	const struct bsn_layout_attr attr = layout_of(part, 2, 1);
 	struct bsn_layout *layout;
 	const struct bsn_map *map;
 	struct bsn_mr *twin, *none;
 
-	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
+	ok(bsn_mr_register(b->device, bench_at(b, 0, 0), 20000, NULL, &twin));
 	part[0].lkey = part[1].lkey = twin->lkey;
 	ok(bsn_layout_create(pool, &attr, &layout));
-	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 64, NULL, &none));
+	ok(bsn_mr_register(b->device, bench_at(b, 0, 0), 64, NULL, &none));
 	ok(bsn_mr_deregister(none));
 	assert_gathers(b, layout, &attr);
 	complete_all(b);
 	ok(bsn_mr_deregister(twin));
 	fails(ENOENT, "deregistered", bsn_layout_map(layout, b->ep[0], 0, &map));
 	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- mkeys ------------------------------------------------------------------------------------- */
@@ -207,7 +198,7 @@ static void others_wait_for_its_completion(struct bench *b)
 	mkey = (struct bsn_mkey *)(uintptr_t)map->mkey;
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
 	nesting = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
-	outer = make_layout(pool, &nesting, 1, 1);
+	outer = keep_layout(b, pool, &nesting, 1, 1);
 	assert_int_equal(bsn_layout_map(layout, b->ep[1], BSN_MAP_KEY, &again), -EBUSY);
 	assert_int_equal(bsn_layout_map(outer, b->ep[1], BSN_MAP_KEY, &nested), -EBUSY);
 	ok(bsn_layout_map(outer, b->ep[0], BSN_MAP_KEY, &nested));
@@ -229,20 +220,16 @@ static void others_wait_for_its_completion(struct bench *b)
 	bsn_layout_unmap(map);
 	drop(again);
 	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY); /* it is nested */
-	ok(bsn_layout_destroy(outer));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void an_invalidated_mkey_spans_nothing(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	const struct bsn_part part = column(b, 0);
-	struct bsn_mkey *mkey;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
+	configure(b, mkey, pool, layout_of(&part, 1, 16));
 	assert_int_equal(mkey->length, 128);
 	write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
@@ -251,16 +238,13 @@ static void an_invalidated_mkey_spans_nothing(struct bench *b)
 	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 	assert_int_equal(mkey->length, 0);
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 8 });
+	configure(b, mkey, pool, layout_of(&part, 1, 8));
 	fill_flat(b, 2);
 	write_by_peer(b, mkey->rkey, 64, IBV_WC_SUCCESS);
 	assert_columns(b, 1, 8);
 	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
 	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
 	write_by_peer(b, mkey->rkey, 8, IBV_WC_REM_ACCESS_ERR);
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
@@ -270,15 +254,14 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 						 .peers_may_invalidate = true };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
 	const struct bsn_part part = column(b, 0);
-	struct bsn_layout *layout = make_layout(pool, &part, 1, 16), *outer;
+	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16), *outer;
 	const struct bsn_map *map, *nested, *again;
 	struct bsn_part nesting;
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
 	for (unsigned round = 0; round < 3; round++) {
-		ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
-		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		span(b, mkey, layout);
 		fill_flat(b, round);
 		write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 		assert_columns(b, 1, 16);
@@ -306,25 +289,19 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 	drop(nested);
 	write_by_peer(b, map->mkey->rkey, 8, IBV_WC_REM_ACCESS_ERR);
 	bsn_layout_unmap(map);
-	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void a_peer_may_not_invalidate_others(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	const struct bsn_part part = column(b, 0);
-	struct bsn_mkey *mkey;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
+	configure(b, mkey, pool, layout_of(&part, 1, 16));
 	assert_int_equal(bsn_invalidated(b->device, mkey->rkey), -EINVAL);
 	assert_int_equal(bsn_invalidated(b->device, mkey->rkey + 1), -ENOENT);
 	send_inval(b, mkey->rkey, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(bsn_invalidated(NULL, mkey->rkey), -EINVAL);
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* An mkey that becomes somebody else's has another key; who has the old one is refused. */
@@ -332,7 +309,7 @@ static void a_late_key_is_refused(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	struct bsn_part part = column(b, 0);
-	const struct bsn_layout_attr layout = { .parts = &part, .part_count = 1, .rounds = 16 };
+	const struct bsn_layout_attr layout = layout_of(&part, 1, 16);
 	const struct bsn_map *map;
 	struct bsn_mkey *mkey;
 	uint32_t late = 0;
@@ -347,14 +324,12 @@ static void a_late_key_is_refused(struct bench *b)
 		write_by_peer(b, late, 128, IBV_WC_SUCCESS);
 		drop(map);
 	}
-	ok(bsn_mkey_take(pool, &mkey));
+	mkey = take_mkey(b, pool);
 	assert_int_not_equal(mkey->rkey, late);
 	write_by_peer(b, late, 128, IBV_WC_SUCCESS); /* until it is configured */
 	configure(b, mkey, pool, layout);
 	write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 	write_by_peer(b, late, 8, IBV_WC_REM_ACCESS_ERR);
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static const struct bench_case cases[] = {

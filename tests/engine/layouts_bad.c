@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Layouts that are refused, with nothing half-configured. */
-#include "layouts_bad_rig.h"
+#include "datasheet.h"
+#include "layouts_rig.h"
 
 /* -- layouts ----------------------------------------------------------------------------------- */
 
@@ -13,67 +14,48 @@ static void bad_layouts_are_refused(struct bench *b)
 	struct bsn_pd *pd;
 	struct bsn_mr_attr attr = { 0 };
 
-	refused(b, pool, ENODATA, "empty",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 0, .rounds = 1 });
-	refused(b, pool, EINVAL, "part",
-		(struct bsn_layout_attr){ .parts = NULL, .part_count = 1, .rounds = 1 });
+	refused(b, pool, ENODATA, "empty", layout_of(&part, 0, 1));
+	refused(b, pool, EINVAL, "part", layout_of(NULL, 1, 1));
 	part.bytes = 0;
-	refused(b, pool, ENODATA, "empty",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 4 });
+	refused(b, pool, ENODATA, "empty", layout_of(&part, 1, 4));
 	part = good;
 	part.stride = 7;
-	refused(b, pool, ENOTUNIQ, "overlap",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 4 });
+	refused(b, pool, ENOTUNIQ, "overlap", layout_of(&part, 1, 4));
 	part.stride = UINT64_MAX / 2;
-	refused(b, pool, EOVERFLOW, "64 bits",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 4 });
+	refused(b, pool, EOVERFLOW, "64 bits", layout_of(&part, 1, 4));
 	part = good;
 	part.addr = UINT64_MAX - 2;
-	refused(b, pool, EOVERFLOW, "64 bits",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	refused(b, pool, EOVERFLOW, "64 bits", layout_of(&part, 1, 1));
 	part = good;
-	refused(b, pool, EFAULT, "outside",
-		(struct bsn_layout_attr){
-			.parts = &part, .part_count = 1, .rounds = 1 + BENCH_BYTES / 256 });
+	refused(b, pool, EFAULT, "outside", layout_of(&part, 1, 1 + BENCH_BYTES / 256));
 	part.addr -= 1;
-	refused(b, pool, EFAULT, "outside",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	refused(b, pool, EFAULT, "outside", layout_of(&part, 1, 1));
 	part = good;
 	part.reserved = 1;
-	refused(b, pool, EINVAL, "initialized",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	refused(b, pool, EINVAL, "initialized", layout_of(&part, 1, 1));
 	/* Combs of two strides: some teeth meet, or none. */
 	parts[0] = parts[1] = good;
 	parts[1].addr += 128;
 	parts[1].stride = 256 + 128;
-	refused(b, pool, ENOTUNIQ, "overlap",
-		(struct bsn_layout_attr){ .parts = parts, .part_count = 2, .rounds = 3 });
+	refused(b, pool, ENOTUNIQ, "overlap", layout_of(parts, 2, 3));
 	parts[1].stride = 512;
 	ok(bsn_layout_destroy(make_layout(pool, parts, 2, 3)));
 	parts[0] = parts[1] = good;
 	parts[1].addr += 7;
-	refused(b, pool, ENOTUNIQ, "overlap",
-		(struct bsn_layout_attr){ .parts = parts, .part_count = 2, .rounds = 1 });
-	refused(b, pool, ENOTUNIQ, "overlap",
-		(struct bsn_layout_attr){ .parts = parts, .part_count = 2, .rounds = 4 });
+	refused(b, pool, ENOTUNIQ, "overlap", layout_of(parts, 2, 1));
+	refused(b, pool, ENOTUNIQ, "overlap", layout_of(parts, 2, 4));
 	parts[1].addr += 256 - 8;
-	refused(b, pool, ENOTUNIQ, "overlap",
-		(struct bsn_layout_attr){ .parts = parts, .part_count = 2, .rounds = 4 });
+	refused(b, pool, ENOTUNIQ, "overlap", layout_of(parts, 2, 4));
 	for (uint32_t i = 0; i < 20; i++)
 		parts[i] = column(b, i);
-	refused(b, pool, EMSGSIZE, "max_translations",
-		(struct bsn_layout_attr){ .parts = parts, .part_count = 20, .rounds = 2 });
-	ok(bsn_pd_create(b->device, &pd));
+	refused(b, pool, EMSGSIZE, "max_translations", layout_of(parts, 20, 2));
+	pd = bench_pd(b);
 	attr.pd = pd;
 	ok(bsn_buf_alloc(b->device, 4096, &attr, &other));
 	part = (struct bsn_part){ .addr = other->addr, .bytes = 8, .lkey = other->lkey };
-	refused(b, pool, EACCES, "protection domain",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	refused(b, pool, EACCES, "protection domain", layout_of(&part, 1, 1));
 	ok(bsn_buf_free(other));
-	refused(b, pool, ENOENT, "deregistered",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
-	ok(bsn_pd_destroy(pd));
-	ok(bsn_mkey_pool_destroy(pool));
+	refused(b, pool, ENOENT, "deregistered", layout_of(&part, 1, 1));
 }
 
 /* Of two keys in turn each key's parts have to be apart, whatever those of the other one are. */
@@ -83,9 +65,8 @@ static void neighbours_of_one_key_meet(struct bench *b)
 	const struct bsn_layout_attr attr = { .part_count = 8, .rounds = 1 };
 	struct bsn_layout_attr layout = attr;
 	struct bsn_part parts[8];
-	struct bsn_mr *twin;
+	struct bsn_mr *twin = bench_mr(b, bench_at(b, 0, 0), 4096, NULL);
 
-	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 4096, NULL, &twin));
 	layout.parts = parts;
 	for (uint32_t i = 0; i < 8; i++) {
 		parts[i] = column(b, i / 2);
@@ -100,8 +81,6 @@ static void neighbours_of_one_key_meet(struct bench *b)
 		refused(b, pool, ENOTUNIQ, "overlap", layout);
 		parts[i] = good;
 	}
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_mr_deregister(twin));
 }
 
 /* What can be wrong with one part of many. */
@@ -153,11 +132,10 @@ static void each_defect_has_an_error_of_its_own(struct bench *b)
 	const struct bsn_part good = column(b, 0);
 	struct bsn_part empty = good, overlapping = good, gone = good, far = good, wide = good,
 			many[20];
-	const struct {
-		const struct bsn_part *part;
-		uint32_t count;
-	} bad[] = { { &empty, 1 }, { &overlapping, 1 }, { &gone, 1 },
-		    { &far, 1 },   { &wide, 1 },        { many, longer } };
+	const struct bsn_layout_attr bad[] = {
+		layout_of(&empty, 1, 4), layout_of(&overlapping, 1, 4), layout_of(&gone, 1, 4),
+		layout_of(&far, 1, 4),   layout_of(&wide, 1, 4),        layout_of(many, longer, 4)
+	};
 	int errors[COUNT(bad) + 1];
 	const struct bsn_map *map, *other;
 	struct bsn_layout *layout;
@@ -171,24 +149,17 @@ static void each_defect_has_an_error_of_its_own(struct bench *b)
 	for (uint32_t i = 0; i < longer; i++)
 		many[i] = column(b, i);
 	for (; count < COUNT(bad); count++)
-		errors[count] =
-			bsn_layout_create(pool,
-					  &(struct bsn_layout_attr){ .parts = bad[count].part,
-								     .part_count = bad[count].count,
-								     .rounds = 4 },
-					  &layout);
-	ok(try_map(b, pool, (struct bsn_layout_attr){ &good, 1, 5 }, 0, &map));
+		errors[count] = bsn_layout_create(pool, &bad[count], &layout);
+	ok(try_map(b, pool, layout_of(&good, 1, 5), 0, &map));
 	if (has_mkeys(b)) {
 		struct bsn_part second = column(b, 1);
-		errors[count++] =
-			try_map(b, pool, (struct bsn_layout_attr){ &second, 1, 5 }, 0, &other);
+		errors[count++] = try_map(b, pool, layout_of(&second, 1, 5), 0, &other);
 	}
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j <= i; j++)
 			assert_true(errors[i] < 0 && (i == j || errors[i] != errors[j]));
 	complete_all(b);
 	drop(map);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Wherever it is, in layouts of every number of parts, of one round and of several. */
@@ -200,9 +171,7 @@ static void every_part_is_checked(struct bench *b)
 
 	for (uint32_t count = 1; count <= 11; count++) {
 		for (uint32_t rounds = 1; rounds <= 3; rounds += 2) {
-			const struct bsn_layout_attr layout = { .parts = parts,
-								.part_count = count,
-								.rounds = rounds };
+			const struct bsn_layout_attr layout = layout_of(parts, count, rounds);
 			for (uint32_t i = 0; i < count; i++)
 				parts[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 64 * i,
 							      .bytes = 16,
@@ -215,7 +184,6 @@ static void every_part_is_checked(struct bench *b)
 			complete_all(b);
 		}
 	}
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* A layout over memory that went is refused, and so is a new one. */
@@ -242,9 +210,7 @@ static void memory_that_went_is_not_used(struct bench *b)
 		ok(bsn_mkey_give(mkey));
 	}
 	ok(bsn_layout_destroy(layout));
-	refused(b, pool, ENOENT, "deregistered",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
-	ok(bsn_mkey_pool_destroy(pool));
+	refused(b, pool, ENOENT, "deregistered", layout_of(&part, 1, 16));
 }
 
 /* Other memory that has got the same key: what the layout reaches must be in there. */
@@ -262,14 +228,12 @@ static void a_key_that_came_again_is_looked_at(struct bench *b)
 	ok(bsn_mr_register(b->device, memory, 4096, NULL, &mr));
 	lkey = mr->lkey;
 	part = (struct bsn_part){ mr->addr, 8, 64, lkey, 0 };
-	layout = make_layout(pool, &part, 1, 16);
+	layout = keep_layout(b, pool, &part, 1, 16);
 	ok(bsn_mr_deregister(mr));
 	ok(bsn_mr_register(b->device, memory, 512, NULL, &mr));
 	err = bsn_layout_map(layout, b->ep[0], 0, &map);
 	assert_int_equal(err, mr->lkey == lkey ? -EFAULT : -ENOENT);
 	ok(bsn_mr_deregister(mr));
-	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- nothing half-configured ------------------------------------------------------------------- */
@@ -294,50 +258,29 @@ static void refusals_change_nothing(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part good = column(b, 0);
 	struct bsn_part part[20];
-	struct bsn_mkey *mkey;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = &good, .part_count = 1, .rounds = 4 });
+	configure(b, mkey, pool, layout_of(&good, 1, 4));
 	for (uint32_t i = 0; i < 20; i++)
 		part[i] = column(b, i);
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 0, .rounds = 1 },
-			 ENODATA);
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 20, .rounds = 4 },
-			 EMSGSIZE);
+	expect_no_change(b, mkey, pool, layout_of(part, 0, 1), ENODATA);
+	expect_no_change(b, mkey, pool, layout_of(part, 20, 4), EMSGSIZE);
 	part->bytes = 0;
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 4 },
-			 ENODATA);
+	expect_no_change(b, mkey, pool, layout_of(part, 1, 4), ENODATA);
 	part->bytes = 300;
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 4 },
-			 ENOTUNIQ);
+	expect_no_change(b, mkey, pool, layout_of(part, 1, 4), ENOTUNIQ);
 	*part = good;
 	part->stride = UINT64_MAX / 2;
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 4 },
-			 EOVERFLOW);
+	expect_no_change(b, mkey, pool, layout_of(part, 1, 4), EOVERFLOW);
 	*part = good;
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){
-				 .parts = part, .part_count = 1, .rounds = BENCH_BYTES / 256 + 1 },
-			 EFAULT);
+	expect_no_change(b, mkey, pool, layout_of(part, 1, BENCH_BYTES / 256 + 1), EFAULT);
 	part->lkey ^= 0x12345600;
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 4 },
-			 ENOENT);
+	expect_no_change(b, mkey, pool, layout_of(part, 1, 4), ENOENT);
 	*part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 1 },
-			 ELOOP);
-	write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
-	assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, 0), 8);
+	expect_no_change(b, mkey, pool, layout_of(part, 1, 1), ELOOP);
+	write_by_peer(b, mkey->rkey, 8, IBV_WC_SUCCESS);
+	assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, FLAT), 8);
 	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY);
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /*
@@ -353,11 +296,10 @@ static void another_domains_memory_is_refused(struct bench *b)
 	struct bsn_mkey *mkey;
 	struct bsn_mr *other;
 
-	ok(bsn_pd_create(b->device, &attr.pd));
-	ok(bsn_buf_alloc(b->device, 4096, &attr, &other));
-	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = &good, .part_count = 1, .rounds = 2 });
+	attr.pd = bench_pd(b);
+	other = bench_buf(b, 4096, &attr);
+	mkey = take_mkey(b, pool);
+	configure(b, mkey, pool, layout_of(&good, 1, 2));
 	for (uint32_t i = 0; i < 64; i++) {
 		const uint32_t count = 1 + i % 12, which = i % 4, rounds = 1 + i / 32;
 		for (uint32_t j = 0; j < count; j++) {
@@ -367,15 +309,8 @@ static void another_domains_memory_is_refused(struct bench *b)
 				part[j].addr = other->addr + 8 * j;
 			}
 		}
-		expect_no_change(b, mkey, pool,
-				 (struct bsn_layout_attr){
-					 .parts = part, .part_count = count, .rounds = rounds },
-				 EACCES);
+		expect_no_change(b, mkey, pool, layout_of(part, count, rounds), EACCES);
 	}
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_buf_free(other));
-	ok(bsn_pd_destroy(attr.pd));
 }
 
 /* The only mkey of a pool is there again after each refusal. */
@@ -389,14 +324,11 @@ static void a_refused_layout_gives_its_mkey_back(struct bench *b)
 	struct bsn_mkey *mkey;
 
 	for (unsigned i = 0; i < 16; i++)
-		refused(b, pool, EFAULT, "outside",
-			(struct bsn_layout_attr){ .parts = &bad, .part_count = 1, .rounds = 1 });
+		refused(b, pool, EFAULT, "outside", layout_of(&bad, 1, 1));
 	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
 	if (has_mkeys(b)) {
 		other = NULL;
-		assert_int_equal(
-			try_map(b, pool, (struct bsn_layout_attr){ &good, 1, 15 }, 0, &other),
-			-ENOBUFS);
+		assert_int_equal(try_map(b, pool, layout_of(&good, 1, 15), 0, &other), -ENOBUFS);
 		assert_null(other);
 		assert_int_equal(bsn_mkey_take(pool, &mkey), -ENOBUFS);
 	}
@@ -410,7 +342,6 @@ static void a_refused_layout_gives_its_mkey_back(struct bench *b)
 	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
 	complete_all(b);
 	drop(map);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void a_full_queue_changes_nothing(struct bench *b)
@@ -419,40 +350,32 @@ static void a_full_queue_changes_nothing(struct bench *b)
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, 64);
-	struct bsn_mkey *mkey;
 	int err = 0;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 16 });
+	configure(b, mkey, pool, layout_of(part, 1, 16));
 	while (!err)
 		err = bsn_write(b->ep[0], &local, &remote, 1, 0);
 	assert_int_equal(err, -EAGAIN);
-	expect_no_change(b, mkey, pool,
-			 (struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 16 },
-			 EAGAIN);
-	refused(b, pool, EAGAIN, "full",
-		(struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 16 });
+	expect_no_change(b, mkey, pool, layout_of(part, 2, 16), EAGAIN);
+	refused(b, pool, EAGAIN, "full", layout_of(part, 2, 16));
 	ok(bsn_ring(b->ep[0]));
 	bench_settle(b);
 	assert_int_equal(bsn_poll(b->cq[0], &(struct bsn_completion){ 0 }, 1), 0);
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 16 });
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
+	configure(b, mkey, pool, layout_of(part, 2, 16));
 }
 
 static const struct bench_case cases[] = {
-	{ CASE(bad_layouts_are_refused), DEEP },
-	{ CASE(each_defect_has_an_error_of_its_own), DEEP },
-	{ CASE(every_part_is_checked), DEEP },
-	{ CASE(neighbours_of_one_key_meet), DEEP },
-	{ CASE(memory_that_went_is_not_used), DEEP },
-	{ CASE(a_key_that_came_again_is_looked_at), DEEP },
-	{ CASE(refusals_change_nothing), DEEP, DIRECT },
-	{ CASE(another_domains_memory_is_refused), DEEP, DIRECT },
-	{ CASE(a_refused_layout_gives_its_mkey_back), DEEP },
-	{ CASE(a_full_queue_changes_nothing), DEEP, DIRECT },
+	{ CASE(bad_layouts_are_refused), QUEUES },
+	{ CASE(each_defect_has_an_error_of_its_own), QUEUES },
+	{ CASE(every_part_is_checked), QUEUES },
+	{ CASE(neighbours_of_one_key_meet), QUEUES },
+	{ CASE(memory_that_went_is_not_used), QUEUES },
+	{ CASE(a_key_that_came_again_is_looked_at), QUEUES },
+	{ CASE(refusals_change_nothing), QUEUES, DIRECT },
+	{ CASE(another_domains_memory_is_refused), QUEUES, DIRECT },
+	{ CASE(a_refused_layout_gives_its_mkey_back), QUEUES },
+	{ CASE(a_full_queue_changes_nothing), QUEUES, DIRECT },
 };
 
 BENCH_MAIN("layouts_bad")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Layouts on queues that lack something, that nest, or while the device fails. */
-#include "layouts_bad_rig.h"
+#include "datasheet.h"
+#include "layouts_rig.h"
 
 /* -- queues ------------------------------------------------------------------------------------ */
 
@@ -21,7 +22,7 @@ static void a_short_queue_has_its_table_elsewhere(struct bench *b)
 		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * (TABLE_PARTS - i),
 					     .bytes = 8,
 					     .lkey = b->mem[0]->lkey };
-	ok(bsn_mkey_take(pool, &mkey));
+	mkey = take_mkey(b, pool);
 	if (dv_sq(b->sq[0])->capacity_bb < POINTER_BB) {
 		fails(EMSGSIZE, "send_depth", configure_by(b, mkey, pool, list, NOW));
 		assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
@@ -30,28 +31,21 @@ static void a_short_queue_has_its_table_elsewhere(struct bench *b)
 		ok(configure_by(b, mkey, pool, list, NOW));
 		assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), POINTER_BB);
 		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
-		memset(bench_at(b, 1, 0), 0x5a, 8);
-		write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
-		assert_memory_equal(bench_at(b, 0, 16 * TABLE_PARTS), bench_at(b, 1, 0), 8);
+		memset(bench_at(b, 1, FLAT), 0x5a, 8);
+		write_by_peer(b, mkey->rkey, 8, IBV_WC_SUCCESS);
+		assert_memory_equal(bench_at(b, 0, 16 * TABLE_PARTS), bench_at(b, 1, FLAT), 8);
 	}
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void uc_has_no_umr(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part = column(b, 0);
-	struct bsn_mkey *mkey;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
-	assert_int_equal(configure_by(b, mkey, pool, (struct bsn_layout_attr){ &part, 1, 16 }, NOW),
-			 -EOPNOTSUPP);
-	refused(b, pool, EOPNOTSUPP, "RC",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 16 });
+	assert_int_equal(configure_by(b, mkey, pool, layout_of(&part, 1, 16), NOW), -EOPNOTSUPP);
+	refused(b, pool, EOPNOTSUPP, "RC", layout_of(&part, 1, 16));
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- nesting ----------------------------------------------------------------------------------- */
@@ -72,9 +66,9 @@ static void nesting_ends_where_the_device_does(struct bench *b)
 		ok(bsn_mkey_take(pool, &mkey[i]));
 	while (!(err = bsn_mkey_configure(b->ep[0], mkey[depth], layout, 7, NOW))) {
 		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
-		memset(bench_at(b, 1, 0), 0x70 + (int)depth, 8);
-		write_by_peer(b, mkey[depth]->rkey, IBV_WC_SUCCESS);
-		assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, 0), 8);
+		memset(bench_at(b, 1, FLAT), 0x70 + (int)depth, 8);
+		write_by_peer(b, mkey[depth]->rkey, 8, IBV_WC_SUCCESS);
+		assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, FLAT), 8);
 		part = (struct bsn_part){ .bytes = 32, .lkey = mkey[depth]->lkey };
 		ok(bsn_layout_destroy(layout)); /* the mkey spans it all the same */
 		layout = make_layout(pool, &part, 1, 1);
@@ -98,31 +92,23 @@ static void nesting_ends_where_the_device_does(struct bench *b)
 	ok(bsn_layout_destroy(flat));
 	for (unsigned i = DEPTHS; i--;)
 		ok(bsn_mkey_give(mkey[i]));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void what_spans_nothing_is_not_nested(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 4);
 	const struct bsn_part good = column(b, 0);
-	struct bsn_mkey *mkey;
 	struct bsn_part part;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
 	part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
-	refused(b, pool, EINVAL, "spans nothing",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = &good, .part_count = 1, .rounds = 4 });
+	refused(b, pool, EINVAL, "spans nothing", layout_of(&part, 1, 1));
+	configure(b, mkey, pool, layout_of(&good, 1, 4));
 	part.addr = 25;
-	refused(b, pool, EFAULT, "outside",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
+	refused(b, pool, EFAULT, "outside", layout_of(&part, 1, 1));
 	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
 	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
-	refused(b, pool, EINVAL, "spans nothing",
-		(struct bsn_layout_attr){ .parts = &part, .part_count = 1, .rounds = 1 });
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
+	refused(b, pool, EINVAL, "spans nothing", layout_of(&part, 1, 1));
 }
 
 /* -- failures ---------------------------------------------------------------------------------- */
@@ -132,12 +118,11 @@ static void a_failed_umr_costs_its_mkey(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part = column(b, 0);
-	struct bsn_layout *layout = make_layout(pool, &part, 1, 16);
+	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16);
 	struct bsn_part outer;
-	struct bsn_mkey *mkey;
 	uint32_t old;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
 	old = mkey->rkey;
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
@@ -146,19 +131,14 @@ static void a_failed_umr_costs_its_mkey(struct bench *b)
 	connect_anew(b);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
 	outer = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
-	refused(b, pool, EINVAL, "failed",
-		(struct bsn_layout_attr){ .parts = &outer, .part_count = 1, .rounds = 1 });
+	refused(b, pool, EINVAL, "failed", layout_of(&outer, 1, 1));
 	assert_int_equal(bsn_mkey_invalidate(b->ep[0], mkey, 7, NOW), -EINVAL);
-	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
-	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+	span(b, mkey, layout);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_READY);
 	assert_int_not_equal(mkey->rkey, old);
 	assert_int_equal(mkey->rkey, mkey->lkey);
-	write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
-	write_by_peer(b, old, IBV_WC_REM_ACCESS_ERR);
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
+	write_by_peer(b, mkey->rkey, 8, IBV_WC_SUCCESS);
+	write_by_peer(b, old, 8, IBV_WC_REM_ACCESS_ERR);
 }
 
 /* The same of a layout that is mapped, and of what is given back as it is. */
@@ -181,8 +161,8 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 	assert_int_not_equal(map->mkey->rkey, old[0]);
 	assert_int_equal(map->sge->lkey, map->mkey->lkey);
 	complete_all(b);
-	write_by_peer(b, map->mkey->rkey, IBV_WC_SUCCESS);
-	write_by_peer(b, old[0], IBV_WC_REM_ACCESS_ERR);
+	write_by_peer(b, map->mkey->rkey, 8, IBV_WC_SUCCESS);
+	write_by_peer(b, old[0], 8, IBV_WC_REM_ACCESS_ERR);
 	drop(map);
 	/* End 0 is in order; end 1 failed. A queue that is reset leaves what it has not done. */
 	connect_anew(b);
@@ -198,9 +178,8 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
 	assert_int_not_equal(map->mkey->rkey, old[1]);
 	complete_all(b);
-	write_by_peer(b, map->mkey->rkey, IBV_WC_SUCCESS);
+	write_by_peer(b, map->mkey->rkey, 8, IBV_WC_SUCCESS);
 	drop(map);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Maps columns from the nth on, by UMRs, and writes by the last of the maps. */
@@ -216,8 +195,7 @@ static void map_and_write(struct bench *b, struct bsn_mkey_pool *pool, uint32_t 
 	assert_true(maps <= 4);
 	for (uint32_t k = 0; k < maps; k++) {
 		const struct bsn_part part = column(b, n + k);
-		ok(try_map(b, pool, (struct bsn_layout_attr){ &part, 1, 16 }, BSN_MAP_KEY,
-			   &map[k]));
+		ok(try_map(b, pool, layout_of(&part, 1, 16), BSN_MAP_KEY, &map[k]));
 	}
 	ok(post_map(b->ep[0], wr, map[maps - 1]));
 	for (uint32_t k = 0; k < maps; k++)
@@ -253,7 +231,6 @@ static void umrs_of_maps_are_hidden(struct bench *b)
 	connect_anew(b);
 	map_and_write(b, pool, 12, 1, 5);
 	expect_done(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Of a UMR of a map that fails first the queue tells, and what comes after it. */
@@ -272,10 +249,9 @@ static void a_failed_umr_of_a_map_is_hidden(struct bench *b)
 	assert_int_equal(error.first.opcode, BSN_OPCODE_UMR);
 	assert_int_equal(error.first.id, 0);
 	connect_anew(b);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
-#define QUEUES(...) .qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, OWN, DIRECT
+#define DEPTH(...)  .qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, OWN, DIRECT
 #define FAULT       MODEL, .fault_plan = "opcode=UMR nth=1 fail 6 0"
 
 static const struct bench_case cases[] = {
@@ -284,22 +260,22 @@ static const struct bench_case cases[] = {
 	{ CASE_OF(a_short_queue_has_its_table_elsewhere, "longer than the queue"),
 	  .qp = { .max_send_sge = 1, .send_depth = 1 }, OWN, MODEL, DIRECT },
 	{ CASE(uc_has_no_umr), .qp.type = BSN_QP_UC, OWN, DIRECT },
-	{ CASE(nesting_ends_where_the_device_does), DEEP, DIRECT },
-	{ CASE(what_spans_nothing_is_not_nested), DEEP, DIRECT },
-	{ CASE(a_failed_umr_costs_its_mkey), DEEP, MODEL, DIRECT,
+	{ CASE(nesting_ends_where_the_device_does), QUEUES, DIRECT },
+	{ CASE(what_spans_nothing_is_not_nested), QUEUES, DIRECT },
+	{ CASE(a_failed_umr_costs_its_mkey), QUEUES, MODEL, DIRECT,
 	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
-	{ CASE(a_map_of_a_failed_queue_is_made_anew), DEEP, MODEL, DIRECT,
+	{ CASE(a_map_of_a_failed_queue_is_made_anew), QUEUES, MODEL, DIRECT,
 	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
-	{ CASE(umrs_of_maps_are_hidden), QUEUES(.signal_every = 0) },
-	{ CASE_OF(umrs_of_maps_are_hidden, "all completing"), QUEUES(.signal_all = true) },
-	{ CASE_OF(umrs_of_maps_are_hidden, "signaled in turn"), QUEUES(.signal_every = 2) },
+	{ CASE(umrs_of_maps_are_hidden), DEPTH(.signal_every = 0) },
+	{ CASE_OF(umrs_of_maps_are_hidden, "all completing"), DEPTH(.signal_all = true) },
+	{ CASE_OF(umrs_of_maps_are_hidden, "signaled in turn"), DEPTH(.signal_every = 2) },
 	{ CASE_OF(umrs_of_maps_are_hidden, "silent after an error"),
-	  QUEUES(.ce_on_first_error = true, .signal_every = -1) },
-	{ CASE(a_failed_umr_of_a_map_is_hidden), QUEUES(.signal_every = 0), FAULT },
-	{ CASE_OF(a_failed_umr_of_a_map_is_hidden, "all completing"), QUEUES(.signal_all = true),
+	  DEPTH(.ce_on_first_error = true, .signal_every = -1) },
+	{ CASE(a_failed_umr_of_a_map_is_hidden), DEPTH(.signal_every = 0), FAULT },
+	{ CASE_OF(a_failed_umr_of_a_map_is_hidden, "all completing"), DEPTH(.signal_all = true),
 	  FAULT },
 	{ CASE_OF(a_failed_umr_of_a_map_is_hidden, "and silent ones"),
-	  QUEUES(.ce_on_first_error = true, .signal_every = -1), FAULT },
+	  DEPTH(.ce_on_first_error = true, .signal_every = -1), FAULT },
 };
 
 BENCH_MAIN("layouts_failures")

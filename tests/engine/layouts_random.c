@@ -52,7 +52,6 @@ static void random_layouts(struct bench *b)
 	}
 	print_message("# %u layouts, of which %u have too many SGEs for the queue\n", rounds_of(b),
 		      too_many);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- overlaps ---------------------------------------------------------------------------------- */
@@ -132,7 +131,6 @@ static void overlaps_are_found_in_any_order(struct bench *b)
 		refused += !!err;
 	}
 	assert_in_range(refused, 1, rounds_of(b) - 1);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static const struct bench_case cases[] = {

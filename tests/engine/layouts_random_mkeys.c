@@ -100,13 +100,10 @@ static void configured_layouts(struct bench *b)
 	static struct model m;
 	struct bsn_mr *twin;
 
-	if (!has_mkeys(b)) {
-		ok(bsn_mkey_pool_destroy(pool));
+	if (!has_mkeys(b))
 		return;
-	}
-	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, AREA, NULL, &twin));
-	mr[1] = twin;
-	ok(bsn_mkey_take(pool, &mkey));
+	mr[1] = twin = bench_mr(b, bench_at(b, 0, 0), AREA, NULL);
+	mkey = take_mkey(b, pool);
 	for (unsigned round = 0; round < rounds_of(b); round++) {
 		const struct space s = memory_of(b, 0, AREA);
 		struct bsn_layout *layout;
@@ -132,9 +129,6 @@ static void configured_layouts(struct bench *b)
 		complete_all(b);
 	}
 	assert_in_range(refusals, rounds_of(b) / 4, rounds_of(b) - 1);
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_mr_deregister(twin));
 }
 
 /* -- nested ------------------------------------------------------------------------------------ */
@@ -148,7 +142,6 @@ static void nested_layouts(struct bench *b)
 
 	if (!has_mkeys(b)) {
 		assert_int_equal(bsn_mkey_take(pool, &none), -EOPNOTSUPP);
-		ok(bsn_mkey_pool_destroy(pool));
 		return;
 	}
 	for (unsigned round = 0; round < rounds_of(b); round++) {
@@ -179,7 +172,6 @@ static void nested_layouts(struct bench *b)
 		for (unsigned depth = MAX_DEPTH - 1; depth--;)
 			ok(bsn_mkey_give(mkey[depth]));
 	}
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- under failures ---------------------------------------------------------------------------- */
@@ -276,7 +268,6 @@ static void layouts_under_failures(struct bench *b)
 		if (life.fails_at < LIFE)
 			connect_anew(b);
 	}
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- however many ------------------------------------------------------------------------------ */
@@ -339,7 +330,6 @@ static void many_layouts_leave_nothing(struct bench *b)
 	}
 	if (b->is_model) /* malloc() keeps some of what is given back, and counts it as in use */
 		assert_in_range(mallinfo2().uordblks, 0, before + SLACK_BYTES);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 #define LIVES(...)                                                                                 \

@@ -8,8 +8,7 @@
 #ifndef TESTS_ENGINE_LAYOUTS_RANDOM_RIG_H
 #define TESTS_ENGINE_LAYOUTS_RANDOM_RIG_H
 
-#include "mkeys.h"
-#include "sq.h"
+#include "layouts_rig.h"
 
 #include <malloc.h>
 
@@ -17,7 +16,6 @@
 
 enum {
 	AREA = 24576, /* of end 0: what layouts are cut out of */
-	FLAT = 30000, /* of end 1: the bytes in order */
 	MAX_PARTS = 24,
 	MAX_DEPTH = 3,
 	ROUNDS = 10000,
@@ -137,9 +135,7 @@ static inline void make_model(struct model *m, const struct space *s)
 	}
 	for (uint32_t i = 0; stride && i < count; i++)
 		m->parts[i].stride = stride;
-	m->layout = (struct bsn_layout_attr){ .parts = m->parts,
-					      .part_count = count,
-					      .rounds = rounds };
+	m->layout = layout_of(m->parts, count, rounds);
 	resolve(m, s);
 }
 
@@ -253,9 +249,5 @@ static inline bool do_any_meet(const struct bsn_layout_attr *layout)
 	}
 	return false;
 }
-
-/* -- however many ------------------------------------------------------------------------------ */
-
-#define QUEUES .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN
 
 #endif

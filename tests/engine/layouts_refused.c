@@ -2,9 +2,9 @@
 /* A map or a configuration that a queue refuses changes neither layout nor mkey. */
 #include <time.h>
 
-#include "mkeys.h"
+#include "layouts_rig.h"
 
-enum { PARTS = 64, APART = 64, FLAT = 30000 };
+enum { PARTS = 64, APART = 64 };
 
 /* So many parts of 8 bytes of end 0's memory, each with that value. */
 static struct bsn_layout *make_list(struct bench *b, struct bsn_mkey_pool *pool, uint32_t from,
@@ -27,7 +27,7 @@ static void a_refused_map_is_forgotten(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	const struct bsn_part part = column(b, 0);
-	struct bsn_layout *layout = make_layout(pool, &part, 1, 16);
+	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16);
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 	const struct bsn_map *map;
 
@@ -41,8 +41,6 @@ static void a_refused_map_is_forgotten(struct bench *b)
 	ok(bsn_write(b->ep[0], map->sge, &remote, 3, NOW));
 	expect_done(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE);
 	bsn_layout_unmap(map);
-	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void expect_all(struct bench *b, struct bsn_mkey *mkey, int value)
@@ -62,9 +60,8 @@ static void a_refused_configuration_changes_no_table(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 4, PARTS);
 	struct bsn_layout *first = make_list(b, pool, 0, 0xaa);
 	struct bsn_layout *second = make_list(b, pool, PARTS * APART, 0xbb);
-	struct bsn_mkey *mkey;
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 
-	ok(bsn_mkey_take(pool, &mkey));
 	ok(bsn_mkey_configure(b->ep[0], mkey, first, 1, 0));
 	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, second, 2, 0), -EBUSY);
 	expect_all(b, mkey, 0xaa);
@@ -73,10 +70,8 @@ static void a_refused_configuration_changes_no_table(struct bench *b)
 	ok(bsn_mkey_configure(b->ep[0], mkey, second, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_UMR);
 	expect_all(b, mkey, 0xbb);
-	ok(bsn_mkey_give(mkey));
 	ok(bsn_layout_destroy(first));
 	ok(bsn_layout_destroy(second));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Memory behind a nested mkey went: neither the mkey's layout nor the one around it is mapped. */
@@ -91,21 +86,17 @@ static void memory_that_went_is_missed_at_each_level(struct bench *b)
 
 	ok(bsn_buf_alloc(b->device, 4096, NULL, &mr));
 	part = (struct bsn_part){ .addr = mr->addr, .bytes = 64, .lkey = mr->lkey };
-	inner = make_layout(pool, &part, 1, 1);
-	ok(bsn_mkey_take(pool, &mkey));
+	inner = keep_layout(b, pool, &part, 1, 1);
+	mkey = take_mkey(b, pool);
 	ok(bsn_mkey_configure(b->ep[0], mkey, inner, 1, NOW));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_UMR);
 	part = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
-	outer = make_layout(pool, &part, 1, 1);
+	outer = keep_layout(b, pool, &part, 1, 1);
 	ok(bsn_layout_map(outer, b->ep[0], 0, &map));
 	bsn_layout_unmap(map);
 	ok(bsn_buf_free(mr));
 	assert_int_equal(bsn_layout_map(inner, b->ep[0], 0, &map), -ENOENT);
 	assert_int_equal(bsn_layout_map(outer, b->ep[0], 0, &map), -ENOENT);
-	ok(bsn_layout_destroy(outer));
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_layout_destroy(inner));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /*
@@ -133,7 +124,6 @@ static void many_rounds_are_judged_at_once(struct bench *b)
 	assert_int_equal(bsn_layout_create(pool, &attr, &layout),
 			 has_mkeys(b) ? -ENOTUNIQ : -EMSGSIZE);
 	assert_true(clock() - before < CLOCKS_PER_SEC);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Posts requests until the queue has room for @room. Returns how many, whose ids begin at 1. */
@@ -187,7 +177,6 @@ static void a_map_is_posted_whole_or_not_at_all(struct bench *b)
 	expect_done(b, b->cq[0], 0, BSN_OPCODE_RDMA_WRITE);
 	expect_written(b, true);
 	drop(map);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- what a translation and an SGE hold, to the byte ------------------------------------------- */
@@ -221,7 +210,6 @@ static void a_repeat_block_has_strides_of_16_bits(struct bench *b)
 			};
 		assert_int_equal(fits(pool, parts, 3, 3), !more);
 	}
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void a_translation_holds_2_gib(struct bench *b)
@@ -241,7 +229,6 @@ static void a_translation_holds_2_gib(struct bench *b)
 	assert_true(fits(pool, &parts[1], 3, 1));
 	parts[2].bytes++;
 	assert_false(fits(pool, &parts[1], 3, 1));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Two parts that touch are one SGE, as long as it is shorter than that. So is a message. */
@@ -257,13 +244,12 @@ static void an_sge_is_shorter_than_2_gib(struct bench *b)
 			{ .addr = 4096, .bytes = 1u << 30, .lkey = 0x100 },
 			{ .addr = 4096 + (1u << 30), .bytes = (1u << 30) - 1 + more, .lkey = 0x100 }
 		};
-		ok(try_map(b, pool, (struct bsn_layout_attr){ parts, 2, 1 }, 0, &map));
+		ok(try_map(b, pool, layout_of(parts, 2, 1), 0, &map));
 		assert_int_equal(map->sge_count, 1 + more);
 		assert_int_equal(post_map(b->ep[0], write, map), more ? -EMSGSIZE : 0);
 		ok(bsn_cancel(b->ep[0]));
 		drop(map);
 	}
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* In one round, and only in all of them. */
@@ -278,9 +264,8 @@ static void a_layout_has_less_than_2_to_the_64_bytes(struct bench *b)
 			{ .bytes = bytes, .stride = bytes, .lkey = 0x100 },
 			{ .bytes = bytes, .stride = bytes, .lkey = 0x200 }
 		};
-		refused(b, pool, EOVERFLOW, "2^64", (struct bsn_layout_attr){ parts, 2, rounds });
+		refused(b, pool, EOVERFLOW, "2^64", layout_of(parts, 2, rounds));
 	}
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void too_many_translations_are_refused(struct bench *b)
@@ -317,37 +302,29 @@ static void a_map_of_another_queue_is_refused(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	const struct bsn_part parts[] = { column(b, 0), column(b, 8), column(b, 16),
 					  column(b, 24) };
-	struct bsn_layout *layout = make_layout(pool, parts, 4, 1);
+	struct bsn_layout *layout = keep_layout(b, pool, parts, 4, 1);
 	const struct bsn_map *map;
-	struct bsn_qp *qp;
+	struct bsn_qp *qp = bench_qp(b, &attr);
 
-	ok(bsn_qp_create(b->device, &attr, &qp));
 	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
 	assert_true(map->sge_count > bench_sq(qp)->max_sge);
 	assert_int_equal(post_map(bsn_qp_ep(qp), wr, map), -EMSGSIZE);
 	bsn_layout_unmap(map);
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
-#define QUEUES                                                                                     \
-	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN, DIRECT
-
 static const struct bench_case cases[] = {
-	{ CASE(a_refused_map_is_forgotten), QUEUES },
-	{ CASE(a_refused_configuration_changes_no_table), QUEUES },
-	{ CASE(memory_that_went_is_missed_at_each_level), QUEUES },
+	{ CASE(a_refused_map_is_forgotten), QUEUES, DIRECT },
+	{ CASE(a_refused_configuration_changes_no_table), QUEUES, DIRECT },
+	{ CASE(memory_that_went_is_missed_at_each_level), QUEUES, DIRECT },
 	{ CASE(many_rounds_are_judged_at_once) },
 	{ CASE(a_send_that_cannot_be_says_so) },
-	{ CASE(a_map_is_posted_whole_or_not_at_all),
-	  .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN, VERBS },
+	{ CASE(a_map_is_posted_whole_or_not_at_all), QUEUES, VERBS },
 	{ CASE(a_repeat_block_has_strides_of_16_bits), DIRECT, MODEL },
 	{ CASE(a_translation_holds_2_gib), DIRECT },
-	{ CASE(an_sge_is_shorter_than_2_gib), QUEUES },
+	{ CASE(an_sge_is_shorter_than_2_gib), QUEUES, DIRECT },
 	{ CASE(a_layout_has_less_than_2_to_the_64_bytes) },
 	{ CASE(too_many_translations_are_refused) },
-	{ CASE(a_map_of_another_queue_is_refused), QUEUES },
+	{ CASE(a_map_of_another_queue_is_refused), QUEUES, DIRECT },
 };
 
 BENCH_MAIN("layouts_refused")

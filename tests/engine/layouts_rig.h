@@ -9,9 +9,16 @@
 
 #include <sys/mman.h>
 
-enum { FLAT = 30000 }; /* of end 1 */
+enum { FLAT = 30000 }; /* of end 1: where a layout's bytes are in order */
 
-/* -- mkeys ------------------------------------------------------------------------------------- */
+#define QUEUES .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN
+
+/* The mkey spans it now. */
+static inline void span(struct bench *b, struct bsn_mkey *mkey, struct bsn_layout *layout)
+{
+	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+}
 
 static inline void configure(struct bench *b, struct bsn_mkey *mkey, struct bsn_mkey_pool *pool,
 			     struct bsn_layout_attr layout)
@@ -60,9 +67,5 @@ static inline void send_inval(struct bench *b, uint32_t rkey, enum ibv_wc_status
 	assert_int_equal(c.flags, BSN_C_INVAL);
 	assert_int_equal(c.imm, rkey);
 }
-
-/* -- windows ----------------------------------------------------------------------------------- */
-
-#define QUEUES .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, OWN
 
 #endif

@@ -9,9 +9,7 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
-	const struct bsn_layout_attr layout = { .parts = part,
-						.part_count = 2,
-						.rounds = has_mkeys(b) ? 16 : 2 };
+	const struct bsn_layout_attr layout = layout_of(part, 2, has_mkeys(b) ? 16 : 2);
 	const uint32_t bytes = 16 * layout.rounds;
 	const struct bsn_sge flat = bench_sge(b, 1, FLAT, bytes);
 	struct bsn_prepared prepared;
@@ -39,7 +37,6 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 		assert_columns(b, 2, layout.rounds);
 	}
 	drop(map);
-	ok(bsn_mkey_pool_destroy(pool));
 }
 
 enum { PAGE = 512, PAGES = 70 };
@@ -89,13 +86,10 @@ static void pages_of_one_size(struct bench *b)
 		use_pages(b, pool, part, count);
 	}
 	part[1].bytes--;
-	refused(b, pool, EINVAL, "page_bytes",
-		(struct bsn_layout_attr){ .parts = part, .part_count = 5 });
+	refused(b, pool, EINVAL, "page_bytes", layout_of(part, 5, 0));
 	part[1].bytes++;
 	part[0].stride = PAGE;
-	refused(b, pool, EINVAL, "page_bytes",
-		(struct bsn_layout_attr){ .parts = part, .part_count = 1, .rounds = 5 });
-	ok(bsn_mkey_pool_destroy(pool));
+	refused(b, pool, EINVAL, "page_bytes", layout_of(part, 1, 5));
 }
 
 /* -- tables longer than one WQE can point to --------------------------------------------------- */
@@ -141,21 +135,19 @@ static void a_long_table_comes_in_parts(struct bench *b)
 	const struct bsn_sge whole = bench_sge(b, 1, 0, LONG_TABLE), local = bench_sge(b, 0, 0, 8);
 	struct bsn_layout *layout;
 	struct bsn_mkey *mkey;
-	struct bsn_mr *mr;
+	struct bsn_mr *mr = bench_buf(b, 2 * LONG_TABLE, NULL);
 
-	ok(bsn_buf_alloc(b->device, 2 * LONG_TABLE, NULL, &mr));
 	layout = long_list(pool, mr);
 	for (uint32_t i = 0; i < 2 * LONG_TABLE; i++)
 		((uint8_t *)(uintptr_t)mr->addr)[i] = (uint8_t)(i * 3 + i / 512);
-	ok(bsn_mkey_take(pool, &mkey));
+	mkey = take_mkey(b, pool);
 	fill_queue(b, CHUNKS_BB - 1);
 	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW), -EAGAIN);
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]),
 			 dv_sq(b->sq[0])->capacity_bb - CHUNKS_BB + 1);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 	empty_queue(b);
-	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
-	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+	span(b, mkey, layout);
 	assert_int_equal(mkey->length, LONG_TABLE);
 	ok(bsn_read(b->ep[1], &whole, &(struct bsn_remote){ 0, mkey->rkey }, 4, NOW));
 	expect_done(b, b->cq[1], 4, BSN_OPCODE_RDMA_READ);
@@ -166,10 +158,7 @@ static void a_long_table_comes_in_parts(struct bench *b)
 	expect_status(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	expect_status(b, b->cq[0], 6, BSN_OPCODE_UMR, IBV_WC_WR_FLUSH_ERR);
 	expect_nothing(b, b->cq[0]);
-	ok(bsn_mkey_give(mkey));
 	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_buf_free(mr));
 }
 
 static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
@@ -181,13 +170,11 @@ static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
 	struct bsn_mr *mr;
 
 	assert_true(dv_sq(b->sq[0])->capacity_bb < CHUNKS_BB);
-	ok(bsn_buf_alloc(b->device, 2 * LONG_TABLE, NULL, &mr));
+	mr = bench_buf(b, 2 * LONG_TABLE, NULL);
 	layout = long_list(pool, mr);
 	fails(EMSGSIZE, "send_depth", bsn_layout_map(layout, b->ep[0], 0, &map));
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_buf_free(mr));
 }
 
 /* -- parts of more than 2^31 bytes ------------------------------------------------------------- */
@@ -229,12 +216,11 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	struct bsn_mr *mr;
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	ok(bsn_mr_register(b->device, memory, HUGE_BYTES, NULL, &mr));
+	mr = bench_mr(b, memory, HUGE_BYTES, NULL);
 	part[0] = (struct bsn_part){ mr->addr + 4096, HUGE_BYTES - 4096, 0, mr->lkey, 0 };
 	part[1] = (struct bsn_part){ mr->addr, 8, 0, mr->lkey, 0 };
 	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, pool,
-		  (struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 1 });
+	configure(b, mkey, pool, layout_of(part, 2, 1));
 	assert_true(mkey->length == HUGE_BYTES - 4096 + 8);
 	fill_flat(b, 9);
 	write_around(b, mkey, 1ull << 31);
@@ -243,10 +229,7 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	assert_int_equal(memory[HUGE_BYTES - 1], *bench_at(b, 1, FLAT));
 	assert_int_equal(memory[0], *bench_at(b, 1, FLAT + 1));
 	ok(bsn_mkey_give(mkey));
-	refuse_whole(b, pool,
-		     (struct bsn_layout_attr){ .parts = part, .part_count = 2, .rounds = 1 });
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_mr_deregister(mr));
+	refuse_whole(b, pool, layout_of(part, 2, 1));
 	assert_int_equal(munmap(memory, HUGE_BYTES), 0);
 }
 
@@ -264,16 +247,15 @@ static void a_list_of_4_gib(struct bench *b)
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	for (unsigned i = 0; i < 2; i++)
-		ok(bsn_mr_register(b->device, memory, bytes, NULL, &mr[i]));
+		mr[i] = bench_mr(b, memory, bytes, NULL);
 	for (unsigned i = 0; i < 4; i++) /* the last one first */
 		part[i] = (struct bsn_part){ mr[0]->addr + (3 - i) * part_bytes, part_bytes, 0,
 					     mr[i % 2]->lkey, 0 };
-	layout = make_layout(pool, part, 4, 1);
-	ok(bsn_mkey_take(pool, &mkey));
+	layout = keep_layout(b, pool, part, 4, 1);
+	mkey = take_mkey(b, pool);
 	fill_flat(b, 9);
 	for (unsigned turn = 0; turn < 2; turn++) {
-		ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
-		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		span(b, mkey, layout);
 		assert_true(mkey->length == bytes);
 		for (unsigned i = 1; i < 4; i++) {
 			memory[(5 - i) * part_bytes - 1] = memory[(3 - i) * part_bytes] = 0;
@@ -282,11 +264,6 @@ static void a_list_of_4_gib(struct bench *b)
 			assert_int_equal(memory[(3 - i) * part_bytes], *bench_at(b, 1, FLAT + 1));
 		}
 	}
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
-	for (unsigned i = 0; i < 2; i++)
-		ok(bsn_mr_deregister(mr[i]));
 	assert_int_equal(munmap(memory, bytes), 0);
 }
 
@@ -303,10 +280,9 @@ static void rounds_of_several_keys(struct bench *b)
 	struct bsn_remote remote = { 0 };
 	uint32_t at, length = 0;
 	struct bsn_mkey *mkey;
-	struct bsn_mr *twin;
 	struct bsn_sge sge;
+	struct bsn_mr *twin = bench_mr(b, bench_at(b, 0, 0), 20000, NULL);
 
-	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
 	for (uint32_t i = 0; i < PARTS; i++) {
 		part[i] = column(b, 8 * i);
 		part[i].stride = 1024;
@@ -316,12 +292,11 @@ static void rounds_of_several_keys(struct bench *b)
 	}
 	for (uint32_t i = 0; i < 20000; i++)
 		*bench_at(b, 0, i) = (uint8_t)(i * 167 / 13);
-	layout = make_layout(pool, part, PARTS, ROUNDS);
-	ok(bsn_mkey_take(pool, &mkey));
+	layout = keep_layout(b, pool, part, PARTS, ROUNDS);
+	mkey = take_mkey(b, pool);
 	remote = bench_remote(b, 1, FLAT);
 	for (unsigned turn = 0; turn < 2; turn++) {
-		ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
-		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		span(b, mkey, layout);
 		assert_int_equal(mkey->length, length);
 		memset(bench_at(b, 1, FLAT), 0, length);
 		sge = (struct bsn_sge){ 0, length, mkey->lkey };
@@ -334,10 +309,6 @@ static void rounds_of_several_keys(struct bench *b)
 						    i / PARTS * 1024,
 					    part[i % PARTS].bytes);
 	}
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_layout_destroy(layout));
-	ok(bsn_mkey_pool_destroy(pool));
-	ok(bsn_mr_deregister(twin));
 }
 
 /* -- windows ----------------------------------------------------------------------------------- */
@@ -392,7 +363,7 @@ static void windows_open_and_close(struct bench *b)
 		assert_int_equal(bsn_window_create(b->device, NULL, &window), -EOPNOTSUPP);
 		return;
 	}
-	ok(bsn_buf_alloc(b->device, 4096, &attr, &mr));
+	mr = bench_buf(b, 4096, &attr);
 	ok(bsn_window_create(b->device, NULL, &window));
 	sge = (struct bsn_sge){ mr->addr + 128, 64, mr->lkey };
 	assert_int_equal(bsn_window_bind(b->ep[0], window, &sge, IBV_ACCESS_LOCAL_WRITE, 5, 0),
@@ -433,7 +404,6 @@ static void windows_open_and_close(struct bench *b)
 	}
 	write_through(b, window, IBV_WC_REM_ACCESS_ERR);
 	ok(bsn_window_destroy(window));
-	ok(bsn_buf_free(mr));
 }
 
 /* Without an invalidation, and for every queue. */
@@ -442,9 +412,8 @@ static void windows_of_type_1_are_bound_anew(struct bench *b)
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE };
 	const struct bsn_window_attr type_1 = { .is_type_1 = true };
 	struct bsn_window *window;
-	struct bsn_mr *mr;
+	struct bsn_mr *mr = bench_buf(b, 4096, &attr);
 
-	ok(bsn_buf_alloc(b->device, 4096, &attr, &mr));
 	ok(bsn_window_create(b->device, &type_1, &window));
 	for (unsigned round = 0; round < 3; round++) {
 		const struct bsn_sge sge = { mr->addr + 64 * round, 64, mr->lkey };
@@ -457,7 +426,6 @@ static void windows_of_type_1_are_bound_anew(struct bench *b)
 	}
 	assert_int_equal(bsn_window_invalidate(b->ep[0], window, 5, NOW), -EOPNOTSUPP);
 	ok(bsn_window_destroy(window));
-	ok(bsn_buf_free(mr));
 }
 
 static const struct bench_case cases[] = {

@@ -147,8 +147,7 @@ static void many_senders_have_their_turns(struct bench *b)
 	struct bsn_msg msg;
 
 	make_senders(b, &s);
-	assert_refused(bsn_msg_line_create(s.inbox[1], s.qp[1][0], NULL, &more), ENOSPC,
-		       "5 lines");
+	fails(ENOSPC, "5 lines", bsn_msg_line_create(s.inbox[1], s.qp[1][0], NULL, &more));
 	for (uint32_t i = 0; i < 4 * SENDERS; i++)
 		ok(bsn_msg_send(s.line[0][i % SENDERS], &i, sizeof(i), BSN_F_RING));
 	for (uint32_t i = 0; i < 4 * SENDERS; i++) {

@@ -29,15 +29,6 @@ struct ends {
 	struct bsn_msg_address address[2];
 };
 
-static inline void assert_refused(int result, int error, const char *why)
-{
-	assert_int_equal(result, -error);
-	if (!strstr(bsn_error_text(), why)) {
-		print_error("'%s' lacks '%s'\n", bsn_error_text(), why);
-		fail();
-	}
-}
-
 static inline struct ends make_ends_of(struct bench *b, const struct bsn_msg_inbox_attr *attr)
 {
 	struct ends e;

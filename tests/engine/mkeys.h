@@ -24,6 +24,7 @@ static inline struct bsn_mkey_pool *make_pool_of(struct bench *b,
 		skip();
 	}
 	ok(err);
+	undo_later(b, bsn_mkey_pool_destroy, pool);
 	return pool;
 }
 
@@ -33,6 +34,21 @@ static inline struct bsn_mkey_pool *make_pool(struct bench *b, uint32_t count,
 	const struct bsn_mkey_pool_attr attr = { .count = count, .max_translations = translations };
 
 	return make_pool_of(b, &attr);
+}
+
+static inline struct bsn_mkey *take_mkey(struct bench *b, struct bsn_mkey_pool *pool)
+{
+	struct bsn_mkey *mkey;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	undo_later(b, bsn_mkey_give, mkey);
+	return mkey;
+}
+
+static inline struct bsn_layout_attr layout_of(const struct bsn_part *parts, uint32_t count,
+					       uint32_t rounds)
+{
+	return (struct bsn_layout_attr){ .parts = parts, .part_count = count, .rounds = rounds };
 }
 
 /* Every 256 bytes 8 of end 0's memory, from the nth 8 on. */
@@ -72,12 +88,21 @@ static inline struct bsn_layout *make_layout(struct bsn_mkey_pool *pool,
 					     const struct bsn_part *parts, uint32_t count,
 					     uint32_t rounds)
 {
-	const struct bsn_layout_attr attr = { .parts = parts,
-					      .part_count = count,
-					      .rounds = rounds };
+	const struct bsn_layout_attr attr = layout_of(parts, count, rounds);
 	struct bsn_layout *layout;
 
 	ok(bsn_layout_create(pool, &attr, &layout));
+	return layout;
+}
+
+/* One that the bench destroys. */
+static inline struct bsn_layout *keep_layout(struct bench *b, struct bsn_mkey_pool *pool,
+					     const struct bsn_part *parts, uint32_t count,
+					     uint32_t rounds)
+{
+	struct bsn_layout *layout = make_layout(pool, parts, count, rounds);
+
+	undo_later(b, bsn_layout_destroy, layout);
 	return layout;
 }
 

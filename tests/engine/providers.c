@@ -225,19 +225,14 @@ static void a_poll_that_does_not_start_is_an_error_for_ever(struct bench *b)
 {
 	struct bsn_completion c[2];
 	struct ibv_cq_ex *ex;
-	struct bsn_qp *qp;
-	struct bsn_cq *cq;
+	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .timestamps = BSN_TIMESTAMPS_RAW });
+	struct bsn_qp *qp = bench_qp(b, &(struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = cq });
 
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .timestamps = BSN_TIMESTAMPS_RAW },
-			 &cq));
-	ok(bsn_qp_create(b->device, &(struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = cq }, &qp));
 	ex = (struct ibv_cq_ex *)(void *)bsn_qp_info(qp)->verbs->send_cq;
 	assert_int_equal(bsn_poll(cq, c, 1), 0);
 	ex->start_poll = fail_start_poll;
 	assert_int_equal(bsn_poll(cq, c, 1), -EIO);
 	assert_int_equal(bsn_poll(cq, c, 2), -EIO);
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 static struct ibv_wc kept[4];

@@ -493,7 +493,7 @@ static void several_threads_poll_one_cq(struct bench *b)
 	pthread_t threads[POLLERS];
 	struct bsn_qp *qp[2];
 
-	ok(bsn_cq_create(b->device, &shared, &p.cq));
+	p.cq = bench_cq(b, &shared);
 	own_poll = cq_of(p.cq)->behind;
 	cq_of(p.cq)->behind = &slow;
 	for (int i = 0; i < POLLERS; i++)
@@ -526,7 +526,6 @@ static void several_threads_poll_one_cq(struct bench *b)
 		pthread_join(threads[i], NULL);
 	assert_false(p.is_wrong || is_overlapping);
 	assert_int_equal(p.got, POLLED);
-	ok(bsn_cq_destroy(p.cq));
 }
 
 /* What queues left behind when they were reset is more than a poll may pass over at once. */

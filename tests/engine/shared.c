@@ -289,13 +289,11 @@ static void a_limit_raises_an_event(struct bench *b)
 
 static void a_limit_above_the_size_is_refused(struct bench *b)
 {
-	struct bsn_rq *srq;
+	struct bsn_rq *srq = bench_srq(b, &(struct bsn_srq_attr){ .recv_depth = 4 });
 
-	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 4 }, &srq));
 	fails(EINVAL, "above the 4 receives", bsn_srq_set_limit(srq, 5));
 	ok(bsn_srq_set_limit(srq, 4));
 	ok(bsn_srq_set_limit(srq, 0));
-	ok(bsn_srq_destroy(srq));
 }
 
 /*
@@ -408,9 +406,8 @@ static void it_outlives_its_qps_only(struct bench *b)
 static void a_second_cq_makes_it_shared(struct bench *b)
 {
 	struct bsn_qp *qp[3];
-	struct bsn_rq *srq;
+	struct bsn_rq *srq = bench_srq(b, NULL);
 
-	ok(bsn_srq_create(b->device, NULL, &srq));
 	for (int i = 0; i < 3; i++) {
 		const struct bsn_qp_attr attr = {
 			.cq = b->cq[0], .recv_cq = b->cq[i / 2], .srq = srq, .send_depth = 8
@@ -420,7 +417,6 @@ static void a_second_cq_makes_it_shared(struct bench *b)
 	}
 	for (int i = 0; i < 3; i++)
 		ok(bsn_qp_destroy(qp[i]));
-	ok(bsn_srq_destroy(srq));
 }
 
 /*

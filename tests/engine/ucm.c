@@ -23,14 +23,24 @@ static uint8_t *map_pages(void *at, unsigned pages)
 	return map;
 }
 
-static struct bsn_mr_cache *make_cache(struct bench *b, struct bsn_mr_view *view)
+static struct bsn_mr_view open_view(struct bench *b)
 {
+	const struct bsn_mr_cache_attr attr = { .watch = bsn_ucm_watch() };
 	struct bsn_mr_cache *cache;
+	struct bsn_mr_view view;
 
-	ok(bsn_mr_cache_create(
-		b->device, &(struct bsn_mr_cache_attr){ .watch = bsn_ucm_watch() }, &cache));
-	ok(bsn_mr_view_init(view, cache));
-	return cache;
+	ok(bsn_mr_cache_create(b->device, &attr, &cache));
+	ok(bsn_mr_view_init(&view, cache));
+	return view;
+}
+
+/* One of a cache that the bench destroys. */
+static struct bsn_mr_view make_view(struct bench *b)
+{
+	struct bsn_mr_view view = open_view(b);
+
+	undo_later(b, bsn_mr_cache_destroy, view.cache);
+	return view;
 }
 
 /* Maps pages that cannot grow, since the page after them is not mapped. */
@@ -72,8 +82,7 @@ static void move_away(uint8_t *map)
 static void each_way_to_lose_memory_is_seen(struct bench *b)
 {
 	static void (*const ways[])(uint8_t *map) = { unmap, map_over, give_back, move_away };
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, &view);
+	struct bsn_mr_view view = make_view(b);
 
 	for (size_t i = 0; i < COUNT(ways); i++) {
 		uint8_t *map = map_between();
@@ -85,15 +94,13 @@ static void each_way_to_lose_memory_is_seen(struct bench *b)
 		assert_false(bsn_mr_view_find(&view, map + (PAGES - 1) * PAGE, PAGE));
 		munmap(map + PAGES * PAGE, PAGE);
 	}
-	ok(bsn_mr_cache_destroy(cache));
 }
 
 /* Blocks so long that the allocator maps them; and blocks at the heap's end, which shrinks. */
 static void what_is_freed_is_seen(struct bench *b)
 {
 	static const size_t lengths[] = { 64 << 20, 100 << 10 };
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, &view);
+	struct bsn_mr_view view = make_view(b);
 
 	for (size_t i = 0; i < COUNT(lengths); i++) {
 		uint8_t *memory = malloc(lengths[i]), *end = sbrk(0);
@@ -104,13 +111,11 @@ static void what_is_freed_is_seen(struct bench *b)
 		if (i == 0 || (uint8_t *)sbrk(0) < end)
 			assert_false(bsn_mr_view_find(&view, memory, (uint32_t)lengths[i]));
 	}
-	ok(bsn_mr_cache_destroy(cache));
 }
 
 static void a_part_that_goes_leaves_the_rest(struct bench *b)
 {
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, &view);
+	struct bsn_mr_view view = make_view(b);
 	uint8_t *map = map_pages(NULL, PAGES);
 
 	ok(bsn_mr_view_get(&view, map, PAGES * PAGE));
@@ -119,28 +124,26 @@ static void a_part_that_goes_leaves_the_rest(struct bench *b)
 	assert_false(bsn_mr_view_find(&view, map, 8 * PAGE + 1));
 	assert_true(bsn_mr_view_find(&view, map + 9 * PAGE, PAGE));
 	munmap(map, PAGES * PAGE);
-	ok(bsn_mr_cache_destroy(cache));
 }
 
 /* Every cache is told of changes; a destroyed one is not. */
 static void caches_come_and_go(struct bench *b)
 {
 	struct bsn_mr_view views[2];
-	struct bsn_mr_cache *caches[2];
 	uint8_t *map = map_pages(NULL, PAGES), *other = map_pages(NULL, PAGES);
 
 	for (int i = 0; i < 2; i++) {
-		caches[i] = make_cache(b, &views[i]);
+		views[i] = open_view(b);
 		ok(bsn_mr_view_get(&views[i], map, PAGE));
 		ok(bsn_mr_view_get(&views[i], other, PAGE));
 	}
 	munmap(map, PAGES * PAGE);
 	for (int i = 0; i < 2; i++)
 		assert_false(bsn_mr_view_find(&views[i], map, PAGE));
-	ok(bsn_mr_cache_destroy(caches[0]));
+	ok(bsn_mr_cache_destroy(views[0].cache));
 	munmap(other, PAGES * PAGE);
 	assert_false(bsn_mr_view_find(&views[1], other, PAGE));
-	ok(bsn_mr_cache_destroy(caches[1]));
+	ok(bsn_mr_cache_destroy(views[1].cache));
 	munmap(map_pages(NULL, PAGES), PAGES * PAGE);
 }
 
@@ -156,11 +159,9 @@ static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_
 static void nobody_says_what_is_unmapped(struct bench *b)
 {
 	const struct race_memory memory = { NULL, race_map_pages, race_unmap };
-	struct bsn_mr_view view;
-	struct bsn_mr_cache *cache = make_cache(b, &view);
+	struct bsn_mr_view view = make_view(b);
 
-	race(b, cache, &memory, RACE_ROUNDS);
-	ok(bsn_mr_cache_destroy(cache));
+	race(b, view.cache, &memory, RACE_ROUNDS);
 }
 
 static const struct bench_case cases[] = {
