@@ -24,16 +24,13 @@ static void a_killed_process_times_out(void **state)
 	struct blob peer = meet(&child);
 	struct bsn_cqe cqe;
 
-	(void)state;
-	kill(child.pid, SIGKILL);
-	end_child(&child, SIGKILL);
+	kill_child(&child);
 	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
 	for (unsigned i = 0; i < 10; i++)
 		cx_step(rig.hca, 0);
 	assert_true(rig_poll(&rig.cq[0], &cqe));
 	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RETRY_EXCEEDED);
 	assert_int_equal(cqe.as.err.vendor_syndrome, 0x81);
-	rig_teardown(&rig);
 }
 
 static void name_fifo(char path[64], pid_t owner)
@@ -66,13 +63,9 @@ static void have_events(int in, int out)
 
 static uint8_t fail_by_bad_key(struct rig_qp *qp)
 {
-	struct rig_wqe wqe;
 	struct bsn_cqe cqe;
 
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf, 0x7654321);
-	rig_data(&wqe, rig.buf, 8, rig.key);
-	rig_post(qp, &wqe);
+	rig_post_one(qp, BSN_OPCODE_RDMA_WRITE, rig.buf, 0x7654321, rig.buf, 8, rig.key);
 	for (unsigned i = 0; i < 10; i++)
 		cx_step(rig.hca, 0);
 	assert_true(rig_poll(&rig.cq[0], &cqe));
@@ -87,7 +80,6 @@ static void an_event_for_a_killed_process_hurts_nobody(void **state)
 	struct child child = start_child(have_events);
 	char path[64], byte;
 
-	(void)state;
 	open_rig();
 	rig_qp_create(&rig, &rig.qp[1]);
 	for (unsigned i = 0; i < 2; i++) {
@@ -100,15 +92,13 @@ static void an_event_for_a_killed_process_hurts_nobody(void **state)
 	}
 	assert_int_equal(read(child.from, &byte, 1), 1);
 	assert_int_equal(fail_by_bad_key(&rig.qp[0]), BSN_SYNDROME_REMOTE_ACCESS);
-	kill(child.pid, SIGKILL);
-	end_child(&child, SIGKILL);
+	kill_child(&child);
 	name_fifo(path, child.pid);
 	unlink(path);
 	cx_lock(rig.hca);
 	cx_event_device(rig.hca, IBV_EVENT_PORT_ACTIVE);
 	cx_unlock(rig.hca);
 	assert_int_equal(fail_by_bad_key(&rig.qp[1]), BSN_SYNDROME_RETRY_EXCEEDED);
-	rig_teardown(&rig);
 }
 
 static void sweep(void)
@@ -138,7 +128,6 @@ static void who_cannot_be_asked_is_alive(void **state)
 	struct blob peer = meet(&child);
 	struct rlimit limit, none;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){ .rlim_max = limit.rlim_max };
 	close(rig.hca->segment_fd);
@@ -147,11 +136,9 @@ static void who_cannot_be_asked_is_alive(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_true(has_qp(peer.qpn));
 	assert_true(has_qp(rig.qp[0].number));
-	kill(child.pid, SIGKILL);
-	end_child(&child, SIGKILL);
+	kill_child(&child);
 	sweep();
 	assert_false(has_qp(peer.qpn));
-	rig_teardown(&rig);
 }
 
 /* Another file may have the number that the fabric's had: who asks it gets the fabric's answer. */
@@ -161,13 +148,10 @@ static void another_file_is_not_asked(void **state)
 	struct blob peer = meet(&child);
 	int fd = rig.hca->segment_fd, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(dup2(null, fd), fd);
 	sweep();
 	assert_true(has_qp(peer.qpn));
-	kill(child.pid, SIGKILL);
-	end_child(&child, SIGKILL);
-	rig_teardown(&rig);
+	kill_child(&child);
 	assert_int_equal(fcntl(fd, F_GETFD), 0); /* it was not closed */
 	close(fd);
 	close(null);
@@ -199,19 +183,16 @@ static void a_process_lives_as_long_as_its_memory(void **state)
 	struct blob peer;
 	pid_t grandchild;
 
-	(void)state;
 	open_rig();
 	child = start_child(close_all_and_fork);
 	assert_int_equal(read(child.from, &grandchild, sizeof(grandchild)), sizeof(grandchild));
 	peer = hear(child.from);
 	sweep();
 	assert_true(has_qp(peer.qpn));
-	kill(child.pid, SIGKILL);
-	end_child(&child, SIGKILL);
+	kill_child(&child);
 	sweep();
 	assert_false(has_qp(peer.qpn));
 	kill(grandchild, SIGKILL);
-	rig_teardown(&rig);
 }
 
 static char jail[] = "/tmp/softcx-test-XXXXXX";
@@ -235,14 +216,12 @@ static void a_chroot_sweeps_nobody(void **state)
 	struct child child;
 	bool can;
 
-	(void)state;
 	open_rig();
 	assert_non_null(mkdtemp(jail));
 	child = start_child(sweep_in_a_chroot);
 	tell(child.to);
 	assert_int_equal(read(child.from, &can, sizeof(can)), sizeof(can));
 	end_child(&child, 0);
-	rig_teardown(&rig);
 	assert_int_equal(rmdir(jail), 0);
 	if (!can)
 		skip();
@@ -279,10 +258,8 @@ static void who_gets_the_number_of_a_dead_peer_is_not_written_to(void **state)
 	struct bsn_cqe cqe;
 	char byte;
 
-	(void)state;
 	assert_int_equal(read(victim.from, &byte, 1), 1);
-	kill(child.pid, SIGKILL);
-	end_child(&child, SIGKILL);
+	kill_child(&child);
 	rig.hca->shared->procs[slot].pid = victim.pid;
 	memcpy(rig.buf, "written!", 8);
 	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
@@ -291,7 +268,6 @@ static void who_gets_the_number_of_a_dead_peer_is_not_written_to(void **state)
 	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RETRY_EXCEEDED);
 	assert_int_equal(write(victim.to, "d", 1), 1);
 	end_child(&victim, 0);
-	rig_teardown(&rig);
 }
 
 /* Puts children into a PID namespace, by root's right or in a user namespace; false: it cannot. */
@@ -340,13 +316,11 @@ static void another_pid_namespace_is_refused(void **state)
 	struct child child;
 	int answer;
 
-	(void)state;
 	open_rig();
 	child = start_child(join_elsewhere);
 	assert_int_equal(read(child.from, &answer, sizeof(answer)), sizeof(answer));
 	end_child(&child, 0);
 	assert_true(has_qp(rig.qp[0].number));
-	rig_teardown(&rig);
 	if (answer < 0)
 		skip();
 	assert_int_equal(answer, EXDEV);
@@ -368,7 +342,6 @@ static void a_lock_holder_that_dies_blocks_nobody(void **state)
 	struct child child;
 	struct blob peer;
 
-	(void)state;
 	open_rig();
 	child = start_child(die_with_the_lock);
 	peer = hear(child.from);
@@ -379,7 +352,6 @@ static void a_lock_holder_that_dies_blocks_nobody(void **state)
 	assert_null(cx_qp_find(rig.hca, peer.qpn));
 	assert_null(cx_mr_find(rig.hca, peer.key));
 	cx_unlock(rig.hca);
-	rig_teardown(&rig);
 }
 
 static void *take_the_lock(void *arg)
@@ -407,7 +379,6 @@ static void who_lost_the_lock_is_taken_for_dead(void **state)
 	struct child child;
 	struct blob peer;
 
-	(void)state;
 	open_rig();
 	child = start_child(lose_the_lock);
 	peer = hear(child.from);
@@ -417,7 +388,6 @@ static void who_lost_the_lock_is_taken_for_dead(void **state)
 	cx_unlock(rig.hca);
 	assert_int_equal(write(child.to, "d", 1), 1);
 	end_child(&child, 0);
-	rig_teardown(&rig);
 }
 
 static void just_die(int in, int out)
@@ -434,32 +404,20 @@ static void a_stale_segment_is_taken_over(void **state)
 	struct child child = start_child(just_die);
 	struct cx_config config;
 
-	(void)state;
 	hear(child.from);
 	end_child(&child, SIGKILL);
 	config_of(&config);
 	config.generation = CX_GEN_CX7;
 	rig_open(&rig, &config);
-	rig_teardown(&rig);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-		TEST(a_killed_process_times_out),
-		TEST(an_event_for_a_killed_process_hurts_nobody),
-		TEST(who_cannot_be_asked_is_alive),
-		TEST(another_file_is_not_asked),
-		TEST(a_process_lives_as_long_as_its_memory),
-		TEST(a_chroot_sweeps_nobody),
+	return RUN(
+		TEST(a_killed_process_times_out), TEST(an_event_for_a_killed_process_hurts_nobody),
+		TEST(who_cannot_be_asked_is_alive), TEST(another_file_is_not_asked),
+		TEST(a_process_lives_as_long_as_its_memory), TEST(a_chroot_sweeps_nobody),
 		TEST(who_gets_the_number_of_a_dead_peer_is_not_written_to),
-		TEST(another_pid_namespace_is_refused),
-		TEST(a_lock_holder_that_dies_blocks_nobody),
-		TEST(who_lost_the_lock_is_taken_for_dead),
-		TEST(a_stale_segment_is_taken_over),
-#undef TEST
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		TEST(another_pid_namespace_is_refused), TEST(a_lock_holder_that_dies_blocks_nobody),
+		TEST(who_lost_the_lock_is_taken_for_dead), TEST(a_stale_segment_is_taken_over));
 }

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model alone: what fails, with which syndromes, and what happens to the work after it. */
-#include <string.h>
 #include <time.h>
 
 #include "pair.h"
-
-static int setup_uc(void **state)
-{
-	(void)state;
-	allowed_lint = 0;
-	rig_setup(&rig, IBV_QPT_UC);
-	return 0;
-}
 
 static uint32_t make_key(uint32_t pd, uint64_t length, int access)
 {
@@ -53,7 +44,7 @@ static void keys_are_checked(void **state)
 		{ BSN_OPCODE_RDMA_READ, PLAIN, GOOD, BSN_SYNDROME_REMOTE_ACCESS, 0x88 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		uint32_t keys[KEYS], pd;
 
 		assert_int_equal(cx_pd_create(rig.hca, &pd), 0);
@@ -77,7 +68,6 @@ static void a_key_that_was_given_back_opens_nothing(void **state)
 {
 	uint32_t key = make_key(rig.pd, 64, RIG_ACCESS), next;
 
-	(void)state;
 	assert_int_equal(cx_mr_destroy(rig.hca, key), 0);
 	next = make_key(rig.pd, 64, RIG_ACCESS);
 	assert_int_not_equal(key, next);
@@ -137,7 +127,6 @@ static void the_queue_pair_has_rights_of_its_own(void **state)
 
 static void work_behind_a_failure_is_flushed_in_order(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
@@ -165,16 +154,14 @@ static void work_behind_a_failure_is_flushed_in_order(void **state)
 /* Also on a device that is not stepped, though posting a receive rings no doorbell. */
 static void receives_posted_in_error_are_flushed_by_time(void **state)
 {
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct cx_config config;
 
-	(void)state;
 	rig_teardown(&rig);
 	rig_config(&config);
 	config.passive = false;
 	rig_open(&rig, &config);
 	rig_qp_create(&rig, &rig.qp[0]);
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &rig.qp[0], IBV_QPS_ERR);
 	for (uint16_t i = 0; i < 3; i++) {
 		const uint64_t due = cx_next_deadline_ns(rig.hca);
 		const struct timespec until = { (time_t)(due / 1000000000),
@@ -193,25 +180,19 @@ static void receives_posted_in_error_are_flushed_by_time(void **state)
 
 static void a_command_flushes_with_a_reason_of_its_own(void **state)
 {
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	(void)state;
 	rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &rig.qp[0], IBV_QPS_ERR);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
 	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
 }
 
 static void a_reset_queue_pair_starts_anew(void **state)
 {
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-
-	(void)state;
 	post(BSN_OPCODE_RDMA_WRITE, 0x7654321, rig.key, 8);
 	run();
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(cx_qp_modify(rig.hca, rig.qp[i].number, &attr, IBV_QP_STATE), 0);
+		rig_qp_move(&rig, &rig.qp[i], IBV_QPS_RESET);
 		rig.qp[i].pi = rig.qp[i].rq_pi = 0;
 		memset(rig.qp[i].db, 0, sizeof(rig.qp[i].db));
 		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
@@ -224,7 +205,6 @@ static void a_reset_queue_pair_starts_anew(void **state)
 
 static void a_message_longer_than_its_receive_fails_both(void **state)
 {
-	(void)state;
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 	post(BSN_OPCODE_SEND, 0, rig.key, 101);
 	run();
@@ -239,16 +219,13 @@ static void a_message_longer_than_its_receive_fails_both(void **state)
  */
 static void completions_of_receives_name_their_wqe(void **state)
 {
-	struct bsn_cqe cqe;
 	uint16_t i;
 
-	(void)state;
 	for (i = 0; i < 3 * RIG_RQ; i++) {
 		rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 		post(BSN_OPCODE_SEND, 0, rig.key, 50);
 		run();
-		assert_true(rig_poll(&rig.cq[1], &cqe));
-		assert_int_equal(cqe.tail.wqe_counter, i);
+		assert_int_equal(rig_next(&rig.cq[1]).tail.wqe_counter, i);
 		expect_good(&rig.cq[0]);
 	}
 	for (unsigned n = 0; n < RIG_RQ; n++)
@@ -266,7 +243,6 @@ static void a_receive_into_a_foreign_region_fails_both(void **state)
 {
 	const uint32_t good = rig.key;
 
-	(void)state;
 	rig.key = make_key(rig.pd, 64, 0);
 	rig_post_recv(&rig, &rig.qp[1], rig.buf, 64);
 	rig.key = good;
@@ -279,7 +255,6 @@ static void a_receive_into_a_foreign_region_fails_both(void **state)
 
 static void without_a_receive_a_send_is_retried_then_fails(void **state)
 {
-	(void)state;
 	post(BSN_OPCODE_SEND, 0, rig.key, 10);
 	cx_step(rig.hca, 0);
 	expect_nothing(&rig.cq[0]);
@@ -302,7 +277,6 @@ static void nobody_there_costs_all_retries(void **state)
 	const uint64_t timeout_ns = 4096 << 14;
 	uint64_t start, deadline;
 
-	(void)state;
 	rig_qp_destroy(&rig, &rig.qp[1]);
 	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
 	cx_step(rig.hca, 0);
@@ -321,7 +295,6 @@ static void a_connection_means_both_ways(void **state)
 {
 	const struct ibv_qp_attr attr = { .dest_qp_num = 0x123 };
 
-	(void)state;
 	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_DEST_QPN), 0);
 	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
 	run();
@@ -332,7 +305,6 @@ static void reads_need_responder_resources(void **state)
 {
 	struct ibv_qp_attr attr = { .max_dest_rd_atomic = 0 };
 
-	(void)state;
 	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_MAX_DEST_RD_ATOMIC),
 			 0);
 	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
@@ -342,7 +314,6 @@ static void reads_need_responder_resources(void **state)
 
 static void an_atomic_off_its_alignment_is_refused(void **state)
 {
-	(void)state;
 	post_fetch_add(rig.buf + 4, rig.key);
 	run();
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
@@ -369,7 +340,6 @@ static void malformed_wqes_are_refused(void **state)
 
 static void unreliable_writes_are_lost_in_silence(void **state)
 {
-	(void)state;
 	post(BSN_OPCODE_RDMA_WRITE, 0x7654321, rig.key, 8);
 	post(BSN_OPCODE_SEND, 0, rig.key, 8);
 	run();
@@ -382,7 +352,6 @@ static void unreliable_writes_are_lost_in_silence(void **state)
 
 static void unreliable_connections_do_not_read(void **state)
 {
-	(void)state;
 	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
 	run();
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
@@ -391,30 +360,19 @@ static void unreliable_connections_do_not_read(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define TEST(name)    cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_UC(name) cmocka_unit_test_setup_teardown(name, setup_uc, teardown)
-		TEST(keys_are_checked),
-		TEST(a_key_that_was_given_back_opens_nothing),
-		TEST(the_queue_pair_has_rights_of_its_own),
-		TEST(work_behind_a_failure_is_flushed_in_order),
-		TEST(receives_posted_in_error_are_flushed_by_time),
-		TEST(a_command_flushes_with_a_reason_of_its_own),
-		TEST(a_reset_queue_pair_starts_anew),
-		TEST(a_message_longer_than_its_receive_fails_both),
-		TEST(completions_of_receives_name_their_wqe),
-		TEST(a_receive_into_a_foreign_region_fails_both),
-		TEST(without_a_receive_a_send_is_retried_then_fails),
-		TEST(nobody_there_costs_all_retries),
-		TEST(a_connection_means_both_ways),
-		TEST(reads_need_responder_resources),
-		TEST(an_atomic_off_its_alignment_is_refused),
-		TEST(malformed_wqes_are_refused),
-		TEST_UC(unreliable_writes_are_lost_in_silence),
-		TEST_UC(unreliable_connections_do_not_read),
-#undef TEST
-#undef TEST_UC
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(keys_are_checked), TEST(a_key_that_was_given_back_opens_nothing),
+		   TEST(the_queue_pair_has_rights_of_its_own),
+		   TEST(work_behind_a_failure_is_flushed_in_order),
+		   TEST(receives_posted_in_error_are_flushed_by_time),
+		   TEST(a_command_flushes_with_a_reason_of_its_own),
+		   TEST(a_reset_queue_pair_starts_anew),
+		   TEST(a_message_longer_than_its_receive_fails_both),
+		   TEST(completions_of_receives_name_their_wqe),
+		   TEST(a_receive_into_a_foreign_region_fails_both),
+		   TEST(without_a_receive_a_send_is_retried_then_fails),
+		   TEST(nobody_there_costs_all_retries), TEST(a_connection_means_both_ways),
+		   TEST(reads_need_responder_resources),
+		   TEST(an_atomic_off_its_alignment_is_refused), TEST(malformed_wqes_are_refused),
+		   TEST_UC(unreliable_writes_are_lost_in_silence),
+		   TEST_UC(unreliable_connections_do_not_read));
 }

@@ -8,11 +8,8 @@
 
 static void expect_good(unsigned count)
 {
-	struct bsn_cqe cqe;
-
 	for (unsigned i = 0; i < count; i++) {
-		assert_true(rig_poll(&rig.cq[0], &cqe));
-		assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ);
+		assert_int_equal(rig_next(&rig.cq[0]).tail.opcode, BSN_CQE_REQ);
 	}
 }
 
@@ -21,7 +18,6 @@ static void processes_reach_each_others_memory(void **state)
 	struct child child = start_child(be_a_responder);
 	struct blob peer = meet(&child);
 
-	(void)state;
 	memcpy(rig.buf, "written!", 8);
 	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
 	post_to(&peer, BSN_OPCODE_RDMA_READ, rig.buf + 50, 100, 8);
@@ -32,7 +28,6 @@ static void processes_reach_each_others_memory(void **state)
 	assert_memory_equal(rig.buf + 50, "readable", 8);
 	assert_int_equal(write(child.to, "d", 1), 1);
 	end_child(&child, 0);
-	rig_teardown(&rig);
 }
 
 /* -- the lock ---------------------------------------------------------------------------------- */
@@ -42,7 +37,6 @@ static void a_fabric_is_of_one_kind(void **state)
 	struct cx_config config;
 	struct cx_hca *other;
 
-	(void)state;
 	open_rig();
 	config_of(&config);
 	config.generation = CX_GEN_CX7;
@@ -53,7 +47,6 @@ static void a_fabric_is_of_one_kind(void **state)
 	strcat(fabric, "-b"); /* another name, another fabric */
 	assert_int_equal(cx_open(&config, &other), 0);
 	cx_close(other);
-	rig_teardown(&rig);
 }
 
 static void a_fabric_has_one_table_of_keys(void **state)
@@ -61,7 +54,6 @@ static void a_fabric_has_one_table_of_keys(void **state)
 	struct cx_hca *first, *second, *third;
 	struct cx_config config;
 
-	(void)state;
 	config_of(&config);
 	config.fault_plan = "pkeys 0xffff 0x8001";
 	assert_int_equal(cx_open(&config, &first), 0);
@@ -85,7 +77,6 @@ static void the_last_one_removes_the_segment(void **state)
 	struct cx_config config;
 	char path[256];
 
-	(void)state;
 	config_of(&config);
 	assert_int_equal(cx_open(&config, &first), 0);
 	assert_int_equal(cx_open(&config, &second), 0);
@@ -102,7 +93,6 @@ static void bad_names_are_refused(void **state)
 	struct cx_config config;
 	struct cx_hca *hca;
 
-	(void)state;
 	config_of(&config);
 	for (unsigned i = 0; i < 3; i++) {
 		config.fabric = names[i];
@@ -128,12 +118,10 @@ static void a_forked_child_owns_nothing_of_its_parents(void **state)
 {
 	struct child child;
 
-	(void)state;
 	open_rig();
 	child = start_child(use_what_the_parent_made);
 	end_child(&child, 0);
 	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_RESET);
-	rig_teardown(&rig);
 }
 
 /* Both sides write into each other at once, each executing its own queue. */
@@ -161,7 +149,6 @@ static void both_sides_may_write_at_once(void **state)
 	struct blob peer = meet(&child);
 	char byte;
 
-	(void)state;
 	assert_int_equal(write(child.to, "g", 1), 1);
 	for (unsigned i = 0; i < 5000; i++) {
 		post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 64, 32);
@@ -171,22 +158,12 @@ static void both_sides_may_write_at_once(void **state)
 	assert_int_equal(read(child.from, &byte, 1), 1);
 	assert_int_equal(write(child.to, "e", 1), 1);
 	end_child(&child, 0);
-	rig_teardown(&rig);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-		TEST(processes_reach_each_others_memory),
-		TEST(a_fabric_is_of_one_kind),
-		TEST(a_fabric_has_one_table_of_keys),
-		TEST(the_last_one_removes_the_segment),
-		TEST(bad_names_are_refused),
-		TEST(a_forked_child_owns_nothing_of_its_parents),
-		TEST(both_sides_may_write_at_once),
-#undef TEST
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(processes_reach_each_others_memory), TEST(a_fabric_is_of_one_kind),
+		   TEST(a_fabric_has_one_table_of_keys), TEST(the_last_one_removes_the_segment),
+		   TEST(bad_names_are_refused), TEST(a_forked_child_owns_nothing_of_its_parents),
+		   TEST(both_sides_may_write_at_once));
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model alone: faults by plan, and plans that cannot be understood. */
 #include "plans.h"
-#include "bsn_cmd.h"
-#include "bsn_umr.h"
 
 static void expect_error(uint8_t syndrome, uint8_t vendor)
 {
@@ -18,7 +16,6 @@ static void expect_error(uint8_t syndrome, uint8_t vendor)
 
 static void a_lost_request_is_retried(void **state)
 {
-	(void)state;
 	start("nth=1 drop");
 	write_once();
 	expect_nothing();
@@ -29,7 +26,6 @@ static void a_lost_request_is_retried(void **state)
 
 static void requests_that_are_always_lost_time_out(void **state)
 {
-	(void)state;
 	start("# all of them\n\n  drop   # here\n");
 	write_once();
 	for (unsigned i = 0; i < 3; i++) {
@@ -43,7 +39,6 @@ static void a_delay_is_served_once(void **state)
 {
 	uint64_t due;
 
-	(void)state;
 	start("nth=2 delay 1000");
 	write_once();
 	expect_good();
@@ -59,21 +54,16 @@ static void a_delay_is_served_once(void **state)
 /* The request was executed; its answer is seen before its completion, and later requests wait. */
 static void a_cqe_can_be_delayed(void **state)
 {
-	struct bsn_cqe cqe;
-
-	(void)state;
 	start("nth=1 delay-cqe 1000");
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
 	rig_post_recv(&rig, &rig.qp[0], rig.buf + 128, 8);
 	rig_post_send(&rig, &rig.qp[0], rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 256, rig.buf, 8, BSN_CE_ALWAYS);
 	cx_step(rig.hca, 0);
-	assert_true(rig_poll(&rig.cq[1], &cqe));
-	assert_int_equal(cqe.as.resp.qpn, rig.qp[1].number);
+	assert_int_equal(rig_next(&rig.cq[1]).as.resp.qpn, rig.qp[1].number);
 	rig_post_send(&rig, &rig.qp[1], rig.buf, 8, BSN_CE_ON_ERROR);
 	cx_step(rig.hca, 0);
-	assert_true(rig_poll(&rig.cq[1], &cqe));
-	assert_int_equal(cqe.as.resp.qpn, rig.qp[0].number);
+	assert_int_equal(rig_next(&rig.cq[1]).as.resp.qpn, rig.qp[0].number);
 	expect_nothing();
 	expect_in_trace("done, its CQE is delayed, 1000000 ns");
 	cx_step(rig.hca, 0);
@@ -94,13 +84,10 @@ static void post_read(uint32_t ce)
 /* Each has a doorbell of its own, but none is answered before the first one goes out. */
 static void reads_that_a_delay_holds_are_outstanding_together(void **state)
 {
-	const struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-
-	(void)state;
 	start("nth=2 delay 1000");
 	rig.mod.max_rd_atomic = 4;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(cx_qp_modify(rig.hca, rig.qp[i].number, &reset, IBV_QP_STATE), 0);
+		rig_qp_move(&rig, &rig.qp[i], IBV_QPS_RESET);
 		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
 	}
 	post_read(BSN_CE_ALWAYS);
@@ -118,9 +105,6 @@ static void reads_that_a_delay_holds_are_outstanding_together(void **state)
 /* Unsignaled requests have no CQE that could be late; the bytes of one that has are kept. */
 static void a_delayed_cqe_says_what_it_would_have_said(void **state)
 {
-	struct bsn_cqe cqe;
-
-	(void)state;
 	start("opcode=RDMA_READ nth=1 delay-cqe 1");
 	rig.attr.scatter_to_cqe_requester = true;
 	rig_qp_destroy(&rig, &rig.qp[0]);
@@ -135,19 +119,15 @@ static void a_delayed_cqe_says_what_it_would_have_said(void **state)
 	memset(rig.buf + 64, 0, 8);
 	expect_nothing();
 	cx_step(rig.hca, 0);
-	assert_true(rig_poll(&rig.cq[0], &cqe));
-	assert_int_equal(cqe.as.req.byte_count, 8);
+	assert_int_equal(rig_next(&rig.cq[0]).as.req.byte_count, 8);
 	assert_memory_equal(rig.cq[0].buf, "\x33\x33\x33\x33\x33\x33\x33\x33", 8);
 }
 
 static void a_queue_that_fails_flushes_what_has_no_cqe_yet(void **state)
 {
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	(void)state;
 	start("delay-cqe 1000");
 	write_once();
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &rig.qp[0], IBV_QPS_ERR);
 	expect_error(BSN_SYNDROME_FLUSHED, BSN_VENDOR_TO_ERROR);
 	cx_step(rig.hca, 0);
 	expect_nothing();
@@ -155,7 +135,6 @@ static void a_queue_that_fails_flushes_what_has_no_cqe_yet(void **state)
 
 static void any_syndrome_can_be_had(void **state)
 {
-	(void)state;
 	start("opcode=RDMA_READ fail 0x14 0x77; every=2 opcode=RDMA_WRITE fail 0x02 104");
 	write_once();
 	expect_good();
@@ -165,7 +144,6 @@ static void any_syndrome_can_be_had(void **state)
 
 static void receivers_that_are_never_ready_use_up_the_retries(void **state)
 {
-	(void)state;
 	start("rnr");
 	write_once();
 	for (unsigned i = 0; i < 5; i++)
@@ -175,7 +153,6 @@ static void receivers_that_are_never_ready_use_up_the_retries(void **state)
 
 static void a_queue_can_be_overrun(void **state)
 {
-	(void)state;
 	start("nth=2 cq-overrun");
 	write_once();
 	expect_good();
@@ -186,7 +163,6 @@ static void a_queue_can_be_overrun(void **state)
 
 static void without_a_port_nobody_answers(void **state)
 {
-	(void)state;
 	start("nth=1 port-down");
 	write_once();
 	for (unsigned i = 0; i < 5; i++)
@@ -204,7 +180,6 @@ static void a_receive_can_fail(void **state)
 {
 	struct bsn_cqe cqe;
 
-	(void)state;
 	start("opcode=RECV nth=2 fail 0x11 0x77\nopcode=RECV fail 0x10 0x10");
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
@@ -216,8 +191,7 @@ static void a_receive_can_fail(void **state)
 	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_ERR);
 	assert_int_equal(cqe.as.err.syndrome, 0x10);
 	assert_int_equal(cqe.tail.wqe_counter, 0);
-	assert_true(rig_poll(&rig.cq[1], &cqe));
-	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_FLUSHED);
+	assert_int_equal(rig_next(&rig.cq[1]).as.err.syndrome, BSN_SYNDROME_FLUSHED);
 	expect_in_trace("fault: rule 2, fail, at qpn");
 }
 
@@ -227,7 +201,6 @@ static void a_receive_can_fail(void **state)
  */
 static void a_page_fault_of_an_own_queue_is_an_error(void **state)
 {
-	(void)state;
 	start("opcode=RECV fail 0x22 0x93");
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
 	send_once();
@@ -251,12 +224,7 @@ static uint32_t register_on_demand(void)
 
 static void write_by_keys(uint32_t lkey, uint32_t rkey)
 {
-	struct rig_wqe wqe;
-
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf + 64, rkey);
-	rig_data(&wqe, rig.buf, 8, lkey);
-	rig_post(&rig.qp[0], &wqe);
+	rig_post_one(&rig.qp[0], BSN_OPCODE_RDMA_WRITE, rig.buf + 64, rkey, rig.buf, 8, lkey);
 	cx_step(rig.hca, 0);
 }
 
@@ -268,7 +236,6 @@ static void a_missing_page_is_waited_for(void **state)
 {
 	uint32_t paged;
 
-	(void)state;
 	start("every=2 page-fault");
 	paged = register_on_demand();
 	for (unsigned i = 0; i < 3; i++) { /* not counted */
@@ -292,30 +259,16 @@ static void a_missing_page_is_waited_for(void **state)
 /* A list of two pieces: 64 bytes of one key, and as many of another. */
 static uint32_t make_list(uint32_t first, uint32_t second)
 {
-	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + 4 * BSN_XLT_SIZE] = { 0 };
-	uint8_t out[BSN_CREATED_OUT_SIZE];
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
-	const struct bsn_create_mkey_xlt xlt = { .octwords = 2 };
 	const struct bsn_klm pieces[] = { { 64, first, (uintptr_t)rig.buf },
 					  { 64, second, (uintptr_t)rig.buf + 64 } };
 	const struct bsn_mkey_ctx ctx = { .rw = 1,
 					  .lw = 1,
 					  .access_mode_1_0 = BSN_MKEY_MODE_KLM,
-					  .qpn = BSN_MKEY_QPN_ANY,
 					  .pd = rig.pd,
 					  .start_addr = (uintptr_t)rig.buf,
-					  .len = 128,
-					  .translations_octword_size = 4 };
-	struct bsn_cmd_object made;
+					  .len = 128 };
 
-	bsn_cmd_in_encode(in, &head);
-	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
-	bsn_create_mkey_xlt_encode(in + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
-	for (unsigned i = 0; i < 2; i++)
-		bsn_klm_encode(in + BSN_CREATE_MKEY_LIST_OFFSET + i * BSN_KLM_SIZE, &pieces[i]);
-	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
-	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
-	return made.number << 8;
+	return rig_mkey_create(&rig, &ctx, pieces, 2);
 }
 
 /* write_by_keys() writes to the list's second piece, and reads its first. */
@@ -323,7 +276,6 @@ static void a_missing_page_beneath_a_list_is_waited_for(void **state)
 {
 	uint32_t paged, list;
 
-	(void)state;
 	start("page-fault");
 	paged = register_on_demand();
 	list = make_list(paged, rig.key);
@@ -356,7 +308,6 @@ static void a_missing_page_of_a_receive_is_waited_for(void **state)
 	struct bsn_cqe cqe;
 	uint32_t paged;
 
-	(void)state;
 	start("opcode=RECV nth=2 page-fault");
 	paged = register_on_demand();
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8); /* not counted */
@@ -365,7 +316,7 @@ static void a_missing_page_of_a_receive_is_waited_for(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		send_once();
 		expect_good();
-		assert_true(rig_poll(&rig.cq[1], &cqe));
+		rig_next(&rig.cq[1]);
 	}
 	send_once();
 	expect_nothing();
@@ -425,10 +376,9 @@ static void bad_plans_are_explained(void **state)
 	struct cx_hca *hca;
 	char message[200];
 
-	(void)state;
 	start(NULL);
 	rig_config(&config);
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT_OF(cases); i++) {
 		assert_int_equal(cx_fault_plan_check(cases[i].plan, message, sizeof(message)),
 				 -EINVAL);
 		assert_non_null(strstr(message, cases[i].line));
@@ -439,29 +389,20 @@ static void bad_plans_are_explained(void **state)
 	assert_int_equal(cx_fault_plan_check("", message, sizeof(message)), 0);
 }
 
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-		TEST(a_lost_request_is_retried),
-		TEST(requests_that_are_always_lost_time_out),
-		TEST(a_delay_is_served_once),
-		TEST(a_cqe_can_be_delayed),
-		TEST(reads_that_a_delay_holds_are_outstanding_together),
-		TEST(a_delayed_cqe_says_what_it_would_have_said),
-		TEST(a_queue_that_fails_flushes_what_has_no_cqe_yet),
-		TEST(any_syndrome_can_be_had),
-		TEST(receivers_that_are_never_ready_use_up_the_retries),
-		TEST(a_queue_can_be_overrun),
-		TEST(without_a_port_nobody_answers),
-		TEST(a_receive_can_fail),
-		TEST(a_page_fault_of_an_own_queue_is_an_error),
-		TEST(a_missing_page_is_waited_for),
-		TEST(a_missing_page_beneath_a_list_is_waited_for),
-		TEST(a_missing_page_of_a_receive_is_waited_for),
-		TEST(bad_plans_are_explained),
-#undef TEST
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_lost_request_is_retried), TEST(requests_that_are_always_lost_time_out),
+		   TEST(a_delay_is_served_once), TEST(a_cqe_can_be_delayed),
+		   TEST(reads_that_a_delay_holds_are_outstanding_together),
+		   TEST(a_delayed_cqe_says_what_it_would_have_said),
+		   TEST(a_queue_that_fails_flushes_what_has_no_cqe_yet),
+		   TEST(any_syndrome_can_be_had),
+		   TEST(receivers_that_are_never_ready_use_up_the_retries),
+		   TEST(a_queue_can_be_overrun), TEST(without_a_port_nobody_answers),
+		   TEST(a_receive_can_fail), TEST(a_page_fault_of_an_own_queue_is_an_error),
+		   TEST(a_missing_page_is_waited_for),
+		   TEST(a_missing_page_beneath_a_list_is_waited_for),
+		   TEST(a_missing_page_of_a_receive_is_waited_for), TEST(bad_plans_are_explained));
 }

@@ -11,39 +11,19 @@
 #include "processes.h"
 #include "nic/process.h"
 
-enum { RECEIVES = 2, SRQ_STRIDE = 32, FIRST_CQE = 5 };
+enum { RECEIVES = 2, FIRST_CQE = 5 };
 
 static char path[64];
 static int fifo;
 
-static struct {
-	uint32_t number;
-	uint32_t db[2];
-	uint8_t ring[8 * SRQ_STRIDE] __attribute__((aligned(64)));
-} srq;
+static struct rig_srq srq;
 
 /* The queue pair takes from a shared queue instead of its own. */
 static void share_receives(void)
 {
-	const struct cx_srq_attr attr = { .pdn = rig.pd,
-					  .buf = (uintptr_t)srq.ring,
-					  .db = (uintptr_t)srq.db,
-					  .count = 8,
-					  .stride_bytes = SRQ_STRIDE };
-	const struct bsn_data data = { .byte_count = 64,
-				       .lkey = rig.key,
-				       .addr = (uintptr_t)rig.buf + 2000 };
-	const struct bsn_dbr_wq record = { .index = RECEIVES };
-
-	memset(&srq, 0, sizeof(srq));
-	for (unsigned i = 0; i < RECEIVES; i++) {
-		const struct bsn_srq_next link = { .next_wqe_index = i + 1 };
-
-		bsn_srq_next_encode(srq.ring + i * SRQ_STRIDE, &link);
-		bsn_data_encode(srq.ring + i * SRQ_STRIDE + BSN_SRQ_NEXT_SIZE, &data);
-	}
-	bsn_dbr_wq_encode((uint8_t *)srq.db, &record);
-	assert_int_equal(cx_srq_create(rig.hca, &attr, &srq.number), 0);
+	rig_srq_create(&rig, &srq, (struct cx_srq_attr){ .count = RIG_SRQ });
+	for (unsigned i = 0; i < RECEIVES; i++)
+		rig_srq_post(&rig, &srq, i, i + 1, rig.buf + 2000, 64);
 	cx_lock(rig.hca);
 	cx_qp_find(rig.hca, rig.qp[0].number)->attr.srqn = srq.number;
 	cx_unlock(rig.hca);
@@ -117,7 +97,6 @@ static bool kill_at_call(pid_t pid, unsigned n)
 /* How many receives are left: of its own, those that are flushed. */
 static unsigned count_left(bool is_shared)
 {
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	unsigned left = 0;
 	struct bsn_cqe cqe;
 
@@ -127,7 +106,7 @@ static unsigned count_left(bool is_shared)
 		assert_int_equal(at.next, at.taken);
 		return RECEIVES - at.taken;
 	}
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &rig.qp[0], IBV_QPS_ERR);
 	for (; rig_poll(&rig.cq[1], &cqe); left++)
 		assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_ERR);
 	return left;
@@ -168,7 +147,6 @@ static bool send_until(unsigned n, bool is_shared)
 
 static void a_sender_that_is_killed_leaves_a_whole_message_or_none(void **state)
 {
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/nic_kills.%d", (int)getpid());
 	for (unsigned n = 0; send_until(n, false); n++)
 		;
@@ -178,10 +156,5 @@ static void a_sender_that_is_killed_leaves_a_whole_message_or_none(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_sender_that_is_killed_leaves_a_whole_message_or_none,
-				       setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_sender_that_is_killed_leaves_a_whole_message_or_none));
 }

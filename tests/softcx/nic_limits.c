@@ -20,20 +20,15 @@ static void unmapped_memory_fails_the_request(void **state)
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct cx_mr_attr attr = { .pdn = rig.pd, .length = 4096, .access = RIG_ACCESS };
 	struct sigaction action = { .sa_handler = handle_fault, .sa_flags = SA_NODEFER };
-	struct rig_wqe wqe;
 	uint32_t key;
 
-	(void)state;
 	sigaction(SIGSEGV, &action, NULL);
 	assert_true(page != MAP_FAILED);
 	attr.va = attr.iova = (uintptr_t)page;
 	assert_int_equal(cx_mr_create(rig.hca, &attr, &key), 0);
 	munmap(page, 4096);
 	rig_post_write(&rig, &rig.qp[0], rig.buf, rig.buf + 8, 8, BSN_CE_ALWAYS);
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, page, key);
-	rig_data(&wqe, rig.buf, 8, rig.key);
-	rig_post(&rig.qp[0], &wqe);
+	rig_post_one(&rig.qp[0], BSN_OPCODE_RDMA_WRITE, page, key, rig.buf, 8, rig.key);
 	run();
 	expect_good(&rig.cq[0]);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
@@ -44,7 +39,6 @@ static void random_rings_do_no_harm(void **state)
 {
 	uint32_t seed = 20250101;
 
-	(void)state;
 	print_message("# seed %u\n", seed);
 	for (unsigned round = 0; round < 3000; round++) {
 		for (unsigned q = 0; q < 2; q++) {
@@ -78,7 +72,6 @@ static void an_overrun_kills_the_cq(void **state)
 	unsigned i, count = 0;
 	struct bsn_cqe cqe;
 
-	(void)state;
 	for (i = 0; i < RIG_CQES + 1; i++) {
 		post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
 		run();
@@ -115,7 +108,6 @@ static void the_device_holds_what_its_data_sheet_says(void **state)
 	struct cx_qp_attr qp = rig.attr;
 	uint32_t number;
 
-	(void)state;
 	qp.buf = (uintptr_t)rig.qp[0].ring;
 	qp.db = (uintptr_t)rig.qp[0].db;
 	ASSERT_FITS(CX_MAX_QPS - 2, cx_qp_create(rig.hca, &qp, &number));
@@ -127,7 +119,6 @@ static void the_device_holds_what_its_data_sheet_says(void **state)
 
 static void objects_in_use_are_not_destroyed(void **state)
 {
-	(void)state;
 	assert_int_equal(cx_pd_destroy(rig.hca, rig.pd), -EBUSY);
 	assert_int_equal(cx_cq_destroy(rig.hca, rig.cq[0].number), -EBUSY);
 	rig_qp_destroy(&rig, &rig.qp[0]);
@@ -141,15 +132,7 @@ static void objects_in_use_are_not_destroyed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define TEST(name)    cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(unmapped_memory_fails_the_request),
-		TEST(random_rings_do_no_harm),
-		TEST(an_overrun_kills_the_cq),
-		TEST(the_device_holds_what_its_data_sheet_says),
-		TEST(objects_in_use_are_not_destroyed),
-#undef TEST
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(unmapped_memory_fails_the_request), TEST(random_rings_do_no_harm),
+		   TEST(an_overrun_kills_the_cq), TEST(the_device_holds_what_its_data_sheet_says),
+		   TEST(objects_in_use_are_not_destroyed));
 }

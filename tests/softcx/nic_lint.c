@@ -10,7 +10,6 @@ static void wrong_bits_are_lint(void **state)
 	uint8_t *sq = rig.qp[0].ring + RIG_RQ * RIG_RQ_STRIDE;
 	struct rig_wqe wqe;
 
-	(void)state;
 	start(NULL);
 	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
@@ -44,7 +43,6 @@ static void doorbells_are_compared_with_record_and_ring(void **state)
 {
 	struct rig_wqe wqe;
 
-	(void)state;
 	start(NULL);
 	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	for (unsigned i = 0; i < 4; i++) {
@@ -87,7 +85,6 @@ static void a_record_may_be_read_before_its_doorbell(void **state)
 {
 	struct rig_wqe wqe;
 
-	(void)state;
 	start(NULL);
 	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
@@ -102,17 +99,15 @@ static void a_record_may_be_read_before_its_doorbell(void **state)
 /* After a reset, a doorbell at the index of the last doorbell before the reset is a new one. */
 static void a_queue_that_was_reset_repeats_nothing(void **state)
 {
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct rig_wqe wqe;
 
-	(void)state;
 	start(NULL);
 	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
 	ring(0, wqe.bytes, 64, 64);
 	ring(0, wqe.bytes, 64, 64);
 	assert_int_equal(cx_lint_count(rig.hca), 0);
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &rig.qp[0], IBV_QPS_RESET);
 	rig.qp[0].db[1] = 0;
 	ring(0, wqe.bytes, 64, 64);
 	assert_int_equal(cx_lint_count(rig.hca), 1);
@@ -134,7 +129,6 @@ static void the_record_recovers_a_lost_doorbell(void **state)
 {
 	static const size_t chunks[] = { 8, 16, 64 };
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		start_mode("opcode=RDMA_WRITE every=3 lose-doorbell", false);
 		post_and_ring(64, chunks[i]);
@@ -158,7 +152,6 @@ static void a_doorbell_before_rts_is_ignored(void **state)
 {
 	struct rig_qp *qp = &rig.qp[0];
 
-	(void)state;
 	start_mode(NULL, false);
 	rig_qp_destroy(&rig, qp);
 	rig_qp_create(&rig, qp);
@@ -182,7 +175,6 @@ static void stepped_work_from_before_rts_waits_for_more(void **state)
 {
 	struct rig_qp *qp = &rig.qp[0];
 
-	(void)state;
 	start(NULL);
 	rig_qp_destroy(&rig, qp);
 	rig_qp_create(&rig, qp);
@@ -229,7 +221,6 @@ static void the_trace_says_what_happens(void **state)
 {
 	struct rig_wqe wqe;
 
-	(void)state;
 	start(NULL);
 	rig_begin_write(&rig, &wqe, rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
@@ -242,21 +233,15 @@ static void the_trace_says_what_happens(void **state)
 	expect_in_trace("text -7    42|00000abc z%");
 }
 
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_teardown(name, stop)
-		TEST(wrong_bits_are_lint),
-		TEST(doorbells_are_compared_with_record_and_ring),
-		TEST(a_record_may_be_read_before_its_doorbell),
-		TEST(a_queue_that_was_reset_repeats_nothing),
-		TEST(the_record_recovers_a_lost_doorbell),
-		TEST(a_doorbell_before_rts_is_ignored),
-		TEST(stepped_work_from_before_rts_waits_for_more),
-		TEST(a_passive_run_is_the_same_each_time),
-		TEST(the_trace_says_what_happens),
-#undef TEST
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(wrong_bits_are_lint), TEST(doorbells_are_compared_with_record_and_ring),
+		   TEST(a_record_may_be_read_before_its_doorbell),
+		   TEST(a_queue_that_was_reset_repeats_nothing),
+		   TEST(the_record_recovers_a_lost_doorbell),
+		   TEST(a_doorbell_before_rts_is_ignored),
+		   TEST(stepped_work_from_before_rts_waits_for_more),
+		   TEST(a_passive_run_is_the_same_each_time), TEST(the_trace_says_what_happens));
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../unit.h"
+#include "unit.h"
 #include "rig.h"
 
 enum { BIG = 65536, BATCH = RIG_SQ_BB };

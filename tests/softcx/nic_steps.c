@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../unit.h"
+#include "unit.h"
 #include "bsn_syndrome.h"
 #include "nic/process.h"
 #include "nic/tables.h"
@@ -25,7 +25,6 @@ static int setup(void **state)
 {
 	struct cx_config config;
 
-	(void)state;
 	rig_config(&config);
 	rig_open(&rig, &config);
 	for (unsigned i = 0; i < QPS; i++)
@@ -37,7 +36,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	assert_int_equal(cx_lint_count(rig.hca), 0);
 	rig_teardown(&rig);
 	return 0;
@@ -73,7 +71,6 @@ static void all_come_to_rest(void)
 /* The newest one first, whichever have rested. */
 static void queues_run_in_their_order(void **state)
 {
-	(void)state;
 	for (unsigned some = 1; some < 1u << QPS; some++) {
 		for (unsigned i = 0; i < QPS; i++)
 			if (some & 1u << i)
@@ -89,7 +86,6 @@ static void queues_run_in_their_order(void **state)
 /* Of each of the queues, which took their turns one WQE at a time, the rest. */
 static void what_a_limit_left_is_executed_by_the_next_steps(void **state)
 {
-	(void)state;
 	all_come_to_rest();
 	for (unsigned i = 0; i < QPS; i++)
 		for (unsigned wqes = 0; wqes < 3; wqes++)
@@ -106,7 +102,6 @@ static void queues_come_and_go_between_steps(void **state)
 	static struct rig_qp late[2];
 	uint32_t number;
 
-	(void)state;
 	all_come_to_rest();
 	for (unsigned i = 0; i < 2; i++) {
 		rig_qp_create(&rig, &late[i]);
@@ -128,13 +123,11 @@ static void queues_come_and_go_between_steps(void **state)
 static void a_queue_starts_anew(void **state)
 {
 	struct rig_qp *const qp = &qps[2];
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		post_and_expect(qp);
 	all_come_to_rest();
-	assert_int_equal(cx_qp_modify(rig.hca, qp->number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, qp, IBV_QPS_RESET);
 	qp->pi = qp->rq_pi = 0;
 	memset(qp->db, 0, sizeof(qp->db));
 	rig_qp_connect(&rig, qp, qps[3].number);
@@ -147,7 +140,6 @@ static void a_queue_goes_on_that_was_stopped(void **state)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
 
-	(void)state;
 	all_come_to_rest();
 	assert_int_equal(cx_qp_modify(rig.hca, qps[1].number, &attr, IBV_QP_STATE), 0);
 	post(&qps[1]);
@@ -174,7 +166,6 @@ static void a_cq_that_was_made_between_steps_is_armed(void **state)
 	const struct bsn_dbr_cq_arm arm = { .sn = 1 };
 	static struct rig_cq late;
 
-	(void)state;
 	all_come_to_rest();
 	rig_cq_create(&rig, &late, BSN_CQE_SIZE);
 	for (unsigned i = 0; i < 2; i++) {
@@ -190,17 +181,12 @@ static void a_cq_that_was_made_between_steps_is_armed(void **state)
 /* Nothing publishes receives, and their record is not the send queue's. */
 static void receives_are_flushed_that_come_after_the_error(void **state)
 {
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	struct bsn_cqe cqe;
-
-	(void)state;
 	all_come_to_rest();
-	assert_int_equal(cx_qp_modify(rig.hca, qps[4].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &qps[4], IBV_QPS_ERR);
 	all_come_to_rest();
 	rig_post_recv(&rig, &qps[4], rig.buf, 8);
 	assert_int_equal(cx_step(rig.hca, 0), 0);
-	assert_true(rig_poll(&rig.cq[1], &cqe));
-	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_FLUSHED);
+	assert_int_equal(rig_next(&rig.cq[1]).as.err.syndrome, BSN_SYNDROME_FLUSHED);
 	post(&qps[4]);
 	assert_int_equal(cx_step(rig.hca, 0), 0);
 	expect(&qps[4], BSN_CQE_REQ_ERR);
@@ -225,7 +211,6 @@ static void a_record_may_go_away(void **state)
 	struct bsn_dbr_wq record = { .index = 1 };
 	struct rig_wqe wqe;
 
-	(void)state;
 	assert_ptr_not_equal(page, MAP_FAILED);
 	memset(&lost, 0, sizeof(lost));
 	attr.buf = (uintptr_t)lost.ring;
@@ -269,22 +254,14 @@ static void open_both(void)
 /* Its own process does not do it. */
 static void a_peer_fails_a_queue_at_rest(void **state)
 {
-	struct rig_wqe wqe;
-	struct bsn_cqe cqe;
-
-	(void)state;
 	open_both();
 	all_come_to_rest();
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf, 0x7654321);
-	rig_data(&wqe, peer.buf, 8, peer.key);
-	rig_post(&peer.qp[0], &wqe);
+	rig_post_one(&peer.qp[0], BSN_OPCODE_RDMA_WRITE, rig.buf, 0x7654321, peer.buf, 8, peer.key);
 	cx_step(peer.hca, 0);
 	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
 	rig_post_recv(&rig, &rig.qp[0], rig.buf, 8);
 	assert_int_equal(cx_step(rig.hca, 0), 0);
-	assert_true(rig_poll(&rig.cq[1], &cqe));
-	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_FLUSHED);
+	assert_int_equal(rig_next(&rig.cq[1]).as.err.syndrome, BSN_SYNDROME_FLUSHED);
 	rig_teardown(&peer);
 	rig_teardown(&rig);
 }
@@ -304,7 +281,6 @@ static void a_child_steps_none_of_its_parents_queues(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	open_both();
 	all_come_to_rest();
 	post(&rig.qp[0]);
@@ -321,18 +297,12 @@ static void a_child_steps_none_of_its_parents_queues(void **state)
 int main(void)
 {
 #define STEPS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		STEPS(queues_run_in_their_order),
-		STEPS(what_a_limit_left_is_executed_by_the_next_steps),
-		STEPS(queues_come_and_go_between_steps),
-		STEPS(a_queue_starts_anew),
-		STEPS(a_queue_goes_on_that_was_stopped),
-		STEPS(a_cq_that_was_made_between_steps_is_armed),
-		STEPS(receives_are_flushed_that_come_after_the_error),
-		STEPS(a_record_may_go_away),
-		cmocka_unit_test(a_peer_fails_a_queue_at_rest),
-		cmocka_unit_test(a_child_steps_none_of_its_parents_queues),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(STEPS(queues_run_in_their_order),
+		   STEPS(what_a_limit_left_is_executed_by_the_next_steps),
+		   STEPS(queues_come_and_go_between_steps), STEPS(a_queue_starts_anew),
+		   STEPS(a_queue_goes_on_that_was_stopped),
+		   STEPS(a_cq_that_was_made_between_steps_is_armed),
+		   STEPS(receives_are_flushed_that_come_after_the_error),
+		   STEPS(a_record_may_go_away), cmocka_unit_test(a_peer_fails_a_queue_at_rest),
+		   cmocka_unit_test(a_child_steps_none_of_its_parents_queues));
 }

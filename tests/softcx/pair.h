@@ -3,24 +3,39 @@
 #ifndef TESTS_SOFTCX_PAIR_H
 #define TESTS_SOFTCX_PAIR_H
 
-#include "../unit.h"
+#include "unit.h"
 #include "datasheet.h"
 #include "rig.h"
+
+#include <string.h>
 
 static struct rig rig;
 static int allowed_lint;
 
+static inline int setup_of(enum ibv_qp_type type)
+{
+	allowed_lint = 0;
+	rig_setup(&rig, type);
+	return 0;
+}
+
 static inline int setup(void **state)
 {
-	(void)state;
-	allowed_lint = 0;
-	rig_setup(&rig, IBV_QPT_RC);
-	return 0;
+	return setup_of(IBV_QPT_RC);
+}
+
+static inline int setup_uc(void **state)
+{
+	return setup_of(IBV_QPT_UC);
+}
+
+static inline int setup_ud(void **state)
+{
+	return setup_of(IBV_QPT_UD);
 }
 
 static inline int teardown(void **state)
 {
-	(void)state;
 	assert_int_equal(cx_lint_count(rig.hca), allowed_lint);
 	rig_teardown(&rig);
 	return 0;
@@ -62,13 +77,18 @@ static inline void expect_good(struct rig_cq *cq)
 
 static inline void post(uint32_t opcode, uint32_t rkey, uint32_t lkey, uint32_t len)
 {
-	struct rig_wqe wqe;
-
-	rig_begin(&wqe, opcode, BSN_CE_ALWAYS);
-	if (opcode != BSN_OPCODE_SEND)
-		rig_raddr(&wqe, rig.buf, rkey);
-	rig_data(&wqe, rig.buf, len, lkey);
-	rig_post(&rig.qp[0], &wqe);
+	rig_post_one(&rig.qp[0], opcode, rig.buf, rkey, rig.buf, len, lkey);
 }
+
+/* Bytes that differ from each other, and by `seed`. */
+static inline void fill(uint8_t *bytes, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(i * 7 + seed * 31 + 1);
+}
+
+#define TEST(name)    cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_UC(name) cmocka_unit_test_setup_teardown(name, setup_uc, teardown)
+#define TEST_UD(name) cmocka_unit_test_setup_teardown(name, setup_ud, teardown)
 
 #endif

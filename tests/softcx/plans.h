@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../unit.h"
+#include "unit.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -28,10 +28,7 @@ static inline void start_mode(const char *plan, bool passive)
 	config.fault_plan = plan;
 	config.trace_path = trace_path;
 	rig_open(&rig, &config);
-	for (unsigned i = 0; i < 2; i++)
-		rig_qp_create(&rig, &rig.qp[i]);
-	for (unsigned i = 0; i < 2; i++)
-		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
+	rig_pair(&rig);
 }
 
 static inline void start(const char *plan)
@@ -41,7 +38,6 @@ static inline void start(const char *plan)
 
 static inline int stop(void **state)
 {
-	(void)state;
 	rig_teardown(&rig);
 	unlink(trace_path);
 	return 0;
@@ -55,10 +51,7 @@ static inline void write_once(void)
 
 static inline void expect_good(void)
 {
-	struct bsn_cqe cqe;
-
-	assert_true(rig_poll(&rig.cq[0], &cqe));
-	assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ);
+	assert_int_equal(rig_next(&rig.cq[0]).tail.opcode, BSN_CQE_REQ);
 }
 
 static inline void expect_nothing(void)

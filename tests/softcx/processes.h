@@ -3,12 +3,13 @@
 #ifndef TESTS_SOFTCX_PROCESSES_H
 #define TESTS_SOFTCX_PROCESSES_H
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../unit.h"
+#include "unit.h"
 #include "nic/tables.h"
 #include "rig.h"
 
@@ -33,12 +34,18 @@ static inline int setup(void **state)
 	static unsigned count;
 	static pid_t parent;
 
-	(void)state;
 	if (!parent)
 		parent = getpid();
 	if (parent != getpid())
 		_exit(99); /* an assert failed in a child, which is not to run the other tests */
 	snprintf(fabric, sizeof(fabric), "test-%d-%u", (int)getpid(), count++);
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	if (rig.hca)
+		rig_teardown(&rig);
 	return 0;
 }
 
@@ -84,6 +91,12 @@ static inline void end_child(const struct child *child, int expected)
 	close(child->from);
 	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
 	assert_int_equal(status, expected);
+}
+
+static inline void kill_child(const struct child *child)
+{
+	kill(child->pid, SIGKILL);
+	end_child(child, SIGKILL);
 }
 
 static inline void open_rig(void)
@@ -168,5 +181,7 @@ static inline struct blob meet(struct child *child)
 	assert_int_equal(read(child->from, &byte, 1), 1);
 	return peer;
 }
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The bench of the model's tests. */
-#include "../unit.h"
+#include "unit.h"
 #include "rig.h"
 
 #include <string.h>
 
+#include "bsn_cmd.h"
 #include "datasheet.h"
 
 void rig_config(struct cx_config *config)
@@ -67,6 +68,13 @@ void rig_qp_destroy(struct rig *rig, struct rig_qp *qp)
 	qp->number = 0;
 }
 
+void rig_qp_move(struct rig *rig, const struct rig_qp *qp, enum ibv_qp_state state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = state };
+
+	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr, IBV_QP_STATE), 0);
+}
+
 enum ibv_qp_state rig_qp_state(struct rig *rig, const struct rig_qp *qp)
 {
 	struct ibv_qp_attr attr;
@@ -109,6 +117,14 @@ void rig_open(struct rig *rig, const struct cx_config *config)
 					 .rnr_retry = 2 };
 }
 
+void rig_pair(struct rig *rig)
+{
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_create(rig, &rig->qp[i]);
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_connect(rig, &rig->qp[i], rig->qp[!i].number);
+}
+
 void rig_setup(struct rig *rig, enum ibv_qp_type type)
 {
 	struct cx_config config;
@@ -116,16 +132,58 @@ void rig_setup(struct rig *rig, enum ibv_qp_type type)
 	rig_config(&config);
 	rig_open(rig, &config);
 	rig->attr.type = type;
-	rig_qp_create(rig, &rig->qp[0]);
-	rig_qp_create(rig, &rig->qp[1]);
-	rig_qp_connect(rig, &rig->qp[0], rig->qp[1].number);
-	rig_qp_connect(rig, &rig->qp[1], rig->qp[0].number);
+	rig_pair(rig);
 }
 
 void rig_teardown(struct rig *rig)
 {
 	cx_close(rig->hca);
 	rig->hca = NULL;
+}
+
+void rig_srq_create(struct rig *rig, struct rig_srq *srq, struct cx_srq_attr attr)
+{
+	memset(srq, 0, sizeof(*srq));
+	attr.pdn = rig->pd;
+	attr.buf = (uintptr_t)srq->ring;
+	attr.db = (uintptr_t)srq->db;
+	attr.stride_bytes = RIG_SRQ_STRIDE;
+	assert_int_equal(cx_srq_create(rig->hca, &attr, &srq->number), 0);
+}
+
+void rig_srq_post(struct rig *rig, struct rig_srq *srq, unsigned index, unsigned next, void *to,
+		  uint32_t len)
+{
+	const struct bsn_srq_next link = { .next_wqe_index = next };
+	const struct bsn_data data = { .byte_count = len, .lkey = rig->key, .addr = (uintptr_t)to };
+	const struct bsn_dbr_wq record = { .index = ++srq->posted };
+	uint8_t *wqe = srq->ring + (size_t)index * RIG_SRQ_STRIDE;
+
+	bsn_srq_next_encode(wqe, &link);
+	bsn_data_encode(wqe + BSN_SRQ_NEXT_SIZE, &data);
+	bsn_dbr_wq_encode((uint8_t *)srq->db, &record);
+}
+
+uint32_t rig_mkey_create(struct rig *rig, const struct bsn_mkey_ctx *ctx,
+			 const struct bsn_klm *pieces, unsigned count)
+{
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + 16 * BSN_XLT_SIZE] = { 0 };
+	uint8_t out[BSN_CREATED_OUT_SIZE];
+	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
+	const struct bsn_create_mkey_xlt xlt = { .octwords = count };
+	struct bsn_mkey_ctx whole = *ctx;
+	struct bsn_cmd_object made;
+
+	whole.qpn = BSN_MKEY_QPN_ANY;
+	whole.translations_octword_size = (count + 3) / 4 * 4;
+	bsn_cmd_in_encode(in, &head);
+	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &whole);
+	bsn_create_mkey_xlt_encode(in + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
+	for (unsigned i = 0; i < count; i++)
+		bsn_klm_encode(in + BSN_CREATE_MKEY_LIST_OFFSET + i * BSN_KLM_SIZE, &pieces[i]);
+	assert_int_equal(cx_command(rig->hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	return made.number << 8 | ctx->mkey_7_0;
 }
 
 /* -- WQEs -------------------------------------------------------------------------------------- */
@@ -194,6 +252,18 @@ void rig_begin_write(const struct rig *rig, struct rig_wqe *wqe, const void *to,
 	rig_data(wqe, from, len, rig->key);
 }
 
+void rig_post_one(struct rig_qp *qp, uint32_t opcode, const void *remote, uint32_t rkey,
+		  const void *local, uint32_t len, uint32_t lkey)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, opcode, BSN_CE_ALWAYS);
+	if (opcode != BSN_OPCODE_SEND)
+		rig_raddr(&wqe, remote, rkey);
+	rig_data(&wqe, local, len, lkey);
+	rig_post(qp, &wqe);
+}
+
 void rig_post_write(struct rig *rig, struct rig_qp *qp, const void *to, const void *from,
 		    uint32_t len, uint32_t ce)
 {
@@ -237,6 +307,14 @@ bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe)
 	cq->ci++;
 	rig_consume(cq);
 	return true;
+}
+
+struct bsn_cqe rig_next(struct rig_cq *cq)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(cq, &cqe));
+	return cqe;
 }
 
 void rig_consume(struct rig_cq *cq)

@@ -7,6 +7,7 @@
 #define TESTS_SOFTCX_RIG_H
 
 #include "bsn_decode.h"
+#include "bsn_umr.h"
 #include "nic/hca.h"
 
 enum {
@@ -34,6 +35,15 @@ struct rig_qp {
 	uint8_t ring[RIG_RQ * RIG_RQ_STRIDE + RIG_SQ_BB * BSN_BB_SIZE] __attribute__((aligned(64)));
 };
 
+enum { RIG_SRQ = 8, RIG_SRQ_STRIDE = 32 };
+
+struct rig_srq {
+	uint32_t number;
+	uint16_t posted;
+	uint32_t db[1];
+	uint8_t ring[RIG_SRQ * RIG_SRQ_STRIDE] __attribute__((aligned(64)));
+};
+
 struct rig {
 	struct cx_hca *hca;
 	uint32_t pd, key;       /* of `buf` */
@@ -53,7 +63,9 @@ struct rig_wqe {
 
 void rig_config(struct cx_config *config); /* private, passive, InfiniBand */
 void rig_open(struct rig *rig, const struct cx_config *config);
-/* Two queue pairs of `type`, connected and ready to send. */
+/* Two queue pairs as rig->attr says, connected and ready to send. */
+void rig_pair(struct rig *rig);
+/* The same on a device of its own, of `type`. */
 void rig_setup(struct rig *rig, enum ibv_qp_type type);
 void rig_teardown(struct rig *rig);
 
@@ -61,7 +73,18 @@ void rig_cq_create(struct rig *rig, struct rig_cq *cq, uint32_t cqe_size);
 void rig_qp_create(struct rig *rig, struct rig_qp *qp);
 void rig_qp_connect(struct rig *rig, struct rig_qp *qp, uint32_t dest_qpn);
 void rig_qp_destroy(struct rig *rig, struct rig_qp *qp);
+void rig_qp_move(struct rig *rig, const struct rig_qp *qp, enum ibv_qp_state state);
 enum ibv_qp_state rig_qp_state(struct rig *rig, const struct rig_qp *qp);
+
+/* A shared receive queue of `count` places, by `attr` beside its memory; its chain begins at 0. */
+void rig_srq_create(struct rig *rig, struct rig_srq *srq, struct cx_srq_attr attr);
+/* Puts a receive into place `index`, which links to `next`. */
+void rig_srq_post(struct rig *rig, struct rig_srq *srq, unsigned index, unsigned next, void *to,
+		  uint32_t len);
+
+/* An mkey over pieces, by a command, within the domain of the bench; `ctx` says what else it is. */
+uint32_t rig_mkey_create(struct rig *rig, const struct bsn_mkey_ctx *ctx,
+			 const struct bsn_klm *pieces, unsigned count);
 
 void rig_begin(struct rig_wqe *wqe, uint32_t opcode, uint32_t ce);
 void rig_raddr(struct rig_wqe *wqe, const void *addr, uint32_t rkey);
@@ -72,6 +95,9 @@ void rig_begin_write(const struct rig *rig, struct rig_wqe *wqe, const void *to,
 		     uint32_t len, uint32_t ce);
 /* Puts it into the ring, wrapping, and publishes it in the record. */
 void rig_post(struct rig_qp *qp, struct rig_wqe *wqe);
+/* A signaled request of one SGE: SEND has no remote address. */
+void rig_post_one(struct rig_qp *qp, uint32_t opcode, const void *remote, uint32_t rkey,
+		  const void *local, uint32_t len, uint32_t lkey);
 void rig_post_write(struct rig *rig, struct rig_qp *qp, const void *to, const void *from,
 		    uint32_t len, uint32_t ce);
 void rig_post_send(struct rig *rig, struct rig_qp *qp, const void *from, uint32_t len, uint32_t ce);
@@ -79,6 +105,7 @@ void rig_post_recv(struct rig *rig, struct rig_qp *qp, void *to, uint32_t len);
 
 /* The next CQE; false: there is none. */
 bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe);
-void rig_consume(struct rig_cq *cq); /* publishes the consumer index */
+struct bsn_cqe rig_next(struct rig_cq *cq); /* which must be there */
+void rig_consume(struct rig_cq *cq);        /* publishes the consumer index */
 
 #endif

@@ -3,7 +3,7 @@
  * What a step of a passive device costs more for each queue pair, and for each CQ, that has nothing
  * to do. tests/engine/more.py counts the instructions of each function here.
  */
-#include "../unit.h"
+#include "unit.h"
 #include "rig.h"
 
 enum { MORE = 1024, TIMES = 4 }; /* more.py divides by the product */
