@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../unit.h"
+#include "unit.h"
 #include "shim/access.h"
 
 static uint8_t xmm[16][16], ymm_high[16][16], zmm_high[16][32], zmm_upper[16][64], v[32][16];
@@ -18,7 +18,6 @@ static struct arm64_regs arm64 = { .v = v };
 
 static int set_up(void **state)
 {
-	(void)state;
 	for (unsigned k = 0; k < 16; k++)
 		x86.gpr[k] = 0x1000 * (k + 1);
 	x86.rip = 0x400000;
@@ -104,14 +103,11 @@ static const struct {
 };
 /* clang-format on */
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static void x86_knows_the_address_and_the_size(void **state)
 {
 	struct access a;
 
-	(void)state;
-	for (size_t k = 0; k < COUNT(known); k++) {
+	for (size_t k = 0; k < COUNT_OF(known); k++) {
 		if (access_decode_x86(known[k].code, ACCESS_MAX_INSN_BYTES, &x86, &a))
 			fail_msg("%s refused", known[k].text);
 		if (a.insn_bytes != known[k].bytes || a.size != known[k].size ||
@@ -127,8 +123,7 @@ static void x86_refuses_what_is_no_plain_move(void **state)
 {
 	struct access a;
 
-	(void)state;
-	for (size_t k = 0; k < COUNT(refused); k++)
+	for (size_t k = 0; k < COUNT_OF(refused); k++)
 		if (access_decode_x86(refused[k].code, refused[k].bytes, &x86, &a) != -EBADMSG)
 			fail_msg("%s accepted", refused[k].text);
 }
@@ -141,7 +136,6 @@ static void absent_registers_are_refused(void **state)
 	const uint8_t q[] = { 0x02, 0x00, 0x80, 0x3d };
 	struct access a;
 
-	(void)state;
 	assert_int_equal(access_decode_x86(ymm, sizeof(ymm), &fxsave, &a), -ENXIO);
 	assert_int_equal(access_decode_x86(low, sizeof(low), &fxsave, &a), 0);
 	assert_int_equal(access_decode_arm64(q, sizeof(q), &none, &a), -ENXIO);
@@ -158,8 +152,7 @@ static void arm64_knows_the_address_and_the_size(void **state)
 {
 	struct access a;
 
-	(void)state;
-	for (size_t k = 0; k < COUNT(arm); k++) {
+	for (size_t k = 0; k < COUNT_OF(arm); k++) {
 		if (decode_arm64(arm[k].insn, &a))
 			fail_msg("%s refused", arm[k].text);
 		if (a.size != arm[k].size || a.address != arm[k].address ||
@@ -175,8 +168,7 @@ static void arm64_refuses_what_is_no_plain_store(void **state)
 {
 	struct access a;
 
-	(void)state;
-	for (size_t k = 0; k < COUNT(arm_refused); k++)
+	for (size_t k = 0; k < COUNT_OF(arm_refused); k++)
 		if (decode_arm64(arm_refused[k].insn, &a) != -EBADMSG)
 			fail_msg("%s accepted", arm_refused[k].text);
 }
@@ -191,7 +183,6 @@ static void any_bytes_are_judged(void **state)
 	uint8_t code[ACCESS_MAX_BYTES] = { 0 }; /* serves as the loaded data, too */
 	struct access a;
 
-	(void)state;
 	for (unsigned round = 0; round < 2000000; round++) {
 		for (unsigned k = 0; k < 16; k += 8) {
 			random ^= random << 13;
@@ -213,14 +204,10 @@ static void any_bytes_are_judged(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(x86_knows_the_address_and_the_size),
-		cmocka_unit_test(x86_refuses_what_is_no_plain_move),
-		cmocka_unit_test(absent_registers_are_refused),
-		cmocka_unit_test(arm64_knows_the_address_and_the_size),
-		cmocka_unit_test(arm64_refuses_what_is_no_plain_store),
-		cmocka_unit_test(any_bytes_are_judged),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return RUN_IN(set_up, NULL, cmocka_unit_test(x86_knows_the_address_and_the_size),
+		      cmocka_unit_test(x86_refuses_what_is_no_plain_move),
+		      cmocka_unit_test(absent_registers_are_refused),
+		      cmocka_unit_test(arm64_knows_the_address_and_the_size),
+		      cmocka_unit_test(arm64_refuses_what_is_no_plain_store),
+		      cmocka_unit_test(any_bytes_are_judged));
 }

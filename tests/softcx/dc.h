@@ -13,7 +13,7 @@
 
 enum { TARGETS = 2, KEY = 0x1234, BYTES = 64, RECVS = 8, STREAMS_LOG2 = 1, ERRORED_LOG2 = 1 };
 
-struct dc {
+static struct dc {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
@@ -22,31 +22,30 @@ struct dc {
 	struct ibv_ah *ah;
 	struct ibv_qp *dct[TARGETS], *dci;
 	uint8_t memory[4096] __attribute__((aligned(4096)));
-};
+} d;
 
-static inline struct ibv_qp *create_with(struct dc *d, enum mlx5dv_dc_type type,
-					 struct ibv_qp_init_attr_ex *init)
+static inline struct ibv_qp *create_with(enum mlx5dv_dc_type type, struct ibv_qp_init_attr_ex *init)
 {
 	struct mlx5dv_qp_init_attr dv = {
 		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
 		.dc_init_attr = { .dc_type = type, .dct_access_key = KEY },
 	};
 
-	return mlx5dv_create_qp(d->ctx, init, &dv);
+	return mlx5dv_create_qp(d.ctx, init, &dv);
 }
 
-static inline struct ibv_qp_init_attr_ex init_of(struct dc *d, enum mlx5dv_dc_type type)
+static inline struct ibv_qp_init_attr_ex init_of(enum mlx5dv_dc_type type)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_DRIVER,
-		.send_cq = d->cq,
-		.recv_cq = d->cq,
-		.pd = d->pd,
+		.send_cq = d.cq,
+		.recv_cq = d.cq,
+		.pd = d.pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 	};
 
 	if (type == MLX5DV_DCTYPE_DCT) {
-		init.srq = d->srq;
+		init.srq = d.srq;
 		return init;
 	}
 	init.cap = (struct ibv_qp_cap){ .max_send_wr = 16, .max_send_sge = 1 };
@@ -55,11 +54,11 @@ static inline struct ibv_qp_init_attr_ex init_of(struct dc *d, enum mlx5dv_dc_ty
 	return init;
 }
 
-static inline struct ibv_qp *create(struct dc *d, enum mlx5dv_dc_type type)
+static inline struct ibv_qp *create(enum mlx5dv_dc_type type)
 {
-	struct ibv_qp_init_attr_ex init = init_of(d, type);
+	struct ibv_qp_init_attr_ex init = init_of(type);
 
-	return create_with(d, type, &init);
+	return create_with(type, &init);
 }
 
 enum {
@@ -83,52 +82,46 @@ static inline void open_initiator(struct ibv_qp *dci)
 	assert_int_equal(loopback_modify_to(dci, 0, IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
 }
 
-static inline void set_up_plan(void **state, const char *plan)
+/* The case names a plan of faults, or NULL. */
+static inline int set_up(void **state)
 {
 	struct cx_config config = loopback_config(CX_LINK_IB, true);
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = RECVS, .max_sge = 1 } };
 	struct ibv_ah_attr ah = { .dlid = 1, .port_num = 1 };
-	struct dc *d = aligned_alloc(4096, sizeof(*d));
 
-	assert_non_null(d);
-	memset(d, 0, sizeof(*d));
-	config.fault_plan = plan;
+	memset(&d, 0, sizeof(d));
+	config.fault_plan = *state;
 	assert_int_equal(softcx_start(&config), 0);
-	d->ctx = loopback_open_device();
-	d->pd = ibv_alloc_pd(d->ctx);
-	d->cq = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
-	d->srq = ibv_create_srq(d->pd, &srq);
-	d->mr = ibv_reg_mr(d->pd, d->memory, sizeof(d->memory),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	d->ah = ibv_create_ah(d->pd, &ah);
+	d.ctx = loopback_open_device();
+	d.pd = ibv_alloc_pd(d.ctx);
+	d.cq = ibv_create_cq(d.ctx, 64, NULL, NULL, 0);
+	d.srq = ibv_create_srq(d.pd, &srq);
+	d.mr = ibv_reg_mr(d.pd, d.memory, sizeof(d.memory),
+			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	d.ah = ibv_create_ah(d.pd, &ah);
 	for (unsigned i = 0; i < TARGETS; i++) {
-		d->dct[i] = create(d, MLX5DV_DCTYPE_DCT);
-		assert_non_null(d->dct[i]);
-		open_target(d->dct[i]);
+		d.dct[i] = made(create(MLX5DV_DCTYPE_DCT));
+		open_target(d.dct[i]);
 	}
-	d->dci = create(d, MLX5DV_DCTYPE_DCI);
-	assert_non_null(d->dci);
-	open_initiator(d->dci);
-	*state = d;
+	d.dci = made(create(MLX5DV_DCTYPE_DCI));
+	open_initiator(d.dci);
+	return 0;
 }
 
 static inline int tear_down(void **state)
 {
-	struct dc *d = *state;
-
 	assert_int_equal(cx_lint_count(softcx_hca()), 0);
 	for (unsigned i = 0; i < TARGETS; i++)
-		if (d->dct[i])
-			assert_int_equal(ibv_destroy_qp(d->dct[i]), 0);
-	assert_int_equal(ibv_destroy_qp(d->dci), 0);
-	assert_int_equal(ibv_destroy_ah(d->ah), 0);
-	assert_int_equal(ibv_dereg_mr(d->mr), 0);
-	assert_int_equal(ibv_destroy_srq(d->srq), 0);
-	assert_int_equal(ibv_destroy_cq(d->cq), 0);
-	assert_int_equal(ibv_dealloc_pd(d->pd), 0);
-	assert_int_equal(ibv_close_device(d->ctx), 0);
+		if (d.dct[i])
+			assert_int_equal(ibv_destroy_qp(d.dct[i]), 0);
+	assert_int_equal(ibv_destroy_qp(d.dci), 0);
+	assert_int_equal(ibv_destroy_ah(d.ah), 0);
+	assert_int_equal(ibv_dereg_mr(d.mr), 0);
+	assert_int_equal(ibv_destroy_srq(d.srq), 0);
+	assert_int_equal(ibv_destroy_cq(d.cq), 0);
+	assert_int_equal(ibv_dealloc_pd(d.pd), 0);
+	assert_int_equal(ibv_close_device(d.ctx), 0);
 	assert_int_equal(softcx_stop(), 0);
-	free(d);
 	return 0;
 }
 
@@ -140,69 +133,79 @@ static inline uint64_t count_of(enum cx_dc_kind kind)
 	return counts.kinds[kind];
 }
 
-static inline struct ibv_qp_ex *begin(struct dc *d)
+static inline struct ibv_qp_ex *begin(void)
 {
-	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(d->dci);
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(d.dci);
 
 	ibv_wr_start(qp);
 	qp->wr_flags = IBV_SEND_SIGNALED;
 	return qp;
 }
 
-static inline void end(struct dc *d, struct ibv_qp_ex *qp, uint32_t dctn, uint64_t key)
+static inline void end(struct ibv_qp_ex *qp, uint32_t dctn, uint64_t key)
 {
-	mlx5dv_wr_set_dc_addr(mlx5dv_qp_ex_from_ibv_qp_ex(qp), d->ah, dctn, key);
-	ibv_wr_set_sge(qp, d->mr->lkey, (uintptr_t)d->memory, BYTES);
+	mlx5dv_wr_set_dc_addr(mlx5dv_qp_ex_from_ibv_qp_ex(qp), d.ah, dctn, key);
+	ibv_wr_set_sge(qp, d.mr->lkey, (uintptr_t)d.memory, BYTES);
 	assert_int_equal(ibv_wr_complete(qp), 0);
 }
 
-static inline struct ibv_wc await(struct dc *d)
+static inline struct ibv_wc await(void)
 {
 	struct ibv_wc wc = { 0 };
 
 	for (unsigned i = 0; i < 100; i++) {
 		softcx_step(0);
-		if (ibv_poll_cq(d->cq, 1, &wc) == 1)
+		if (ibv_poll_cq(d.cq, 1, &wc) == 1)
 			return wc;
 	}
 	fail_msg("nothing completed");
 	return wc;
 }
 
-static inline struct ibv_wc write_to(struct dc *d, uint32_t dctn, uint64_t key, size_t to)
+static inline struct ibv_wc write_to(uint32_t dctn, uint64_t key, size_t to)
 {
-	struct ibv_qp_ex *qp = begin(d);
+	struct ibv_qp_ex *qp = begin();
 
-	ibv_wr_rdma_write(qp, d->mr->rkey, (uintptr_t)d->memory + to);
-	end(d, qp, dctn, key);
-	return await(d);
+	ibv_wr_rdma_write(qp, d.mr->rkey, (uintptr_t)d.memory + to);
+	end(qp, dctn, key);
+	return await();
 }
 
-static inline void assert_write(struct dc *d, unsigned target)
+static inline void assert_write(unsigned target)
 {
-	assert_int_equal(write_to(d, d->dct[target]->qp_num, KEY, 1024).status, IBV_WC_SUCCESS);
+	assert_int_equal(write_to(d.dct[target]->qp_num, KEY, 1024).status, IBV_WC_SUCCESS);
 }
 
-static inline void assert_failed(struct dc *d, struct ibv_wc wc, enum ibv_wc_status status,
-				 uint32_t vendor)
+static inline enum ibv_qp_state dci_state(void)
 {
-	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
 
+	assert_int_equal(ibv_query_qp(d.dci, &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
+}
+
+static inline void assert_failed(struct ibv_wc wc, enum ibv_wc_status status, uint32_t vendor)
+{
 	assert_int_equal(wc.status, status);
 	assert_int_equal(wc.vendor_err, vendor);
-	assert_int_equal(ibv_query_qp(d->dci, &attr, IBV_QP_STATE, &init), 0);
-	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
-	assert_int_equal(loopback_modify_to(d->dci, 0, IBV_QPS_RESET, IBV_QP_STATE), 0);
-	open_initiator(d->dci);
+	assert_int_equal(dci_state(), IBV_QPS_ERR);
+	assert_int_equal(loopback_modify_to(d.dci, 0, IBV_QPS_RESET, IBV_QP_STATE), 0);
+	open_initiator(d.dci);
 }
 
 /* The kernel hands on no event of a target: mlx5 qpc.c dct_allowed_event_types(). */
-static inline void expect_no_event(struct dc *d)
+static inline void expect_no_event(void)
 {
-	struct pollfd ready = { .fd = d->ctx->async_fd, .events = POLLIN };
+	struct pollfd ready = { .fd = d.ctx->async_fd, .events = POLLIN };
 
 	assert_int_equal(poll(&ready, 1, 0), 0);
 }
+
+#define PLANNED(f, plan)                                                                           \
+	{                                                                                          \
+#f, f, set_up, tear_down, (char *)plan                                             \
+	}
+#define TEST(f) PLANNED(f, NULL)
 
 #endif

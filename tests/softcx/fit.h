@@ -28,7 +28,7 @@ struct told {
 
 enum { A, B, ENDS };
 
-struct fit {
+static struct fit {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
@@ -43,7 +43,7 @@ struct fit {
 	int access;
 	FILE *trace;
 	uint8_t memory[2 * FIT_HALF] __attribute__((aligned(4096))); /* A's, then B's */
-};
+} f;
 
 /* What came of a request of A. */
 struct effect {
@@ -58,25 +58,24 @@ struct effect {
 
 /* -- the bed ----------------------------------------------------------------------------------- */
 
-static inline void fit_reset_told(struct fit *f)
+static inline void fit_reset_told(void)
 {
 	for (unsigned i = 0; i < ENDS; i++) {
-		f->told[i] = (struct told){ .mtu = IBV_MTU_1024,
-					    .dest_qpn = f->qp[!i]->qp_num,
-					    .rq_psn = FIT_PSN,
-					    .sq_psn = FIT_PSN,
-					    .qkey = FIT_QKEY,
-					    .max_rd_atomic = 4,
-					    .max_dest_rd_atomic = 4,
-					    .dlid = 1,
-					    .sgid_index = f->is_roce ? 3 : 0,
-					    .hop_limit = 64 };
-		assert_int_equal(ibv_query_gid(f->ctx, 1, f->told[i].sgid_index, &f->told[i].dgid),
-				 0);
+		f.told[i] = (struct told){ .mtu = IBV_MTU_1024,
+					   .dest_qpn = f.qp[!i]->qp_num,
+					   .rq_psn = FIT_PSN,
+					   .sq_psn = FIT_PSN,
+					   .qkey = FIT_QKEY,
+					   .max_rd_atomic = 4,
+					   .max_dest_rd_atomic = 4,
+					   .dlid = 1,
+					   .sgid_index = f.is_roce ? 3 : 0,
+					   .hop_limit = 64 };
+		assert_int_equal(ibv_query_gid(f.ctx, 1, f.told[i].sgid_index, &f.told[i].dgid), 0);
 	}
 }
 
-static inline void fit_create_target(struct fit *f)
+static inline void fit_create_target(void)
 {
 	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
 							  IBV_XRCD_INIT_ATTR_OFLAGS,
@@ -87,110 +86,102 @@ static inline void fit_create_target(struct fit *f)
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_XRC,
-		.pd = f->pd,
-		.cq = f->cq[B],
+		.pd = f.pd,
+		.cq = f.cq[B],
 	};
 	struct ibv_qp_init_attr_ex target = { .qp_type = IBV_QPT_XRC_RECV,
 					      .comp_mask = IBV_QP_INIT_ATTR_XRCD };
 
-	f->xrcd = srq.xrcd = target.xrcd = ibv_open_xrcd(f->ctx, &domain);
-	assert_non_null(f->xrcd);
-	f->srq = ibv_create_srq_ex(f->ctx, &srq);
-	assert_non_null(f->srq);
-	f->srq_has_receive = false;
-	f->qp[B] = ibv_create_qp_ex(f->ctx, &target);
+	f.xrcd = srq.xrcd = target.xrcd = ibv_open_xrcd(f.ctx, &domain);
+	assert_non_null(f.xrcd);
+	f.srq = made(ibv_create_srq_ex(f.ctx, &srq));
+	f.srq_has_receive = false;
+	f.qp[B] = ibv_create_qp_ex(f.ctx, &target);
 }
 
 /* IBV_QPT_XRC_SEND: A initiates, and B is the target. */
-static inline void fit_create_qps(struct fit *f, enum ibv_qp_type type)
+static inline void fit_create_qps(enum ibv_qp_type type)
 {
 	for (unsigned i = 0; i < ENDS; i++) {
-		f->cq[i] = ibv_create_cq(f->ctx, 32, NULL, NULL, 0);
-		assert_non_null(f->cq[i]);
+		f.cq[i] = made(ibv_create_cq(f.ctx, 32, NULL, NULL, 0));
 		if (i == B && type == IBV_QPT_XRC_SEND)
-			fit_create_target(f);
+			fit_create_target();
 		else
-			f->qp[i] = loopback_create_qp(f->pd, f->cq[i], NULL, type);
-		assert_non_null(f->qp[i]);
+			f.qp[i] = made(loopback_create_qp(f.pd, f.cq[i], NULL, type));
 	}
-	fit_reset_told(f);
+	fit_reset_told();
 }
 
-static inline void fit_destroy_qps(struct fit *f)
+static inline void fit_destroy_qps(void)
 {
 	for (unsigned i = 0; i < ENDS; i++)
-		assert_int_equal(ibv_destroy_qp(f->qp[i]), 0);
-	if (f->ah)
-		assert_int_equal(ibv_destroy_ah(f->ah), 0);
-	if (f->srq) {
-		assert_int_equal(ibv_destroy_srq(f->srq), 0);
-		assert_int_equal(ibv_close_xrcd(f->xrcd), 0);
+		assert_int_equal(ibv_destroy_qp(f.qp[i]), 0);
+	if (f.ah)
+		assert_int_equal(ibv_destroy_ah(f.ah), 0);
+	if (f.srq) {
+		assert_int_equal(ibv_destroy_srq(f.srq), 0);
+		assert_int_equal(ibv_close_xrcd(f.xrcd), 0);
 	}
 	for (unsigned i = 0; i < ENDS; i++)
-		assert_int_equal(ibv_destroy_cq(f->cq[i]), 0);
-	f->ah = NULL;
-	f->srq = NULL;
+		assert_int_equal(ibv_destroy_cq(f.cq[i]), 0);
+	f.ah = NULL;
+	f.srq = NULL;
 }
 
-static inline struct fit *fit_open(struct cx_config config)
+static inline void fit_open(struct cx_config config)
 {
-	struct fit *f = aligned_alloc(4096, sizeof(*f));
 	char trace[] = "/tmp/fit.XXXXXX";
 	const int fd = mkstemp(trace);
 
-	assert_non_null(f);
 	assert_true(fd >= 0);
-	memset(f, 0, sizeof(*f));
-	f->trace = fdopen(fd, "r");
-	f->is_roce = config.link == CX_LINK_ROCE;
+	memset(&f, 0, sizeof(f));
+	f.trace = fdopen(fd, "r");
+	f.is_roce = config.link == CX_LINK_ROCE;
 	config.trace_path = trace;
 	assert_int_equal(softcx_start(&config), 0);
 	unlink(trace);
-	f->ctx = loopback_open_device();
-	fcntl(f->ctx->async_fd, F_SETFL, O_NONBLOCK);
-	f->pd = ibv_alloc_pd(f->ctx);
-	f->access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		    IBV_ACCESS_REMOTE_ATOMIC;
-	f->mr = ibv_reg_mr(f->pd, f->memory, sizeof(f->memory), f->access);
-	assert_non_null(f->mr);
-	return f;
+	f.ctx = loopback_open_device();
+	fcntl(f.ctx->async_fd, F_SETFL, O_NONBLOCK);
+	f.pd = ibv_alloc_pd(f.ctx);
+	f.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		   IBV_ACCESS_REMOTE_ATOMIC;
+	f.mr = made(ibv_reg_mr(f.pd, f.memory, sizeof(f.memory), f.access));
 }
 
-static inline void fit_close(struct fit *f)
+static inline void fit_close(void)
 {
-	assert_int_equal(ibv_dereg_mr(f->mr), 0);
-	assert_int_equal(ibv_dealloc_pd(f->pd), 0);
-	assert_int_equal(ibv_close_device(f->ctx), 0);
+	assert_int_equal(ibv_dereg_mr(f.mr), 0);
+	assert_int_equal(ibv_dealloc_pd(f.pd), 0);
+	assert_int_equal(ibv_close_device(f.ctx), 0);
 	assert_int_equal(softcx_stop(), 0);
-	fclose(f->trace);
-	free(f);
+	fclose(f.trace);
 }
 
 /* Whether a line of the trace since the last call has this text. */
-static inline bool fit_trace_says(struct fit *f, const char *text)
+static inline bool fit_trace_says(const char *text)
 {
 	char line[4096];
 	bool found = false;
 
-	clearerr(f->trace);
-	while (fgets(line, sizeof(line), f->trace))
+	clearerr(f.trace);
+	while (fgets(line, sizeof(line), f.trace))
 		found = found || strstr(line, text);
 	return found;
 }
 
 /* -- connecting -------------------------------------------------------------------------------- */
 
-static inline int fit_init(struct fit *f, unsigned end)
+static inline int fit_init(unsigned end)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
 				    .port_num = 1,
-				    .pkey_index = f->told[end].pkey_index,
-				    .qkey = f->told[end].qkey,
-				    .qp_access_flags = (unsigned)f->access };
+				    .pkey_index = f.told[end].pkey_index,
+				    .qkey = f.told[end].qkey,
+				    .qp_access_flags = (unsigned)f.access };
 	const int ud_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
 
-	return ibv_modify_qp(f->qp[end], &attr,
-			     f->qp[end]->qp_type == IBV_QPT_UD ? ud_mask : LOOPBACK_INIT_MASK);
+	return ibv_modify_qp(f.qp[end], &attr,
+			     f.qp[end]->qp_type == IBV_QPT_UD ? ud_mask : LOOPBACK_INIT_MASK);
 }
 
 static inline int fit_rtr_mask(enum ibv_qp_type type)
@@ -209,23 +200,23 @@ static inline int fit_rts_mask(enum ibv_qp_type type)
 	return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_XRC_RECV ? IBV_QP_TIMEOUT : 0);
 }
 
-static inline struct ibv_ah_attr fit_path(const struct fit *f, unsigned end)
+static inline struct ibv_ah_attr fit_path(unsigned end)
 {
-	const struct told *t = &f->told[end];
+	const struct told *t = &f.told[end];
 
-	return (struct ibv_ah_attr){ .dlid = t->dlid,
-				     .port_num = 1,
-				     .is_global = f->is_roce,
-				     .grh = { .dgid = t->dgid,
-					      .sgid_index = t->sgid_index,
-					      .hop_limit = t->hop_limit } };
+	return (struct ibv_ah_attr){
+		.dlid = t->dlid,
+		.port_num = 1,
+		.is_global = f.is_roce,
+		.grh = { .dgid = t->dgid, .sgid_index = t->sgid_index, .hop_limit = t->hop_limit }
+	};
 }
 
 /* 0, or the errno; of A's datagrams, that of their address handle. */
-static inline int fit_rtr(struct fit *f, unsigned end)
+static inline int fit_rtr(unsigned end)
 {
-	const struct told *t = &f->told[end];
-	const enum ibv_qp_type type = f->qp[end]->qp_type;
+	const struct told *t = &f.told[end];
+	const enum ibv_qp_type type = f.qp[end]->qp_type;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = t->mtu,
@@ -233,84 +224,84 @@ static inline int fit_rtr(struct fit *f, unsigned end)
 		.rq_psn = t->rq_psn,
 		.max_dest_rd_atomic = t->max_dest_rd_atomic,
 		.min_rnr_timer = 1,
-		.ah_attr = fit_path(f, end),
+		.ah_attr = fit_path(end),
 	};
-	const int err = ibv_modify_qp(f->qp[end], &attr, fit_rtr_mask(type));
+	const int err = ibv_modify_qp(f.qp[end], &attr, fit_rtr_mask(type));
 
 	if (err || type != IBV_QPT_UD || end != A)
 		return err;
-	if (f->ah)
-		assert_int_equal(ibv_destroy_ah(f->ah), 0);
-	f->ah = ibv_create_ah(f->pd, &attr.ah_attr);
-	return f->ah ? 0 : errno;
+	if (f.ah)
+		assert_int_equal(ibv_destroy_ah(f.ah), 0);
+	f.ah = ibv_create_ah(f.pd, &attr.ah_attr);
+	return f.ah ? 0 : errno;
 }
 
-static inline int fit_rts(struct fit *f, unsigned end)
+static inline int fit_rts(unsigned end)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.sq_psn = f->told[end].sq_psn,
+		.sq_psn = f.told[end].sq_psn,
 		.timeout = 10,
 		.retry_cnt = 2,
 		.rnr_retry = 2,
-		.max_rd_atomic = f->told[end].max_rd_atomic,
+		.max_rd_atomic = f.told[end].max_rd_atomic,
 	};
 
-	return ibv_modify_qp(f->qp[end], &attr, fit_rts_mask(f->qp[end]->qp_type));
+	return ibv_modify_qp(f.qp[end], &attr, fit_rts_mask(f.qp[end]->qp_type));
 }
 
 /* Both ends as they are told. */
-static inline void fit_connect(struct fit *f)
+static inline void fit_connect(void)
 {
 	for (unsigned end = 0; end < ENDS; end++) {
-		assert_int_equal(loopback_modify(f->qp[end], IBV_QPS_RESET, IBV_QP_STATE), 0);
-		assert_int_equal(fit_init(f, end), 0);
+		assert_int_equal(loopback_modify(f.qp[end], IBV_QPS_RESET, IBV_QP_STATE), 0);
+		assert_int_equal(fit_init(end), 0);
 	}
 	for (unsigned end = 0; end < ENDS; end++)
-		assert_int_equal(fit_rtr(f, end), 0);
+		assert_int_equal(fit_rtr(end), 0);
 	for (unsigned end = 0; end < ENDS; end++)
-		assert_int_equal(fit_rts(f, end), 0);
+		assert_int_equal(fit_rts(end), 0);
 }
 
 /* -- a request --------------------------------------------------------------------------------- */
 
-static inline void fit_post_recv(struct fit *f, unsigned end)
+static inline void fit_post_recv(unsigned end)
 {
-	struct ibv_sge sge = { (uintptr_t)f->memory + end * FIT_HALF, FIT_MOST, f->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)f.memory + end * FIT_HALF, FIT_MOST, f.mr->lkey };
 	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
 
-	if (!f->srq)
-		assert_int_equal(ibv_post_recv(f->qp[end], &wr, &bad), 0);
-	else if (!f->srq_has_receive) /* that of a message which was lost is still there */
-		assert_int_equal(ibv_post_srq_recv(f->srq, &wr, &bad), 0);
-	f->srq_has_receive = true;
+	if (!f.srq)
+		assert_int_equal(ibv_post_recv(f.qp[end], &wr, &bad), 0);
+	else if (!f.srq_has_receive) /* that of a message which was lost is still there */
+		assert_int_equal(ibv_post_srq_recv(f.srq, &wr, &bad), 0);
+	f.srq_has_receive = true;
 }
 
 /* What a request names beside its data. */
-static inline void fit_address(struct fit *f, struct ibv_send_wr *wr)
+static inline void fit_address(struct ibv_send_wr *wr)
 {
-	const uint64_t raddr = (uintptr_t)f->memory + FIT_HALF;
+	const uint64_t raddr = (uintptr_t)f.memory + FIT_HALF;
 
-	if (f->srq)
-		assert_int_equal(ibv_get_srq_num(f->srq, &wr->qp_type.xrc.remote_srqn), 0);
-	if (f->ah) {
-		wr->wr.ud.ah = f->ah;
-		wr->wr.ud.remote_qpn = f->told[A].dest_qpn;
-		wr->wr.ud.remote_qkey = f->told[A].qkey;
+	if (f.srq)
+		assert_int_equal(ibv_get_srq_num(f.srq, &wr->qp_type.xrc.remote_srqn), 0);
+	if (f.ah) {
+		wr->wr.ud.ah = f.ah;
+		wr->wr.ud.remote_qpn = f.told[A].dest_qpn;
+		wr->wr.ud.remote_qkey = f.told[A].qkey;
 	} else if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr->wr.atomic.remote_addr = raddr;
-		wr->wr.atomic.rkey = f->mr->rkey;
+		wr->wr.atomic.rkey = f.mr->rkey;
 		wr->wr.atomic.compare_add = 1;
 	} else {
 		wr->wr.rdma.remote_addr = raddr;
-		wr->wr.rdma.rkey = f->mr->rkey;
+		wr->wr.rdma.rkey = f.mr->rkey;
 	}
 }
 
 /* @count equal requests of A, the last one signaled, rung by one doorbell. */
-static inline void fit_post(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len, unsigned count)
+static inline void fit_post(enum ibv_wr_opcode opcode, uint32_t len, unsigned count)
 {
-	struct ibv_sge sge = { (uintptr_t)f->memory, len, f->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)f.memory, len, f.mr->lkey };
 	struct ibv_send_wr wrs[16], *bad;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -322,54 +313,54 @@ static inline void fit_post(struct fit *f, enum ibv_wr_opcode opcode, uint32_t l
 					       .num_sge = 1,
 					       .opcode = opcode,
 					       .send_flags = is_last ? IBV_SEND_SIGNALED : 0 };
-		fit_address(f, &wrs[i]);
+		fit_address(&wrs[i]);
 	}
-	assert_int_equal(ibv_post_send(f->qp[A], wrs, &bad), 0);
+	assert_int_equal(ibv_post_send(f.qp[A], wrs, &bad), 0);
 }
 
-static inline void fit_fill(struct fit *f, bool is_read)
+static inline void fit_fill(bool is_read)
 {
-	memset(f->memory, is_read ? 0 : 0x5a, FIT_HALF);
-	memset(f->memory + FIT_HALF, is_read ? 0x5a : 0, FIT_HALF);
+	memset(f.memory, is_read ? 0 : 0x5a, FIT_HALF);
+	memset(f.memory + FIT_HALF, is_read ? 0x5a : 0, FIT_HALF);
 }
 
-static inline bool fit_is_executed(const struct fit *f, enum ibv_wr_opcode opcode, uint32_t len)
+static inline bool fit_is_executed(enum ibv_wr_opcode opcode, uint32_t len)
 {
 	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-		return f->memory[FIT_HALF] == 0x5b;
-	return !memcmp(f->memory, f->memory + FIT_HALF + (f->ah ? FIT_GRH : 0), len);
+		return f.memory[FIT_HALF] == 0x5b;
+	return !memcmp(f.memory, f.memory + FIT_HALF + (f.ah ? FIT_GRH : 0), len);
 }
 
-static inline enum ibv_event_type fit_event(struct fit *f)
+static inline enum ibv_event_type fit_event(void)
 {
 	enum ibv_event_type type = FIT_NO_EVENT;
 	struct ibv_async_event event;
 
-	while (!ibv_get_async_event(f->ctx, &event)) {
-		assert_ptr_equal(event.element.qp, f->qp[B]);
+	while (!ibv_get_async_event(f.ctx, &event)) {
+		assert_ptr_equal(event.element.qp, f.qp[B]);
 		type = event.event_type;
 		ibv_ack_async_event(&event);
 	}
 	return type;
 }
 
-static inline enum ibv_qp_state fit_state(struct fit *f, unsigned end)
+static inline enum ibv_qp_state fit_state(unsigned end)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	assert_int_equal(ibv_query_qp(f->qp[end], &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(ibv_query_qp(f.qp[end], &attr, IBV_QP_STATE, &init), 0);
 	return attr.qp_state;
 }
 
 /* The next completion of A, after virtual time has passed as needed. */
-static inline struct ibv_wc fit_wait(struct fit *f)
+static inline struct ibv_wc fit_wait(void)
 {
 	struct ibv_wc wc;
 
 	for (unsigned i = 0; i < FIT_STEPS; i++) {
 		softcx_step(0);
-		if (ibv_poll_cq(f->cq[A], 1, &wc) == 1)
+		if (ibv_poll_cq(f.cq[A], 1, &wc) == 1)
 			return wc;
 	}
 	fail_msg("no completion");
@@ -377,32 +368,31 @@ static inline struct ibv_wc fit_wait(struct fit *f)
 }
 
 /* Few bytes come in the CQE, and into memory by the poll. */
-static inline void fit_reap_receives(struct fit *f)
+static inline void fit_reap_receives(void)
 {
 	struct ibv_wc wc;
 
-	while (ibv_poll_cq(f->cq[B], 1, &wc) == 1)
-		f->srq_has_receive = false;
+	while (ibv_poll_cq(f.cq[B], 1, &wc) == 1)
+		f.srq_has_receive = false;
 }
 
-static inline struct effect fit_run(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len,
-				    unsigned count)
+static inline struct effect fit_run(enum ibv_wr_opcode opcode, uint32_t len, unsigned count)
 {
 	struct effect effect;
 	struct ibv_wc wc;
 
-	fit_fill(f, opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
+	fit_fill(opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD);
 	if (opcode == IBV_WR_SEND)
-		fit_post_recv(f, B);
-	fit_post(f, opcode, len, count);
-	wc = fit_wait(f);
+		fit_post_recv(B);
+	fit_post(opcode, len, count);
+	wc = fit_wait();
 	effect.status = wc.status;
 	effect.vendor = wc.status ? (uint8_t)wc.vendor_err : 0;
-	fit_reap_receives(f);
-	effect.executed = fit_is_executed(f, opcode, len);
-	effect.responder_fails = fit_state(f, B) == IBV_QPS_ERR;
-	effect.event = fit_event(f);
-	assert_int_equal(fit_state(f, A), wc.status ? IBV_QPS_ERR : IBV_QPS_RTS);
+	fit_reap_receives();
+	effect.executed = fit_is_executed(opcode, len);
+	effect.responder_fails = fit_state(B) == IBV_QPS_ERR;
+	effect.event = fit_event();
+	assert_int_equal(fit_state(A), wc.status ? IBV_QPS_ERR : IBV_QPS_RTS);
 	return effect;
 }
 

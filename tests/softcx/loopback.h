@@ -11,7 +11,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "../unit.h"
+#include "unit.h"
 #include "softcx.h"
 
 enum {
@@ -22,7 +22,7 @@ enum {
 			    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
-struct loopback {
+static struct loopback {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -30,7 +30,7 @@ struct loopback {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	char memory[4096] __attribute__((aligned(4096)));
-};
+} lo;
 
 static inline struct cx_config loopback_config(enum cx_link link, bool passive)
 {
@@ -52,13 +52,11 @@ static inline int loopback_start(enum cx_link link)
 static inline struct ibv_context *loopback_open_device(void)
 {
 	int count;
-	struct ibv_device **list = ibv_get_device_list(&count);
+	struct ibv_device **list = made(ibv_get_device_list(&count));
 	struct ibv_context *ctx;
 
-	assert_non_null(list);
 	assert_int_equal(count, 1);
-	ctx = ibv_open_device(list[0]);
-	assert_non_null(ctx);
+	ctx = made(ibv_open_device(list[0]));
 	ibv_free_device_list(list);
 	return ctx;
 }
@@ -124,93 +122,137 @@ static inline void loopback_connect(struct ibv_qp *qp)
 	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
 }
 
-/* Posts a signaled request and waits for it. After an error the queue pair begins anew. */
-static inline enum ibv_wc_status loopback_run(struct loopback *l, struct ibv_send_wr *wr)
+static inline void loopback_reconnect(void)
 {
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-	int n;
-
-	assert_int_equal(ibv_post_send(l->qp, wr, &bad), 0);
-	while (!(n = ibv_poll_cq(l->cq, 1, &wc)))
-		;
-	assert_int_equal(n, 1);
-	if (wc.status) {
-		assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
-		loopback_connect(l->qp);
-	}
-	return wc.status;
+	assert_int_equal(loopback_modify(lo.qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
+	loopback_connect(lo.qp);
 }
 
-/* Writes the first bytes of the memory to its second half. */
-static inline void loopback_post_write(struct loopback *l)
+/* A signaled request of one SGE; SEND has no remote address. */
+static inline void loopback_post(enum ibv_wr_opcode opcode, uint64_t local, uint32_t lkey,
+				 uint32_t length, uint64_t remote, uint32_t rkey)
 {
-	struct ibv_sge sge = { (uintptr_t)l->memory, 64, l->mr->lkey };
+	struct ibv_sge sge = { local, length, lkey };
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = 7,
 		.sg_list = &sge,
 		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
+		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (uintptr_t)l->memory + 2048, l->mr->rkey },
+		.wr.rdma = { remote, rkey },
 	};
 
-	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
+	assert_int_equal(ibv_post_send(lo.qp, &wr, &bad), 0);
+}
+
+/* Writes the first bytes of the memory to its second half. */
+static inline void loopback_post_write(void)
+{
+	loopback_post(IBV_WR_RDMA_WRITE, (uintptr_t)lo.memory, lo.mr->lkey, 64,
+		      (uintptr_t)lo.memory + 2048, lo.mr->rkey);
+}
+
+static inline void loopback_post_receive(uint64_t id, void *to, uint32_t lkey, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)to, length, lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(ibv_post_recv(lo.qp, &wr, &bad), 0);
+}
+
+/* The next completion, by looking at memory alone, as a busy poller does. */
+static inline struct ibv_wc loopback_wait(void)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(lo.cq, 1, &wc)))
+		;
+	assert_int_equal(n, 1);
+	return wc;
+}
+
+/* After an error the queue pair begins anew. */
+static inline enum ibv_wc_status loopback_outcome(void)
+{
+	const enum ibv_wc_status status = loopback_wait().status;
+
+	if (status)
+		loopback_reconnect();
+	return status;
+}
+
+/* The completion that is there already. */
+static inline struct ibv_wc loopback_poll(void)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(lo.cq, 1, &wc), 1);
+	return wc;
+}
+
+/* The queue whose event came; NULL: none, and errno says why. */
+static inline struct ibv_cq *loopback_wait_for_event(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(lo.channel, &cq, &context))
+		return NULL;
+	ibv_ack_cq_events(cq, 1);
+	return cq;
 }
 
 static inline int loopback_set_up_config(void **state, const struct cx_config *config)
 {
-	struct loopback *l = aligned_alloc(4096, sizeof(*l));
-
-	assert_non_null(l);
-	memset(l, 0, sizeof(*l));
+	memset(&lo, 0, sizeof(lo));
 	assert_int_equal(softcx_start(config), 0);
-	l->ctx = loopback_open_device();
-	l->pd = ibv_alloc_pd(l->ctx);
-	l->channel = ibv_create_comp_channel(l->ctx);
-	assert_non_null(l->channel);
-	l->cq = ibv_create_cq(l->ctx, 16, NULL, l->channel, 0);
-	assert_non_null(l->cq);
-	l->qp = loopback_create_qp(l->pd, l->cq, NULL, IBV_QPT_RC);
-	assert_non_null(l->qp);
-	l->mr = ibv_reg_mr(l->pd, l->memory, sizeof(l->memory),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ);
-	assert_non_null(l->mr);
-	loopback_connect(l->qp);
-	*state = l;
+	lo.ctx = loopback_open_device();
+	lo.pd = made(ibv_alloc_pd(lo.ctx));
+	lo.channel = made(ibv_create_comp_channel(lo.ctx));
+	lo.cq = made(ibv_create_cq(lo.ctx, 16, NULL, lo.channel, 0));
+	lo.qp = made(loopback_create_qp(lo.pd, lo.cq, NULL, IBV_QPT_RC));
+	lo.mr = made(ibv_reg_mr(lo.pd, lo.memory, sizeof(lo.memory),
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ));
+	if (config->link == CX_LINK_IB)
+		loopback_connect(lo.qp);
+	*state = &lo;
 	return 0;
 }
 
 static inline int loopback_set_up(void **state)
 {
-	struct cx_config config = loopback_config(CX_LINK_IB, true);
+	const struct cx_config config = loopback_config(CX_LINK_IB, true);
 
 	return loopback_set_up_config(state, &config);
 }
 
 static inline int loopback_set_up_active(void **state)
 {
-	struct cx_config config = loopback_config(CX_LINK_IB, false);
+	const struct cx_config config = loopback_config(CX_LINK_IB, false);
 
 	return loopback_set_up_config(state, &config);
 }
 
 static inline int loopback_tear_down(void **state)
 {
-	struct loopback *l = *state;
-
-	if (l->qp)
-		assert_int_equal(ibv_destroy_qp(l->qp), 0);
-	assert_int_equal(ibv_dereg_mr(l->mr), 0);
-	if (l->cq)
-		assert_int_equal(ibv_destroy_cq(l->cq), 0);
-	assert_int_equal(ibv_destroy_comp_channel(l->channel), 0);
-	assert_int_equal(ibv_dealloc_pd(l->pd), 0);
-	assert_int_equal(ibv_close_device(l->ctx), 0);
+	if (lo.qp)
+		assert_int_equal(ibv_destroy_qp(lo.qp), 0);
+	assert_int_equal(ibv_dereg_mr(lo.mr), 0);
+	if (lo.cq)
+		assert_int_equal(ibv_destroy_cq(lo.cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(lo.channel), 0);
+	assert_int_equal(ibv_dealloc_pd(lo.pd), 0);
+	assert_int_equal(softcx_stop(), -EBUSY);
+	assert_int_equal(ibv_close_device(lo.ctx), 0);
 	assert_int_equal(softcx_stop(), 0);
-	free(l);
 	return 0;
 }
+
+#define ON_LOOPBACK(f) cmocka_unit_test_setup_teardown(f, loopback_set_up, loopback_tear_down)
+
+/* The same where each doorbell is executed at once. */
+#define ON_ACTIVE(f) cmocka_unit_test_setup_teardown(f, loopback_set_up_active, loopback_tear_down)
 
 #endif

@@ -3,7 +3,6 @@
 #ifndef TESTS_SOFTCX_MKEYS_H
 #define TESTS_SOFTCX_MKEYS_H
 
-#include "fabric.h"
 #include "loopback.h"
 
 #include <infiniband/mlx5dv.h>
@@ -24,8 +23,7 @@ enum {
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 };
 
-struct bench {
-	struct loopback *l;
+static struct bench {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *ex;
 	struct mlx5dv_qp_ex *dv;
@@ -33,13 +31,13 @@ struct bench {
 	struct mlx5dv_mkey *mkey[LEVELS];
 	uint8_t *memory, *plain;
 	uint8_t vendor; /* of the last failure */
-};
+} b;
 
-static inline struct ibv_qp *create_qp(struct loopback *l)
+static inline struct ibv_qp *create_qp(void)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = l->cq,
-		.recv_cq = l->cq,
+		.send_cq = lo.cq,
+		.recv_cq = lo.cq,
 		.cap = { .max_send_wr = 16,
 			 .max_recv_wr = 16,
 			 .max_send_sge = 4,
@@ -47,7 +45,7 @@ static inline struct ibv_qp *create_qp(struct loopback *l)
 			 .max_inline_data = 512 },
 		.qp_type = IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = l->pd,
+		.pd = lo.pd,
 		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
 				  IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV |
 				  IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
@@ -61,11 +59,18 @@ static inline struct ibv_qp *create_qp(struct loopback *l)
 				  MLX5DV_QP_EX_WITH_MKEY_CONFIGURE | MLX5DV_QP_EX_WITH_RAW_WQE |
 				  MLX5DV_QP_EX_WITH_MEMCPY,
 	};
-	struct ibv_qp *qp = mlx5dv_create_qp(l->ctx, &attr, &dv);
+	struct ibv_qp *qp = made(mlx5dv_create_qp(lo.ctx, &attr, &dv));
 
-	assert_non_null(qp);
 	loopback_connect(qp);
 	return qp;
+}
+
+/* What follows is posted on this queue pair. */
+static inline void use(struct ibv_qp *qp)
+{
+	b.qp = qp;
+	b.ex = ibv_qp_to_qp_ex(qp);
+	b.dv = mlx5dv_qp_ex_from_ibv_qp_ex(b.ex);
 }
 
 static inline struct mlx5dv_mkey *create_mkey(struct ibv_pd *pd, uint32_t flags)
@@ -75,33 +80,22 @@ static inline struct mlx5dv_mkey *create_mkey(struct ibv_pd *pd, uint32_t flags)
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT | flags,
 		.max_entries = ROOM,
 	};
-	struct mlx5dv_mkey *mkey = mlx5dv_create_mkey(&attr);
+	struct mlx5dv_mkey *mkey = made(mlx5dv_create_mkey(&attr));
 
-	assert_non_null(mkey);
 	return mkey;
 }
 
 static inline int set_up_config(void **state, const struct cx_config *config)
 {
-	struct bench *b = calloc(1, sizeof(*b));
-	void *l;
-
-	assert_non_null(b);
-	loopback_set_up_config(&l, config);
-	b->l = l;
-	b->qp = create_qp(b->l);
-	b->ex = ibv_qp_to_qp_ex(b->qp);
-	b->dv = mlx5dv_qp_ex_from_ibv_qp_ex(b->ex);
-	b->memory = aligned_alloc(4096, BYTES);
-	assert_non_null(b->memory);
+	loopback_set_up_config(state, config);
+	use(create_qp());
+	b.memory = made(aligned_alloc(4096, BYTES));
 	for (unsigned i = 0; i < BYTES; i++)
-		b->memory[i] = (uint8_t)(i * 31 + i / 256);
-	b->plain = b->memory + LAYOUT_BYTES;
-	b->mr = ibv_reg_mr(b->l->pd, b->memory, BYTES, ACCESS | IBV_ACCESS_MW_BIND);
-	assert_non_null(b->mr);
+		b.memory[i] = (uint8_t)(i * 31 + i / 256);
+	b.plain = b.memory + LAYOUT_BYTES;
+	b.mr = made(ibv_reg_mr(lo.pd, b.memory, BYTES, ACCESS | IBV_ACCESS_MW_BIND));
 	for (unsigned i = 0; i < LEVELS; i++)
-		b->mkey[i] = create_mkey(b->l->pd, 0);
-	*state = b;
+		b.mkey[i] = create_mkey(lo.pd, 0);
 	return 0;
 }
 
@@ -114,94 +108,110 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-	struct bench *b = *state;
-	void *l = b->l;
-
 	for (unsigned i = 0; i < LEVELS; i++)
-		assert_int_equal(mlx5dv_destroy_mkey(b->mkey[i]), 0);
-	assert_int_equal(ibv_destroy_qp(b->qp), 0);
-	assert_int_equal(ibv_dereg_mr(b->mr), 0);
-	free(b->memory);
-	free(b);
-	return loopback_tear_down(&l);
+		assert_int_equal(mlx5dv_destroy_mkey(b.mkey[i]), 0);
+	assert_int_equal(ibv_destroy_qp(b.qp), 0);
+	assert_int_equal(ibv_dereg_mr(b.mr), 0);
+	free(b.memory);
+	return loopback_tear_down(state);
 }
 
-static inline void revive(struct bench *b)
+static inline void revive(void)
 {
-	assert_int_equal(loopback_modify(b->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
-	loopback_connect(b->qp);
+	assert_int_equal(loopback_modify(b.qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
+	loopback_connect(b.qp);
 }
 
-static inline void begin(struct bench *b, unsigned flags)
+static inline void begin(unsigned flags)
 {
-	ibv_wr_start(b->ex);
-	b->ex->wr_id = 1;
-	b->ex->wr_flags = IBV_SEND_SIGNALED | flags;
+	ibv_wr_start(b.ex);
+	b.ex->wr_id = 1;
+	b.ex->wr_flags = IBV_SEND_SIGNALED | flags;
 }
 
-static inline enum ibv_wc_status reap(struct bench *b)
+static inline enum ibv_wc_status reap(void)
 {
 	struct ibv_wc wc;
 
 	softcx_step(0);
-	assert_int_equal(ibv_poll_cq(b->l->cq, 1, &wc), 1);
-	b->vendor = (uint8_t)wc.vendor_err;
+	assert_int_equal(ibv_poll_cq(lo.cq, 1, &wc), 1);
+	b.vendor = (uint8_t)wc.vendor_err;
 	return wc.status;
 }
 
-static inline enum ibv_wc_status finish(struct bench *b)
+static inline enum ibv_wc_status finish(void)
 {
-	assert_int_equal(ibv_wr_complete(b->ex), 0);
-	return reap(b);
+	assert_int_equal(ibv_wr_complete(b.ex), 0);
+	return reap();
 }
 
-static inline enum ibv_wc_status set_list(struct bench *b, struct mlx5dv_mkey *mkey,
-					  uint32_t access, const struct ibv_sge *sges,
-					  unsigned count)
+static inline enum ibv_wc_status set_list(struct mlx5dv_mkey *mkey, uint32_t access,
+					  const struct ibv_sge *sges, unsigned count)
 {
-	begin(b, IBV_SEND_INLINE);
-	mlx5dv_wr_mr_list(b->dv, mkey, access, (uint16_t)count, (struct ibv_sge *)sges);
-	return finish(b);
+	begin(IBV_SEND_INLINE);
+	mlx5dv_wr_mr_list(b.dv, mkey, access, (uint16_t)count, (struct ibv_sge *)sges);
+	return finish();
 }
 
-static inline enum ibv_wc_status write_to(struct bench *b, uint32_t lkey, uint64_t from,
-					  uint32_t rkey, uint64_t to, uint32_t length)
+static inline enum ibv_wc_status write_to(uint32_t lkey, uint64_t from, uint32_t rkey, uint64_t to,
+					  uint32_t length)
 {
-	begin(b, 0);
-	ibv_wr_rdma_write(b->ex, rkey, to);
-	ibv_wr_set_sge(b->ex, lkey, from, length);
-	return finish(b);
+	begin(0);
+	ibv_wr_rdma_write(b.ex, rkey, to);
+	ibv_wr_set_sge(b.ex, lkey, from, length);
+	return finish();
 }
 
-static inline enum ibv_wc_status read_from(struct bench *b, uint32_t rkey, uint64_t from,
-					   uint32_t lkey, uint64_t to, uint32_t length)
-{
-	begin(b, 0);
-	ibv_wr_rdma_read(b->ex, rkey, from);
-	ibv_wr_set_sge(b->ex, lkey, to, length);
-	return finish(b);
-}
-
-/* One entry over the start of the memory. */
-static inline enum ibv_wc_status set_whole(struct bench *b, struct mlx5dv_mkey *mkey,
-					   uint32_t access, uint32_t lkey, uint64_t addr,
+static inline enum ibv_wc_status read_from(uint32_t rkey, uint64_t from, uint32_t lkey, uint64_t to,
 					   uint32_t length)
 {
-	const struct ibv_sge sge = { addr, length, lkey };
+	begin(0);
+	ibv_wr_rdma_read(b.ex, rkey, from);
+	ibv_wr_set_sge(b.ex, lkey, to, length);
+	return finish();
+}
 
-	return set_list(b, mkey, access, &sge, 1);
+static inline uint64_t at(size_t offset)
+{
+	return (uintptr_t)b.memory + offset;
+}
+
+static inline uint64_t plain_at(void)
+{
+	return (uintptr_t)b.plain;
+}
+
+static inline void must_write(uint32_t lkey, uint64_t from, uint32_t rkey, uint64_t to,
+			      uint32_t length)
+{
+	assert_int_equal(write_to(lkey, from, rkey, to, length), IBV_WC_SUCCESS);
+}
+
+static inline void must_read(uint32_t rkey, uint64_t from, uint32_t lkey, uint64_t to,
+			     uint32_t length)
+{
+	assert_int_equal(read_from(rkey, from, lkey, to, length), IBV_WC_SUCCESS);
+}
+
+/* One entry of 64 bytes. */
+static inline void must_cover(struct mlx5dv_mkey *mkey, uint32_t access, uint32_t lkey,
+			      uint64_t addr)
+{
+	const struct ibv_sge sge = { addr, 64, lkey };
+
+	assert_int_equal(set_list(mkey, access, &sge, 1), IBV_WC_SUCCESS);
 }
 
 /* A UMR by hand, whose translations are elsewhere: `count` from number `first` on. */
-static inline void post_pointer(struct bench *b, const void *translations, uint32_t bytes,
-				uint32_t first, uint32_t count, uint64_t length, uint32_t ce)
+static inline void post_pointer(const void *translations, uint32_t bytes, uint32_t first,
+				uint32_t count, uint64_t length, uint32_t ce)
 {
 	uint8_t wqe[3 * BSN_BB_SIZE] = { 0 };
 	const struct bsn_ctrl ctrl = { .opcode = BSN_OPCODE_UMR,
 				       .ds = 9,
 				       .ce = ce,
-				       .qpn = b->qp->qp_num,
-				       .imm = b->mkey[0]->lkey };
+				       .qpn = b.qp->qp_num,
+				       .imm = b.mkey[0]->lkey };
 	const struct bsn_umr_ctrl umr = {
 		.klm_octowords = count,
 		.has_offset = 1,
@@ -210,29 +220,27 @@ static inline void post_pointer(struct bench *b, const void *translations, uint3
 			     BSN_MKEY_BIT(RR) | BSN_MKEY_BIT(RW),
 	};
 	const struct bsn_mkey_ctx ctx = { .lw = 1, .rr = 1, .rw = 1, .len = length };
-	const struct bsn_klm pointer = { bytes, b->mr->lkey, (uintptr_t)translations };
+	const struct bsn_klm pointer = { bytes, b.mr->lkey, (uintptr_t)translations };
 
 	bsn_ctrl_encode(wqe, &ctrl);
 	bsn_umr_ctrl_encode(wqe + 16, &umr);
 	bsn_mkey_ctx_encode(wqe + 64, &ctx);
 	bsn_klm_encode(wqe + 128, &pointer);
-	mlx5dv_wr_raw_wqe(b->dv, wqe);
+	mlx5dv_wr_raw_wqe(b.dv, wqe);
 }
 
-static inline enum ibv_wc_status set_by_pointer(struct bench *b, const void *translations,
-						uint32_t bytes, uint32_t first, uint32_t count,
-						uint64_t length)
+static inline enum ibv_wc_status set_by_pointer(const void *translations, uint32_t bytes,
+						uint32_t first, uint32_t count, uint64_t length)
 {
-	begin(b, 0);
-	post_pointer(b, translations, bytes, first, count, length, BSN_CE_ALWAYS);
-	return finish(b);
+	begin(0);
+	post_pointer(translations, bytes, first, count, length, BSN_CE_ALWAYS);
+	return finish();
 }
 
-static inline void expect_remote(struct bench *b, uint32_t rkey, uint64_t to, uint32_t length)
+static inline void expect_remote(uint32_t rkey, uint64_t to, uint32_t length)
 {
-	assert_int_equal(write_to(b, b->mr->lkey, (uintptr_t)b->plain, rkey, to, length),
-			 IBV_WC_REM_ACCESS_ERR);
-	revive(b);
+	assert_int_equal(write_to(b.mr->lkey, plain_at(), rkey, to, length), IBV_WC_REM_ACCESS_ERR);
+	revive();
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

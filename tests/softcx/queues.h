@@ -28,11 +28,10 @@ struct end {
 
 enum { CQ_AT = 0, RING_AT = PAGE, CQ_RECORD_AT = 2 * PAGE, QP_RECORD_AT = 2 * PAGE + 64 };
 
-struct queues {
-	struct loopback *l;
+static struct queues {
 	struct mlx5dv_devx_uar *uar;
 	struct end ends[ENDS];
-};
+} q;
 
 /* The fields of CREATE_CQ and CREATE_QP; a test changes some. */
 struct cq_request {
@@ -88,60 +87,87 @@ static inline uint32_t pdn_of(struct ibv_pd *pd)
 	return out.pdn;
 }
 
+/* A command of an object that says no more than its number. */
+static inline int query_object(struct mlx5dv_devx_obj *obj, uint32_t opcode, uint32_t number,
+			       uint8_t *out, size_t size)
+{
+	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 };
+
+	put_head(in, opcode, number);
+	return mlx5dv_devx_obj_query(obj, in, sizeof(in), out, size);
+}
+
+static inline int modify_object(struct mlx5dv_devx_obj *obj, uint32_t opcode, uint32_t number,
+				uint8_t *out)
+{
+	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 };
+
+	put_head(in, opcode, number);
+	return mlx5dv_devx_obj_modify(obj, in, sizeof(in), out, BSN_MODIFY_QP_OUT_SIZE);
+}
+
+/* Each field that is wrong has its status: `make` is refused the request after its change. */
+#define REFUSED(wanted, make, request, change)                                                     \
+	do {                                                                                       \
+		__typeof__(request) r = request;                                                   \
+		uint8_t out[BSN_CREATED_OUT_SIZE];                                                 \
+		change;                                                                            \
+		assert_null(make(&r, out));                                                        \
+		assert_int_equal(errno, EREMOTEIO);                                                \
+		assert_int_equal(status_of(out), BSN_COMMAND_##wanted);                            \
+	} while (0)
+
 /* -- making ------------------------------------------------------------------------------------ */
 
-static inline struct cq_request cq_request(const struct queues *q, unsigned end)
+static inline struct cq_request cq_request(unsigned end)
 {
 	uint32_t eqn;
 
-	assert_int_equal(mlx5dv_devx_query_eqn(q->l->ctx, 0, &eqn), 0);
+	assert_int_equal(mlx5dv_devx_query_eqn(lo.ctx, 0, &eqn), 0);
 	return (struct cq_request){
 		.ctx = { .log_cq_size = CQE_LOG2,
-			 .uar_page = q->uar->page_id,
+			 .uar_page = q.uar->page_id,
 			 .c_eqn_or_apu_element = eqn,
-			 .dbr_umem_id = q->ends[end].umem->umem_id,
+			 .dbr_umem_id = q.ends[end].umem->umem_id,
 			 .dbr_addr = CQ_RECORD_AT },
-		.ring = { .umem_id = q->ends[end].umem->umem_id, .umem_offset = CQ_AT },
+		.ring = { .umem_id = q.ends[end].umem->umem_id, .umem_offset = CQ_AT },
 	};
 }
 
-static inline struct qp_request qp_request(const struct queues *q, unsigned end)
+static inline struct qp_request qp_request(unsigned end)
 {
 	return (struct qp_request){
-		.shape = { .pd = pdn_of(q->l->pd),
+		.shape = { .pd = pdn_of(lo.pd),
 			   .pm_state = 3,
 			   .log_rq_size = RQ_LOG2,
 			   .log_sq_size = SQ_LOG2,
-			   .uar_page = q->uar->page_id,
+			   .uar_page = q.uar->page_id,
 			   .user_index = 0x1230 + end },
-		.work = { .cqn_snd = q->ends[end].cqn,
-			  .cqn_rcv = q->ends[end].cqn,
+		.work = { .cqn_snd = q.ends[end].cqn,
+			  .cqn_rcv = q.ends[end].cqn,
 			  .dbr_addr = QP_RECORD_AT },
-		.record = { .dbr_umem_id = q->ends[end].umem->umem_id },
-		.ring = { .umem_id = q->ends[end].umem->umem_id, .umem_offset = RING_AT },
+		.record = { .dbr_umem_id = q.ends[end].umem->umem_id },
+		.ring = { .umem_id = q.ends[end].umem->umem_id, .umem_offset = RING_AT },
 	};
 }
 
-static inline struct mlx5dv_devx_obj *create(struct queues *q, const uint8_t *in, size_t size,
-				      uint8_t *out)
+static inline struct mlx5dv_devx_obj *create(const uint8_t *in, size_t size, uint8_t *out)
 {
 	errno = 0;
-	return mlx5dv_devx_obj_create(q->l->ctx, in, size, out, BSN_CREATED_OUT_SIZE);
+	return mlx5dv_devx_obj_create(lo.ctx, in, size, out, BSN_CREATED_OUT_SIZE);
 }
 
-static inline struct mlx5dv_devx_obj *create_cq(struct queues *q, const struct cq_request *r,
-						uint8_t *out)
+static inline struct mlx5dv_devx_obj *create_cq(const struct cq_request *r, uint8_t *out)
 {
 	uint8_t in[BSN_CREATE_CQ_IN_SIZE] = { 0 };
 
 	put_head(in, BSN_CMD_CREATE_CQ, 0);
 	bsn_cqc_encode(in + BSN_CREATE_CQ_CTX_OFFSET, &r->ctx);
 	bsn_cmd_ring_encode(in + BSN_CREATE_CQ_RING_OFFSET, &r->ring);
-	return create(q, in, sizeof(in), out);
+	return create(in, sizeof(in), out);
 }
 
-static inline struct mlx5dv_devx_obj *create_qp(struct queues *q, const struct qp_request *r,
-						uint8_t *out)
+static inline struct mlx5dv_devx_obj *create_qp(const struct qp_request *r, uint8_t *out)
 {
 	uint8_t in[BSN_CREATE_QP_IN_SIZE] = { 0 }, *qpc = in + BSN_CREATE_QP_CTX_OFFSET;
 
@@ -150,59 +176,38 @@ static inline struct mlx5dv_devx_obj *create_qp(struct queues *q, const struct q
 	bsn_qpc_work_encode(qpc + BSN_QPC_WORK_OFFSET, &r->work);
 	bsn_qpc_record_encode(qpc + BSN_QPC_RECORD_OFFSET, &r->record);
 	bsn_cmd_ring_encode(in + BSN_CREATE_QP_RING_OFFSET, &r->ring);
-	return create(q, in, sizeof(in), out);
+	return create(in, sizeof(in), out);
 }
 
-static inline void make_end(struct queues *q, unsigned i)
+static inline void make_end(unsigned i)
 {
 	uint8_t out[BSN_CREATED_OUT_SIZE] = { 0 };
-	struct end *end = &q->ends[i];
+	struct end *end = &q.ends[i];
 	struct cq_request cq;
 	struct qp_request qp;
 
 	memset(end->memory, 0, sizeof(end->memory));
 	memset(end->memory + CQ_AT, 0xff, PAGE); /* opcode 0xf: never written */
-	end->umem = mlx5dv_devx_umem_reg(q->l->ctx, end->memory, sizeof(end->memory),
-					 IBV_ACCESS_LOCAL_WRITE);
-	assert_non_null(end->umem);
-	cq = cq_request(q, i);
-	end->cq = create_cq(q, &cq, out);
-	assert_non_null(end->cq);
+	end->umem = made(mlx5dv_devx_umem_reg(lo.ctx, end->memory, sizeof(end->memory),
+					      IBV_ACCESS_LOCAL_WRITE));
+	cq = cq_request(i);
+	end->cq = made(create_cq(&cq, out));
 	end->cqn = number_of(out);
-	qp = qp_request(q, i);
-	end->qp = create_qp(q, &qp, out);
-	assert_non_null(end->qp);
+	qp = qp_request(i);
+	end->qp = made(create_qp(&qp, out));
 	end->qpn = number_of(out);
 }
 
 static inline int set_up_on(void **state, enum cx_link link, const char *fault_plan)
 {
 	struct cx_config config = loopback_config(link, true);
-	struct queues *q = aligned_alloc(PAGE, sizeof(*q));
-	void *l;
 
-	assert_non_null(q);
-	memset(q, 0, sizeof(*q));
 	config.fault_plan = fault_plan;
-	if (link == CX_LINK_IB) {
-		loopback_set_up_config(&l, &config);
-		q->l = l;
-	} else {
-		q->l = aligned_alloc(PAGE, sizeof(*q->l));
-		assert_non_null(q->l);
-		memset(q->l, 0, sizeof(*q->l));
-		assert_int_equal(softcx_start(&config), 0);
-		q->l->ctx = loopback_open_device();
-		q->l->pd = ibv_alloc_pd(q->l->ctx);
-		q->l->mr = ibv_reg_mr(q->l->pd, q->l->memory, sizeof(q->l->memory),
-				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-		assert_non_null(q->l->mr);
-	}
-	q->uar = mlx5dv_devx_alloc_uar(q->l->ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
-	assert_non_null(q->uar);
+	loopback_set_up_config(state, &config);
+	memset(&q, 0, sizeof(q));
+	q.uar = made(mlx5dv_devx_alloc_uar(lo.ctx, MLX5DV_UAR_ALLOC_TYPE_NC));
 	for (unsigned i = 0; i < ENDS; i++)
-		make_end(q, i);
-	*state = q;
+		make_end(i);
 	return 0;
 }
 
@@ -216,50 +221,27 @@ static inline int set_up_roce(void **state)
 	return set_up_on(state, CX_LINK_ROCE, NULL);
 }
 
-static inline void destroy_ends(struct queues *q)
-{
-	for (unsigned i = 0; i < ENDS; i++) {
-		assert_int_equal(mlx5dv_devx_obj_destroy(q->ends[i].qp), 0);
-		assert_int_equal(mlx5dv_devx_obj_destroy(q->ends[i].cq), 0);
-		assert_int_equal(mlx5dv_devx_umem_dereg(q->ends[i].umem), 0);
-	}
-	mlx5dv_devx_free_uar(q->uar);
-}
-
 static inline int tear_down(void **state)
 {
-	struct queues *q = *state;
-	void *l = q->l;
-
-	destroy_ends(q);
-	free(q);
-	return loopback_tear_down(&l);
-}
-
-static inline int tear_down_roce(void **state)
-{
-	struct queues *q = *state;
-
-	destroy_ends(q);
-	assert_int_equal(ibv_dereg_mr(q->l->mr), 0);
-	assert_int_equal(ibv_dealloc_pd(q->l->pd), 0);
-	assert_int_equal(ibv_close_device(q->l->ctx), 0);
-	assert_int_equal(softcx_stop(), 0);
-	free(q->l);
-	free(q);
-	return 0;
+	for (unsigned i = 0; i < ENDS; i++) {
+		assert_int_equal(mlx5dv_devx_obj_destroy(q.ends[i].qp), 0);
+		assert_int_equal(mlx5dv_devx_obj_destroy(q.ends[i].cq), 0);
+		assert_int_equal(mlx5dv_devx_umem_dereg(q.ends[i].umem), 0);
+	}
+	mlx5dv_devx_free_uar(q.uar);
+	return loopback_tear_down(state);
 }
 
 /* -- moving ------------------------------------------------------------------------------------ */
 
-static inline struct move move_of(const struct queues *q, unsigned end, uint32_t opcode)
+static inline struct move move_of(unsigned end, uint32_t opcode)
 {
 	return (struct move){
 		.opcode = opcode,
-		.qpn = q->ends[end].qpn,
+		.qpn = q.ends[end].qpn,
 		.shape = { .mtu = IBV_MTU_1024,
 			   .log_msg_max = CX_MAX_MSG_LOG2,
-			   .remote_qpn = q->ends[!end].qpn },
+			   .remote_qpn = q.ends[!end].qpn },
 		.path = { .vhca_port_num = 1, .rlid = CX_LID, .ack_timeout = 14 },
 		.work = { .rre = 1,
 			  .rwe = 1,
@@ -289,119 +271,128 @@ static inline int move(struct mlx5dv_devx_obj *obj, const struct move *m, uint32
 	return err;
 }
 
-static inline void must_move(struct queues *q, unsigned end, const struct move *m)
+static inline void must_move(unsigned end, const struct move *m)
 {
 	uint32_t status;
 
-	assert_int_equal(move(q->ends[end].qp, m, &status), 0);
+	assert_int_equal(move(q.ends[end].qp, m, &status), 0);
 	assert_int_equal(status, BSN_COMMAND_OK);
 }
 
-static inline void must_refuse(struct queues *q, unsigned end, const struct move *m,
-			       uint32_t wanted)
+static inline void must_refuse(unsigned end, const struct move *m, uint32_t wanted)
 {
 	uint32_t status;
 
-	assert_int_equal(move(q->ends[end].qp, m, &status), EREMOTEIO);
+	assert_int_equal(move(q.ends[end].qp, m, &status), EREMOTEIO);
 	assert_int_equal(status, wanted);
 }
 
-static inline void simply_move(struct queues *q, unsigned end, uint32_t opcode)
+static inline void simply_move(unsigned end, uint32_t opcode)
 {
-	const struct move m = move_of(q, end, opcode);
+	const struct move m = move_of(end, opcode);
 
-	must_move(q, end, &m);
+	must_move(end, &m);
 }
 
-static inline void connect_ends(struct queues *q)
+static inline void connect_ends(void)
 {
 	for (unsigned end = 0; end < ENDS; end++) {
-		simply_move(q, end, BSN_CMD_RST2INIT_QP);
-		simply_move(q, end, BSN_CMD_INIT2RTR_QP);
+		simply_move(end, BSN_CMD_RST2INIT_QP);
+		simply_move(end, BSN_CMD_INIT2RTR_QP);
 	}
 	for (unsigned end = 0; end < ENDS; end++)
-		simply_move(q, end, BSN_CMD_RTR2RTS_QP);
+		simply_move(end, BSN_CMD_RTR2RTS_QP);
 }
 
-static inline struct bsn_qpc_shape query(struct queues *q, unsigned end, struct bsn_ads *path,
-				  struct bsn_qpc_work *work)
+static inline struct bsn_qpc_shape query(unsigned end, struct bsn_ads *path,
+					 struct bsn_qpc_work *work)
 {
-	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_QUERY_QP_OUT_SIZE];
-	const uint8_t *qpc = out + BSN_CREATE_QP_CTX_OFFSET;
+	uint8_t out[BSN_QUERY_QP_OUT_SIZE], *qpc = out + BSN_CREATE_QP_CTX_OFFSET;
 	struct bsn_qpc_shape shape;
 
-	put_head(in, BSN_CMD_QUERY_QP, q->ends[end].qpn);
-	assert_int_equal(mlx5dv_devx_obj_query(q->ends[end].qp, in, sizeof(in), out, sizeof(out)),
-			 0);
+	assert_int_equal(
+		query_object(q.ends[end].qp, BSN_CMD_QUERY_QP, q.ends[end].qpn, out, sizeof(out)),
+		0);
 	bsn_qpc_shape_decode(&shape, qpc);
 	bsn_ads_decode(path, qpc + BSN_QPC_ADS_OFFSET);
 	bsn_qpc_work_decode(work, qpc + BSN_QPC_WORK_OFFSET);
 	return shape;
 }
 
-static inline uint32_t state_of(struct queues *q, unsigned end)
+static inline uint32_t state_of(unsigned end)
 {
 	struct bsn_qpc_work work;
 	struct bsn_ads path;
 
-	return query(q, end, &path, &work).state;
+	return query(end, &path, &work).state;
 }
 
 /* -- driving ----------------------------------------------------------------------------------- */
 
-static inline struct bsn_data data_of(const struct queues *q, unsigned offset, uint32_t bytes)
+static inline struct bsn_data data_of(unsigned offset, uint32_t bytes)
 {
 	return (struct bsn_data){ .byte_count = bytes,
-				  .lkey = q->l->mr->lkey,
-				  .addr = (uintptr_t)q->l->memory + offset };
+				  .lkey = lo.mr->lkey,
+				  .addr = (uintptr_t)lo.memory + offset };
 }
 
-/* SEND with an immediate, or a WRITE to the memory's second half. */
-static inline void post(struct queues *q, unsigned i, enum bsn_wqe_opcode opcode, uint32_t bytes)
+/* Encodes the control segment of the next request, and returns where the rest of it begins. */
+static inline uint8_t *begin_request(unsigned i, enum bsn_wqe_opcode opcode, unsigned ds,
+				     uint32_t imm)
 {
-	struct end *end = &q->ends[i];
-	const bool writes = opcode == BSN_OPCODE_RDMA_WRITE;
-	const struct bsn_ctrl ctrl = {
-		.opcode = opcode,
-		.wqe_index = end->sq_index & 0xffff,
-		.qpn = end->qpn,
-		.ds = writes ? 3 : 2,
-		.ce = BSN_CE_ALWAYS,
-		.imm = writes ? 0 : 0x5eed,
-	};
-	const struct bsn_raddr raddr = { .raddr = (uintptr_t)q->l->memory + 2048,
-					 .rkey = q->l->mr->rkey };
-	const struct bsn_data data = data_of(q, 0, bytes);
-	const struct bsn_dbr_wq record = { .index = (end->sq_index + 1) & 0xffff };
+	struct end *end = &q.ends[i];
+	const struct bsn_ctrl ctrl = { .opcode = opcode,
+				       .wqe_index = end->sq_index & 0xffff,
+				       .qpn = end->qpn,
+				       .ds = ds,
+				       .ce = BSN_CE_ALWAYS,
+				       .imm = imm };
 	uint8_t *slot = end->memory + RING_AT + (BSN_DATA_SIZE << RQ_LOG2) +
 			(size_t)(end->sq_index % (1 << SQ_LOG2)) * BSN_BB_SIZE;
 
 	bsn_ctrl_encode(slot, &ctrl);
-	if (writes)
-		bsn_raddr_encode(slot + BSN_CTRL_SIZE, &raddr);
-	bsn_data_encode(slot + BSN_CTRL_SIZE + (writes ? BSN_RADDR_SIZE : 0), &data);
+	return slot + BSN_CTRL_SIZE;
+}
+
+static inline void publish(unsigned i)
+{
+	struct end *end = &q.ends[i];
+	const struct bsn_dbr_wq record = { .index = ++end->sq_index & 0xffff };
+
 	bsn_dbr_wq_encode(end->memory + QP_RECORD_AT + BSN_DBR_SEND_OFFSET, &record);
-	end->sq_index++;
 	softcx_step(0);
 }
 
-static inline void post_recv(struct queues *q, unsigned i, unsigned offset)
+/* SEND with an immediate, or a WRITE to the memory's second half. */
+static inline void post(unsigned i, enum bsn_wqe_opcode opcode, uint32_t bytes)
 {
-	struct end *end = &q->ends[i];
-	const struct bsn_data data = data_of(q, offset, 256);
-	const struct bsn_dbr_wq record = { .index = end->rq_index + 1 };
+	const bool writes = opcode == BSN_OPCODE_RDMA_WRITE;
+	const struct bsn_raddr raddr = { .raddr = (uintptr_t)lo.memory + 2048,
+					 .rkey = lo.mr->rkey };
+	const struct bsn_data data = data_of(0, bytes);
+	uint8_t *at = begin_request(i, opcode, writes ? 3 : 2, writes ? 0 : 0x5eed);
 
-	bsn_data_encode(end->memory + RING_AT +
-				(size_t)(end->rq_index % (1 << RQ_LOG2)) * BSN_DATA_SIZE,
-			&data);
+	if (writes)
+		bsn_raddr_encode(at, &raddr);
+	bsn_data_encode(at + (writes ? BSN_RADDR_SIZE : 0), &data);
+	publish(i);
+}
+
+static inline void post_recv(unsigned i, unsigned offset)
+{
+	struct end *end = &q.ends[i];
+	const struct bsn_data data = data_of(offset, 256);
+	const size_t at = end->rq_index % (1 << RQ_LOG2) * BSN_DATA_SIZE;
+	const struct bsn_dbr_wq record = { .index = ++end->rq_index };
+
+	bsn_data_encode(end->memory + RING_AT + at, &data);
 	bsn_dbr_wq_encode(end->memory + QP_RECORD_AT + BSN_DBR_RECV_OFFSET, &record);
-	end->rq_index++;
 }
 
 /* Returns the next CQE of an end, which must be there. */
-static inline const uint8_t *next_cqe(struct queues *q, unsigned i)
+static inline const uint8_t *next_cqe(unsigned i)
 {
-	struct end *end = &q->ends[i];
+	struct end *end = &q.ends[i];
 	const uint32_t at = end->cq_index % (1 << CQE_LOG2);
 	const uint8_t *cqe = end->memory + CQ_AT + (size_t)at * BSN_CQE_SIZE;
 	const struct bsn_dbr_cq_ci record = { .ci = end->cq_index + 1 };
@@ -414,26 +405,26 @@ static inline const uint8_t *next_cqe(struct queues *q, unsigned i)
 	return cqe;
 }
 
-static inline void expect_sent(struct queues *q, unsigned end)
+static inline void expect_sent(unsigned end)
 {
 	struct bsn_cqe_req cqe;
 
-	bsn_cqe_req_decode(&cqe, next_cqe(q, end));
+	bsn_cqe_req_decode(&cqe, next_cqe(end));
 	assert_int_equal(cqe.opcode, BSN_CQE_REQ);
-	assert_int_equal(cqe.qpn, q->ends[end].qpn);
+	assert_int_equal(cqe.qpn, q.ends[end].qpn);
 	assert_int_equal(cqe.srqn_uidx, 0x1230 + end);
 }
 
-static inline void expect_failed(struct queues *q, unsigned end, enum bsn_syndrome syndrome)
+static inline void expect_failed(unsigned end, enum bsn_syndrome syndrome)
 {
 	struct bsn_cqe_err cqe;
 
-	bsn_cqe_err_decode(&cqe, next_cqe(q, end));
+	bsn_cqe_err_decode(&cqe, next_cqe(end));
 	assert_int_equal(cqe.opcode, BSN_CQE_REQ_ERR);
 	assert_int_equal(cqe.syndrome, syndrome);
 }
 
 #define TEST(f)      cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define TEST_ROCE(f) cmocka_unit_test_setup_teardown(f, set_up_roce, tear_down_roce)
+#define TEST_ROCE(f) cmocka_unit_test_setup_teardown(f, set_up_roce, tear_down)
 
 #endif

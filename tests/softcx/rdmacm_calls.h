@@ -179,7 +179,6 @@ static inline int set_up_link(enum cx_link link)
 
 static inline int tear_down(void **state)
 {
-	(void)state;
 	return softcx_stop();
 }
 

@@ -17,11 +17,9 @@ static struct text before;
 
 static void read_counts(struct text *text)
 {
-	FILE *file = fopen("/sys/class/infiniband/mlx5_0/softcx_bus", "r");
-	size_t len;
+	FILE *file = made(fopen("/sys/class/infiniband/mlx5_0/softcx_bus", "r"));
+	size_t len = fread(text->bytes, 1, sizeof(text->bytes) - 1, file);
 
-	assert_non_null(file);
-	len = fread(text->bytes, 1, sizeof(text->bytes) - 1, file);
 	text->bytes[len] = '\0';
 	assert_int_equal(fclose(file), 0);
 }
@@ -81,9 +79,9 @@ static int set_up_absorbing(void **state)
 }
 
 /* A chain of `count` WRITEs of `len` bytes, of which the last is signaled. */
-static void post_writes(struct loopback *l, unsigned count, uint32_t len, unsigned flags)
+static void post_writes(unsigned count, uint32_t len, unsigned flags)
 {
-	struct ibv_sge sge = { (uintptr_t)l->memory, len, l->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)lo.memory, len, lo.mr->lkey };
 	struct ibv_send_wr wr[16], *bad;
 
 	for (unsigned i = 0; i < count; i++)
@@ -93,31 +91,27 @@ static void post_writes(struct loopback *l, unsigned count, uint32_t len, unsign
 			.num_sge = 1,
 			.opcode = IBV_WR_RDMA_WRITE,
 			.send_flags = flags | (i + 1 < count ? 0 : IBV_SEND_SIGNALED),
-			.wr.rdma = { (uintptr_t)l->memory + 2048, l->mr->rkey },
+			.wr.rdma = { (uintptr_t)lo.memory + 2048, lo.mr->rkey },
 		};
-	assert_int_equal(ibv_post_send(l->qp, wr, &bad), 0);
+	assert_int_equal(ibv_post_send(lo.qp, wr, &bad), 0);
 }
 
-static void poll_successes(struct loopback *l, int count)
+static void poll_successes(int count)
 {
 	struct ibv_wc wc;
 
-	while (count--) {
-		assert_int_equal(ibv_poll_cq(l->cq, 1, &wc), 1);
-		assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	}
-	assert_int_equal(ibv_poll_cq(l->cq, 1, &wc), 0);
+	while (count--)
+		assert_int_equal(loopback_poll().status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_poll_cq(lo.cq, 1, &wc), 0);
 }
 
 /* -- posting ----------------------------------------------------------------------------------- */
 
 static void a_post_by_blueflame_is_eight_stores_and_no_fetch(void **state)
 {
-	struct loopback *l = *state;
-
 	begin();
-	post_writes(l, 1, 8, 0);
-	poll_successes(l, 1);
+	post_writes(1, 8, 0);
+	poll_successes(1);
 	ASSERT_COUNT("mmio", 8, 64);
 	assert_width("mmio_width_8", 8);
 	ASSERT_COUNT("blueflame", 8, 64);
@@ -132,11 +126,9 @@ static void a_post_by_blueflame_is_eight_stores_and_no_fetch(void **state)
 
 static void a_chain_of_three_is_one_store_and_one_fetch(void **state)
 {
-	struct loopback *l = *state;
-
 	begin();
-	post_writes(l, 3, 8, 0);
-	poll_successes(l, 1);
+	post_writes(3, 8, 0);
+	poll_successes(1);
 	ASSERT_COUNT("mmio", 1, 8);
 	ASSERT_COUNT("doorbell", 1, 8);
 	ASSERT_COUNT("blueflame", 0, 0);
@@ -149,22 +141,18 @@ static void a_chain_of_three_is_one_store_and_one_fetch(void **state)
 /* The ring has room for 64 blocks or more, and is at its start. */
 static void a_long_chain_is_fetched_eight_blocks_at_a_time(void **state)
 {
-	struct loopback *l = *state;
-
 	begin();
-	post_writes(l, 12, 8, 0);
-	poll_successes(l, 1);
+	post_writes(12, 8, 0);
+	poll_successes(1);
 	ASSERT_COUNT("mmio", 1, 8);
 	ASSERT_COUNT("wqe_fetch", 2, 12 * 64);
 }
 
 static void inline_data_comes_with_the_wqe(void **state)
 {
-	struct loopback *l = *state;
-
 	begin();
-	post_writes(l, 1, 100, IBV_SEND_INLINE);
-	poll_successes(l, 1);
+	post_writes(1, 100, IBV_SEND_INLINE);
+	poll_successes(1);
 	ASSERT_COUNT("mmio", 24, 3 * 64);
 	ASSERT_COUNT("blueflame", 24, 3 * 64);
 	ASSERT_COUNT("wqe_fetch", 0, 0);
@@ -174,15 +162,13 @@ static void inline_data_comes_with_the_wqe(void **state)
 
 static void doorbells_and_copies_into_one_register_are_told_apart(void **state)
 {
-	struct loopback *l = *state;
-
 	begin();
 	for (unsigned i = 0; i < 4; i++) { /* libmlx5 uses a register's halves in turn */
-		post_writes(l, 2, 8, 0);
-		post_writes(l, 1, 8, 0);
-		post_writes(l, 1, 8, 0);
+		post_writes(2, 8, 0);
+		post_writes(1, 8, 0);
+		post_writes(1, 8, 0);
 	}
-	poll_successes(l, 12);
+	poll_successes(12);
 	ASSERT_COUNT("doorbell", 4, 4 * 8);
 	ASSERT_COUNT("blueflame", 64, 512);
 	ASSERT_COUNT("wqe_fetch", 4, 8 * 64);
@@ -190,45 +176,22 @@ static void doorbells_and_copies_into_one_register_are_told_apart(void **state)
 
 static void arming_is_a_store_of_eight_bytes(void **state)
 {
-	struct loopback *l = *state;
-
 	begin();
-	assert_int_equal(ibv_req_notify_cq(l->cq, 0), 0);
+	assert_int_equal(ibv_req_notify_cq(lo.cq, 0), 0);
 	ASSERT_COUNT("mmio", 1, 8);
 	ASSERT_COUNT("arm", 1, 8);
 }
 
 /* -- receiving --------------------------------------------------------------------------------- */
 
-static void post_receive(struct loopback *l)
-{
-	struct ibv_sge sge = { (uintptr_t)l->memory + 1024, 512, l->mr->lkey };
-	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
-
-	assert_int_equal(ibv_post_recv(l->qp, &wr, &bad), 0);
-}
-
-static void post_send(struct loopback *l)
-{
-	struct ibv_sge sge = { (uintptr_t)l->memory, 200, l->mr->lkey };
-	struct ibv_send_wr *bad, wr = { .sg_list = &sge,
-					.num_sge = 1,
-					.opcode = IBV_WR_SEND,
-					.send_flags = IBV_SEND_SIGNALED };
-
-	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
-}
-
 static void a_receive_stores_nothing_and_is_fetched(void **state)
 {
-	struct loopback *l = *state;
-
 	begin();
-	post_receive(l);
-	post_receive(l);
+	for (unsigned i = 0; i < 2; i++)
+		loopback_post_receive(i, lo.memory + 1024, lo.mr->lkey, 512);
 	ASSERT_COUNT("mmio", 0, 0);
-	post_send(l);
-	poll_successes(l, 2);
+	loopback_post(IBV_WR_SEND, (uintptr_t)lo.memory, lo.mr->lkey, 200, 0, 0);
+	poll_successes(2);
 	ASSERT_COUNT("recv_record_read", 1, 4);
 	ASSERT_COUNT("recv_wqe_fetch", 1, 32); /* two segments: the stride of two SGEs */
 	ASSERT_COUNT("payload_read", 1, 200);
@@ -240,14 +203,13 @@ static void a_receive_stores_nothing_and_is_fetched(void **state)
 
 static void a_passive_device_counts_what_it_reads_itself(void **state)
 {
-	struct loopback *l = *state;
 	struct text now;
 
 	begin();
-	post_writes(l, 3, 8, 0);
-	post_writes(l, 1, 8, 0);
+	post_writes(3, 8, 0);
+	post_writes(1, 8, 0);
 	assert_int_equal(softcx_step(0), 4);
-	poll_successes(l, 2);
+	poll_successes(2);
 	ASSERT_COUNT("wqe_fetch", 1, 4 * 64);
 	ASSERT_COUNT("cqe_write", 2, 2 * 64);
 	read_counts(&now);
@@ -257,11 +219,10 @@ static void a_passive_device_counts_what_it_reads_itself(void **state)
 
 static void a_snapshot_stays_what_it_was(void **state)
 {
-	FILE *file = fopen("/sys/class/infiniband/mlx5_0/softcx_bus", "r");
+	FILE *file = made(fopen("/sys/class/infiniband/mlx5_0/softcx_bus", "r"));
 	char line[64], again[64];
 
-	assert_non_null(file);
-	post_writes(*state, 1, 8, 0);
+	post_writes(1, 8, 0);
 	softcx_step(0);
 	assert_non_null(fgets(line, sizeof(line), file));
 	rewind(file);
@@ -269,34 +230,26 @@ static void a_snapshot_stays_what_it_was(void **state)
 	assert_non_null(fgets(again, sizeof(again), file));
 	assert_string_equal(line, again);
 	fclose(file);
-	poll_successes(*state, 1);
+	poll_successes(1);
 }
 
 /* -- main -------------------------------------------------------------------------------------- */
 
-#define TEST(name, set_up)                                                                         \
+#define EACH_MODE(f)                                                                               \
+	{ #f " (exact)", f, set_up_exact, loopback_tear_down, NULL },                              \
 	{                                                                                          \
-#name, name, set_up, loopback_tear_down, NULL                                      \
-	}
-#define EACH_MODE(name)                                                                            \
-	{ #name " (exact)", name, set_up_exact, loopback_tear_down, NULL },                        \
-	{                                                                                          \
-#name " (absorbed)", name, set_up_absorbing, loopback_tear_down, NULL              \
+#f " (absorbed)", f, set_up_absorbing, loopback_tear_down, NULL                    \
 	}
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		EACH_MODE(a_post_by_blueflame_is_eight_stores_and_no_fetch),
-		EACH_MODE(a_chain_of_three_is_one_store_and_one_fetch),
-		EACH_MODE(a_long_chain_is_fetched_eight_blocks_at_a_time),
-		EACH_MODE(inline_data_comes_with_the_wqe),
-		EACH_MODE(doorbells_and_copies_into_one_register_are_told_apart),
-		EACH_MODE(arming_is_a_store_of_eight_bytes),
-		EACH_MODE(a_receive_stores_nothing_and_is_fetched),
-		TEST(a_passive_device_counts_what_it_reads_itself, loopback_set_up),
-		TEST(a_snapshot_stays_what_it_was, loopback_set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(EACH_MODE(a_post_by_blueflame_is_eight_stores_and_no_fetch),
+		   EACH_MODE(a_chain_of_three_is_one_store_and_one_fetch),
+		   EACH_MODE(a_long_chain_is_fetched_eight_blocks_at_a_time),
+		   EACH_MODE(inline_data_comes_with_the_wqe),
+		   EACH_MODE(doorbells_and_copies_into_one_register_are_told_apart),
+		   EACH_MODE(arming_is_a_store_of_eight_bytes),
+		   EACH_MODE(a_receive_stores_nothing_and_is_fetched),
+		   ON_LOOPBACK(a_passive_device_counts_what_it_reads_itself),
+		   ON_LOOPBACK(a_snapshot_stays_what_it_was));
 }

@@ -24,13 +24,11 @@ enum { KEY_DEFAULT, KEY_FULL, KEY_LIMITED, KEY_LIMITED_TOO, KEY_OTHER, KEY_NONE,
 static int set_up(void **state, enum cx_link link)
 {
 	struct cx_config config = loopback_config(link, true);
-	struct fit *f;
 
 	config.fault_plan = plans[link];
-	f = fit_open(config);
+	fit_open(config);
 
-	fit_create_qps(f, IBV_QPT_RC);
-	*state = f;
+	fit_create_qps(IBV_QPT_RC);
 	return 0;
 }
 
@@ -46,14 +44,14 @@ static int set_up_roce(void **state)
 
 static int tear_down(void **state)
 {
-	fit_destroy_qps(*state);
-	fit_close(*state);
+	fit_destroy_qps();
+	fit_close();
 	return 0;
 }
 
-static void expect_done(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len)
+static void expect_done(enum ibv_wr_opcode opcode, uint32_t len)
 {
-	const struct effect effect = fit_run(f, opcode, len, 1);
+	const struct effect effect = fit_run(opcode, len, 1);
 
 	assert_int_equal(effect.status, IBV_WC_SUCCESS);
 	assert_true(effect.executed);
@@ -61,10 +59,10 @@ static void expect_done(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len)
 }
 
 /* Both ends are in error, and each end's program has a reason. */
-static void expect_refused(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len, unsigned count,
+static void expect_refused(enum ibv_wr_opcode opcode, uint32_t len, unsigned count,
 			   enum ibv_event_type event)
 {
-	const struct effect effect = fit_run(f, opcode, len, count);
+	const struct effect effect = fit_run(opcode, len, count);
 
 	assert_int_equal(effect.status, IBV_WC_REM_INV_REQ_ERR);
 	assert_int_equal(effect.vendor, 0x8a);
@@ -72,9 +70,9 @@ static void expect_refused(struct fit *f, enum ibv_wr_opcode opcode, uint32_t le
 	assert_int_equal(effect.event, event);
 }
 
-static void expect_silence(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len)
+static void expect_silence(enum ibv_wr_opcode opcode, uint32_t len)
 {
-	const struct effect effect = fit_run(f, opcode, len, 1);
+	const struct effect effect = fit_run(opcode, len, 1);
 
 	assert_int_equal(effect.status, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(effect.vendor, 0x81);
@@ -88,80 +86,72 @@ static void ends_that_agree_talk(void **state)
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_SEND,
 						      IBV_WR_RDMA_READ,
 						      IBV_WR_ATOMIC_FETCH_AND_ADD };
-	struct fit *f = *state;
 
-	fit_connect(f);
+	fit_connect();
 	for (unsigned i = 0; i < 4; i++)
-		expect_done(f, opcodes[i], 8);
+		expect_done(opcodes[i], 8);
 	for (unsigned i = 0; i < 3; i++)
-		expect_done(f, opcodes[i], 5000);
-	assert_false(fit_trace_says(f, "fit:"));
+		expect_done(opcodes[i], 5000);
+	assert_false(fit_trace_says("fit:"));
 }
 
 /* -- MTU --------------------------------------------------------------------------------------- */
 
 static void packets_longer_than_the_responders_mtu_are_refused(void **state)
 {
-	struct fit *f = *state;
-
-	f->told[A].mtu = IBV_MTU_4096;
+	f.told[A].mtu = IBV_MTU_4096;
 	for (unsigned i = 0; i < 2; i++) {
 		const enum ibv_wr_opcode opcode = i ? IBV_WR_SEND : IBV_WR_RDMA_WRITE;
 
-		fit_connect(f);
-		expect_done(f, opcode, 1024);
-		expect_refused(f, opcode, 1025, 1, IBV_EVENT_QP_ACCESS_ERR);
-		assert_true(fit_trace_says(f, "packets of 4096 bytes, MTU 1024: refused"));
+		fit_connect();
+		expect_done(opcode, 1024);
+		expect_refused(opcode, 1025, 1, IBV_EVENT_QP_ACCESS_ERR);
+		assert_true(fit_trace_says("packets of 4096 bytes, MTU 1024: refused"));
 	}
 }
 
 static void shorter_packets_pass(void **state)
 {
-	struct fit *f = *state;
-
-	f->told[B].mtu = IBV_MTU_4096;
-	fit_connect(f);
-	expect_done(f, IBV_WR_RDMA_WRITE, 1024);
-	assert_false(fit_trace_says(f, "unknown"));
-	expect_done(f, IBV_WR_RDMA_WRITE, 5000);
-	assert_true(fit_trace_says(f, "unknown"));
+	f.told[B].mtu = IBV_MTU_4096;
+	fit_connect();
+	expect_done(IBV_WR_RDMA_WRITE, 1024);
+	assert_false(fit_trace_says("unknown"));
+	expect_done(IBV_WR_RDMA_WRITE, 5000);
+	assert_true(fit_trace_says("unknown"));
 }
 
 static void a_read_of_another_mtu_is_answered(void **state)
 {
-	struct fit *f = *state;
-
 	for (unsigned end = 0; end < ENDS; end++) {
-		fit_reset_told(f);
-		f->told[end].mtu = IBV_MTU_4096;
-		fit_connect(f);
-		expect_done(f, IBV_WR_RDMA_READ, 1024);
-		assert_false(fit_trace_says(f, "unknown"));
-		expect_done(f, IBV_WR_RDMA_READ, 5000);
-		assert_true(fit_trace_says(f, "unknown"));
-		expect_done(f, IBV_WR_RDMA_READ, 8); /* the PSNs have not parted */
+		fit_reset_told();
+		f.told[end].mtu = IBV_MTU_4096;
+		fit_connect();
+		expect_done(IBV_WR_RDMA_READ, 1024);
+		assert_false(fit_trace_says("unknown"));
+		expect_done(IBV_WR_RDMA_READ, 5000);
+		assert_true(fit_trace_says("unknown"));
+		expect_done(IBV_WR_RDMA_READ, 8); /* the PSNs have not parted */
 	}
 }
 
 /* -- PSN --------------------------------------------------------------------------------------- */
 
 /* Modulo 2^24. */
-static void tell_psn(struct fit *f, int after_expected)
+static void tell_psn(int after_expected)
 {
-	fit_reset_told(f);
-	f->told[A].sq_psn = (FIT_PSN + (uint32_t)after_expected) & 0xffffff;
-	fit_connect(f);
+	fit_reset_told();
+	f.told[A].sq_psn = (FIT_PSN + (uint32_t)after_expected) & 0xffffff;
+	fit_connect();
 }
 
 static void a_psn_ahead_is_not_answered(void **state)
 {
 	static const int ahead[] = { 1, 3, 0x7fffff };
-	struct fit *f = *state;
 
 	for (unsigned i = 0; i < 3; i++) {
-		tell_psn(f, ahead[i]);
-		expect_silence(f, i ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, 64);
-		assert_true(fit_trace_says(f, "one NAK, then silence"));
+		tell_psn(ahead[i]);
+		expect_silence(i ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, 64);
+		assert_true(fit_trace_says("one NAK, then silence"));
 		/* One NAK, and then three attempts, each after a timeout. */
 		assert_int_equal(port_count("packet_seq_err"), i + 1);
 		assert_int_equal(port_count("out_of_sequence"), 4 * (i + 1));
@@ -170,27 +160,25 @@ static void a_psn_ahead_is_not_answered(void **state)
 	assert_int_equal(port_count("duplicate_request"), 0);
 }
 
-static void expect_duplicate(struct fit *f, enum ibv_wr_opcode opcode, uint32_t len)
+static void expect_duplicate(enum ibv_wr_opcode opcode, uint32_t len)
 {
-	const struct effect effect = fit_run(f, opcode, len, 1);
+	const struct effect effect = fit_run(opcode, len, 1);
 
 	assert_int_equal(effect.status, IBV_WC_SUCCESS);
 	assert_false(effect.executed);
 	assert_int_equal(effect.event, FIT_NO_EVENT);
-	assert_true(fit_trace_says(f, "a duplicate: acknowledged, not executed"));
+	assert_true(fit_trace_says("a duplicate: acknowledged, not executed"));
 }
 
 /* Three packets are swallowed, and the fourth is the one that is expected. */
 static void a_psn_behind_is_acknowledged_and_not_executed(void **state)
 {
-	struct fit *f = *state;
-
-	tell_psn(f, -3);
-	expect_duplicate(f, IBV_WR_RDMA_WRITE, 64);
-	expect_duplicate(f, IBV_WR_SEND, 2000);
-	expect_done(f, IBV_WR_RDMA_WRITE, 64);
-	tell_psn(f, -0x800000);
-	expect_duplicate(f, IBV_WR_RDMA_WRITE, 64);
+	tell_psn(-3);
+	expect_duplicate(IBV_WR_RDMA_WRITE, 64);
+	expect_duplicate(IBV_WR_SEND, 2000);
+	expect_done(IBV_WR_RDMA_WRITE, 64);
+	tell_psn(-0x800000);
+	expect_duplicate(IBV_WR_RDMA_WRITE, 64);
 	assert_int_equal(port_count("duplicate_request"), 3);
 	assert_int_equal(port_count("out_of_sequence"), 0);
 	assert_int_equal(port_count("local_ack_timeout_err"), 0);
@@ -198,43 +186,36 @@ static void a_psn_behind_is_acknowledged_and_not_executed(void **state)
 
 static void a_read_behind_is_answered(void **state)
 {
-	struct fit *f = *state;
-
-	tell_psn(f, -1);
-	expect_done(f, IBV_WR_RDMA_READ, 64);
-	assert_true(fit_trace_says(f, "answered again"));
-	expect_done(f, IBV_WR_RDMA_WRITE, 64);
-	assert_false(fit_trace_says(f, "fit:"));
+	tell_psn(-1);
+	expect_done(IBV_WR_RDMA_READ, 64);
+	assert_true(fit_trace_says("answered again"));
+	expect_done(IBV_WR_RDMA_WRITE, 64);
+	assert_false(fit_trace_says("fit:"));
 }
 
 static void an_atomic_behind_is_dropped(void **state)
 {
-	struct fit *f = *state;
-
-	tell_psn(f, -1);
-	expect_silence(f, IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
+	tell_psn(-1);
+	expect_silence(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 }
 
 static void a_message_that_is_a_duplicate_in_part_is_refused(void **state)
 {
-	struct fit *f = *state;
-
-	tell_psn(f, -1);
-	expect_refused(f, IBV_WR_RDMA_WRITE, 2000, 1, IBV_EVENT_QP_REQ_ERR);
+	tell_psn(-1);
+	expect_refused(IBV_WR_RDMA_WRITE, 2000, 1, IBV_EVENT_QP_REQ_ERR);
 }
 
 static void the_next_psn_can_be_asked_for(void **state)
 {
 	struct ibv_qp_init_attr init;
-	struct fit *f = *state;
 	struct ibv_qp_attr attr;
 
-	fit_connect(f);
-	expect_done(f, IBV_WR_RDMA_WRITE, 5000); /* 5 packets */
-	expect_done(f, IBV_WR_RDMA_READ, 0);
-	assert_int_equal(ibv_query_qp(f->qp[A], &attr, IBV_QP_SQ_PSN, &init), 0);
+	fit_connect();
+	expect_done(IBV_WR_RDMA_WRITE, 5000); /* 5 packets */
+	expect_done(IBV_WR_RDMA_READ, 0);
+	assert_int_equal(ibv_query_qp(f.qp[A], &attr, IBV_QP_SQ_PSN, &init), 0);
 	assert_int_equal(attr.sq_psn, (FIT_PSN + 6) & 0xffffff);
-	assert_int_equal(ibv_query_qp(f->qp[B], &attr, IBV_QP_RQ_PSN, &init), 0);
+	assert_int_equal(ibv_query_qp(f.qp[B], &attr, IBV_QP_RQ_PSN, &init), 0);
 	assert_int_equal(attr.rq_psn, (FIT_PSN + 6) & 0xffffff);
 }
 
@@ -242,33 +223,30 @@ static void the_next_psn_can_be_asked_for(void **state)
 
 static void unreliable_messages_are_lost_in_silence(void **state)
 {
-	struct fit *f = *state;
 	struct effect effect;
 
-	fit_destroy_qps(f);
-	fit_create_qps(f, IBV_QPT_UC);
-	f->told[A].mtu = IBV_MTU_4096;
-	f->told[A].sq_psn += 7; /* which a responder of UC takes as it is */
-	fit_connect(f);
-	expect_done(f, IBV_WR_RDMA_WRITE, 1024);
-	effect = fit_run(f, IBV_WR_RDMA_WRITE, 1025, 1);
+	fit_destroy_qps();
+	fit_create_qps(IBV_QPT_UC);
+	f.told[A].mtu = IBV_MTU_4096;
+	f.told[A].sq_psn += 7; /* which a responder of UC takes as it is */
+	fit_connect();
+	expect_done(IBV_WR_RDMA_WRITE, 1024);
+	effect = fit_run(IBV_WR_RDMA_WRITE, 1025, 1);
 	assert_int_equal(effect.status, IBV_WC_SUCCESS);
 	assert_false(effect.executed);
 	assert_false(effect.responder_fails);
 	assert_int_equal(effect.event, FIT_NO_EVENT);
-	assert_true(fit_trace_says(f, "refused"));
+	assert_true(fit_trace_says("refused"));
 }
 
 /* -- whom it is for ---------------------------------------------------------------------------- */
 
 static void messages_to_others_are_not_answered(void **state)
 {
-	struct fit *f = *state;
-
-	f->told[B].dest_qpn++;
-	fit_connect(f);
-	expect_silence(f, IBV_WR_RDMA_WRITE, 64);
-	assert_true(fit_trace_says(f, "not delivered: it is connected to another one"));
+	f.told[B].dest_qpn++;
+	fit_connect();
+	expect_silence(IBV_WR_RDMA_WRITE, 64);
+	assert_true(fit_trace_says("not delivered: it is connected to another one"));
 }
 
 static void keys_make_members_of_a_partition(void **state)
@@ -284,64 +262,58 @@ static void keys_make_members_of_a_partition(void **state)
 		{ KEY_NONE, KEY_NONE, false },        { KEY_UNSET, KEY_DEFAULT, false },
 		{ KEY_INVALID, KEY_INVALID, false },
 	};
-	struct fit *f = *state;
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		f->told[A].pkey_index = cases[i].a;
-		f->told[B].pkey_index = cases[i].b;
-		fit_connect(f);
+	for (unsigned i = 0; i < COUNT_OF(cases); i++) {
+		f.told[A].pkey_index = cases[i].a;
+		f.told[B].pkey_index = cases[i].b;
+		fit_connect();
 		if (cases[i].match)
-			expect_done(f, IBV_WR_SEND, 64);
+			expect_done(IBV_WR_SEND, 64);
 		else
-			expect_silence(f, IBV_WR_SEND, 64);
-		assert_int_equal(fit_trace_says(f, "do not match: not delivered"), !cases[i].match);
+			expect_silence(IBV_WR_SEND, 64);
+		assert_int_equal(fit_trace_says("do not match: not delivered"), !cases[i].match);
 	}
 }
 
 static void the_tables_are_those_of_the_plan(void **state)
 {
-	struct fit *f = *state;
 	struct ibv_gid_entry entry;
 	__be16 key;
 
-	if (!f->is_roce) {
-		assert_int_equal(ibv_query_pkey(f->ctx, 1, KEY_LIMITED, &key), 0);
+	if (!f.is_roce) {
+		assert_int_equal(ibv_query_pkey(f.ctx, 1, KEY_LIMITED, &key), 0);
 		assert_int_equal(ntohs(key), 0x123);
 		return;
 	}
-	assert_int_equal(ibv_query_gid_ex(f->ctx, 1, 2, &entry, 0), 0);
+	assert_int_equal(ibv_query_gid_ex(f.ctx, 1, 2, &entry, 0), 0);
 	assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V1);
 	assert_memory_equal(entry.gid.raw + 10, "\xff\xff\xc0\x00\x02\x09", 6);
-	assert_int_equal(ibv_query_gid_ex(f->ctx, 1, 4, &entry, 0), ENODATA);
-	assert_int_equal(ibv_query_gid_ex(f->ctx, 1, 5, &entry, 0), 0);
+	assert_int_equal(ibv_query_gid_ex(f.ctx, 1, 4, &entry, 0), ENODATA);
+	assert_int_equal(ibv_query_gid_ex(f.ctx, 1, 5, &entry, 0), 0);
 	assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V2);
 }
 
 static void versions_of_roce_do_not_meet(void **state)
 {
-	struct fit *f = *state;
-
-	f->told[A].sgid_index = 2;
-	fit_connect(f);
-	expect_silence(f, IBV_WR_RDMA_WRITE, 64);
-	assert_true(fit_trace_says(f, "one is of RoCE v1, the other of v2: not delivered"));
-	f->told[B].sgid_index = 2;
-	fit_connect(f);
-	expect_done(f, IBV_WR_RDMA_WRITE, 64);
+	f.told[A].sgid_index = 2;
+	fit_connect();
+	expect_silence(IBV_WR_RDMA_WRITE, 64);
+	assert_true(fit_trace_says("one is of RoCE v1, the other of v2: not delivered"));
+	f.told[B].sgid_index = 2;
+	fit_connect();
+	expect_done(IBV_WR_RDMA_WRITE, 64);
 }
 
 static void families_of_addresses_do_not_meet(void **state)
 {
-	struct fit *f = *state;
-
-	f->told[A].sgid_index = 5;
-	assert_int_equal(fit_init(f, A), 0);
-	assert_int_equal(fit_rtr(f, A), EINVAL);
-	assert_true(fit_trace_says(f, "of IPv4, the other of IPv6"));
-	f->told[A].sgid_index = 4; /* empty */
-	assert_int_equal(fit_rtr(f, A), ENODATA);
-	f->told[A].sgid_index = 3;
-	assert_int_equal(fit_rtr(f, A), 0);
+	f.told[A].sgid_index = 5;
+	assert_int_equal(fit_init(A), 0);
+	assert_int_equal(fit_rtr(A), EINVAL);
+	assert_true(fit_trace_says("of IPv4, the other of IPv6"));
+	f.told[A].sgid_index = 4; /* empty */
+	assert_int_equal(fit_rtr(A), ENODATA);
+	f.told[A].sgid_index = 3;
+	assert_int_equal(fit_rtr(A), 0);
 }
 
 /* -- READs ------------------------------------------------------------------------------------- */
@@ -349,63 +321,47 @@ static void families_of_addresses_do_not_meet(void **state)
 /* What is outstanding counts, not what might be. */
 static void reads_beyond_the_responders_room_are_refused(void **state)
 {
-	struct fit *f = *state;
-
-	f->told[B].max_dest_rd_atomic = 1;
-	fit_connect(f);
+	f.told[B].max_dest_rd_atomic = 1;
+	fit_connect();
 	for (unsigned i = 0; i < 8; i++)
-		expect_done(f, IBV_WR_RDMA_READ, 64);
-	expect_refused(f, IBV_WR_RDMA_READ, 64, 2, IBV_EVENT_QP_REQ_ERR);
-	assert_true(fit_trace_says(f, "2 READs and atomics are outstanding, room for 1"));
-	fit_connect(f);
-	expect_refused(f, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 2, IBV_EVENT_QP_REQ_ERR);
+		expect_done(IBV_WR_RDMA_READ, 64);
+	expect_refused(IBV_WR_RDMA_READ, 64, 2, IBV_EVENT_QP_REQ_ERR);
+	assert_true(fit_trace_says("2 READs and atomics are outstanding, room for 1"));
+	fit_connect();
+	expect_refused(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 2, IBV_EVENT_QP_REQ_ERR);
 }
 
 static void the_requester_sends_no_more_reads_than_it_may(void **state)
 {
-	struct fit *f = *state;
 	struct effect effect;
 
-	f->told[A].max_rd_atomic = 2;
-	f->told[B].max_dest_rd_atomic = 2;
-	fit_connect(f);
-	effect = fit_run(f, IBV_WR_RDMA_READ, 64, 8);
+	f.told[A].max_rd_atomic = 2;
+	f.told[B].max_dest_rd_atomic = 2;
+	fit_connect();
+	effect = fit_run(IBV_WR_RDMA_READ, 64, 8);
 	assert_int_equal(effect.status, IBV_WC_SUCCESS);
-	f->told[A].max_rd_atomic = 4;
-	f->told[B].max_dest_rd_atomic = 3; /* the device's room is a power of two */
-	fit_connect(f);
-	effect = fit_run(f, IBV_WR_RDMA_READ, 64, 8);
+	f.told[A].max_rd_atomic = 4;
+	f.told[B].max_dest_rd_atomic = 3; /* the device's room is a power of two */
+	fit_connect();
+	effect = fit_run(IBV_WR_RDMA_READ, 64, 8);
 	assert_int_equal(effect.status, IBV_WC_SUCCESS);
 }
 
-int main(void)
-{
 #define IB(test) cmocka_unit_test_setup_teardown(test, set_up_ib, tear_down)
 #define ROCE(test) { #test " (RoCE)", test, set_up_roce, tear_down, NULL }
-	const struct CMUnitTest tests[] = {
-		IB(ends_that_agree_talk),
-		ROCE(ends_that_agree_talk),
-		IB(packets_longer_than_the_responders_mtu_are_refused),
-		IB(shorter_packets_pass),
-		IB(a_read_of_another_mtu_is_answered),
-		IB(a_psn_ahead_is_not_answered),
-		IB(a_psn_behind_is_acknowledged_and_not_executed),
-		IB(a_read_behind_is_answered),
-		IB(an_atomic_behind_is_dropped),
-		IB(a_message_that_is_a_duplicate_in_part_is_refused),
-		IB(the_next_psn_can_be_asked_for),
-		IB(unreliable_messages_are_lost_in_silence),
-		IB(messages_to_others_are_not_answered),
-		IB(keys_make_members_of_a_partition),
-		IB(the_tables_are_those_of_the_plan),
-		ROCE(the_tables_are_those_of_the_plan),
-		ROCE(versions_of_roce_do_not_meet),
-		ROCE(families_of_addresses_do_not_meet),
-		IB(reads_beyond_the_responders_room_are_refused),
-		IB(the_requester_sends_no_more_reads_than_it_may),
-	};
-#undef IB
-#undef ROCE
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+int main(void)
+{
+	return RUN(IB(ends_that_agree_talk), ROCE(ends_that_agree_talk),
+		   IB(packets_longer_than_the_responders_mtu_are_refused), IB(shorter_packets_pass),
+		   IB(a_read_of_another_mtu_is_answered), IB(a_psn_ahead_is_not_answered),
+		   IB(a_psn_behind_is_acknowledged_and_not_executed), IB(a_read_behind_is_answered),
+		   IB(an_atomic_behind_is_dropped),
+		   IB(a_message_that_is_a_duplicate_in_part_is_refused),
+		   IB(the_next_psn_can_be_asked_for), IB(unreliable_messages_are_lost_in_silence),
+		   IB(messages_to_others_are_not_answered), IB(keys_make_members_of_a_partition),
+		   IB(the_tables_are_those_of_the_plan), ROCE(the_tables_are_those_of_the_plan),
+		   ROCE(versions_of_roce_do_not_meet), ROCE(families_of_addresses_do_not_meet),
+		   IB(reads_beyond_the_responders_room_are_refused),
+		   IB(the_requester_sends_no_more_reads_than_it_may));
 }

@@ -37,7 +37,7 @@ enum { STRANGER = GIDS, LINK_LOCAL_STRANGER, DESTINATIONS };
 
 static unsigned destination[ENDS];
 
-static void set_destination(struct fit *f, unsigned end, unsigned index)
+static void set_destination(unsigned end, unsigned index)
 {
 	static const union ibv_gid strangers[] = { { .raw = { 0xfd, 0x77, [15] = 7 } },
 						   { .raw = { 0xfe, 0x80, [15] = 7 } } };
@@ -46,15 +46,15 @@ static void set_destination(struct fit *f, unsigned end, unsigned index)
 		return;
 	destination[end] = index;
 	if (index >= STRANGER)
-		f->told[end].dgid = strangers[index - STRANGER];
+		f.told[end].dgid = strangers[index - STRANGER];
 	else
-		assert_int_equal(ibv_query_gid(f->ctx, 1, (int)index, &f->told[end].dgid), 0);
+		assert_int_equal(ibv_query_gid(f.ctx, 1, (int)index, &f.told[end].dgid), 0);
 }
 
-static void spoil(struct fit *f, enum wrong wrong)
+static void spoil(enum wrong wrong)
 {
 	const unsigned end = draw(ENDS);
-	struct told *t = &f->told[end];
+	struct told *t = &f.told[end];
 
 	switch (wrong) {
 	case MTU:
@@ -62,15 +62,15 @@ static void spoil(struct fit *f, enum wrong wrong)
 		break;
 	case PSN:
 		t->sq_psn = (t->sq_psn + draw(9) - 4) & PSN_MASK;
-		f->told[!end].rq_psn = (f->told[!end].rq_psn + draw(9) - 4) & PSN_MASK;
+		f.told[!end].rq_psn = (f.told[!end].rq_psn + draw(9) - 4) & PSN_MASK;
 		break;
 	case READS:
 		t->max_rd_atomic = (uint8_t)(1 + draw(16));
-		f->told[!end].max_dest_rd_atomic = (uint8_t)draw(17);
+		f.told[!end].max_dest_rd_atomic = (uint8_t)draw(17);
 		break;
 	case KEY:
-		f->told[A].pkey_index = (uint16_t)(f->is_roce ? 0 : draw(KEYS));
-		f->told[B].pkey_index = (uint16_t)(f->is_roce ? 0 : draw(KEYS));
+		f.told[A].pkey_index = (uint16_t)(f.is_roce ? 0 : draw(KEYS));
+		f.told[B].pkey_index = (uint16_t)(f.is_roce ? 0 : draw(KEYS));
 		break;
 	case QKEY:
 		t->qkey++;
@@ -82,10 +82,10 @@ static void spoil(struct fit *f, enum wrong wrong)
 		t->dlid++;
 		break;
 	case SOURCE:
-		t->sgid_index = (uint8_t)(f->is_roce ? draw(GIDS) : 0);
+		t->sgid_index = (uint8_t)(f.is_roce ? draw(GIDS) : 0);
 		break;
 	case DESTINATION:
-		set_destination(f, end, f->is_roce ? draw(DESTINATIONS) : 0);
+		set_destination(end, f.is_roce ? draw(DESTINATIONS) : 0);
 		break;
 	default:
 		break;
@@ -94,23 +94,23 @@ static void spoil(struct fit *f, enum wrong wrong)
 
 /* -- the oracle -------------------------------------------------------------------------------- */
 
-static bool is_datagram(const struct fit *f)
+static bool is_datagram(void)
 {
-	return f->qp[A]->qp_type == IBV_QPT_UD;
+	return f.qp[A]->qp_type == IBV_QPT_UD;
 }
 
-static bool is_reliable(const struct fit *f)
+static bool is_reliable(void)
 {
-	return !is_datagram(f) && f->qp[A]->qp_type != IBV_QPT_UC;
+	return !is_datagram() && f.qp[A]->qp_type != IBV_QPT_UC;
 }
 
 /* Of datagrams, what an address handle of A answers; those of B it makes none of. */
-static int expected_rtr(const struct fit *f, unsigned end)
+static int expected_rtr(unsigned end)
 {
-	const unsigned from = f->told[end].sgid_index, to = destination[end];
+	const unsigned from = f.told[end].sgid_index, to = destination[end];
 	const bool to_link_local = to <= 1 || to == LINK_LOCAL_STRANGER;
 
-	if (!f->is_roce || (is_datagram(f) && end == B))
+	if (!f.is_roce || (is_datagram() && end == B))
 		return 0;
 	if (from == EMPTY_GID)
 		return ENODATA;
@@ -122,26 +122,26 @@ static int expected_rtr(const struct fit *f, unsigned end)
 }
 
 /* That both know each other; a receiver of datagrams knows no peer. */
-static bool are_peers(const struct fit *f)
+static bool are_peers(void)
 {
-	const struct told *a = &f->told[A], *b = &f->told[B];
+	const struct told *a = &f.told[A], *b = &f.told[B];
 
-	if (a->dest_qpn != f->qp[B]->qp_num)
+	if (a->dest_qpn != f.qp[B]->qp_num)
 		return false;
-	if (is_datagram(f))
+	if (is_datagram())
 		return a->qkey == b->qkey;
-	return b->dest_qpn == f->qp[A]->qp_num &&
-	       (!f->is_roce || is_v1[a->sgid_index] == is_v1[b->sgid_index]);
+	return b->dest_qpn == f.qp[A]->qp_num &&
+	       (!f.is_roce || is_v1[a->sgid_index] == is_v1[b->sgid_index]);
 }
 
-static bool is_delivered(const struct fit *f)
+static bool is_delivered(void)
 {
-	const struct told *a = &f->told[A], *b = &f->told[B];
+	const struct told *a = &f.told[A], *b = &f.told[B];
 	const uint16_t x = pkeys[a->pkey_index], y = pkeys[b->pkey_index];
 
-	if (!are_peers(f))
+	if (!are_peers())
 		return false;
-	if (f->is_roce)
+	if (f.is_roce)
 		return destination[A] < STRANGER;
 	return a->dlid == 1 && (x & 0x7fff) == (y & 0x7fff) && x & 0x7fff && (x | y) & 0x8000;
 }
@@ -163,24 +163,24 @@ static struct effect refused(enum ibv_event_type event, bool executed)
 }
 
 /* One request of those of a doorbell, the @nth, and the PSNs after it. */
-static struct effect expect_one(const struct fit *f, const struct request *r, unsigned nth,
-				uint32_t *sq_psn, uint32_t *rq_psn)
+static struct effect expect_one(const struct request *r, unsigned nth, uint32_t *sq_psn,
+				uint32_t *rq_psn)
 {
 	const struct effect done = { IBV_WC_SUCCESS, 0, true, false, FIT_NO_EVENT };
 	const struct effect silent = { IBV_WC_RETRY_EXC_ERR, 0x81, false, false, FIT_NO_EVENT };
 	const struct effect lost = { IBV_WC_SUCCESS, 0, false, false, FIT_NO_EVENT };
-	const uint32_t here = 128u << f->told[A].mtu, there = 128u << f->told[B].mtu;
+	const uint32_t here = 128u << f.told[A].mtu, there = 128u << f.told[B].mtu;
 	const uint32_t longest = r->len < here ? r->len : here;
 	const uint32_t packets = r->len ? (r->len + here - 1) / here : 1;
 	const int32_t ahead = (int32_t)((*sq_psn - *rq_psn) << 8) >> 8;
 	const bool is_read = r->opcode == IBV_WR_RDMA_READ;
 	const bool is_atomic = r->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	const unsigned may = room(f->told[A].max_rd_atomic), takes = f->told[B].max_dest_rd_atomic;
+	const unsigned may = room(f.told[A].max_rd_atomic), takes = f.told[B].max_dest_rd_atomic;
 	const unsigned outstanding = nth < may ? nth : may;
 
-	if (!is_reliable(f))
-		return is_delivered(f) && (is_datagram(f) || longest <= there) ? done : lost;
-	if (!is_delivered(f) || ahead > 0 || (ahead < 0 && is_atomic))
+	if (!is_reliable())
+		return is_delivered() && (is_datagram() || longest <= there) ? done : lost;
+	if (!is_delivered() || ahead > 0 || (ahead < 0 && is_atomic))
 		return silent;
 	if (ahead < 0 && !is_read) {
 		if (ahead + (int32_t)packets > 0)
@@ -198,14 +198,13 @@ static struct effect expect_one(const struct fit *f, const struct request *r, un
 	return done;
 }
 
-static struct effect expect(const struct fit *f, const struct request *r, uint32_t *sq_psn,
-			    uint32_t *rq_psn)
+static struct effect expect(const struct request *r, uint32_t *sq_psn, uint32_t *rq_psn)
 {
 	struct effect effect = { 0 };
 	bool executed = false;
 
 	for (unsigned i = 1; i <= r->count && !effect.status; i++) {
-		effect = expect_one(f, r, i, sq_psn, rq_psn);
+		effect = expect_one(r, i, sq_psn, rq_psn);
 		executed = executed || effect.executed;
 	}
 	effect.executed = executed;
@@ -236,16 +235,16 @@ static bool is_same(const struct effect *a, const struct effect *b)
 	       a->responder_fails == b->responder_fails && a->event == b->event;
 }
 
-static void run_requests(struct fit *f, unsigned turn, enum wrong wrong)
+static void run_requests(unsigned turn, enum wrong wrong)
 {
-	uint32_t sq_psn = f->told[A].sq_psn, rq_psn = f->told[B].rq_psn;
+	uint32_t sq_psn = f.told[A].sq_psn, rq_psn = f.told[B].rq_psn;
 	struct effect wanted = { 0 }, found;
 
 	for (unsigned i = 0; i < REQUESTS && !wanted.status; i++) {
-		const struct request r = draw_request(f->qp[A]->qp_type);
+		const struct request r = draw_request(f.qp[A]->qp_type);
 
-		wanted = expect(f, &r, &sq_psn, &rq_psn);
-		found = fit_run(f, r.opcode, r.len, r.count);
+		wanted = expect(&r, &sq_psn, &rq_psn);
+		found = fit_run(r.opcode, r.len, r.count);
 		if (!is_same(&wanted, &found))
 			fail_msg("turn %u, wrong %d: opcode %d, %u bytes: status %d, not %d; "
 				 "vendor %#x, not %#x; executed %d, not %d; event %d, not %d",
@@ -256,16 +255,16 @@ static void run_requests(struct fit *f, unsigned turn, enum wrong wrong)
 }
 
 /* False: an address was refused, as it should be. */
-static bool connect_ends(struct fit *f, unsigned turn)
+static bool connect_ends(unsigned turn)
 {
 	bool connected = true;
 
 	for (unsigned end = 0; end < ENDS; end++) {
-		assert_int_equal(loopback_modify(f->qp[end], IBV_QPS_RESET, IBV_QP_STATE), 0);
-		assert_int_equal(fit_init(f, end), 0);
+		assert_int_equal(loopback_modify(f.qp[end], IBV_QPS_RESET, IBV_QP_STATE), 0);
+		assert_int_equal(fit_init(end), 0);
 	}
 	for (unsigned end = 0; end < ENDS; end++) {
-		const int wanted = expected_rtr(f, end), found = fit_rtr(f, end);
+		const int wanted = expected_rtr(end), found = fit_rtr(end);
 
 		if (wanted != found)
 			fail_msg("turn %u, end %u: RTR answers %d, not %d", turn, end, found,
@@ -273,29 +272,28 @@ static bool connect_ends(struct fit *f, unsigned turn)
 		connected = connected && !wanted;
 	}
 	for (unsigned end = 0; end < ENDS && connected; end++)
-		assert_int_equal(fit_rts(f, end), 0);
+		assert_int_equal(fit_rts(end), 0);
 	return connected;
 }
 
 static void play(enum cx_link link, enum ibv_qp_type type)
 {
 	struct cx_config config = loopback_config(link, true);
-	struct fit *f;
 
 	config.fault_plan = plans[link];
-	f = fit_open(config);
-	fit_create_qps(f, type);
+	fit_open(config);
+	fit_create_qps(type);
 	for (unsigned turn = 0; turn < TURNS / tests_share(); turn++) {
 		const enum wrong wrong = turn % WRONGS;
 
-		fit_reset_told(f);
-		destination[A] = destination[B] = f->told[A].sgid_index;
-		spoil(f, wrong);
-		if (connect_ends(f, turn))
-			run_requests(f, turn, wrong);
+		fit_reset_told();
+		destination[A] = destination[B] = f.told[A].sgid_index;
+		spoil(wrong);
+		if (connect_ends(turn))
+			run_requests(turn, wrong);
 	}
-	fit_destroy_qps(f);
-	fit_close(f);
+	fit_destroy_qps();
+	fit_close();
 }
 
 struct kind {

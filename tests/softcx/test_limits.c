@@ -54,10 +54,9 @@ static int end_qp(void *qp)
 static void assert_has(const struct device *d, int most, int there,
 		       void *(*make)(const struct device *d), int (*end)(void *object))
 {
-	void **objects = calloc((size_t)most + 1, sizeof(*objects));
+	void **objects = made(calloc((size_t)most + 1, sizeof(*objects)));
 	int count = 0;
 
-	assert_non_null(objects);
 	while (count <= most && (objects[count] = make(d)))
 		count++;
 	assert_int_equal(count + there, most);
@@ -72,12 +71,10 @@ static void as_many_as_it_says(void **state)
 	struct device d = { .context = loopback_open_device() };
 	struct ibv_device_attr attr;
 
-	(void)state;
 	assert_non_null(d.context);
 	assert_int_equal(ibv_query_device(d.context, &attr), 0);
 	d.pd = ibv_alloc_pd(d.context);
-	d.cq = make_cq(&d);
-	assert_non_null(d.cq);
+	d.cq = made(make_cq(&d));
 	assert_has(&d, attr.max_cq, 1, make_cq, end_cq);
 	assert_has(&d, attr.max_srq, 0, make_srq, end_srq);
 	assert_has(&d, attr.max_qp, 0, make_qp, end_qp);
@@ -92,7 +89,6 @@ static void as_many_contexts_as_files(void **state)
 	struct rlimit files;
 	unsigned count;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
 	files.rlim_cur = files.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
@@ -105,12 +101,8 @@ static void as_many_contexts_as_files(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_many_as_it_says),
-		cmocka_unit_test(as_many_contexts_as_files),
-	};
-
 	if (loopback_start(CX_LINK_IB))
 		return 1;
-	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+	return RUN(cmocka_unit_test(as_many_as_it_says),
+		   cmocka_unit_test(as_many_contexts_as_files));
 }

@@ -75,8 +75,7 @@ static void assert_silent(int fd)
 {
 	uint8_t byte;
 
-	assert_int_equal(recv(fd, &byte, sizeof(byte), MSG_DONTWAIT), -1);
-	assert_int_equal(errno, EAGAIN);
+	fails(recv(fd, &byte, sizeof(byte), MSG_DONTWAIT), EAGAIN);
 }
 
 static int error_of(const struct nlmsghdr *header)
@@ -158,9 +157,8 @@ static void libibverbs_finds_the_device_by_netlink(void **state)
 static uint64_t sysfs_guid(void)
 {
 	unsigned part[4];
-	FILE *file = fopen("/sys/class/infiniband/mlx5_0/node_guid", "r");
+	FILE *file = made(fopen("/sys/class/infiniband/mlx5_0/node_guid", "r"));
 
-	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%4x:%4x:%4x:%4x", &part[0], &part[1], &part[2], &part[3]),
 			 4);
 	fclose(file);
@@ -173,7 +171,6 @@ static void a_device_its_port_and_its_node_are_those_of_sysfs(void **state)
 	const int fd = open_socket();
 	const struct nlmsghdr *header;
 
-	(void)state;
 	ask(fd, &r);
 	header = hear(fd);
 	assert_int_equal(number_of(attr_of(header, RDMA_NLDEV_ATTR_NODE_GUID)), sysfs_guid());
@@ -250,8 +247,7 @@ static void what_is_not_there_is_refused_as_the_kernel_does(void **state)
 	};
 	const int fd = open_socket();
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct request r = request_of(cases[i].command, cases[i].flags);
 
 		add_u32(&r, RDMA_NLDEV_ATTR_DEV_INDEX, cases[i].index);
@@ -272,13 +268,11 @@ static void a_message_that_is_none_is_refused(void **state)
 	struct request r = request_of(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
 	const int fd = open_socket();
 
-	(void)state;
-	assert_int_equal(send(fd, &r, NLMSG_HDRLEN - 1, 0), -1);
-	assert_int_equal(errno, EINVAL);
+	fails(send(fd, &r, NLMSG_HDRLEN - 1, 0), EINVAL);
 	r.header.nlmsg_len = sizeof(r) + 1;
 	assert_int_equal(send(fd, &r, sizeof(r), 0), -1);
-	r = request_of(RDMA_NLDEV_CMD_GET_CHARDEV,
-		       0); /* an attribute that ends beyond the message */
+	/* An attribute ends beyond the message. */
+	r = request_of(RDMA_NLDEV_CMD_GET_CHARDEV, 0);
 	add(&r, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs", sizeof("uverbs"));
 	r.header.nlmsg_len -= 4;
 	ask(fd, &r);
@@ -286,19 +280,13 @@ static void a_message_that_is_none_is_refused(void **state)
 	close(fd);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(libibverbs_finds_the_device_by_netlink, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_device_its_port_and_its_node_are_those_of_sysfs,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_list_of_thousands_comes_whole, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_as_the_kernel_does,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_message_that_is_none_is_refused, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(libibverbs_finds_the_device_by_netlink),
+		   TEST(a_device_its_port_and_its_node_are_those_of_sysfs),
+		   TEST(a_list_of_thousands_comes_whole),
+		   TEST(what_is_not_there_is_refused_as_the_kernel_does),
+		   TEST(a_message_that_is_none_is_refused));
 }

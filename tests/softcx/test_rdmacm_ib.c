@@ -101,7 +101,6 @@ static void infiniband_connects_by_gid_where_the_program_knows_a_path(void **sta
 	union command c = COMMAND(CONNECT, connect, 0);
 	struct rdma_ucm_event_resp event;
 
-	(void)state;
 	listen_at_service(server);
 	assert_int_equal(set_path(client, id, LID), EINVAL);
 	assert_int_equal(resolve_gid(client, id), 0);
@@ -128,7 +127,6 @@ static void no_subnet_manager_knows_a_path(void **state)
 	union command c = COMMAND(RESOLVE_ROUTE, resolve_route, 0);
 	struct rdma_ucm_event_resp event;
 
-	(void)state;
 	assert_int_equal(resolve_gid(fd, id), 0);
 	assert_event(fd, id, ADDR_RESOLVED);
 	c.resolve_route = (struct rdma_ucm_resolve_route){ .id = id, .timeout_ms = SOON_MS };
@@ -141,18 +139,13 @@ static void no_subnet_manager_knows_a_path(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	return set_up_link(CX_LINK_IB);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			infiniband_connects_by_gid_where_the_program_knows_a_path, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(no_subnet_manager_knows_a_path, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(infiniband_connects_by_gid_where_the_program_knows_a_path),
+		   TEST(no_subnet_manager_knows_a_path));
 }

@@ -39,28 +39,23 @@ static int set_up_removable_active(void **state)
 
 static void a_device_that_is_gone_says_so(void **state)
 {
-	struct loopback *l = *state;
 	struct ibv_async_event event;
 	struct ibv_port_attr port;
 	struct ibv_cq *cq;
 	void *context;
 
-	assert_int_equal(ibv_req_notify_cq(l->cq, 0), 0);
-	loopback_post_write(l);
+	assert_int_equal(ibv_req_notify_cq(lo.cq, 0), 0);
+	loopback_post_write();
 	softcx_step(0);
-	assert_int_equal(ibv_get_async_event(l->ctx, &event), 0);
+	assert_int_equal(ibv_get_async_event(lo.ctx, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_DEVICE_FATAL);
 	ibv_ack_async_event(&event);
-	assert_int_equal(ibv_get_async_event(l->ctx, &event), -1);
-	assert_int_equal(errno, EIO);
-	assert_int_equal(ibv_get_cq_event(l->channel, &cq, &context), -1);
-	assert_int_equal(errno, EIO);
-	assert_int_equal(ibv_query_port(l->ctx, 1, &port), EIO);
-	assert_null(ibv_alloc_pd(l->ctx));
-	assert_int_equal(errno, EIO);
-	assert_int_equal(loopback_modify(l->qp, IBV_QPS_ERR, IBV_QP_STATE), EIO);
-	assert_int_equal(open("/dev/infiniband/uverbs0", O_RDWR), -1);
-	assert_int_equal(errno, EIO);
+	fails(ibv_get_async_event(lo.ctx, &event), EIO);
+	fails(ibv_get_cq_event(lo.channel, &cq, &context), EIO);
+	assert_int_equal(ibv_query_port(lo.ctx, 1, &port), EIO);
+	not_made(ibv_alloc_pd(lo.ctx), EIO);
+	assert_int_equal(loopback_modify(lo.qp, IBV_QPS_ERR, IBV_QP_STATE), EIO);
+	fails(open("/dev/infiniband/uverbs0", O_RDWR), EIO);
 }
 
 static void expect_end(struct mlx5dv_devx_event_channel *channel)
@@ -70,23 +65,20 @@ static void expect_end(struct mlx5dv_devx_event_channel *channel)
 
 	assert_int_equal(poll(&ready, 1, 0), 1);
 	for (unsigned n = 0; n < 2; n++) {
-		errno = 0;
-		assert_int_equal(mlx5dv_devx_get_event(channel, (void *)bytes, sizeof(bytes)), -1);
-		assert_int_equal(errno, EIO);
+		fails(mlx5dv_devx_get_event(channel, (void *)bytes, sizeof(bytes)), EIO);
 	}
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
 static void the_channels_of_devx_end(void **state)
 {
-	struct loopback *l = *state;
 	struct mlx5dv_devx_event_channel
 		*cookies = mlx5dv_devx_create_event_channel(
-			l->ctx, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA),
+			lo.ctx, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA),
 		*data = mlx5dv_devx_create_event_channel(
-			l->ctx, (enum mlx5dv_devx_create_event_channel_flags)0);
+			lo.ctx, (enum mlx5dv_devx_create_event_channel_flags)0);
 
-	loopback_post_write(l);
+	loopback_post_write();
 	softcx_step(0);
 	expect_end(cookies);
 	expect_end(data);
@@ -94,16 +86,12 @@ static void the_channels_of_devx_end(void **state)
 
 /* -- who waits --------------------------------------------------------------------------------- */
 
-static struct loopback *waited_on;
 static atomic_int waiter;
 
 static void *read_completion_event(void *error)
 {
-	struct ibv_cq *cq;
-	void *context;
-
 	waiter = gettid();
-	*(int *)error = ibv_get_cq_event(waited_on->channel, &cq, &context) ? errno : 0;
+	*(int *)error = loopback_wait_for_event() ? 0 : errno;
 	return NULL;
 }
 
@@ -112,15 +100,15 @@ static void *read_async_events(void *error)
 	struct ibv_async_event event;
 
 	waiter = gettid();
-	*(int *)error = ibv_get_async_event(waited_on->ctx, &event);
+	*(int *)error = ibv_get_async_event(lo.ctx, &event);
 	if (!*(int *)error && event.event_type == IBV_EVENT_DEVICE_FATAL)
-		*(int *)error = ibv_get_async_event(waited_on->ctx, &event) ? errno : 0;
+		*(int *)error = ibv_get_async_event(lo.ctx, &event) ? errno : 0;
 	return NULL;
 }
 
 static void *poll_channel(void *error)
 {
-	struct pollfd ready = { .fd = waited_on->channel->fd, .events = POLLIN };
+	struct pollfd ready = { .fd = lo.channel->fd, .events = POLLIN };
 
 	waiter = gettid();
 	return poll(&ready, 1, -1) == 1 ? read_completion_event(error) : NULL;
@@ -134,61 +122,52 @@ static void wait_until_asleep(int tid)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
 	while (state != 'S') {
 		sched_yield();
-		f = fopen(path, "r");
-		assert_non_null(f);
+		f = made(fopen(path, "r"));
 		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
 		fclose(f);
 	}
 }
 
-static void expect_woken(struct loopback *l, void *(*wait)(void *))
+static void expect_woken(void *(*wait)(void *))
 {
 	pthread_t thread;
 	int error = 0;
 
-	waited_on = l;
 	waiter = 0;
 	assert_int_equal(pthread_create(&thread, NULL, wait, &error), 0);
 	while (!waiter)
 		sched_yield();
 	wait_until_asleep(waiter);
-	loopback_post_write(l);
+	loopback_post_write();
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(error, EIO);
 }
 
 static void who_waits_for_a_completion_is_woken(void **state)
 {
-	expect_woken(*state, read_completion_event);
+	expect_woken(read_completion_event);
 }
 
 static void who_polls_a_channel_is_woken(void **state)
 {
-	expect_woken(*state, poll_channel);
+	expect_woken(poll_channel);
 }
 
 static void who_waits_for_an_asynchronous_event_is_told(void **state)
 {
-	expect_woken(*state, read_async_events);
+	expect_woken(read_async_events);
 }
+
+#define PASSIVE(f) cmocka_unit_test_setup_teardown(f, set_up_removable, loopback_tear_down)
+#define ACTIVE(f)  cmocka_unit_test_setup_teardown(f, set_up_removable_active, loopback_tear_down)
 
 int main(void)
 {
-#define ACTIVE(test)                                                                               \
-	cmocka_unit_test_setup_teardown(test, set_up_removable_active, loopback_tear_down)
-
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_device_that_is_gone_says_so, set_up_removable,
-						loopback_tear_down),
-		cmocka_unit_test_setup_teardown(the_channels_of_devx_end, set_up_removable,
-						loopback_tear_down),
-		ACTIVE(who_waits_for_a_completion_is_woken),
-		ACTIVE(who_polls_a_channel_is_woken),
-		ACTIVE(who_waits_for_an_asynchronous_event_is_told),
-	};
-
 	/* Otherwise libibverbs keeps the objects of a dead device, and the tear-down fails. */
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
 	alarm(60); /* ends a waiter that nobody wakes */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PASSIVE(a_device_that_is_gone_says_so), PASSIVE(the_channels_of_devx_end),
+		   ACTIVE(who_waits_for_a_completion_is_woken),
+		   ACTIVE(who_polls_a_channel_is_woken),
+		   ACTIVE(who_waits_for_an_asynchronous_event_is_told));
 }

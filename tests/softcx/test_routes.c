@@ -19,12 +19,10 @@ static const char network[] = "ip link add rn0 type veth peer name rn1 && ip lin
 static int set_up_config(void **state, bool passive)
 {
 	struct cx_config config = loopback_config(CX_LINK_ROCE, passive);
-	struct fit *f;
 
 	config.interface = "rn0";
-	f = fit_open(config);
-	fit_create_qps(f, IBV_QPT_RC);
-	*state = f;
+	fit_open(config);
+	fit_create_qps(IBV_QPT_RC);
 	return 0;
 }
 
@@ -40,8 +38,8 @@ static int set_up_active(void **state)
 
 static int tear_down(void **state)
 {
-	fit_destroy_qps(*state);
-	fit_close(*state);
+	fit_destroy_qps();
+	fit_close();
 	return 0;
 }
 
@@ -53,12 +51,12 @@ static union ibv_gid gid_of(const char *text)
 	return gid;
 }
 
-static uint8_t find_index(struct fit *f, const union ibv_gid *gid, uint32_t type)
+static uint8_t find_index(const union ibv_gid *gid, uint32_t type)
 {
 	struct ibv_gid_entry entry;
 
 	for (uint8_t i = 0; i < 16; i++)
-		if (!ibv_query_gid_ex(f->ctx, 1, i, &entry, 0) && entry.gid_type == type &&
+		if (!ibv_query_gid_ex(f.ctx, 1, i, &entry, 0) && entry.gid_type == type &&
 		    !memcmp(&entry.gid, gid, sizeof(*gid)))
 			return i;
 	fail_msg("no such GID");
@@ -66,15 +64,15 @@ static uint8_t find_index(struct fit *f, const union ibv_gid *gid, uint32_t type
 }
 
 /* What RTR answers at A. */
-static int lead(struct fit *f, const char *source, uint32_t type, const char *destination)
+static int lead(const char *source, uint32_t type, const char *destination)
 {
 	const union ibv_gid own = gid_of(source);
 
-	f->told[A].sgid_index = find_index(f, &own, type);
-	f->told[A].dgid = gid_of(destination);
-	assert_int_equal(loopback_modify(f->qp[A], IBV_QPS_RESET, IBV_QP_STATE), 0);
-	assert_int_equal(fit_init(f, A), 0);
-	return fit_rtr(f, A);
+	f.told[A].sgid_index = find_index(&own, type);
+	f.told[A].dgid = gid_of(destination);
+	assert_int_equal(loopback_modify(f.qp[A], IBV_QPS_RESET, IBV_QP_STATE), 0);
+	assert_int_equal(fit_init(A), 0);
+	return fit_rtr(A);
 }
 
 static void addresses_lead_where_the_routing_table_says(void **state)
@@ -99,53 +97,44 @@ static void addresses_lead_where_the_routing_table_says(void **state)
 		{ "::ffff:10.9.0.1", "fe80::7", EINVAL, "of IPv4, the other of IPv6" },
 		{ "::ffff:10.9.0.1", "::", EINVAL, "of IPv4, the other of IPv6" },
 	};
-	struct fit *f = *state;
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(lead(f, cases[i].source, IBV_GID_TYPE_ROCE_V2,
-				      cases[i].destination),
+	for (unsigned i = 0; i < COUNT_OF(cases); i++) {
+		assert_int_equal(lead(cases[i].source, IBV_GID_TYPE_ROCE_V2, cases[i].destination),
 				 cases[i].err);
-		assert_true(cases[i].why ? fit_trace_says(f, cases[i].why) :
-					   !fit_trace_says(f, "fit:"));
+		assert_true(cases[i].why ? fit_trace_says(cases[i].why) : !fit_trace_says("fit:"));
 	}
 }
 
 /* The MAC is in the address, so that nobody is asked. */
 static void version_1_asks_nobody_for_a_link_local_address(void **state)
 {
-	struct fit *f = *state;
-
-	assert_int_equal(lead(f, "::ffff:10.9.0.1", IBV_GID_TYPE_ROCE_V1, "fe80::7"), 0);
-	assert_int_equal(lead(f, "::ffff:10.9.0.1", IBV_GID_TYPE_ROCE_V1, "fd09::7"), EINVAL);
+	assert_int_equal(lead("::ffff:10.9.0.1", IBV_GID_TYPE_ROCE_V1, "fe80::7"), 0);
+	assert_int_equal(lead("::ffff:10.9.0.1", IBV_GID_TYPE_ROCE_V1, "fd09::7"), EINVAL);
 }
 
 static void nobody_answers_behind_a_gateway(void **state)
 {
-	struct fit *f = *state;
 	struct effect effect;
 
-	f->told[A].dgid = gid_of("::ffff:10.20.0.1");
-	fit_connect(f);
-	effect = fit_run(f, IBV_WR_RDMA_WRITE, 64, 1);
+	f.told[A].dgid = gid_of("::ffff:10.20.0.1");
+	fit_connect();
+	effect = fit_run(IBV_WR_RDMA_WRITE, 64, 1);
 	assert_int_equal(effect.status, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(effect.vendor, 0x81);
 	assert_false(effect.executed);
-	assert_true(fit_trace_says(f, "the address leads nowhere"));
+	assert_true(fit_trace_says("the address leads nowhere"));
 }
 
 static void address_handles_are_resolved_alike(void **state)
 {
-	struct fit *f = *state;
 	struct ibv_ah_attr attr = { .port_num = 1,
 				    .is_global = 1,
-				    .grh = { .sgid_index = f->told[A].sgid_index,
+				    .grh = { .sgid_index = f.told[A].sgid_index,
 					     .dgid = gid_of("::ffff:10.9.0.7") } };
 
-	assert_null(ibv_create_ah(f->pd, &attr));
-	assert_int_equal(errno, ETIMEDOUT);
+	not_made(ibv_create_ah(f.pd, &attr), ETIMEDOUT);
 	attr.grh.dgid = gid_of("fd09::1");
-	assert_null(ibv_create_ah(f->pd, &attr));
-	assert_int_equal(errno, EINVAL);
+	not_made(ibv_create_ah(f.pd, &attr), EINVAL);
 }
 
 static void a_neighbour_is_asked_for_during_a_second(void **state)
@@ -153,27 +142,23 @@ static void a_neighbour_is_asked_for_during_a_second(void **state)
 	struct timespec begin, end;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	assert_int_equal(lead(*state, "fd09::1", IBV_GID_TYPE_ROCE_V2, "fd09::7"), ETIMEDOUT);
+	assert_int_equal(lead("fd09::1", IBV_GID_TYPE_ROCE_V2, "fd09::7"), ETIMEDOUT);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	assert_true((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000 >=
 		    990);
 }
 
+#define PASSIVE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define ACTIVE(f)  cmocka_unit_test_setup_teardown(f, set_up_active, tear_down)
+
 int main(int argc, char **argv)
 {
-#define PASSIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		PASSIVE(addresses_lead_where_the_routing_table_says),
-		PASSIVE(version_1_asks_nobody_for_a_link_local_address),
-		PASSIVE(nobody_answers_behind_a_gateway),
-		PASSIVE(address_handles_are_resolved_alike),
-		cmocka_unit_test_setup_teardown(a_neighbour_is_asked_for_during_a_second,
-						set_up_active, tear_down),
-	};
-#undef PASSIVE
-
 	if (argc > 1)
-		return cmocka_run_group_tests(tests, NULL, NULL);
+		return RUN(PASSIVE(addresses_lead_where_the_routing_table_says),
+			   PASSIVE(version_1_asks_nobody_for_a_link_local_address),
+			   PASSIVE(nobody_answers_behind_a_gateway),
+			   PASSIVE(address_handles_are_resolved_alike),
+			   ACTIVE(a_neighbour_is_asked_for_during_a_second));
 	if (!system("unshare -rn ip link add rn0 type veth peer name rn1 2>/dev/null"))
 		execlp("unshare", "unshare", "-rn", "sh", "-c", network, argv[0], NULL);
 	puts("1..0 # SKIP no network namespace with an interface can be made");

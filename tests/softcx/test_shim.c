@@ -16,7 +16,29 @@
 #include <infiniband/mlx5dv.h>
 #include <linux/capability.h>
 
-#include "shim.h"
+#include "loopback.h"
+
+/* A context and a domain alone: the limits of locked memory count all regions. */
+static int set_up_link(void **state, enum cx_link link)
+{
+	assert_int_equal(loopback_start(link), 0);
+	lo.ctx = loopback_open_device();
+	lo.pd = made(ibv_alloc_pd(lo.ctx));
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_link(state, CX_LINK_IB);
+}
+
+static int tear_down(void **state)
+{
+	assert_int_equal(ibv_dealloc_pd(lo.pd), 0);
+	assert_int_equal(ibv_close_device(lo.ctx), 0);
+	assert_int_equal(softcx_stop(), 0);
+	return 0;
+}
 
 static int set_up_roce(void **state)
 {
@@ -27,58 +49,52 @@ static int set_up_roce(void **state)
 
 static void a_device_is_found_and_says_what_it_is(void **state)
 {
-	struct device *device = *state;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 
-	assert_string_equal(ibv_get_device_name(device->ctx->device), "mlx5_0");
-	assert_int_equal(ibv_query_device(device->ctx, &attr), 0);
+	assert_string_equal(ibv_get_device_name(lo.ctx->device), "mlx5_0");
+	assert_int_equal(ibv_query_device(lo.ctx, &attr), 0);
 	assert_int_equal(attr.vendor_part_id, 4123);
 	assert_string_equal(attr.fw_ver, "20.35.2000");
-	assert_int_equal(attr.node_guid, ibv_get_device_guid(device->ctx->device));
-	assert_int_equal(ibv_query_port(device->ctx, 1, &port), 0);
+	assert_int_equal(attr.node_guid, ibv_get_device_guid(lo.ctx->device));
+	assert_int_equal(ibv_query_port(lo.ctx, 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
 	assert_int_equal(port.link_layer, IBV_LINK_LAYER_INFINIBAND);
 	assert_int_equal(port.lid, 1);
-	assert_int_equal(ibv_query_gid(device->ctx, 1, 0, &gid), 0);
+	assert_int_equal(ibv_query_gid(lo.ctx, 1, 0, &gid), 0);
 	assert_int_equal(gid.global.interface_id, attr.node_guid);
-	assert_int_equal(ibv_query_port(device->ctx, 2, &port), EINVAL);
+	assert_int_equal(ibv_query_port(lo.ctx, 2, &port), EINVAL);
 }
 
 static void roce_has_gids_of_both_versions(void **state)
 {
-	struct device *device = *state;
 	struct ibv_gid_entry entries[16];
 	struct ibv_port_attr port;
 
-	assert_int_equal(ibv_query_port(device->ctx, 1, &port), 0);
+	assert_int_equal(ibv_query_port(lo.ctx, 1, &port), 0);
 	assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
-	assert_int_equal(ibv_query_gid_table(device->ctx, entries, 16, 0), 4);
+	assert_int_equal(ibv_query_gid_table(lo.ctx, entries, 16, 0), 4);
 	assert_int_equal(entries[0].gid_type, IBV_GID_TYPE_ROCE_V1);
 	assert_int_equal(entries[1].gid_type, IBV_GID_TYPE_ROCE_V2);
-	assert_int_equal(ibv_query_gid_table(device->ctx, entries, 3, 0), -EINVAL);
-	assert_int_equal(ibv_query_gid_ex(device->ctx, 1, 9, &entries[0], 0), ENODATA);
-	assert_int_equal(ibv_query_gid_ex(device->ctx, 1, 99, &entries[0], 0), EINVAL);
+	assert_int_equal(ibv_query_gid_table(lo.ctx, entries, 3, 0), -EINVAL);
+	assert_int_equal(ibv_query_gid_ex(lo.ctx, 1, 9, &entries[0], 0), ENODATA);
+	assert_int_equal(ibv_query_gid_ex(lo.ctx, 1, 99, &entries[0], 0), EINVAL);
 }
 
 static void an_address_handle_needs_a_reachable_peer(void **state)
 {
-	struct device *device = *state;
 	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1, .grh.sgid_index = 3 };
 	struct ibv_ah *ah;
 
-	assert_int_equal(ibv_query_gid(device->ctx, 1, 3, &attr.grh.dgid), 0);
-	ah = ibv_create_ah(device->pd, &attr);
-	assert_non_null(ah);
-	assert_int_equal(ibv_dealloc_pd(device->pd), EBUSY);
+	assert_int_equal(ibv_query_gid(lo.ctx, 1, 3, &attr.grh.dgid), 0);
+	ah = made(ibv_create_ah(lo.pd, &attr));
+	assert_int_equal(ibv_dealloc_pd(lo.pd), EBUSY);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	attr.grh.dgid.raw[15] ^= 1;
-	assert_null(ibv_create_ah(device->pd, &attr));
-	assert_int_equal(errno, ENETUNREACH);
+	not_made(ibv_create_ah(lo.pd, &attr), ENETUNREACH);
 	attr.is_global = 0;
-	assert_null(ibv_create_ah(device->pd, &attr));
-	assert_int_equal(errno, EINVAL);
+	not_made(ibv_create_ah(lo.pd, &attr), EINVAL);
 }
 
 /* Each has doorbell pages of its own; before a queue is created, all of them are trapped. */
@@ -89,12 +105,10 @@ static void hundreds_of_contexts_are_open_at_once(void **state)
 	const struct cx_config config = loopback_config(CX_LINK_IB, false);
 	struct ibv_cq *cq;
 
-	(void)state;
 	assert_int_equal(softcx_start(&config), 0);
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		open[i] = loopback_open_device();
-	cq = ibv_create_cq(open[CONTEXTS - 1], 1, NULL, NULL, 0);
-	assert_non_null(cq);
+	cq = made(ibv_create_cq(open[CONTEXTS - 1], 1, NULL, NULL, 0));
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		assert_int_equal(ibv_close_device(open[i]), 0);
@@ -106,7 +120,6 @@ static void the_device_leaves_nothing_behind(void **state)
 	char pattern[64], real[4096];
 	glob_t found;
 
-	(void)state;
 	assert_int_equal(loopback_start(CX_LINK_IB), 0);
 	assert_int_equal(loopback_start(CX_LINK_IB), -EALREADY);
 	assert_non_null(realpath("/sys/class/infiniband/mlx5_0/device", real));
@@ -122,7 +135,6 @@ static void leftovers_of_the_dead_are_removed(void **state)
 {
 	char dir[64], file[80];
 
-	(void)state;
 	/* Whatever number its process had: this one's has a process. */
 	snprintf(dir, sizeof(dir), "/dev/shm/softcx-tree-%u-%d-dead", getuid(), getpid());
 	snprintf(file, sizeof(file), "%s/class", dir);
@@ -168,7 +180,6 @@ static void what_another_user_made_is_not_swept(void **state)
 {
 	char dir[64], file[80];
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "/dev/shm/softcx-tree-%u-2000000000-%d", getuid(), getpid());
 	snprintf(file, sizeof(file), "%s/class/file", dir);
 	if (!let_another_user_make(dir)) {
@@ -189,7 +200,6 @@ static void what_others_may_write_to_is_not_swept(void **state)
 {
 	char dir[64];
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "/dev/shm/softcx-tree-%u-2000000000-%d", getuid(), getpid());
 	assert_int_equal(mkdir(dir, 0700), 0);
 	assert_int_equal(chmod(dir, 0777), 0);
@@ -202,33 +212,26 @@ static void what_others_may_write_to_is_not_swept(void **state)
 
 static void assert_refused(struct ibv_pd *pd, void *addr, size_t length, int access, int err)
 {
-	errno = 0;
-	assert_null(ibv_reg_mr(pd, addr, length, access));
-	assert_int_equal(errno, err);
+	not_made(ibv_reg_mr(pd, addr, length, access), err);
 }
 
 /* mlx5 cq.c mini_cqe_res_format_to_hw(). */
 static void a_cq_has_one_format_of_compressed_cqes(void **state)
 {
-	struct device *device = *state;
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
 	struct mlx5dv_cq_init_attr of_mlx5 = { .comp_mask =
 						       MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
 	struct ibv_cq_ex *cq;
 
 	of_mlx5.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM;
-	errno = 0;
-	assert_null(mlx5dv_create_cq(device->ctx, &attr, &of_mlx5));
-	assert_int_equal(errno, EINVAL);
+	not_made(mlx5dv_create_cq(lo.ctx, &attr, &of_mlx5), EINVAL);
 	of_mlx5.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_CSUM;
-	cq = mlx5dv_create_cq(device->ctx, &attr, &of_mlx5);
-	assert_non_null(cq);
+	cq = made(mlx5dv_create_cq(lo.ctx, &attr, &of_mlx5));
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
 static void memory_is_registered_where_it_is_mapped(void **state)
 {
-	struct device *device = *state;
 	char *page =
 		mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_mr *mr;
@@ -236,31 +239,26 @@ static void memory_is_registered_where_it_is_mapped(void **state)
 	assert_ptr_not_equal(page, MAP_FAILED);
 	assert_int_equal(mprotect(page + 4096, 4096, PROT_READ), 0);
 	assert_int_equal(munmap(page + 8192, 4096), 0);
-	mr = ibv_reg_mr(device->pd, page + 100, 200, IBV_ACCESS_LOCAL_WRITE);
-	assert_non_null(mr);
-	assert_int_equal(ibv_dealloc_pd(device->pd), EBUSY);
+	mr = made(ibv_reg_mr(lo.pd, page + 100, 200, IBV_ACCESS_LOCAL_WRITE));
+	assert_int_equal(ibv_dealloc_pd(lo.pd), EBUSY);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	mr = ibv_reg_mr(device->pd, page, 8192, IBV_ACCESS_REMOTE_READ);
-	assert_non_null(mr);
+	mr = made(ibv_reg_mr(lo.pd, page, 8192, IBV_ACCESS_REMOTE_READ));
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	assert_refused(device->pd, page, 8192, IBV_ACCESS_LOCAL_WRITE, EFAULT);
-	assert_refused(device->pd, page + 4096, 4097, 0, EFAULT);
-	assert_refused(device->pd, page, 0, 0, EINVAL);
-	assert_refused(device->pd, page, 10, IBV_ACCESS_REMOTE_WRITE, EINVAL);
-	assert_refused(device->pd, page, 10, IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
-	assert_refused(device->pd, page, 10, 1 << 15, EINVAL);
+	assert_refused(lo.pd, page, 8192, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	assert_refused(lo.pd, page + 4096, 4097, 0, EFAULT);
+	assert_refused(lo.pd, page, 0, 0, EINVAL);
+	assert_refused(lo.pd, page, 10, IBV_ACCESS_REMOTE_WRITE, EINVAL);
+	assert_refused(lo.pd, page, 10, IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
+	assert_refused(lo.pd, page, 10, 1 << 15, EINVAL);
 	munmap(page, 8192);
 }
 
 static void a_region_can_be_registered_anew(void **state)
 {
 	static char memory[2][4096];
-	struct device *device = *state;
-	struct ibv_pd *other = ibv_alloc_pd(device->ctx);
-	struct ibv_mr *mr = ibv_reg_mr(device->pd, memory[0], 4096, 0);
+	struct ibv_pd *other = made(ibv_alloc_pd(lo.ctx));
+	struct ibv_mr *mr = made(ibv_reg_mr(lo.pd, memory[0], 4096, 0));
 
-	assert_non_null(mr);
-	assert_non_null(other);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS,
 				      other, NULL, 0, IBV_ACCESS_LOCAL_WRITE),
 			 0);
@@ -291,7 +289,6 @@ static void set_may_lock(bool may, struct __user_cap_data_struct saved[2])
 static void locked_memory_is_limited(void **state)
 {
 	static char memory[4][4096] __attribute__((aligned(4096)));
-	struct device *device = *state;
 	struct __user_cap_data_struct saved[2];
 	struct rlimit old, limit;
 	struct ibv_mr *mr;
@@ -300,35 +297,28 @@ static void locked_memory_is_limited(void **state)
 	limit = (struct rlimit){ .rlim_cur = 2 * 4096, .rlim_max = old.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
 	set_may_lock(false, saved);
-	assert_refused(device->pd, memory, sizeof(memory), 0, ENOMEM);
-	mr = ibv_reg_mr(device->pd, memory, 2 * 4096, 0);
-	assert_non_null(mr);
-	assert_refused(device->pd, memory, 4096, 0, ENOMEM);
+	assert_refused(lo.pd, memory, sizeof(memory), 0, ENOMEM);
+	mr = made(ibv_reg_mr(lo.pd, memory, 2 * 4096, 0));
+	assert_refused(lo.pd, memory, 4096, 0, ENOMEM);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	set_may_lock(true, saved);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &old), 0);
 }
 
-/* -- the ioctl itself -------------------------------------------------------------------------- */
-
-#define ON_ROCE(test) cmocka_unit_test_setup_teardown(test, set_up_roce, tear_down)
+#define ON_IB(f)   cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define ON_ROCE(f) cmocka_unit_test_setup_teardown(f, set_up_roce, tear_down)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		ON_IB(a_device_is_found_and_says_what_it_is),
-		ON_ROCE(roce_has_gids_of_both_versions),
-		ON_ROCE(an_address_handle_needs_a_reachable_peer),
-		cmocka_unit_test(hundreds_of_contexts_are_open_at_once),
-		cmocka_unit_test(the_device_leaves_nothing_behind),
-		cmocka_unit_test(leftovers_of_the_dead_are_removed),
-		cmocka_unit_test(what_another_user_made_is_not_swept),
-		cmocka_unit_test(what_others_may_write_to_is_not_swept),
-		ON_IB(a_cq_has_one_format_of_compressed_cqes),
-		ON_IB(memory_is_registered_where_it_is_mapped),
-		ON_IB(a_region_can_be_registered_anew),
-		ON_IB(locked_memory_is_limited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(ON_IB(a_device_is_found_and_says_what_it_is),
+		   ON_ROCE(roce_has_gids_of_both_versions),
+		   ON_ROCE(an_address_handle_needs_a_reachable_peer),
+		   cmocka_unit_test(hundreds_of_contexts_are_open_at_once),
+		   cmocka_unit_test(the_device_leaves_nothing_behind),
+		   cmocka_unit_test(leftovers_of_the_dead_are_removed),
+		   cmocka_unit_test(what_another_user_made_is_not_swept),
+		   cmocka_unit_test(what_others_may_write_to_is_not_swept),
+		   ON_IB(a_cq_has_one_format_of_compressed_cqes),
+		   ON_IB(memory_is_registered_where_it_is_mapped),
+		   ON_IB(a_region_can_be_registered_anew), ON_IB(locked_memory_is_limited));
 }

@@ -12,41 +12,35 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
-#include "shim.h"
+#include "loopback.h"
+
+#include "nic/tables.h"
 
 /* -- queues ------------------------------------------------------------------------------------ */
 
 static void completion_queues_come_and_go(void **state)
 {
-	struct device *device = *state;
-	struct ibv_comp_channel *channel = ibv_create_comp_channel(device->ctx);
+	struct ibv_comp_channel *channel = made(ibv_create_comp_channel(lo.ctx));
 	struct ibv_modify_cq_attr moderate = { .attr_mask = IBV_CQ_ATTR_MODERATE,
 					       .moderate = { 16, 10 } };
-	struct ibv_cq *cq;
+	struct ibv_cq *cq = made(ibv_create_cq(lo.ctx, 100, NULL, channel, 0));
 
-	assert_non_null(channel);
-	cq = ibv_create_cq(device->ctx, 100, NULL, channel, 0);
-	assert_non_null(cq);
 	assert_int_equal(cq->cqe, 127);
 	assert_int_equal(ibv_modify_cq(cq, &moderate), 0);
 	assert_int_equal(ibv_destroy_comp_channel(channel), EBUSY);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
-	assert_null(ibv_create_cq(device->ctx, 100, NULL, NULL, 4));
-	assert_int_equal(errno, EINVAL);
-	assert_null(ibv_create_cq(device->ctx, 1 << 22, NULL, NULL, 0));
-	assert_int_equal(errno, EINVAL);
+	not_made(ibv_create_cq(lo.ctx, 100, NULL, NULL, 4), EINVAL);
+	not_made(ibv_create_cq(lo.ctx, 1 << 22, NULL, NULL, 0), EINVAL);
 }
 
 static void shared_receive_queues_come_and_go(void **state)
 {
-	struct device *device = *state;
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 100, .max_sge = 2 } };
 	struct ibv_srq_attr attr = { .srq_limit = 10 };
-	struct ibv_srq *srq = ibv_create_srq(device->pd, &init);
+	struct ibv_srq *srq = made(ibv_create_srq(lo.pd, &init));
 	struct ibv_recv_wr *bad, wr = { 0 };
 
-	assert_non_null(srq);
 	assert_true(init.attr.max_wr >= 100);
 	/* With fewer receives than the limit the event would come at once, and disarm it. */
 	for (int i = 0; i < 20; i++)
@@ -57,70 +51,73 @@ static void shared_receive_queues_come_and_go(void **state)
 	attr.srq_limit = 10000;
 	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), EINVAL);
 	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
-	assert_int_equal(ibv_dealloc_pd(device->pd), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(lo.pd), EBUSY);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	init.attr.max_sge = 32;
-	assert_null(ibv_create_srq(device->pd, &init));
+	assert_null(ibv_create_srq(lo.pd, &init));
+}
+
+static void reset(void)
+{
+	assert_int_equal(loopback_modify(lo.qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
 }
 
 static void a_queue_pair_is_led_through_its_states(void **state)
 {
-	struct device *device = *state;
-	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
+	static const struct {
+		enum ibv_qp_state to;
+		int mask, error;
+	} steps[] = {
+		{ IBV_QPS_RTR, LOOPBACK_RTR_MASK, EINVAL },
+		{ IBV_QPS_INIT, LOOPBACK_INIT_MASK & ~IBV_QP_PORT, EINVAL },
+		{ IBV_QPS_INIT, LOOPBACK_INIT_MASK | IBV_QP_QKEY, EINVAL },
+		{ IBV_QPS_INIT, LOOPBACK_INIT_MASK, 0 },
+		{ IBV_QPS_RTR, LOOPBACK_RTR_MASK & ~IBV_QP_AV, EINVAL },
+		{ IBV_QPS_RTR, LOOPBACK_RTR_MASK, 0 },
+		{ IBV_QPS_RTS, LOOPBACK_RTS_MASK, 0 },
+		{ IBV_QPS_SQD, IBV_QP_STATE, EINVAL },
+		{ IBV_QPS_ERR, IBV_QP_STATE, 0 },
+		{ IBV_QPS_RTS, IBV_QP_STATE, EINVAL },
+		{ IBV_QPS_RESET, IBV_QP_STATE, 0 },
+	};
+	enum ibv_qp_state now = IBV_QPS_RESET;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	struct ibv_qp *qp;
 
-	assert_non_null(cq);
-	qp = loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RC);
-	assert_non_null(qp);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_RTR, LOOPBACK_RTR_MASK), EINVAL);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK & ~IBV_QP_PORT),
-			 EINVAL);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK | IBV_QP_QKEY),
-			 EINVAL);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_RTR, LOOPBACK_RTR_MASK & ~IBV_QP_AV), EINVAL);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_RTR, LOOPBACK_RTR_MASK), 0);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
-	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
-	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
-	assert_int_equal(ibv_destroy_cq(cq), EBUSY);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_SQD, IBV_QP_STATE), EINVAL);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_ERR, IBV_QP_STATE), 0);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, IBV_QP_STATE), EINVAL);
-	assert_int_equal(loopback_modify(qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
+	reset();
+	for (size_t i = 0; i < COUNT_OF(steps); i++) {
+		assert_int_equal(loopback_modify(lo.qp, steps[i].to, steps[i].mask),
+				 steps[i].error);
+		now = steps[i].error ? now : steps[i].to;
+		assert_int_equal(ibv_query_qp(lo.qp, &attr, IBV_QP_STATE, &init), 0);
+		assert_int_equal(attr.qp_state, now);
+		assert_int_equal(ibv_destroy_cq(lo.cq), EBUSY);
+	}
 }
+
+#define BAD_ATTR(base, mask, change)                                                               \
+	do {                                                                                       \
+		struct ibv_qp_attr attr = base;                                                    \
+		change;                                                                            \
+		assert_int_equal(ibv_modify_qp(lo.qp, &attr, mask), EINVAL);                       \
+	} while (0)
 
 static void attributes_out_of_range_are_refused(void **state)
 {
-	struct device *device = *state;
-	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
-	struct ibv_qp *qp = loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RC);
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 2 };
+	const struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
+					 .path_mtu = IBV_MTU_1024,
+					 .ah_attr = { .port_num = 1 },
+					 .max_dest_rd_atomic = 16 };
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 
-	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_INIT_MASK), EINVAL);
-	attr.port_num = 1;
-	attr.pkey_index = 128;
-	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_INIT_MASK), EINVAL);
-	attr.pkey_index = 0;
-	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_INIT_MASK), 0);
-	attr.qp_state = IBV_QPS_RTR;
-	attr.path_mtu = IBV_MTU_1024;
-	attr.ah_attr.port_num = 1;
-	attr.max_dest_rd_atomic = 17;
-	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), EINVAL);
-	attr.max_dest_rd_atomic = 16;
-	attr.ah_attr.is_global = 1;
-	attr.ah_attr.grh.sgid_index = 8;
-	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), EINVAL);
-	attr.ah_attr.grh.sgid_index = 0;
-	attr.path_mtu = 6;
-	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), EINVAL);
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
+	reset();
+	BAD_ATTR(init, LOOPBACK_INIT_MASK, attr.port_num = 2);
+	BAD_ATTR(init, LOOPBACK_INIT_MASK, attr.pkey_index = 128);
+	assert_int_equal(ibv_modify_qp(lo.qp, &init, LOOPBACK_INIT_MASK), 0);
+	BAD_ATTR(rtr, LOOPBACK_RTR_MASK, attr.max_dest_rd_atomic = 17);
+	BAD_ATTR(rtr, LOOPBACK_RTR_MASK,
+		 (attr.ah_attr.is_global = 1, attr.ah_attr.grh.sgid_index = 8));
+	BAD_ATTR(rtr, LOOPBACK_RTR_MASK, attr.path_mtu = 6);
 }
 
 /*
@@ -129,9 +126,7 @@ static void attributes_out_of_range_are_refused(void **state)
  */
 static void attributes_too_wide_are_cut(void **state)
 {
-	struct device *device = *state;
-	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
-	struct ibv_qp *qp = loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RC);
+	struct ibv_qp *qp = lo.qp;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
 				    .path_mtu = IBV_MTU_1024,
 				    .ah_attr = { .dlid = 1, .port_num = 1 },
@@ -140,6 +135,7 @@ static void attributes_too_wide_are_cut(void **state)
 				    .min_rnr_timer = 33 };
 	struct ibv_qp_init_attr init;
 
+	reset();
 	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
 	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), 0);
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
@@ -156,8 +152,6 @@ static void attributes_too_wide_are_cut(void **state)
 	assert_int_equal(attr.timeout, 13);
 	assert_int_equal(attr.retry_cnt, 1);
 	assert_int_equal(attr.rnr_retry, 2);
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
 /*
@@ -168,43 +162,27 @@ static void data_in_cqes_follows_the_kernels_rule(void **state)
 {
 	static const struct {
 		enum ibv_qp_type type;
-		int signal_all;
-		bool responder, requester;
+		bool signal_all, responder, requester;
 	} cases[] = {
 		{ IBV_QPT_RC, 0, true, false },  { IBV_QPT_RC, 1, true, true },
 		{ IBV_QPT_UC, 0, true, false },  { IBV_QPT_UC, 1, true, false },
 		{ IBV_QPT_UD, 0, false, false }, { IBV_QPT_UD, 1, false, false },
 	};
-	struct device *device = *state;
-	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct ibv_qp_init_attr init = { .send_cq = cq,
-						 .recv_cq = cq,
-						 .cap = { 16, 16, 2, 2, 0 },
-						 .qp_type = cases[i].type,
-						 .sq_sig_all = cases[i].signal_all };
-		struct ibv_qp *qp = ibv_create_qp(device->pd, &init);
-		const struct cx_qp *model;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct ibv_qp *qp = made(loopback_create_signaling_qp(
+			lo.pd, lo.cq, NULL, cases[i].type, cases[i].signal_all));
+		const struct cx_qp *model = made(cx_qp_find(softcx_hca(), qp->qp_num));
 
-		assert_non_null(qp);
-		model = cx_qp_find(softcx_hca(), qp->qp_num);
-		assert_non_null(model);
 		assert_int_equal(model->attr.scatter_to_cqe, cases[i].responder);
 		assert_int_equal(model->attr.scatter_to_cqe_requester, cases[i].requester);
 		assert_int_equal(ibv_destroy_qp(qp), 0);
 	}
-	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
 static void what_is_not_modelled_is_refused(void **state)
 {
-	struct device *device = *state;
-	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
-
-	assert_null(loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RAW_PACKET));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
+	not_made(loopback_create_qp(lo.pd, lo.cq, NULL, IBV_QPT_RAW_PACKET), EOPNOTSUPP);
 }
 
 /*
@@ -213,21 +191,17 @@ static void what_is_not_modelled_is_refused(void **state)
  */
 static void a_closed_context_takes_its_objects_along(void **state)
 {
-	static struct device left;
-	static struct ibv_cq *left_cq;
-	static struct ibv_qp *left_qp;
+	static struct loopback left;
 	struct ibv_qp_attr attr;
 
-	(void)state;
 	left.ctx = loopback_open_device();
 	left.pd = ibv_alloc_pd(left.ctx);
-	left_cq = ibv_create_cq(left.ctx, 16, NULL, NULL, 0);
-	left_qp = loopback_create_qp(left.pd, left_cq, NULL, IBV_QPT_UD);
-	assert_non_null(left_qp);
-	assert_int_equal(cx_qp_query(softcx_hca(), left_qp->qp_num, &attr), 0);
+	left.cq = ibv_create_cq(left.ctx, 16, NULL, NULL, 0);
+	left.qp = made(loopback_create_qp(left.pd, left.cq, NULL, IBV_QPT_UD));
+	assert_int_equal(cx_qp_query(softcx_hca(), left.qp->qp_num, &attr), 0);
 	assert_int_equal(close(left.ctx->cmd_fd), 0);
 	assert_int_equal(close(left.ctx->async_fd), 0);
-	assert_int_not_equal(cx_qp_query(softcx_hca(), left_qp->qp_num, &attr), 0);
+	assert_int_not_equal(cx_qp_query(softcx_hca(), left.qp->qp_num, &attr), 0);
 }
 
 /*
@@ -236,18 +210,15 @@ static void a_closed_context_takes_its_objects_along(void **state)
 static void a_context_can_be_shared(void **state)
 {
 	static char memory[4096];
-	struct device *device = *state;
-	struct ibv_mr *mr = ibv_reg_mr(device->pd, memory, sizeof(memory), 0), *mr2;
-	struct ibv_context *ctx = ibv_import_device(dup(device->ctx->cmd_fd));
+	struct ibv_mr *mr = ibv_reg_mr(lo.pd, memory, sizeof(memory), 0), *mr2;
+	struct ibv_context *ctx = ibv_import_device(dup(lo.ctx->cmd_fd));
 	struct ibv_pd *pd;
 
 	assert_non_null(mr);
 	assert_non_null(ctx);
-	pd = ibv_import_pd(ctx, device->pd->handle);
-	assert_non_null(pd);
+	pd = made(ibv_import_pd(ctx, lo.pd->handle));
 	assert_null(ibv_import_pd(ctx, 99));
-	mr2 = ibv_import_mr(pd, mr->handle);
-	assert_non_null(mr2);
+	mr2 = made(ibv_import_mr(pd, mr->handle));
 	assert_int_equal(mr2->lkey, mr->lkey);
 	assert_int_equal(mr2->length, sizeof(memory));
 	ibv_unimport_mr(mr2);
@@ -286,53 +257,41 @@ static int send_request(int fd, const union request *request)
 	return ioctl(fd, RDMA_VERBS_IOCTL, request) ? errno : 0;
 }
 
+#define MALFORMED(error, change)                                                                   \
+	do {                                                                                       \
+		union request r = good;                                                            \
+		change;                                                                            \
+		assert_int_equal(send_request(lo.ctx->cmd_fd, &r), error);                         \
+	} while (0)
+
 static void malformed_requests_are_refused(void **state)
 {
-	struct device *device = *state;
-	union request good, r;
-	int fd = device->ctx->cmd_fd;
+	union request good;
 
 	fill_destroy(&good, UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 99);
-	assert_int_equal(send_request(fd, &good), ENOENT);
-	r = good;
-	r.hdr.length--;
-	assert_int_equal(send_request(fd, &r), EINVAL);
-	r = good;
-	r.hdr.driver_id = RDMA_DRIVER_MLX4;
-	assert_int_equal(send_request(fd, &r), EINVAL);
-	r = good;
-	r.hdr.object_id = 0x7ff;
-	assert_int_equal(send_request(fd, &r), EPROTONOSUPPORT);
-	r = good;
-	r.hdr.method_id = 77;
-	assert_int_equal(send_request(fd, &r), EPROTONOSUPPORT);
-	r = good;
-	r.hdr.attrs[0].len = 4;
-	assert_int_equal(send_request(fd, &r), EINVAL);
-	r = good;
-	set_attr_count(&r, 0);
-	assert_int_equal(send_request(fd, &r), EINVAL);
-	r = good;
-	set_attr_count(&r, 2);
-	r.hdr.attrs[1] = r.hdr.attrs[0];
-	assert_int_equal(send_request(fd, &r), EINVAL);
-	r.hdr.attrs[1].attr_id = 50;
-	assert_int_equal(send_request(fd, &r), EPROTONOSUPPORT);
-	r.hdr.attrs[1].flags = 0; /* an unknown attribute that is not mandatory is ignored */
-	assert_int_equal(send_request(fd, &r), ENOENT);
-	assert_int_equal(ioctl(fd, RDMA_VERBS_IOCTL, (void *)8), -1);
-	assert_int_equal(errno, EFAULT);
-	assert_int_equal(ioctl(fd, FIOCLEX + 1000, NULL), -1);
-	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(send_request(lo.ctx->cmd_fd, &good), ENOENT);
+	MALFORMED(EINVAL, r.hdr.length--);
+	MALFORMED(EINVAL, r.hdr.driver_id = RDMA_DRIVER_MLX4);
+	MALFORMED(EPROTONOSUPPORT, r.hdr.object_id = 0x7ff);
+	MALFORMED(EPROTONOSUPPORT, r.hdr.method_id = 77);
+	MALFORMED(EINVAL, r.hdr.attrs[0].len = 4);
+	MALFORMED(EINVAL, set_attr_count(&r, 0));
+	set_attr_count(&good, 2);
+	good.hdr.attrs[1] = good.hdr.attrs[0];
+	MALFORMED(EINVAL, (void)r);
+	good.hdr.attrs[1].attr_id = 50;
+	MALFORMED(EPROTONOSUPPORT, (void)r);
+	MALFORMED(ENOENT, r.hdr.attrs[1].flags = 0); /* one that is not mandatory is ignored */
+	fails(ioctl(lo.ctx->cmd_fd, RDMA_VERBS_IOCTL, (void *)8), EFAULT);
+	fails(ioctl(lo.ctx->cmd_fd, FIOCLEX + 1000, NULL), ENOTTY);
 }
 
 static void a_handle_names_one_kind_of_object(void **state)
 {
-	struct device *device = *state;
 	union request r;
 
-	fill_destroy(&r, UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, device->pd->handle);
-	assert_int_equal(send_request(device->ctx->cmd_fd, &r), ENOENT);
+	fill_destroy(&r, UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, lo.pd->handle);
+	assert_int_equal(send_request(lo.ctx->cmd_fd, &r), ENOENT);
 }
 
 static void nothing_is_allowed_before_the_context(void **state)
@@ -341,7 +300,6 @@ static void nothing_is_allowed_before_the_context(void **state)
 	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);
 	struct stat st;
 
-	(void)state;
 	fill_destroy(&r, UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 0);
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
@@ -352,20 +310,16 @@ static void nothing_is_allowed_before_the_context(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		ON_IB(completion_queues_come_and_go),
-		ON_IB(shared_receive_queues_come_and_go),
-		ON_IB(a_queue_pair_is_led_through_its_states),
-		ON_IB(attributes_out_of_range_are_refused),
-		ON_IB(attributes_too_wide_are_cut),
-		ON_IB(data_in_cqes_follows_the_kernels_rule),
-		ON_IB(what_is_not_modelled_is_refused),
-		ON_IB(a_closed_context_takes_its_objects_along),
-		ON_IB(a_context_can_be_shared),
-		ON_IB(malformed_requests_are_refused),
-		ON_IB(a_handle_names_one_kind_of_object),
-		ON_IB(nothing_is_allowed_before_the_context),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(ON_LOOPBACK(completion_queues_come_and_go),
+		   ON_LOOPBACK(shared_receive_queues_come_and_go),
+		   ON_LOOPBACK(a_queue_pair_is_led_through_its_states),
+		   ON_LOOPBACK(attributes_out_of_range_are_refused),
+		   ON_LOOPBACK(attributes_too_wide_are_cut),
+		   ON_LOOPBACK(data_in_cqes_follows_the_kernels_rule),
+		   ON_LOOPBACK(what_is_not_modelled_is_refused),
+		   ON_LOOPBACK(a_closed_context_takes_its_objects_along),
+		   ON_LOOPBACK(a_context_can_be_shared),
+		   ON_LOOPBACK(malformed_requests_are_refused),
+		   ON_LOOPBACK(a_handle_names_one_kind_of_object),
+		   ON_LOOPBACK(nothing_is_allowed_before_the_context));
 }

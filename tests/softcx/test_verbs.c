@@ -3,19 +3,9 @@
  * Unmodified libmlx5 on the model. The model executes what it builds, each request has the right
  * completion, and the tables of wqe/ find nothing wrong in the WQEs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <infiniband/verbs.h>
+#include "loopback.h"
 
 #include "datasheet.h"
-#include "softcx.h"
 
 enum { DEPTH = 32, BUF = 16384, QKEY = 0x11, GRH = 40, INLINE = 200 };
 
@@ -114,8 +104,7 @@ static void create_srq(void)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = DEPTH, .max_sge = 2 } };
 
-	v.srq = ibv_create_srq(v.pd, &init);
-	assert_non_null(v.srq);
+	v.srq = made(ibv_create_srq(v.pd, &init));
 }
 
 static void start(enum cx_link link, const char *plan)
@@ -129,45 +118,47 @@ static void start(enum cx_link link, const char *plan)
 
 	memset(&v, 0, sizeof(v));
 	assert_int_equal(softcx_start(&config), 0);
-	list = ibv_get_device_list(NULL);
-	assert_non_null(list);
-	v.ctx = ibv_open_device(list[0]);
-	assert_non_null(v.ctx);
+	list = made(ibv_get_device_list(NULL));
+	v.ctx = made(ibv_open_device(list[0]));
 	ibv_free_device_list(list);
 	v.pd = ibv_alloc_pd(v.ctx);
-	v.mr = ibv_reg_mr(v.pd, v.buf, BUF,
-			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-	assert_non_null(v.mr);
+	v.mr = made(ibv_reg_mr(v.pd, v.buf, BUF,
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC));
 	for (unsigned i = 0; i < 2; i++) {
-		v.cq[i] = ibv_create_cq(v.ctx, 2 * DEPTH, NULL, NULL, 0);
-		assert_non_null(v.cq[i]);
+		v.cq[i] = made(ibv_create_cq(v.ctx, 2 * DEPTH, NULL, NULL, 0));
 	}
 }
 
-static void start_faulty_pair(enum cx_link link, enum ibv_qp_type type, bool shared,
-			      const char *plan)
+/* What a pair is made of. */
+static struct kind {
+	enum cx_link link;
+	enum ibv_qp_type type;
+	bool shared;
+	const char *plan;
+} rc = { CX_LINK_IB, IBV_QPT_RC, false, NULL }, roce_rc = { CX_LINK_ROCE, IBV_QPT_RC, false, NULL },
+  uc = { CX_LINK_IB, IBV_QPT_UC, false, NULL }, shared_rc = { CX_LINK_IB, IBV_QPT_RC, true, NULL },
+  faulty_rc = { CX_LINK_IB, IBV_QPT_RC, true, "opcode=RECV every=2 fail 0x22 0x93" },
+  ud = { CX_LINK_IB, IBV_QPT_UD, false, NULL }, roce_ud = { CX_LINK_ROCE, IBV_QPT_UD, false, NULL };
+
+static int set_up(void **state)
 {
+	const struct kind *kind = *state;
 	struct ibv_ah_attr ah;
 
-	start(link, plan);
-	if (shared)
+	start(kind->link, kind->plan);
+	if (kind->shared)
 		create_srq();
 	for (unsigned i = 0; i < 2; i++)
-		create_qp(&v.qp[i], type);
+		create_qp(&v.qp[i], kind->type);
 	for (unsigned i = 0; i < 2; i++)
-		connect_qp(v.qp[i], v.qp[!i], link);
-	fill_ah(link, &ah);
-	v.ah = ibv_create_ah(v.pd, &ah);
-	assert_non_null(v.ah);
+		connect_qp(v.qp[i], v.qp[!i], kind->link);
+	fill_ah(kind->link, &ah);
+	v.ah = made(ibv_create_ah(v.pd, &ah));
+	return 0;
 }
 
-static void start_pair(enum cx_link link, enum ibv_qp_type type, bool shared)
-{
-	start_faulty_pair(link, type, shared, NULL);
-}
-
-static void stop(void)
+static int tear_down(void **state)
 {
 	assert_int_equal(cx_lint_count(softcx_hca()), 0);
 	for (unsigned i = 0; i < 2; i++)
@@ -181,6 +172,7 @@ static void stop(void)
 	assert_int_equal(ibv_dealloc_pd(v.pd), 0);
 	assert_int_equal(ibv_close_device(v.ctx), 0);
 	assert_int_equal(softcx_stop(), 0);
+	return 0;
 }
 
 /* -- posting ----------------------------------------------------------------------------------- */
@@ -291,52 +283,20 @@ static const enum ibv_wr_opcode connected[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_W
 static const unsigned lengths[] = { 0, 1, 8, 31, 32, 33, 64, 65, 1000, 4096 };
 
 /* All lengths, by pointers and inline, over several rounds of the ring. */
-static void move_all(enum ibv_qp_type type)
+static void all_are_moved(void **state)
 {
 	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+		for (unsigned l = 0; l < COUNT_OF(lengths); l++) {
 			for (unsigned op = 0; op < 4; op++) {
 				for (int sges = 1; sges <= 4; sges++)
 					move(connected[op], lengths[l], sges, 0);
 				if (lengths[l] <= INLINE)
 					move(connected[op], lengths[l], 1, IBV_SEND_INLINE);
 			}
-			for (int sges = 1; sges <= 4 && type == IBV_QPT_RC; sges++)
+			for (int sges = 1; sges <= 4 && v.qp[0]->qp_type == IBV_QPT_RC; sges++)
 				move(IBV_WR_RDMA_READ, lengths[l], sges, IBV_SEND_FENCE);
 		}
 	}
-}
-
-static void reliable_connections(void **state)
-{
-	(void)state;
-	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
-	move_all(IBV_QPT_RC);
-	stop();
-}
-
-static void reliable_connections_on_ethernet(void **state)
-{
-	(void)state;
-	start_pair(CX_LINK_ROCE, IBV_QPT_RC, false);
-	move_all(IBV_QPT_RC);
-	stop();
-}
-
-static void unreliable_connections(void **state)
-{
-	(void)state;
-	start_pair(CX_LINK_IB, IBV_QPT_UC, false);
-	move_all(IBV_QPT_UC);
-	stop();
-}
-
-static void shared_receives(void **state)
-{
-	(void)state;
-	start_pair(CX_LINK_IB, IBV_QPT_RC, true);
-	move_all(IBV_QPT_RC);
-	stop();
 }
 
 static void send_seeded(unsigned seed)
@@ -370,8 +330,6 @@ static void a_page_fault_of_a_shared_queue_is_not_seen(void **state)
 {
 	struct ibv_wc wc;
 
-	(void)state;
-	start_faulty_pair(CX_LINK_IB, IBV_QPT_RC, true, "opcode=RECV every=2 fail 0x22 0x93");
 	for (unsigned i = 0; i < 3 * DEPTH; i++) {
 		post_recv(4096, 64);
 		send_seeded(i);
@@ -384,16 +342,15 @@ static void a_page_fault_of_a_shared_queue_is_not_seen(void **state)
 	}
 	post_recv(8192, 64);
 	receive_in_order(8192);
-	stop();
 }
 
-static void datagrams(enum cx_link link)
+static void datagrams_are_moved(void **state)
 {
+	const struct kind *kind = *state;
 	struct request r;
 	struct ibv_wc wc;
 
-	start_pair(link, IBV_QPT_UD, false);
-	for (unsigned l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+	for (unsigned l = 0; l < COUNT_OF(lengths); l++) {
 		for (unsigned imm = 0; imm < 2; imm++) {
 			memset(v.buf, 0xee, BUF);
 			fill(0, lengths[l], l);
@@ -408,23 +365,10 @@ static void datagrams(enum cx_link link)
 			wc = reap(1, IBV_WC_SUCCESS);
 			assert_int_equal(wc.byte_len, lengths[l] + GRH);
 			assert_int_equal(wc.src_qp, v.qp[0]->qp_num);
-			assert_int_equal(!!(wc.wc_flags & IBV_WC_GRH), link == CX_LINK_ROCE);
+			assert_int_equal(!!(wc.wc_flags & IBV_WC_GRH), kind->link == CX_LINK_ROCE);
 			expect_bytes(0, 8192 + GRH, lengths[l]);
 		}
 	}
-	stop();
-}
-
-static void datagrams_on_infiniband(void **state)
-{
-	(void)state;
-	datagrams(CX_LINK_IB);
-}
-
-static void datagrams_on_ethernet(void **state)
-{
-	(void)state;
-	datagrams(CX_LINK_ROCE);
 }
 
 static void atomics(void **state)
@@ -432,8 +376,6 @@ static void atomics(void **state)
 	uint64_t *target = (uint64_t *)(v.buf + 8192), *result = (uint64_t *)v.buf;
 	struct request r;
 
-	(void)state;
-	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
 	*target = 40;
 	make(&r, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 8, 1, 0);
 	r.wr.wr.atomic.remote_addr = (uintptr_t)target;
@@ -450,7 +392,6 @@ static void atomics(void **state)
 	run(&r);
 	assert_int_equal(*result, 42);
 	assert_int_equal(*target, 7);
-	stop();
 }
 
 /* A chain of requests is one doorbell; each completes in its turn. */
@@ -458,8 +399,6 @@ static void chains(void **state)
 {
 	struct request r[DEPTH];
 
-	(void)state;
-	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
 	for (unsigned round = 0; round < 20; round++) {
 		for (unsigned i = 0; i < DEPTH; i++) {
 			make(&r[i], IBV_WR_RDMA_WRITE, 8 * i, 8192 + 8 * i, 8, 1, 0);
@@ -472,15 +411,12 @@ static void chains(void **state)
 			assert_int_equal(reap(0, IBV_WC_SUCCESS).wr_id, r[i].wr.wr_id);
 		assert_memory_equal(v.buf, v.buf + 8192, 8 * DEPTH);
 	}
-	stop();
 }
 
 static void a_bad_key_flushes_what_follows(void **state)
 {
 	struct request r;
 
-	(void)state;
-	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
 	make(&r, IBV_WR_RDMA_WRITE, 0, 8192, 8, 1, 0);
 	r.wr.wr.rdma.rkey ^= 0x5500;
 	post(&r);
@@ -491,7 +427,6 @@ static void a_bad_key_flushes_what_follows(void **state)
 	assert_int_equal(reap(0, IBV_WC_REM_ACCESS_ERR).vendor_err, 0x88);
 	assert_int_equal(reap(0, IBV_WC_WR_FLUSH_ERR).vendor_err, 0xf9);
 	assert_int_equal(reap(1, IBV_WC_WR_FLUSH_ERR).vendor_err, 0xf9);
-	stop();
 }
 
 /* Completions in the old buffer are carried over, later ones come to the new one. */
@@ -499,8 +434,6 @@ static void a_queue_is_resized_under_way(void **state)
 {
 	struct request r;
 
-	(void)state;
-	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
 	for (unsigned i = 0; i < 100; i++) {
 		for (unsigned n = 0; n < 6; n++) {
 			make(&r, IBV_WR_RDMA_WRITE, n, 8192, 8, 1, 0);
@@ -512,24 +445,24 @@ static void a_queue_is_resized_under_way(void **state)
 		for (unsigned n = 0; n < 6; n++)
 			assert_int_equal(reap(0, IBV_WC_SUCCESS).wr_id, n * 1000 + 8);
 	}
-	stop();
 }
+
+#define CASE(name, f, kind)                                                                        \
+	{                                                                                          \
+		name, f, set_up, tear_down, &(kind)                                                \
+	}
+#define ON_RC(f) CASE(#f, f, rc)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reliable_connections),
-		cmocka_unit_test(reliable_connections_on_ethernet),
-		cmocka_unit_test(unreliable_connections),
-		cmocka_unit_test(shared_receives),
-		cmocka_unit_test(a_page_fault_of_a_shared_queue_is_not_seen),
-		cmocka_unit_test(datagrams_on_infiniband),
-		cmocka_unit_test(datagrams_on_ethernet),
-		cmocka_unit_test(atomics),
-		cmocka_unit_test(chains),
-		cmocka_unit_test(a_bad_key_flushes_what_follows),
-		cmocka_unit_test(a_queue_is_resized_under_way),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(CASE("reliable_connections", all_are_moved, rc),
+		   CASE("reliable_connections_on_ethernet", all_are_moved, roce_rc),
+		   CASE("unreliable_connections", all_are_moved, uc),
+		   CASE("shared_receives", all_are_moved, shared_rc),
+		   CASE("a_page_fault_of_a_shared_queue_is_not_seen",
+			a_page_fault_of_a_shared_queue_is_not_seen, faulty_rc),
+		   CASE("datagrams_on_infiniband", datagrams_are_moved, ud),
+		   CASE("datagrams_on_ethernet", datagrams_are_moved, roce_ud), ON_RC(atomics),
+		   ON_RC(chains), ON_RC(a_bad_key_flushes_what_follows),
+		   ON_RC(a_queue_is_resized_under_way));
 }

@@ -15,13 +15,11 @@
 
 static int start(void **state)
 {
-	(void)state;
 	return loopback_start(CX_LINK_IB);
 }
 
 static int stop(void **state)
 {
-	(void)state;
 	return softcx_stop();
 }
 
@@ -37,7 +35,6 @@ static void assert_globs(const char *pattern, const char *path)
 
 static void patterns_match(void **state)
 {
-	(void)state;
 	assert_globs("/sys/class/infiniband/*", "/sys/class/infiniband/mlx5_0");
 	assert_globs("/sys/class/infiniband/*/ports/*/state",
 		     "/sys/class/infiniband/mlx5_0/ports/1/state");
@@ -64,7 +61,6 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 
 static void a_walk_tells_the_names_that_were_asked_for(void **state)
 {
-	(void)state;
 	assert_int_equal(nftw("/sys/class/infiniband/mlx5_0/ports", visit, 16, FTW_PHYS), 0);
 	assert_int_equal(states, 1);
 	assert_in_range(visited, 10, 10000);
@@ -73,12 +69,10 @@ static void a_walk_tells_the_names_that_were_asked_for(void **state)
 static void a_walk_by_fts_finds_what_is_there(void **state)
 {
 	char *const paths[] = { "/sys/class/infiniband/mlx5_0/ports/1", NULL };
-	FTS *walk = fts_open(paths, FTS_PHYSICAL, NULL);
+	FTS *walk = made(fts_open(paths, FTS_PHYSICAL, NULL));
 	unsigned found = 0;
 	FTSENT *entry;
 
-	(void)state;
-	assert_non_null(walk);
 	while ((entry = fts_read(walk)))
 		found += entry->fts_info == FTS_F && !strcmp(entry->fts_name, "state");
 	assert_int_equal(fts_close(walk), 0);
@@ -90,11 +84,9 @@ static void a_program_may_go_into_the_folders(void **state)
 	char before[PATH_MAX], now[PATH_MAX], *name;
 	FILE *file;
 
-	(void)state;
 	assert_non_null(getcwd(before, sizeof(before)));
 	assert_int_equal(chdir("/sys/class/infiniband/mlx5_0/ports/1"), 0);
-	file = fopen("state", "r");
-	assert_non_null(file);
+	file = made(fopen("state", "r"));
 	fclose(file);
 	assert_int_equal(chdir("/sys/class/infiniband"), 0);
 	assert_non_null(getcwd(now, sizeof(now)));
@@ -115,7 +107,6 @@ static void the_folder_of_nodes_lists_the_node(void **state)
 	unsigned found = 0;
 	struct stat st;
 
-	(void)state;
 	assert_non_null(dir);
 	while ((entry = readdir(dir)))
 		found += !strcmp(entry->d_name, "uverbs0");
@@ -130,13 +121,9 @@ static void the_folder_of_nodes_lists_the_node(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(patterns_match),
-		cmocka_unit_test(a_walk_tells_the_names_that_were_asked_for),
-		cmocka_unit_test(a_walk_by_fts_finds_what_is_there),
-		cmocka_unit_test(a_program_may_go_into_the_folders),
-		cmocka_unit_test(the_folder_of_nodes_lists_the_node),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
+	return RUN_IN(start, stop, cmocka_unit_test(patterns_match),
+		      cmocka_unit_test(a_walk_tells_the_names_that_were_asked_for),
+		      cmocka_unit_test(a_walk_by_fts_finds_what_is_there),
+		      cmocka_unit_test(a_program_may_go_into_the_folders),
+		      cmocka_unit_test(the_folder_of_nodes_lists_the_node));
 }

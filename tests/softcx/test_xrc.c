@@ -24,11 +24,11 @@ struct side {
 	uint8_t memory[4096] __attribute__((aligned(4096)));
 };
 
-struct xrc {
+static struct xrc {
 	struct side a, b;
 	struct ibv_qp *initiator, *target; /* both of a's */
 	FILE *file;
-};
+} x;
 
 static struct ibv_xrcd *open_domain(struct ibv_context *ctx, int fd, int oflags)
 {
@@ -62,14 +62,11 @@ static void open_side(struct side *s, int fd)
 	s->ctx = loopback_open_device();
 	s->pd = ibv_alloc_pd(s->ctx);
 	s->cq = ibv_create_cq(s->ctx, 64, NULL, NULL, 0);
-	s->xrcd = open_domain(s->ctx, fd, O_CREAT);
-	assert_non_null(s->xrcd);
-	s->srq = create_srq(s, s->xrcd);
-	assert_non_null(s->srq);
+	s->xrcd = made(open_domain(s->ctx, fd, O_CREAT));
+	s->srq = made(create_srq(s, s->xrcd));
 	assert_int_equal(ibv_get_srq_num(s->srq, &s->srqn), 0);
-	s->mr = ibv_reg_mr(s->pd, s->memory, sizeof(s->memory),
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	assert_non_null(s->mr);
+	s->mr = made(ibv_reg_mr(s->pd, s->memory, sizeof(s->memory),
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 }
 
 static void close_side(struct side *s)
@@ -108,9 +105,9 @@ enum {
 	TARGET_RTS = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN,
 };
 
-static void connect_both(struct xrc *x)
+static void connect_both(void)
 {
-	struct ibv_qp *i = x->initiator, *t = x->target;
+	struct ibv_qp *i = x.initiator, *t = x.target;
 
 	assert_int_equal(loopback_modify_to(i, 0, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
 	assert_int_equal(loopback_modify_to(t, 0, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
@@ -122,55 +119,47 @@ static void connect_both(struct xrc *x)
 static int set_up(void **state)
 {
 	struct cx_config config = loopback_config(CX_LINK_IB, true);
-	struct xrc *x = aligned_alloc(4096, (sizeof(*x) + 4095) / 4096 * 4096);
 
-	assert_non_null(x);
-	memset(x, 0, sizeof(*x));
+	memset(&x, 0, sizeof(x));
 	assert_int_equal(softcx_start(&config), 0);
-	x->file = tmpfile();
-	assert_non_null(x->file);
-	open_side(&x->a, fileno(x->file));
-	open_side(&x->b, fileno(x->file));
-	x->target = create_target(x->a.ctx, x->a.xrcd);
-	x->initiator = create_initiator(&x->a);
-	assert_non_null(x->target);
-	assert_non_null(x->initiator);
-	connect_both(x);
-	*state = x;
+	x.file = made(tmpfile());
+	open_side(&x.a, fileno(x.file));
+	open_side(&x.b, fileno(x.file));
+	x.target = create_target(x.a.ctx, x.a.xrcd);
+	x.initiator = create_initiator(&x.a);
+	assert_non_null(x.target);
+	assert_non_null(x.initiator);
+	connect_both();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct xrc *x = *state;
-
 	assert_int_equal(cx_lint_count(softcx_hca()), 0);
-	assert_int_equal(ibv_destroy_qp(x->initiator), 0);
-	assert_int_equal(ibv_destroy_qp(x->target), 0);
-	close_side(&x->a);
-	close_side(&x->b);
+	assert_int_equal(ibv_destroy_qp(x.initiator), 0);
+	assert_int_equal(ibv_destroy_qp(x.target), 0);
+	close_side(&x.a);
+	close_side(&x.b);
 	assert_int_equal(softcx_stop(), 0);
-	fclose(x->file);
-	free(x);
+	fclose(x.file);
 	return 0;
 }
 
 /* -- requests ---------------------------------------------------------------------------------- */
 
-static void post(struct xrc *x, enum ibv_wr_opcode opcode, uint32_t srqn, const struct side *to,
-		 uint32_t rkey)
+static void post(enum ibv_wr_opcode opcode, uint32_t srqn, const struct side *to, uint32_t rkey)
 {
 	struct ibv_send_wr *bad, wr = {
 		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
-		.sg_list = &(struct ibv_sge){ (uintptr_t)x->a.memory, BYTES, x->a.mr->lkey },
+		.sg_list = &(struct ibv_sge){ (uintptr_t)x.a.memory, BYTES, x.a.mr->lkey },
 		.num_sge = 1,
 		.wr.rdma = { (uintptr_t)to->memory + 2048, rkey },
 		.qp_type.xrc.remote_srqn = srqn,
 	};
 
-	memset(x->a.memory, 0x5a, BYTES);
-	assert_int_equal(ibv_post_send(x->initiator, &wr, &bad), 0);
+	memset(x.a.memory, 0x5a, BYTES);
+	assert_int_equal(ibv_post_send(x.initiator, &wr, &bad), 0);
 }
 
 static void post_recv(struct side *s)
@@ -198,49 +187,43 @@ static struct ibv_wc await(struct ibv_cq *cq)
 
 static void a_message_reaches_the_srq_that_it_names(void **state)
 {
-	struct xrc *x = *state;
 	struct ibv_wc wc;
 
-	post_recv(&x->a);
-	post_recv(&x->b);
-	post(x, IBV_WR_SEND, x->b.srqn, &x->b, 0);
-	wc = await(x->b.cq);
+	post_recv(&x.a);
+	post_recv(&x.b);
+	post(IBV_WR_SEND, x.b.srqn, &x.b, 0);
+	wc = await(x.b.cq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wr_id, ID);
 	assert_int_equal(wc.byte_len, BYTES);
-	assert_int_equal(wc.qp_num, x->target->qp_num);
-	assert_memory_equal(x->b.memory + 1024, x->a.memory, BYTES);
-	assert_int_equal(await(x->a.cq).status, IBV_WC_SUCCESS);
-	assert_int_equal(ibv_poll_cq(x->a.cq, 1, &wc), 0); /* a's receive is still there */
+	assert_int_equal(wc.qp_num, x.target->qp_num);
+	assert_memory_equal(x.b.memory + 1024, x.a.memory, BYTES);
+	assert_int_equal(await(x.a.cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_poll_cq(x.a.cq, 1, &wc), 0); /* a's receive is still there */
 }
 
 /* The protection domain is the SRQ's, also for a WRITE. */
 static void a_write_has_the_rights_of_the_srq(void **state)
 {
-	struct xrc *x = *state;
 	struct ibv_wc wc;
 
-	post(x, IBV_WR_RDMA_WRITE, x->b.srqn, &x->b, x->b.mr->rkey);
-	assert_int_equal(await(x->a.cq).status, IBV_WC_SUCCESS);
-	assert_memory_equal(x->b.memory + 2048, x->a.memory, BYTES);
-	post(x, IBV_WR_RDMA_WRITE, x->a.srqn, &x->b, x->b.mr->rkey);
-	wc = await(x->a.cq);
+	post(IBV_WR_RDMA_WRITE, x.b.srqn, &x.b, x.b.mr->rkey);
+	assert_int_equal(await(x.a.cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(x.b.memory + 2048, x.a.memory, BYTES);
+	post(IBV_WR_RDMA_WRITE, x.a.srqn, &x.b, x.b.mr->rkey);
+	wc = await(x.a.cq);
 	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
 }
 
 static void an_srq_of_another_domain_is_refused(void **state)
 {
-	struct xrc *x = *state;
-	struct ibv_xrcd *own = open_domain(x->b.ctx, -1, 0);
-	struct ibv_srq *srq;
+	struct ibv_xrcd *own = made(open_domain(x.b.ctx, -1, 0));
 	uint32_t srqn;
+	struct ibv_srq *srq = made(create_srq(&x.b, own));
 
-	assert_non_null(own);
-	srq = create_srq(&x->b, own);
-	assert_non_null(srq);
 	assert_int_equal(ibv_get_srq_num(srq, &srqn), 0);
-	post(x, IBV_WR_SEND, srqn, &x->b, 0);
-	assert_int_equal(await(x->a.cq).status, IBV_WC_REM_INV_REQ_ERR);
+	post(IBV_WR_SEND, srqn, &x.b, 0);
+	assert_int_equal(await(x.a.cq).status, IBV_WC_REM_INV_REQ_ERR);
 	assert_int_equal(ibv_close_xrcd(own), EBUSY);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_close_xrcd(own), 0);
@@ -248,40 +231,30 @@ static void an_srq_of_another_domain_is_refused(void **state)
 
 static void an_srq_that_is_none_is_refused(void **state)
 {
-	struct xrc *x = *state;
-
-	post(x, IBV_WR_SEND, 0xabcdef, &x->b, 0);
-	assert_int_equal(await(x->a.cq).status, IBV_WC_REM_INV_REQ_ERR);
+	post(IBV_WR_SEND, 0xabcdef, &x.b, 0);
+	assert_int_equal(await(x.a.cq).status, IBV_WC_REM_INV_REQ_ERR);
 }
 
 static void a_domain_is_opened_as_a_file_is(void **state)
 {
-	struct xrc *x = *state;
-	FILE *other = tmpfile();
+	FILE *other = made(tmpfile());
 	struct ibv_xrcd *again;
 
-	assert_non_null(other);
-	assert_null(open_domain(x->a.ctx, fileno(x->file), O_CREAT | O_EXCL));
-	assert_int_equal(errno, EINVAL);
-	assert_null(open_domain(x->a.ctx, fileno(other), 0));
-	assert_int_equal(errno, EAGAIN);
-	again = open_domain(x->a.ctx, fileno(other), O_CREAT | O_EXCL);
-	assert_non_null(again);
+	not_made(open_domain(x.a.ctx, fileno(x.file), O_CREAT | O_EXCL), EINVAL);
+	not_made(open_domain(x.a.ctx, fileno(other), 0), EAGAIN);
+	again = made(open_domain(x.a.ctx, fileno(other), O_CREAT | O_EXCL));
 	assert_int_equal(ibv_close_xrcd(again), 0);
 	fclose(other);
-	assert_null(open_domain(x->a.ctx, 9999, O_CREAT));
-	assert_int_equal(errno, EBADF);
-	again = open_domain(x->a.ctx, fileno(x->file), 0);
-	assert_non_null(again);
+	not_made(open_domain(x.a.ctx, 9999, O_CREAT), EBADF);
+	again = made(open_domain(x.a.ctx, fileno(x.file), 0));
 	assert_int_equal(ibv_close_xrcd(again), 0);
-	assert_int_equal(ibv_close_xrcd(x->a.xrcd), EBUSY);
+	assert_int_equal(ibv_close_xrcd(x.a.xrcd), EBUSY);
 }
 
 /* Attributes that one end does not use are ignored: uverbs_cmd.c modify_qp_mask(). */
 static void each_end_has_its_transitions(void **state)
 {
-	struct xrc *x = *state;
-	struct ibv_qp *t = x->target, *i = x->initiator;
+	struct ibv_qp *t = x.target, *i = x.initiator;
 
 	assert_int_equal(loopback_modify_to(t, i->qp_num, IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
 	assert_int_equal(loopback_modify_to(i, 0, IBV_QPS_RESET, IBV_QP_STATE), 0);
@@ -299,14 +272,8 @@ static void each_end_has_its_transitions(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_message_reaches_the_srq_that_it_names),
-		TEST(a_write_has_the_rights_of_the_srq),
-		TEST(an_srq_of_another_domain_is_refused),
-		TEST(an_srq_that_is_none_is_refused),
-		TEST(a_domain_is_opened_as_a_file_is),
-		TEST(each_end_has_its_transitions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_message_reaches_the_srq_that_it_names),
+		   TEST(a_write_has_the_rights_of_the_srq),
+		   TEST(an_srq_of_another_domain_is_refused), TEST(an_srq_that_is_none_is_refused),
+		   TEST(a_domain_is_opened_as_a_file_is), TEST(each_end_has_its_transitions));
 }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "kernel/rdmacm.h"
 #include "shim/timer.h"
@@ -120,7 +120,6 @@ static bool no_thread_stays(void)
 
 static void nothing_due_starts_no_thread(void **state)
 {
-	(void)state;
 	deadline = 0;
 	assert_int_equal(timer_look(NULL), 0);
 	assert_int_equal(threads(), 0);
@@ -129,7 +128,6 @@ static void nothing_due_starts_no_thread(void **state)
 
 static void waits_end_when_due(void **state)
 {
-	(void)state;
 	for (unsigned k = 0; k < 20; k++) {
 		deadline = now_ns() + k * 100000;
 		assert_int_equal(timer_look(NULL), 0);
@@ -146,7 +144,6 @@ static void earlier_wait_shortens_the_sleep(void **state)
 {
 	uint64_t begin = now_ns();
 
-	(void)state;
 	deadline = begin + 3600000000000u;
 	assert_int_equal(timer_look(NULL), 0);
 	deadline = begin + 1000000;
@@ -159,7 +156,6 @@ static void earlier_wait_shortens_the_sleep(void **state)
 /* A peer begins a wait: it sets the deadline and raises the alarm, while no thread here looks. */
 static void a_peers_alarm_is_heard(void **state)
 {
-	(void)state;
 	deadline = 0;
 	reachable = true;
 	assert_int_equal(timer_look(NULL), 0);
@@ -179,7 +175,6 @@ static void overdue_wait_does_not_spin(void **state)
 {
 	uint64_t begin = now_ns();
 
-	(void)state;
 	stuck = true;
 	ran = 0;
 	deadline = 1;
@@ -199,7 +194,6 @@ static void forked_child_starts_anew(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	deadline = now_ns() + 3600000000000u;
 	assert_int_equal(timer_look(NULL), 0);
 	pid = fork();

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../unit.h"
+#include "unit.h"
 #include "shim/access.h"
 #include "shim/trap.h"
 #include "stores.h"
@@ -42,8 +42,6 @@ static void on_store(void *context, uint32_t page, uint32_t offset, const void *
 	errno = EDOM; /* the handler preserves it */
 }
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static void answer(void *context, uint32_t offset, uint8_t *data, uint32_t size);
 
 static int set_up(void **state)
@@ -52,7 +50,6 @@ static int set_up(void **state)
 						.answer = answer,
 						.context = seen };
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(pattern); k++)
 		pattern[k] = 0x11 + k * 7;
 	memfd = memfd_create("uar", MFD_CLOEXEC);
@@ -93,9 +90,8 @@ static void each_store_is_one_report(void **state)
 {
 	static uint8_t memory[256] __attribute__((aligned(64)));
 
-	(void)state;
 	trap_set_mode(TRAP_EXACT);
-	for (size_t k = 0; k < COUNT(snippets); k++) {
+	for (size_t k = 0; k < COUNT_OF(snippets); k++) {
 		const struct snippet *s = &snippets[k];
 
 		if (s->feature && !have(s->feature)) {
@@ -117,8 +113,7 @@ static void a_block_is_one_report_when_absorbed(void **state)
 {
 	static uint8_t memory[256] __attribute__((aligned(64)));
 
-	(void)state;
-	for (size_t k = 0; k < COUNT(copies); k++) {
+	for (size_t k = 0; k < COUNT_OF(copies); k++) {
 		const struct snippet *s = &copies[k];
 
 		if (s->feature && !have(s->feature))
@@ -140,7 +135,6 @@ static void record_keeps_the_order(void **state)
 {
 	struct softcx_store stores[8];
 
-	(void)state;
 	trap_set_mode(TRAP_EXACT);
 	assert_int_equal(softcx_record_stores(8), 0);
 	for (unsigned k = 0; k < 10; k++)
@@ -164,7 +158,6 @@ static void absorbed_loads_reach_their_registers(void **state)
 	static const struct snippet mixed = { "halves", "movbe", c_halves, 7 };
 	static uint8_t memory[256] __attribute__((aligned(64)));
 
-	(void)state;
 	if (!have("movbe"))
 		skip();
 	trap_set_mode(TRAP_ABSORB);
@@ -189,7 +182,6 @@ static void wild_store_reaches_the_programs_handler(void **state)
 	struct sigaction mine = { .sa_flags = SA_SIGINFO }, old;
 	char *readonly = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	mine.sa_sigaction = on_fault;
 	sigfillset(&mine.sa_mask);
 	for (volatile unsigned round = 0; round < 2; round++) {
@@ -315,7 +307,6 @@ static void ring_after_a_fault(void)
 
 static void a_handler_may_ring(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(ring_after_a_fault), 0);
 }
 
@@ -345,7 +336,6 @@ static void handlers_run_again_as_on_linux(void **state)
 {
 	int status = in_child(fault_often);
 
-	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 1);
 }
@@ -355,7 +345,6 @@ static void a_mask_is_read_back_as_it_was_set(void **state)
 	struct sigaction set = { .sa_handler = leave_by_jump }, got;
 	sigset_t segv, before, now;
 
-	(void)state;
 	sigemptyset(&segv);
 	sigaddset(&segv, SIGSEGV);
 	assert_int_equal(pthread_sigmask(SIG_BLOCK, &segv, &before), 0);
@@ -384,7 +373,6 @@ static void threads_ring_whatever_their_mask(void **state)
 	pthread_t thread;
 	sigset_t all;
 
-	(void)state;
 	sigfillset(&all);
 	assert_int_equal(pthread_attr_init(&attr), 0);
 	assert_int_equal(pthread_attr_setsigmask_np(&attr, &all), 0);
@@ -403,8 +391,7 @@ static void other_faults_still_kill(void **state)
 	};
 	int status;
 
-	(void)state;
-	for (size_t k = 0; k < COUNT(deadly); k++) {
+	for (size_t k = 0; k < COUNT_OF(deadly); k++) {
 		status = in_child(deadly[k]);
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(WTERMSIG(status), SIGSEGV);
@@ -413,7 +400,6 @@ static void other_faults_still_kill(void **state)
 
 static void doorbells_ring_with_every_signal_blocked(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(store_blocked), 0);
 }
 
@@ -423,7 +409,6 @@ static void unknown_store_is_named_with_its_bytes(void **state)
 	char text[512] = "";
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (!pid) {
@@ -455,7 +440,6 @@ static void covering_disturbs_no_poster(void **state)
 {
 	pthread_t poster;
 
-	(void)state;
 	trap_set_mode(TRAP_ABSORB);
 	calls = 0;
 	assert_int_equal(pthread_create(&poster, NULL, ring_many, uar + BLOCK), 0);
@@ -501,7 +485,6 @@ static void what_cannot_be_read_is_answered(void **state)
 	const off_t page = TRAP_PAGE_BYTES;
 	void *first, *second;
 
-	(void)state;
 	assert_int_equal(trap_cover_reads(page), 0); /* nobody has mapped it yet */
 	first = mmap(NULL, TRAP_PAGE_BYTES, PROT_READ, MAP_SHARED, memfd, page);
 	assert_ptr_not_equal(first, MAP_FAILED);
