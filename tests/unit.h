@@ -9,4 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+/* Few cases need the state that cmocka gives each. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #endif

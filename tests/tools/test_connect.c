@@ -130,7 +130,6 @@ static void nobody_comes(void **state)
 	struct pair p;
 	int peer = -7;
 
-	(void)state;
 	assert_int_equal(listen_anywhere(&p), 0);
 	assert_int_equal(connect_accept(p.listener, SHORT_MS, &peer), -ETIMEDOUT);
 	assert_int_equal(peer, -7);
@@ -143,7 +142,6 @@ static void nobody_is_there(void **state)
 	struct pair p;
 	int peer = -7;
 
-	(void)state;
 	assert_int_equal(listen_anywhere(&p), 0);
 	close(p.listener);
 	assert_int_equal(connect_to("127.0.0.1", p.port, SHORT_MS, &peer), -ECONNREFUSED);
@@ -155,7 +153,6 @@ static void a_port_that_is_none(void **state)
 {
 	int fd = -7;
 
-	(void)state;
 	assert_int_equal(connect_listen("no-such-port", &fd), -EHOSTUNREACH);
 	assert_int_equal(connect_to("127.0.0.1", "no-such-port", SHORT_MS, &fd), -EHOSTUNREACH);
 	assert_int_equal(fd, -7);
@@ -167,7 +164,6 @@ static void a_port_that_is_taken(void **state)
 	struct pair p;
 	int fd = -7;
 
-	(void)state;
 	assert_int_equal(listen_anywhere(&p), 0);
 	assert_int_equal(connect_listen(p.port, &fd), -EADDRINUSE);
 	assert_int_equal(fd, -7);

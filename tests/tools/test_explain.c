@@ -56,7 +56,6 @@ static void every_vendor_syndrome_is_explained(void **state)
 	struct bsn_vendor_meaning meaning;
 	struct explanation e;
 
-	(void)state;
 	for (uint32_t code = 0; code < 256; code++) {
 		bsn_vendor_explain(code, &meaning);
 		explain_one(SPACE_VENDOR, code, &e);
@@ -90,7 +89,6 @@ static void a_syndrome_is_told_by_its_status_too(void **state)
 {
 	struct explanation e;
 
-	(void)state;
 	explain_one(SPACE_SYNDROME, BSN_SYNDROME_REMOTE_ACCESS, &e);
 	assert_int_equal(e.meaning_count, 2);
 	assert_string_equal(e.meanings[0].name, "IBV_WC_REM_ACCESS_ERR");
@@ -102,19 +100,16 @@ static void a_syndrome_is_told_by_its_status_too(void **state)
 
 static void every_syndrome_is_explained(void **state)
 {
-	(void)state;
 	assert_list_is_explained(SPACE_SYNDROME, "syndrome");
 }
 
 static void every_health_syndrome_is_explained(void **state)
 {
-	(void)state;
 	assert_list_is_explained(SPACE_HEALTH, "health_syndrome");
 }
 
 static void every_command_status_is_explained(void **state)
 {
-	(void)state;
 	assert_list_is_explained(SPACE_COMMAND, "command_status");
 }
 
@@ -122,7 +117,6 @@ static void every_verbs_status_is_explained(void **state)
 {
 	struct explanation e;
 
-	(void)state;
 	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
 		explain_one(SPACE_STATUS, status, &e);
 		assert_whole(&e);
@@ -161,7 +155,6 @@ static void what_was_measured_is_placed(void **state)
 	};
 	struct explanation e;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		explain_one(SPACE_VENDOR, cases[i].vendor, &e);
 		if (e.detected_by != cases[i].detected_by || e.reported_to != cases[i].reported_to)
@@ -178,7 +171,6 @@ static void causes_come_in_order(void **state)
 	struct cause cause;
 	unsigned count = 0;
 
-	(void)state;
 	explain_one(SPACE_VENDOR, BSN_VENDOR_REMOTE_ACCESS_NAK, &e);
 	assert_true(explanation_cause(&e, 0, &cause));
 	assert_non_null(strstr(e.cause, cause.what));
@@ -194,7 +186,6 @@ static void the_side_decides(void **state)
 	struct error error = error_of(SPACE_SYNDROME, BSN_SYNDROME_LOCAL_LENGTH);
 	struct explanation e;
 
-	(void)state;
 	error.side = SIDE_RESPONDER;
 	explain(&error, &e);
 	assert_non_null(strstr(e.meaning, "longer than the receive WQE"));
@@ -212,7 +203,6 @@ static void a_vendor_syndrome_has_its_syndrome(void **state)
 	struct error error = error_of(SPACE_VENDOR, 0x88);
 	struct explanation e;
 
-	(void)state;
 	assert_true(error_fits(&error));
 	error.numbers[SPACE_STATUS] = KNOWN(IBV_WC_REM_ACCESS_ERR);
 	assert_true(error_fits(&error));
@@ -230,7 +220,6 @@ static void a_page_fault_is_sure_with_its_syndrome_only(void **state)
 	struct error error = error_of(SPACE_VENDOR, BSN_VENDOR_ODP_PAGE_FAULT);
 	struct explanation e;
 
-	(void)state;
 	explain(&error, &e);
 	assert_string_equal(e.confidence, "medium");
 	error.numbers[SPACE_SYNDROME] = KNOWN(BSN_SYNDROME_REMOTE_ABORTED);
@@ -243,7 +232,6 @@ static void an_unknown_vendor_syndrome_leaves_the_class(void **state)
 	struct error error = error_of(SPACE_VENDOR, 0x01);
 	struct explanation e;
 
-	(void)state;
 	error.numbers[SPACE_SYNDROME] = KNOWN(BSN_SYNDROME_RNR_RETRY_EXCEEDED);
 	explain(&error, &e);
 	assert_non_null(strstr(e.meaning, "no receive WQE"));
@@ -255,7 +243,6 @@ static void the_hardware_syndrome_tells_who_found_it(void **state)
 	struct error error = error_of(SPACE_VENDOR, 0x88);
 	struct explanation e;
 
-	(void)state;
 	error.numbers[SPACE_HARDWARE] = KNOWN(0);
 	explain(&error, &e);
 	assert_non_null(strstr(e.notes[0], "an answer or a timer"));
@@ -272,7 +259,6 @@ static void the_operation_says_which_right(void **state)
 	struct error error = error_of_record(&cqe);
 	struct explanation e;
 
-	(void)state;
 	explain(&error, &e);
 	assert_int_equal(e.note_count, 1);
 	assert_non_null(strstr(e.notes[0], "IBV_ACCESS_REMOTE_READ"));
@@ -292,7 +278,6 @@ static void rnr_timers_are_told(void **state)
 	};
 	struct explanation e;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(timers); i++) {
 		explain_one(SPACE_VENDOR, BSN_VENDOR_RNR_FIRST + timers[i].code, &e);
 		assert_non_null(strstr(e.notes[0], timers[i].text));
@@ -313,7 +298,6 @@ static void records_get_cause_confidence_and_side(void **state)
 	struct record wqe = { .kind = RECORD_WQE };
 	struct record odd = { .kind = RECORD_STATUS, .vendor_syndrome = KNOWN(0x01) };
 
-	(void)state;
 	record_add_number(&command, "status", BSN_COMMAND_BAD_PARAMETER);
 	explain_record(&cqe);
 	assert_non_null(strstr(cqe.cause, "rkey"));
@@ -374,7 +358,6 @@ static void what_the_driver_says_in_words_has_causes(void **state)
 		{ RECORD_STATUS, "anything", NULL, 0, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct record record =
 			say(cases[i].kind, cases[i].status, cases[i].field, cases[i].number);
@@ -396,7 +379,6 @@ static void an_atomic_that_is_not_aligned_is_among_the_causes(void **state)
 {
 	static const uint8_t opcodes[] = { BSN_OPCODE_ATOMIC_CS, BSN_OPCODE_ATOMIC_FA };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(opcodes); i++) {
 		struct error error = error_of(SPACE_VENDOR, BSN_VENDOR_INVALID_REQUEST_NAK);
 		bool is_cause = false;
@@ -421,7 +403,6 @@ static void an_unknown_vendor_error_of_verbs_is_not_explained(void **state)
 			      .syndrome = KNOWN(BSN_SYNDROME_RETRY_EXCEEDED),
 			      .vendor_syndrome = KNOWN(0x5c) };
 
-	(void)state;
 	status_set(&record, IBV_WC_RETRY_EXC_ERR);
 	explain_record(&record);
 	assert_non_null(strstr(record.cause, "Not mlx5, or not in this table"));
@@ -438,7 +419,6 @@ static void every_asynchronous_event_has_a_meaning(void **state)
 		ASYNC_EVENTS(WORDS)
 	};
 
-	(void)state;
 	assert_int_equal(COUNT(words), IBV_EVENT_WQ_FATAL + 1);
 	for (int event = 0; event <= IBV_EVENT_WQ_FATAL; event++) {
 		const struct record record = say(RECORD_EVENT, words[event], NULL, 0);

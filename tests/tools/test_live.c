@@ -300,7 +300,6 @@ static void one_of_them_is_shown(void)
 
 static void a_queue_in_the_place_of_another(void **state)
 {
-	(void)state;
 	plan.kind = BSN_REGISTRY_RECV;
 	plan.follows = false;
 	look_at_each_moment(replace, one_of_them_is_shown);
@@ -313,7 +312,6 @@ static void the_new_one_is_shown(void)
 
 static void the_same_when_it_is_followed(void **state)
 {
-	(void)state;
 	plan.kind = BSN_REGISTRY_RECV;
 	plan.follows = true;
 	look_at_each_moment(replace, the_new_one_is_shown);
@@ -325,7 +323,6 @@ static void nothing_wrong_is_shown(void)
 
 static void a_first_failure_in_memory_that_was_freed(void **state)
 {
-	(void)state;
 	plan.kind = BSN_REGISTRY_SEND;
 	for (unsigned follows = 0; follows < 2; follows++) {
 		plan.follows = follows;
@@ -340,7 +337,6 @@ static void the_old_one_is_shown(void)
 
 static void another_queue_comes_meanwhile(void **state)
 {
-	(void)state;
 	plan.kind = BSN_REGISTRY_RECV;
 	plan.follows = false;
 	look_at_each_moment(add_another, the_old_one_is_shown);
@@ -349,7 +345,6 @@ static void another_queue_comes_meanwhile(void **state)
 /* A queue of the same number comes after wqe-dump has seen that the old one is gone. */
 static void a_queue_that_comes_again_is_another(void **state)
 {
-	(void)state;
 	plan.kind = BSN_REGISTRY_RECV;
 	plan.follows = true;
 	plan.at_read = 20; /* in the second look */

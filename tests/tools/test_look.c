@@ -236,14 +236,12 @@ static void each_send_queue(void (*disturb)(void))
 
 static void a_send_queue_that_moves(void **state)
 {
-	(void)state;
 	each_send_queue(disturb_send);
 }
 
 /* 16 bits of the counters are as before, but the ring has other WQEs. */
 static void a_send_queue_that_goes_round_unseen(void **state)
 {
-	(void)state;
 	each_send_queue(leap_over_send);
 }
 
@@ -252,7 +250,6 @@ static void what_is_done(void **state)
 {
 	struct look look;
 
-	(void)state;
 	first_index = 0;
 	begin_send(&look); /* WQEs at 0, 2, 3, 5 */
 	be_still();
@@ -280,7 +277,6 @@ static void what_is_no_wqe_ends_it(void **state)
 	};
 	struct look look;
 
-	(void)state;
 	first_index = 0;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		begin_send(&look);
@@ -301,7 +297,6 @@ static void a_queue_that_cannot_be(void **state)
 	struct bsn_registry_queue *q;
 	struct look look;
 
-	(void)state;
 	first_index = 0;
 	for (unsigned wrong = 0; wrong < 8; wrong++) {
 		begin_send(&look);
@@ -338,7 +333,6 @@ static void a_refusal_is_no_answer(void **state)
 	};
 	struct published_list list = { 0 };
 
-	(void)state;
 	refusal = -EPERM;
 	assert_int_equal(published_read(&closed, &list), -EPERM);
 	assert_string_equal(closed.why, "refused");

@@ -117,7 +117,6 @@ static void check_recv_reset(void)
 
 static void a_receive_queue_that_moves(void **state)
 {
-	(void)state;
 	each_disturbance(check_recv);
 	each_disturbance(check_recv_reset);
 	each_leap(RECVS, check_recv);
@@ -270,7 +269,6 @@ static void check_shared(void)
 
 static void a_shared_receive_queue_that_moves(void **state)
 {
-	(void)state;
 	each_disturbance(check_shared);
 }
 
@@ -278,7 +276,6 @@ static void a_free_slot_that_cannot_be(void **state)
 {
 	struct look look;
 
-	(void)state;
 	for (unsigned wrong = 0; wrong < 4; wrong++) {
 		begin_shared(&look);
 		be_still();
@@ -413,7 +410,6 @@ static void check_cq(void)
 
 static void a_completion_queue_that_moves(void **state)
 {
-	(void)state;
 	for (first_cqe = 0; first_cqe < 2 * COUNT; first_cqe += 7)
 		each_disturbance(check_cq);
 	first_cqe = (1u << 24) - 5; /* the record has 24 bits */
@@ -425,7 +421,6 @@ static void a_poller_that_stopped_halfway(void **state)
 {
 	struct look look;
 
-	(void)state;
 	first_cqe = COUNT - 1;
 	begin_cq(&look);
 	be_still();

@@ -124,7 +124,6 @@ static void questions_are_read(void **state)
 	struct readings readings;
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(questions); i++) {
 		question_read(&questions[i].question, 1, questions[i].base, &readings);
 		tell_readings(&readings, text, sizeof(text));
@@ -147,7 +146,6 @@ static void no_question_does_harm(void **state)
 	struct explanation e;
 	uint32_t random = 1;
 
-	(void)state;
 	for (unsigned turn = 0; turn < 3000; turn++) {
 		const size_t limit = turn % 100 ? 64 : sizeof(text) - 16;
 		size_t at = 0;

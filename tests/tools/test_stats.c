@@ -9,7 +9,6 @@ static void median_of_none_one_and_two(void **state)
 {
 	double samples[] = { 3, 1, 2, 10 };
 
-	(void)state;
 	assert_true(median_of(samples, 0) == 0);
 	assert_true(median_of(samples, 1) == 3);
 	assert_true(median_of(samples, 3) == 2);
@@ -20,7 +19,6 @@ static void percentile_is_the_nearest_sample(void **state)
 {
 	double samples[] = { 5, 1, 4, 2, 3 };
 
-	(void)state;
 	assert_true(percentile_of(samples, 0, 10) == 0);
 	assert_true(percentile_of(samples, 1, 10) == 5);
 	assert_true(percentile_of(samples, 5, 0) == 1);
@@ -32,7 +30,6 @@ static void percentile_is_the_nearest_sample(void **state)
 
 static void small_values_are_exact(void **state)
 {
-	(void)state;
 	for (uint64_t value = 0; value < 2 * HISTOGRAM_STEPS; value++) {
 		histogram_clear(&h);
 		histogram_add(&h, 0);
@@ -45,7 +42,6 @@ static void small_values_are_exact(void **state)
 /* Around every power of two, up to the largest value there is. */
 static void every_value_has_a_bucket(void **state)
 {
-	(void)state;
 	for (unsigned bit = 0; bit < 64; bit++) {
 		for (int step = -2; step <= 2; step++) {
 			const uint64_t value = (1ull << bit) + (uint64_t)(int64_t)step;
@@ -65,7 +61,6 @@ static void percentiles_are_ordered_and_within(void **state)
 {
 	uint64_t before = 0;
 
-	(void)state;
 	histogram_clear(&h);
 	for (uint64_t i = 1; i <= 10000; i++)
 		histogram_add(&h, i);
@@ -84,7 +79,6 @@ static void percentiles_are_ordered_and_within(void **state)
 
 static void none_is_zero(void **state)
 {
-	(void)state;
 	histogram_clear(&h);
 	assert_int_equal(histogram_percentile(&h, 50), 0);
 }

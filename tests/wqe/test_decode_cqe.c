@@ -22,7 +22,6 @@ static void the_opcode_picks_the_view_of_a_cqe(void **state)
 	};
 	struct bsn_cqe cqe;
 
-	(void)state;
 	for (uint32_t opcode = 0; opcode < 16; opcode++)
 		for (uint32_t format = 0; format < 4; format++) {
 			const struct bsn_cqe_tail tail = { .opcode = opcode, .format = format };
@@ -53,7 +52,6 @@ static void inline_data_fill_their_place_and_no_more(void **state)
 	} places[] = { { BSN_CQE_INLINE_32, 32 }, { BSN_CQE_INLINE_64, 64 } };
 	struct bsn_cqe cqe;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++)
 		for (uint32_t count = 0; count <= places[i].most + 1; count++) {
 			const struct bsn_cqe_resp resp = { .opcode = BSN_CQE_RESP_SEND,
@@ -79,6 +77,26 @@ static void set_title(struct bsn_cqe_resp v)
 	bsn_cqe_resp_encode(title, &v);
 }
 
+#define TITLE(...) set_title((struct bsn_cqe_resp){ .opcode = BSN_CQE_RESP_SEND, __VA_ARGS__ })
+
+static void begin(struct bsn_cqe_block *block)
+{
+	assert_int_equal(bsn_cqe_block_begin(block, title, &bad), 0);
+}
+
+static void expand(struct bsn_cqe_block *block, int count)
+{
+	assert_int_equal(bsn_cqe_expand(block, array, whole, &bad), count);
+}
+
+static struct bsn_cqe_eth packet(size_t i)
+{
+	struct bsn_cqe_eth eth;
+
+	bsn_cqe_eth_decode(&eth, whole[i]);
+	return eth;
+}
+
 static void set_minis(uint32_t first, uint32_t byte_count)
 {
 	for (uint32_t i = 0; i < BSN_MINI_BASIC_MOST; i++) {
@@ -95,23 +113,15 @@ static void basic_blocks_expand_to_what_they_count(void **state)
 	struct bsn_cqe_block block = { .format = BSN_MINI_HASH };
 	uint32_t done = 0;
 
-	(void)state;
-	set_title((struct bsn_cqe_resp){ .opcode = BSN_CQE_RESP_SEND,
-					 .format = BSN_CQE_COMPRESSED,
-					 .byte_count = 19,
-					 .wqe_counter = 0xfffa,
-					 .qpn = 0x47,
-					 .slid = 0x17,
-					 .timestamp = 99,
-					 .owner = 1 });
-	assert_int_equal(bsn_cqe_block_begin(&block, title, &bad), 0);
+	TITLE(.format = BSN_CQE_COMPRESSED, .byte_count = 19, .wqe_counter = 0xfffa, .qpn = 0x47,
+	      .slid = 0x17, .timestamp = 99, .owner = 1);
+	begin(&block);
 	memset(title, 0xee, sizeof(title)); /* the ring goes on */
 	while (done < 19) {
-		int count;
+		const int count = done < 16 ? 8 : 3;
 
 		set_minis(1000 + done, 64 + done);
-		count = bsn_cqe_expand(&block, array, whole, &bad);
-		assert_int_equal(count, done < 16 ? 8 : 3);
+		expand(&block, count);
 		for (int i = 0; i < count; i++, done++) {
 			struct bsn_cqe cqe;
 
@@ -127,7 +137,7 @@ static void basic_blocks_expand_to_what_they_count(void **state)
 			assert_int_equal(cqe.tail.format, BSN_CQE_NO_INLINE);
 		}
 	}
-	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), -EBADMSG);
+	expand(&block, -EBADMSG);
 }
 
 /* An array of the enhanced layout has its own count; its title is the completion before it. */
@@ -137,13 +147,8 @@ static void enhanced_arrays_follow_a_whole_cqe(void **state)
 	const struct bsn_mini_csum mini = { .checksum = 0xbeef, .byte_count = 1500 };
 	uint16_t counter = 5;
 
-	(void)state;
-	set_title((struct bsn_cqe_resp){ .opcode = BSN_CQE_RESP_SEND,
-					 .byte_count = 64,
-					 .rss_hash = 3,
-					 .rss_hash_type = 4,
-					 .wqe_counter = 5 });
-	assert_int_equal(bsn_cqe_block_begin(&block, title, &bad), 0);
+	TITLE(.byte_count = 64, .rss_hash = 3, .rss_hash_type = 4, .wqe_counter = 5);
+	begin(&block);
 	for (uint32_t count = 1; count <= BSN_MINI_ENHANCED_MOST; count++) {
 		const struct bsn_cqe_tail tail = { .opcode = count - 1,
 						   .format = BSN_CQE_COMPRESSED };
@@ -151,7 +156,7 @@ static void enhanced_arrays_follow_a_whole_cqe(void **state)
 		for (uint32_t i = 0; i < count; i++)
 			bsn_mini_csum_encode(array + BSN_MINI_SIZE * (size_t)i, &mini);
 		bsn_cqe_tail_encode(array + BSN_CQE_TAIL_OFFSET, &tail);
-		assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), (int)count);
+		expand(&block, count);
 		for (uint32_t i = 0; i < count; i++) {
 			struct bsn_cqe_resp resp;
 
@@ -165,7 +170,7 @@ static void enhanced_arrays_follow_a_whole_cqe(void **state)
 		}
 	}
 	memset(array + BSN_CQE_TAIL_OFFSET, 0, BSN_CQE_TAIL_SIZE);
-	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), -EBADMSG);
+	expand(&block, -EBADMSG);
 	assert_string_equal(bad.field, "format");
 }
 
@@ -180,12 +185,11 @@ static void mini_cqes_of_requests_name_their_wqe(void **state)
 	const struct bsn_mini_req minis[2] = { { 7, BSN_OPCODE_RDMA_READ, 32 },
 					       { 9, BSN_OPCODE_RDMA_WRITE, 0 } };
 
-	(void)state;
 	bsn_cqe_req_encode(title, &request);
-	assert_int_equal(bsn_cqe_block_begin(&block, title, &bad), 0);
+	begin(&block);
 	for (size_t i = 0; i < 2; i++)
 		bsn_mini_req_encode(array + BSN_MINI_SIZE * i, &minis[i]);
-	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), 2);
+	expand(&block, 2);
 	for (size_t i = 0; i < 2; i++) {
 		struct bsn_cqe_req req;
 
@@ -205,24 +209,17 @@ static void strides_move_the_counter(void **state)
 	const struct bsn_cqe_strides strides = { .strides = 3, .byte_count = 100 };
 	const struct bsn_mini_csum csum = { .stride_index = 77,
 					    .byte_count = bsn_cqe_strides_dword(&strides, 0) };
-	struct bsn_cqe_eth eth;
 
-	(void)state;
-	set_title((struct bsn_cqe_resp){ .opcode = BSN_CQE_RESP_SEND,
-					 .format = BSN_CQE_COMPRESSED,
-					 .byte_count = 2,
-					 .wqe_counter = 10 });
+	TITLE(.format = BSN_CQE_COMPRESSED, .byte_count = 2, .wqe_counter = 10);
 	for (size_t i = 0; i < 2; i++)
 		bsn_mini_csum_encode(array + BSN_MINI_SIZE * i, &csum);
-	assert_int_equal(bsn_cqe_block_begin(&block, title, &bad), 0);
-	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), 2);
-	bsn_cqe_eth_decode(&eth, whole[1]);
-	assert_int_equal(eth.wqe_counter, 13);
+	begin(&block);
+	expand(&block, 2);
+	assert_int_equal(packet(1).wqe_counter, 13);
 	block.format = BSN_MINI_CSUM_STRIDX;
-	assert_int_equal(bsn_cqe_block_begin(&block, title, &bad), 0);
-	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), 2);
-	bsn_cqe_eth_decode(&eth, whole[1]);
-	assert_int_equal(eth.wqe_counter, 77);
+	begin(&block);
+	expand(&block, 2);
+	assert_int_equal(packet(1).wqe_counter, 77);
 }
 
 /* The formats of raw packets; 0x123456 as DPDK's rxq_cq_to_mbuf() joins the tag's parts. */
@@ -235,21 +232,19 @@ static void packets_keep_tag_and_headers(void **state)
 					    .byte_count = 60 };
 	struct bsn_cqe_eth eth;
 
-	(void)state;
-	set_title((struct bsn_cqe_resp){
-		.opcode = BSN_CQE_RESP_SEND, .format = BSN_CQE_COMPRESSED, .byte_count = 1 });
+	TITLE(.format = BSN_CQE_COMPRESSED, .byte_count = 1);
 	bsn_mini_ftag_encode(array, &ftag);
-	assert_int_equal(bsn_cqe_block_begin(&block, title, &bad), 0);
-	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), 1);
-	bsn_cqe_eth_decode(&eth, whole[0]);
+	begin(&block);
+	expand(&block, 1);
+	eth = packet(0);
 	assert_int_equal(eth.flow_tag, 0x123456);
 	assert_int_equal(eth.byte_count, 1500);
 	assert_int_equal(eth.wqe_counter, 8);
 	block.format = BSN_MINI_L34H_STRIDX;
 	bsn_mini_l34h_encode(array, &l34h);
-	assert_int_equal(bsn_cqe_block_begin(&block, title, &bad), 0);
-	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), 1);
-	bsn_cqe_eth_decode(&eth, whole[0]);
+	begin(&block);
+	expand(&block, 1);
+	eth = packet(0);
 	assert_int_equal(eth.l4_type, BSN_CQE_L4_UDP);
 	assert_int_equal(eth.l3_type, BSN_CQE_L3_IPV4);
 	assert_int_equal(eth.wqe_counter, 9);
@@ -257,7 +252,6 @@ static void packets_keep_tag_and_headers(void **state)
 
 static void what_is_no_title_is_refused(void **state)
 {
-	(void)state;
 	for (uint32_t opcode = 0; opcode < 16; opcode++)
 		for (uint32_t format = 0; format < 4; format++)
 			for (int enhanced = 0; enhanced < 2; enhanced++) {

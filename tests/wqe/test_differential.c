@@ -62,7 +62,6 @@ SAME(1 << BSN_MKEY_MASK_FREE, MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE);
  * kernel's qp.h and aso.h, DPDK's mlx5_prm.h, mlx5dr_send.h.
  */
 SAME(BSN_SET_PSV_SIZE, 4 + 2 + 2 + 8);
-
 SAME(BSN_GET_PSV_SIZE, 19 + 1 + 4 + 8 + 4 * 4);
 SAME(BSN_CHECK_PSV_SIZE, 2 + 2 + 2 + 2 + 2 + 2 + 7 + 1 + 4 + 8 + 4 * 4);
 SAME(BSN_BSF_SIZE, 16 + 16 + 2 * 16);
@@ -95,7 +94,6 @@ enum {
 BSN_WQE_OPCODES(SAME_OPCODE)
 
 SAME(BSN_CQE_REQ, MLX5_CQE_REQ);
-
 SAME(BSN_CQE_RESP_WR_IMM, MLX5_CQE_RESP_WR_IMM);
 SAME(BSN_CQE_RESP_SEND, MLX5_CQE_RESP_SEND);
 SAME(BSN_CQE_RESP_SEND_IMM, MLX5_CQE_RESP_SEND_IMM);
@@ -134,30 +132,37 @@ static uint32_t some(unsigned bits)
 	return (uint32_t)(random_u64() >> 32) & BSN_ROW_MASK(bits);
 }
 
+#define IN_EACH_ROUND for (unsigned round = 0; round < ROUNDS; round++)
+
+#define FIELDS(...)                                                                                \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+
+#define ASSERT_ENCODED(seg, v, theirs)                                                             \
+	do {                                                                                       \
+		uint8_t ours[64];                                                                  \
+		bsn_##seg##_encode(ours, v);                                                       \
+		assert_memory_equal(ours, theirs, bsn_##seg##_desc.size_bytes);                    \
+	} while (0)
+
 static void control_segment(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		const struct bsn_ctrl v = { .opmod = some(8),
-					    .wqe_index = some(16),
-					    .opcode = some(8),
-					    .qpn = some(24),
-					    .ds = some(6),
-					    .signature = some(8),
-					    .fence = some(3),
-					    .ce = some(2),
-					    .solicited = some(1),
-					    .imm = some(32) };
+	IN_EACH_ROUND
+	{
+		const struct bsn_ctrl v =
+			FIELDS(.opmod = some(8), .wqe_index = some(16), .opcode = some(8),
+			       .qpn = some(24), .ds = some(6), .signature = some(8),
+			       .fence = some(3), .ce = some(2), .solicited = some(1),
+			       .imm = some(32));
 		const uint8_t fm_ce_se = (uint8_t)(v.fence << 5 | v.ce << 2 |
 						   (v.solicited ? MLX5_WQE_CTRL_SOLICITED : 0));
 		struct mlx5_wqe_ctrl_seg theirs = { 0 };
-		uint8_t ours[BSN_CTRL_SIZE];
 
-		bsn_ctrl_encode(ours, &v);
 		mlx5dv_set_ctrl_seg(&theirs, (uint16_t)v.wqe_index, (uint8_t)v.opcode,
 				    (uint8_t)v.opmod, v.qpn, fm_ce_se, (uint8_t)v.ds,
 				    (uint8_t)v.signature, htobe32(v.imm));
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(ctrl, &v, &theirs);
 	}
 	assert_int_equal(BSN_CE_ALWAYS << 2, MLX5_WQE_CTRL_CQ_UPDATE);
 	assert_int_equal(BSN_FENCE_SMALL_AND_FENCE << 5, MLX5_WQE_CTRL_FENCE);
@@ -166,8 +171,8 @@ static void control_segment(void **state)
 
 static void stream_channel(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		struct mlx5_wqe_ctrl_seg theirs;
 		struct bsn_ctrl v;
 
@@ -181,63 +186,53 @@ static void stream_channel(void **state)
 
 static void data_pointer(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		const struct bsn_data v = { .byte_count = some(31),
-					    .lkey = some(32),
-					    .addr = random_u64() };
+	IN_EACH_ROUND
+	{
+		const struct bsn_data v =
+			FIELDS(.byte_count = some(31), .lkey = some(32), .addr = random_u64());
 		struct mlx5_wqe_data_seg theirs;
-		uint8_t ours[BSN_DATA_SIZE];
 
-		bsn_data_encode(ours, &v);
 		mlx5dv_set_data_seg(&theirs, v.byte_count, v.lkey, v.addr);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(data, &v, &theirs);
 	}
 }
 
 static void inline_header(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		const struct bsn_inline_hdr v = { .is_inline = 1, .byte_count = some(10) };
-		const struct mlx5_wqe_inl_data_seg theirs = { htobe32(v.byte_count |
-								      MLX5_INLINE_SEG) };
-		uint8_t ours[BSN_INLINE_HDR_SIZE];
 
-		bsn_inline_hdr_encode(ours, &v);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(inline_hdr, &v,
+			       (&(struct mlx5_wqe_inl_data_seg){
+				       htobe32(v.byte_count | MLX5_INLINE_SEG) }));
 	}
 }
 
 static void remote_address(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		const struct bsn_raddr v = { .raddr = random_u64(), .rkey = some(32) };
-		const struct mlx5_wqe_raddr_seg theirs = { .raddr = htobe64(v.raddr),
-							   .rkey = htobe32(v.rkey) };
-		uint8_t ours[BSN_RADDR_SIZE];
+		const struct mlx5_wqe_raddr_seg theirs =
+			FIELDS(.raddr = htobe64(v.raddr), .rkey = htobe32(v.rkey));
 
-		bsn_raddr_encode(ours, &v);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(raddr, &v, &theirs);
 	}
 }
 
 static void atomics(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		const struct bsn_atomic_cs cs = { .swap = random_u64(), .compare = random_u64() };
 		const struct bsn_atomic_fa fa = { .add = cs.swap };
-		struct mlx5_wqe_atomic_seg theirs = { .swap_add = htobe64(cs.swap),
-						      .compare = htobe64(cs.compare) };
-		uint8_t ours[BSN_ATOMIC_CS_SIZE];
+		struct mlx5_wqe_atomic_seg theirs =
+			FIELDS(.swap_add = htobe64(cs.swap), .compare = htobe64(cs.compare));
 
-		bsn_atomic_cs_encode(ours, &cs);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
-		bsn_atomic_fa_encode(ours, &fa);
+		ASSERT_ENCODED(atomic_cs, &cs, &theirs);
 		theirs.compare = 0;
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(atomic_fa, &fa, &theirs);
 	}
 }
 
@@ -247,6 +242,10 @@ static void atomics(void **state)
 	.mlid = some(7), .rlid = some(16), .rmac_hi = some(32), .rmac_lo = some(16),               \
 	.tclass = some(8), .hop_limit = some(8), .grh = some(1), .sgid_index = some(8),            \
 	.flow_label = some(20), .rgid_hi = random_u64(), .rgid_lo = random_u64()
+
+#define COMPACT_PART_OF(v)                                                                         \
+	.ext = (v).ext, .dqpn = (v).dqpn, .stat_rate = (v).stat_rate, .sl = (v).sl, .fl = (v).fl,  \
+	.mlid = (v).mlid, .rlid = (v).rlid
 
 #define SET_DGRAM(theirs, key, v)                                                                  \
 	do {                                                                                       \
@@ -265,105 +264,79 @@ static void atomics(void **state)
 
 static void address_vector_of_ud(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		const struct bsn_av_ud_grh v = { .qkey = some(32), SOME_DESTINATION };
-		const struct bsn_av_ud compact = { .qkey = v.qkey,
-						   .ext = v.ext,
-						   .dqpn = v.dqpn,
-						   .stat_rate = v.stat_rate,
-						   .sl = v.sl,
-						   .fl = v.fl,
-						   .mlid = v.mlid,
-						   .rlid = v.rlid };
+		const struct bsn_av_ud compact = { .qkey = v.qkey, COMPACT_PART_OF(v) };
 		struct mlx5_wqe_datagram_seg theirs = { 0 };
-		uint8_t ours[BSN_AV_UD_GRH_SIZE];
 
-		bsn_av_ud_grh_encode(ours, &v);
 		SET_DGRAM(&theirs, (uint64_t)v.qkey << 32, &v);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(av_ud_grh, &v, &theirs);
 		assert_int_equal(htobe32(v.qkey), theirs.av.key.qkey.qkey);
-		bsn_av_ud_encode(ours, &compact);
-		assert_memory_equal(ours, &theirs, BSN_AV_UD_SIZE);
+		ASSERT_ENCODED(av_ud, &compact, &theirs);
 	}
 }
 
 static void address_vector_of_dc(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		const struct bsn_av_dc_grh v = { .dc_key = random_u64(), SOME_DESTINATION };
-		const struct bsn_av_dc compact = { .dc_key = v.dc_key,
-						   .ext = v.ext,
-						   .dqpn = v.dqpn,
-						   .stat_rate = v.stat_rate,
-						   .sl = v.sl,
-						   .fl = v.fl,
-						   .mlid = v.mlid,
-						   .rlid = v.rlid };
+		const struct bsn_av_dc compact = { .dc_key = v.dc_key, COMPACT_PART_OF(v) };
 		struct mlx5_wqe_datagram_seg theirs = { 0 };
-		uint8_t ours[BSN_AV_DC_GRH_SIZE];
 
-		bsn_av_dc_grh_encode(ours, &v);
 		SET_DGRAM(&theirs, v.dc_key, &v);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
-		bsn_av_dc_encode(ours, &compact);
-		assert_memory_equal(ours, &theirs, BSN_AV_DC_SIZE);
+		ASSERT_ENCODED(av_dc_grh, &v, &theirs);
+		ASSERT_ENCODED(av_dc, &compact, &theirs);
 	}
 }
 
 static void link_of_a_shared_receive_queue(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		const struct bsn_srq_next v = { .next_wqe_index = some(16), .signature = some(8) };
-		const struct mlx5_wqe_srq_next_seg theirs = { .next_wqe_index = htobe16(
-								      (uint16_t)v.next_wqe_index),
-							      .signature = (uint8_t)v.signature };
-		uint8_t ours[BSN_SRQ_NEXT_SIZE];
+		const struct mlx5_wqe_srq_next_seg theirs =
+			FIELDS(.next_wqe_index = htobe16((uint16_t)v.next_wqe_index),
+			       .signature = (uint8_t)v.signature);
 
-		bsn_srq_next_encode(ours, &v);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(srq_next, &v, &theirs);
 	}
 }
 
 static void control_of_a_umr(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		const struct bsn_umr_ctrl v = { .is_inline = some(1),
-						.check = some(1),
-						.has_offset = some(1),
-						.check_qpn = some(1),
-						.klm_octowords = some(16),
-						.offset_or_bsf = some(16),
-						.mkey_mask = random_u64() };
+	IN_EACH_ROUND
+	{
+		const struct bsn_umr_ctrl v =
+			FIELDS(.is_inline = some(1), .check = some(1), .has_offset = some(1),
+			       .check_qpn = some(1), .klm_octowords = some(16),
+			       .offset_or_bsf = some(16), .mkey_mask = random_u64());
 		const struct mlx5_wqe_umr_ctrl_seg theirs = {
-			.flags = (uint8_t)((v.is_inline ? MLX5_WQE_UMR_CTRL_FLAG_INLINE : 0) |
-					   (v.check ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE : 0) |
-					   (v.has_offset ? MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET
-							 : 0) |
-					   (v.check_qpn ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN : 0)),
+			.flags = (uint8_t)(v.is_inline * MLX5_WQE_UMR_CTRL_FLAG_INLINE |
+					   v.check * MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE |
+					   v.has_offset * MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET |
+					   v.check_qpn * MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN),
 			.klm_octowords = htobe16((uint16_t)v.klm_octowords),
 			.bsf_octowords = htobe16((uint16_t)v.offset_or_bsf),
 			.mkey_mask = htobe64(v.mkey_mask),
 		};
-		uint8_t ours[BSN_UMR_CTRL_SIZE];
 
-		bsn_umr_ctrl_encode(ours, &v);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(umr_ctrl, &v, &theirs);
 	}
 }
 
 static void context_of_an_mkey(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		struct mlx5_wqe_mkey_context_seg theirs;
 		struct bsn_mkey_ctx v;
+		uint32_t flags_pd;
 
 		random_bytes(&theirs, sizeof(theirs));
 		bsn_mkey_ctx_decode(&v, &theirs);
+		flags_pd = be32toh(theirs.flags_pd);
 		assert_int_equal(v.free, !!(theirs.free & MLX5_WQE_MKEY_CONTEXT_FREE));
 		assert_int_equal(v.a << 6 | v.rw << 5 | v.rr << 4 | v.lw << 3 | v.lr << 2,
 				 theirs.access_flags &
@@ -373,10 +346,10 @@ static void context_of_an_mkey(void **state)
 					  MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_WRITE |
 					  MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_READ));
 		assert_int_equal(v.qpn << 8 | v.mkey_7_0, be32toh(theirs.qpn_mkey));
-		assert_int_equal(v.pd, be32toh(theirs.flags_pd) & 0xffffff);
+		assert_int_equal(v.pd, flags_pd & 0xffffff);
 		/* wqe.h MLX5_WQE_MKEY_CONTEXT_FLAGS_BSF_ENABLE, _SIG_ERR_CNT_SHIFT */
-		assert_int_equal(v.bsf_en, be32toh(theirs.flags_pd) >> 30 & 1);
-		assert_int_equal(v.sigerr_count, be32toh(theirs.flags_pd) >> 26 & 1);
+		assert_int_equal(v.bsf_en, flags_pd >> 30 & 1);
+		assert_int_equal(v.sigerr_count, flags_pd >> 26 & 1);
 		assert_true(v.start_addr == be64toh(theirs.start_addr));
 		assert_true(v.len == be64toh(theirs.len));
 		assert_int_equal(v.bsf_octword_size, be32toh(theirs.bsf_octword_size));
@@ -388,95 +361,76 @@ static void context_of_an_mkey(void **state)
 
 static void translations(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		const struct bsn_klm klm = { some(32), some(32), random_u64() };
 		const struct bsn_repeat repeat = { klm.byte_count, BSN_REPEAT_OP, klm.mkey,
 						   some(16) };
 		const struct bsn_repeat_entry entry = { some(16), some(16), klm.mkey, klm.va };
 		const struct mlx5_wqe_umr_klm_seg a = { htobe32(klm.byte_count), htobe32(klm.mkey),
 							htobe64(klm.va) };
-		const struct mlx5_wqe_umr_repeat_block_seg b = {
-			.byte_count = htobe32(repeat.byte_count),
-			.op = htobe32(0x400), /* qp.h MLX5_STRIDE_BLOCK_OP */
-			.repeat_count = htobe32(repeat.repeat_count),
-			.num_ent = htobe16((uint16_t)repeat.num_entries),
-		};
-		const struct mlx5_wqe_umr_repeat_ent_seg c = {
-			.stride = htobe16((uint16_t)entry.stride),
-			.byte_count = htobe16((uint16_t)entry.byte_count),
-			.memkey = htobe32(entry.mkey),
-			.va = htobe64(entry.va),
-		};
-		uint8_t ours[BSN_KLM_SIZE];
+		const struct mlx5_wqe_umr_repeat_block_seg b =
+			FIELDS(.byte_count = htobe32(repeat.byte_count),
+			       .op = htobe32(0x400), /* qp.h MLX5_STRIDE_BLOCK_OP */
+			       .repeat_count = htobe32(repeat.repeat_count),
+			       .num_ent = htobe16((uint16_t)repeat.num_entries));
+		const struct mlx5_wqe_umr_repeat_ent_seg c =
+			FIELDS(.stride = htobe16((uint16_t)entry.stride),
+			       .byte_count = htobe16((uint16_t)entry.byte_count),
+			       .memkey = htobe32(entry.mkey), .va = htobe64(entry.va));
 
-		bsn_klm_encode(ours, &klm);
-		assert_memory_equal(ours, &a, sizeof(ours));
-		bsn_repeat_encode(ours, &repeat);
-		assert_memory_equal(ours, &b, sizeof(ours));
-		bsn_repeat_entry_encode(ours, &entry);
-		assert_memory_equal(ours, &c, sizeof(ours));
+		ASSERT_ENCODED(klm, &klm, &a);
+		ASSERT_ENCODED(repeat, &repeat, &b);
+		ASSERT_ENCODED(repeat_entry, &entry, &c);
 	}
 }
 
 /* As rdma-core's qp.c set_tm_seg() fills it. */
 static void tag_matching(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		const struct bsn_tm v = { .op = some(2),
-					  .wants_cqe = some(1),
-					  .has_sw_cnt = some(1),
-					  .index = some(16),
-					  .sw_cnt = some(16),
-					  .tag = random_u64(),
-					  .mask = random_u64() };
-		const struct mlx5_wqe_tm_seg theirs = {
-			.opcode = (uint8_t)(v.op << 4),
-			.flags = (uint8_t)(v.wants_cqe << 7 | v.has_sw_cnt << 6),
-			.index = htobe16((uint16_t)v.index),
-			.sw_cnt = htobe16((uint16_t)v.sw_cnt),
-			.append_tag = htobe64(v.tag),
-			.append_mask = htobe64(v.mask),
-		};
-		uint8_t ours[BSN_TM_SIZE];
+	IN_EACH_ROUND
+	{
+		const struct bsn_tm v =
+			FIELDS(.op = some(2), .wants_cqe = some(1), .has_sw_cnt = some(1),
+			       .index = some(16), .sw_cnt = some(16), .tag = random_u64(),
+			       .mask = random_u64());
+		const struct mlx5_wqe_tm_seg theirs =
+			FIELDS(.opcode = (uint8_t)(v.op << 4),
+			       .flags = (uint8_t)(v.wants_cqe << 7 | v.has_sw_cnt << 6),
+			       .index = htobe16((uint16_t)v.index),
+			       .sw_cnt = htobe16((uint16_t)v.sw_cnt), .append_tag = htobe64(v.tag),
+			       .append_mask = htobe64(v.mask));
 
-		bsn_tm_encode(ours, &v);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(tm, &v, &theirs);
 	}
 }
 
 static void ethernet(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	IN_EACH_ROUND
+	{
 		uint8_t header[18]; /* as much as mlx5dv.h has room for */
-		const struct bsn_eth v = { .l4_csum = some(1),
-					   .l3_csum = some(1),
-					   .mss = some(16),
-					   .inline_size = 2 + some(4),
-					   .start = some(16) };
-		const uint8_t csum = (uint8_t)((v.l3_csum ? MLX5_ETH_WQE_L3_CSUM : 0) |
-					       (v.l4_csum ? MLX5_ETH_WQE_L4_CSUM : 0));
+		const struct bsn_eth v =
+			FIELDS(.l4_csum = some(1), .l3_csum = some(1), .mss = some(16),
+			       .inline_size = 2 + some(4), .start = some(16));
+		const uint8_t csum = (uint8_t)(v.l3_csum * MLX5_ETH_WQE_L3_CSUM |
+					       v.l4_csum * MLX5_ETH_WQE_L4_CSUM);
 		struct mlx5_wqe_eth_seg theirs = { 0 };
-		uint8_t ours[BSN_ETH_SIZE];
 
-		bsn_eth_encode(ours, &v);
 		random_bytes(header, sizeof(header));
 		bsn_store_be16(header, (uint16_t)v.start);
 		mlx5dv_set_eth_seg(&theirs, csum, (uint16_t)v.mss, (uint16_t)v.inline_size, header);
-		assert_memory_equal(ours, &theirs, sizeof(ours));
+		ASSERT_ENCODED(eth, &v, &theirs);
 	}
 }
 
 /* As rdma-core's cq.c mlx5_arm_cq() puts the words together. */
 static void arming_a_completion_queue(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		const struct bsn_cq_doorbell v = {
-			.sn = some(2), .cmd = some(1), .ci = some(24), .cqn = some(24)
-		};
+	IN_EACH_ROUND
+	{
+		const struct bsn_cq_doorbell v =
+			FIELDS(.sn = some(2), .cmd = some(1), .ci = some(24), .cqn = some(24));
 		const struct bsn_dbr_cq_arm record = { .sn = v.sn, .cmd = v.cmd, .ci = v.ci };
 		const uint32_t word = v.sn << 28 | v.ci |
 				      (v.cmd == BSN_CQ_ARM_SOLICITED ? MLX5_CQ_DB_REQ_NOT_SOL
@@ -490,17 +444,14 @@ static void arming_a_completion_queue(void **state)
 /* As rdma-core's qp.c, srq.c and cq.c write the records, and post_send_db() rings. */
 static void doorbells_of_queues(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		const uint32_t counter = some(32);
+	IN_EACH_ROUND
+	{
+		const uint32_t counter = some(32), qpn = some(24);
 		const struct bsn_dbr_wq wq = { .index = counter };
 		const struct bsn_dbr_cq_ci cq = { .ci = counter };
-		const struct bsn_sq_doorbell sq = { .wqe_index = counter,
-						    .qpn = some(24),
-						    .ds = 4 };
-		const struct bsn_ctrl ctrl = {
-			.wqe_index = counter, .qpn = sq.qpn, .ds = 4, .ce = 2
-		};
+		const struct bsn_sq_doorbell sq = { .wqe_index = counter, .qpn = qpn, .ds = 4 };
+		const struct bsn_ctrl ctrl =
+			FIELDS(.wqe_index = counter, .qpn = qpn, .ds = 4, .ce = 2);
 
 		assert_int_equal(bsn_dbr_wq_dword(&wq, 0), counter & 0xffff);
 		assert_int_equal(bsn_dbr_cq_ci_dword(&cq, 0), counter & 0xffffff);

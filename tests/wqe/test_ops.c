@@ -92,7 +92,6 @@ static void operations_have_these_segments(void **state)
 {
 	char words[SEGMENTS_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(expected[i].opcode);
 
@@ -160,7 +159,6 @@ static void golden_wqes_have_these_segments(void **state)
 	char file[64], words[SEGMENTS_BYTES];
 	struct hexfile hex;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
 		snprintf(file, sizeof(file), "%s.hex", goldens[i].file);
 		assert_true(hex_read(&hex, golden_folder, file));
@@ -230,7 +228,6 @@ static void assert_decoded(const struct bsn_wqe_op *op, enum bsn_transport trans
 
 static void the_decoder_takes_what_the_table_says(void **state)
 {
-	(void)state;
 	for (uint32_t opcode = 0; opcode <= UINT8_MAX; opcode++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
 
@@ -250,7 +247,6 @@ static void every_opcode_that_has_a_name_has_a_row(void **state)
 {
 	unsigned count = 0;
 
-	(void)state;
 #define HAS_ROW(name_, value, doc)                                                                 \
 	assert_non_null(bsn_wqe_op_find(value));                                                   \
 	assert_int_equal(bsn_wqe_op_find(value)->opcode, value);                                   \
@@ -266,7 +262,6 @@ static void every_opcode_that_has_a_name_has_a_row(void **state)
 
 static void places_are_as_large_as_their_segments(void **state)
 {
-	(void)state;
 	for (unsigned place = 0; place < BSN_PLACE_COUNT; place++) {
 		const struct bsn_place_info *info = &bsn_places[place];
 
@@ -294,7 +289,6 @@ static void a_queue_knows_its_longest_wqe(void **state)
 		{ BSN_TRANSPORT_RC, 1, 1000, 65 }, /* longer than a WQE can be */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(longest) / sizeof(longest[0]); i++)
 		assert_int_equal(bsn_wqe_longest_ds(longest[i].transport, longest[i].sge,
 						    longest[i].inline_bytes),
