@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import check, main
+from harness import check, main, need
 
 PROGRAMS = {pathlib.Path(path).name: path for path in sys.argv[1:5]}
 BASH, ZSH, FISH = sys.argv[5:8]
@@ -73,9 +73,7 @@ def options_of(bench, program, command):
 
 
 def offers_what_help_says(bench, shell_name, offers):
-    """None, or why the shell was not tested."""
-    if not shutil.which(shell_name):
-        return f'SKIP no {shell_name} here'
+    need(shutil.which(shell_name), f'no {shell_name} here')
     for name, program in PROGRAMS.items():
         got = offers(program, '')
         check(set(COMMANDS[name]) <= set(got), f'{name}: {got}')
@@ -83,7 +81,6 @@ def offers_what_help_says(bench, shell_name, offers):
             wanted = options_of(bench, program, command)
             got = {option.rstrip('=') for option in offers(program, *command, '--')}
             check(got == wanted and len(got) > 1, f'{name} {command}: {got ^ wanted}')
-    return None
 
 
 def test_bash(bench):
@@ -93,11 +90,56 @@ def test_bash(bench):
 
 
 def test_zsh(bench):
-    return offers_what_help_says(bench, 'zsh', by_zsh)
+    offers_what_help_says(bench, 'zsh', by_zsh)
 
 
 def test_fish(bench):
-    return offers_what_help_says(bench, 'fish', by_fish)
+    offers_what_help_says(bench, 'fish', by_fish)
+
+
+# -- wqe-dump in bash ------------------------------------------------------------------------------
+
+def offers(*words):
+    return by_bash(PROGRAMS['wqe-dump'], *words)
+
+
+def offers_all(wanted, *words):
+    got = offers(*words)
+    check(set(wanted) <= set(got), f'{words}: {got}, not {wanted}')
+
+
+def offers_only(wanted, *words):
+    got = offers(*words)
+    check(got == [wanted], f'{words}: {got}, not {wanted}')
+
+
+def test_commands(_bench):
+    offers_all(['explain', 'build'], '')
+    offers_only('explain', 'exp')
+    check('explain' not in offers('-j', ''), 'a command after an option')
+
+
+def test_files(_bench):
+    offers_all([BASH], BASH[:-2])
+
+
+def test_options_of_each_command(_bench):
+    offers_only('--decimal', 'explain', '--dec')
+    offers_only('--rkey=', 'build', 'write', '--rk')
+
+
+def test_arguments(_bench):
+    offers_all(['cqe', 'wqe', 'libmlx5', 'hex'], '--format', '')
+    offers_all(['libmlx5'], '--format', '=', 'libm')
+    offers_only('xrc', '-t', 'x')
+    offers_only('requester', 'explain', '--side', 'req')
+
+
+def test_build(_bench):
+    offers_all(['rdma-write', 'atomic-cs', 'recv-srq'], 'build', '')
+    offers_only('umr', 'build', 'um')
+    offers_all(['raddr.rkey=', 'ctrl.qpn='], 'build', 'write', '--set', '')
+    offers_only('bsf_crypto', 'build', 'umr', '--segment', 'bsf_')
 
 
 sys.exit(main(globals()))

@@ -4,14 +4,10 @@
 import os
 import struct
 
-PT_LOAD, PT_NOTE, NT_PRPSINFO, NT_FILE = 1, 4, 3, 0x46494c45
-PAGE = 4096
+from crafted import PAGE, PT_LOAD, PT_NOTE, elf_header, files, note, segment
+
+NT_PRPSINFO = 3
 HUGE = 1 << 30  # sanitizers reserve such mappings; they are not dumped
-
-
-def note(kind, desc):
-    pad = bytes(-len(desc) % 4)
-    return struct.pack('<III8s', 5, len(desc), kind, b'CORE') + desc + pad
 
 
 def mappings(pid):
@@ -56,24 +52,18 @@ def write(pid, path, keep, hole):
         upto = end if wanted is None else min(end, start + wanted)
         loads.append((start, end, rights, offset, name, contents(memory, start, upto)))
     os.close(memory)
-    files = [load for load in loads if load[4].startswith('/')]
-    table = b''.join(struct.pack('<QQQ', start, end, offset // PAGE)
-                     for start, end, _, offset, _, _ in files)
-    names = b''.join(name.encode() + b'\0' for _, _, _, _, name, _ in files)
-    info = struct.pack('<8xQIIiiii16s80s', 0, 0, 0, pid, 0, 0, 0, b'live_program', b'')
-    notes = note(NT_PRPSINFO, info) + note(NT_FILE, struct.pack('<QQ', len(files), PAGE) + table
-                                           + names)
+    mapped = (load for load in loads if load[4].startswith('/'))
+    notes = note(NT_PRPSINFO, b'CORE', struct.pack('<8xQIIiiii16s80s', 0, 0, 0, pid, 0, 0, 0,
+                                                   b'live_program', b'')) + files(
+        *((start, end, offset // PAGE, name.encode()) for start, end, _, offset, name, _ in mapped))
     at = 64 + 56 * (1 + len(loads))
-    head = struct.pack('<4sBBBB8xHHIQQQIHHHHHH', b'\x7fELF', 2, 1, 1, 0, 4, 62, 1, 0, 64, 0, 0, 64,
-                       56, 1 + len(loads), 0, 0, 0)
-    segments = struct.pack('<IIQQQQQQ', PT_NOTE, 0, at, 0, 0, len(notes), 0, 4)
+    head = elf_header(4, 1 + len(loads)) + segment(PT_NOTE, at, 0, len(notes), 0)
     at += len(notes)
     for start, end, rights, _, _, data in loads:
         flags = 4 + 2 * (rights[1] == 'w') + (rights[2] == 'x')
-        segments += struct.pack('<IIQQQQQQ', PT_LOAD, flags, at, start, 0, len(data), end - start,
-                                PAGE)
+        head += segment(PT_LOAD, at, start, len(data), end - start, flags)
         at += len(data)
     with open(path, 'wb') as core:
-        core.write(head + segments + notes)
+        core.write(head + notes)
         for load in loads:
             core.write(load[5])

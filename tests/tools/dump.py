@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What wqe-dump finds, and what it says if it finds nothing.
 
-usage: dump.py PROGRAM GOLDEN_FOLDER
+usage: dump.py PROGRAM
 """
 
 import hashlib
@@ -12,11 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 from dump_rig import (DUMP, REMOTE_ACCESS, SHAPES, dump, error_of, golden, goldens, libmlx5, look,
                       only, ring_of, rows, run, send_ring, words)
-from harness import check, main, parse_json
+from harness import check, has, main, parse_json
 
 
 def is_remote_access(record, line):
@@ -27,11 +26,11 @@ def is_remote_access(record, line):
         check(record.get(key) == value, f'{key}: {record.get(key)}, not {value}')
 
 
-def test_libmlx5(_bench):
+def test_libmlx5(bench):
     is_remote_access(only('\n'.join(['hello', *libmlx5(), 'bye'])), 2)
 
 
-def test_merged_logs(_bench):
+def test_merged_logs(bench):
     """Two processes fail at once, and their lines alternate."""
     pairs = zip(libmlx5('Nov 21 18:58:01 node7 app[12]: '),
                 libmlx5('Nov 21 18:58:01 node8 app[34]: '))
@@ -41,7 +40,7 @@ def test_merged_logs(_bench):
     is_remote_access(records[1], 2)
 
 
-def test_cut_dump_is_told_of(_bench):
+def test_cut_dump_is_told_of(bench):
     report = dump('\n'.join(libmlx5()[:3]), status=1)
     check(not report['records'] and len(report['unread']) == 1, report)
     check('only 32 are there' in report['unread'][0]['why'], report)
@@ -52,7 +51,7 @@ def kernel_rows(name, prefix=''):
             for at, row in zip(itertools.count(0, 16), rows(golden(name)))]
 
 
-def test_kernel_cqes(_bench):
+def test_kernel_cqes(bench):
     """A CQE as three versions of the driver print it, and as mailers send it."""
     said = '[  408.380181] infiniband mlx5_0: dump_cqe:272:(pid 0): dump error cqe'
     dwords = [said, *('[  408.4] ' + line for line in REMOTE_ACCESS)]
@@ -65,7 +64,7 @@ def test_kernel_cqes(_bench):
         check(record['raw'] == golden('cqe_err_remote_access').hex(), record)
 
 
-def test_wqes_behind_a_line(_bench):
+def test_wqes_behind_a_line(bench):
     write, send = golden('rdma_write'), golden('eth_send')
     lines = SHAPES['dwords'](write).split('\n')
     for said, source in ('dump WQE index 3:\nWQBB at 00000000f00d:', 'mlx5_ib-wqe'), \
@@ -78,7 +77,7 @@ def test_wqes_behind_a_line(_bench):
     check(record['transport'] == 'ETH' and record['raw'] == send.hex(), record)
 
 
-def test_dumps_do_not_mix(_bench):
+def test_dumps_do_not_mix(bench):
     """A dump that was cut does not take the bytes of the next one."""
     cut = libmlx5()[:2]
     report = dump('\n'.join([*cut, *libmlx5(), *cut, *kernel_rows('cqe_req')]))
@@ -93,7 +92,7 @@ SAMPLES = ['cqe_err_remote_access', 'cqe_req', 'cqe_resp_send_imm', 'rdma_write'
            'rdma_write_inline', 'ud_send_roce', 'dc_write', 'umr_list', 'atomic_cs']
 
 
-def test_what_bytes_are(_bench):
+def test_what_bytes_are(bench):
     """CQEs and send WQEs of every kind and transport are told apart without help."""
     for name, _ in goldens('cqe'):
         check(only(SHAPES['dwords'](golden(name)))['kind'] in ('cqe', 'error_cqe'), name)
@@ -105,13 +104,13 @@ def test_what_bytes_are(_bench):
         check(record['transport'] == transport and record['raw'] == golden(name).hex(), record)
 
 
-def test_cqes_of_128_bytes(_bench):
+def test_cqes_of_128_bytes(bench):
     """The empty first half of a CQE of 128 bytes is not taken for an unwritten CQE of 64 bytes."""
     records = dump((bytes(64) + golden('cqe_req')) * 4)['records']
     check([len(record['raw']) for record in records] == [256] * 4, records)
 
 
-def test_base_guessed(_bench):
+def test_base_guessed(bench):
     """The base of a vendor error is guessed: the one in which it goes with the status, if any."""
     for vendor, want, confidence in [('0x81', 0x81, 'high'), ('81', 0x81, 'low'),
                                      ('129', 0x81, 'high'), ('45', None, 'medium')]:
@@ -120,7 +119,7 @@ def test_base_guessed(_bench):
         check(('vendor_err_base' in record['fields']) == (vendor == '81'), record)
 
 
-def test_transport_guessed(_bench):
+def test_transport_guessed(bench):
     for name, transport in ('rdma_write', 'RC'), ('ud_send_roce', 'UD'), ('dc_write', 'DC'):
         check(only(SHAPES['bytes'](golden(name)))['transport'] == transport, name)
     sge = '--sge 0x7f0000009000:64:0x6000'
@@ -134,7 +133,7 @@ def test_transport_guessed(_bench):
         check(only(text.decode())['transport'] == args[3].upper(), words)
 
 
-def test_receive_wqes(_bench):
+def test_receive_wqes(bench):
     for form in 'recv', 'recv-srq', 'recv-signed':
         for name, _ in goldens(form):
             data = golden(name)
@@ -147,7 +146,7 @@ def test_receive_wqes(_bench):
     check(len(report['records']) > 1, 'pointers of 16 bytes each')
 
 
-def test_ring_that_wraps(_bench):
+def test_ring_that_wraps(bench):
     for first in 0, 5, 13, 65530:
         records = sorted((record['wqe_index'] - first) % 65536
                          for record in dump(send_ring(16, first))['records'])
@@ -158,29 +157,25 @@ def test_ring_that_wraps(_bench):
         check(records == expected, f'{first}: {records}, not {expected}')
 
 
-def test_every_shape(_bench):
-    with tempfile.TemporaryDirectory() as folder:
-        written = {}
-        for name, (shape, write) in itertools.product(SAMPLES, SHAPES.items()):
-            path = pathlib.Path(folder, f'{name} as {shape}')
-            path.write_text(write(golden(name)) + '\n')
-            written[str(path)] = golden(name).hex()
-        found = {}
-        for record in look('', *written)['records']:
-            found.setdefault(record['file'], []).append(record['raw'])
-        wrong = [f'{path}: {found.get(path)}\n{pathlib.Path(path).read_text()}'
-                 for path, raw in written.items() if found.get(path) != [raw]]
+def test_every_shape(bench):
+    written = {str(bench.file(write(golden(name)) + '\n', f'{name} as {shape}')): golden(name).hex()
+               for name, (shape, write) in itertools.product(SAMPLES, SHAPES.items())}
+    found = {}
+    for record in look('', *written)['records']:
+        found.setdefault(record['file'], []).append(record['raw'])
+    wrong = [f'{path}: {found.get(path)}\n{pathlib.Path(path).read_text()}'
+             for path, raw in written.items() if found.get(path) != [raw]]
     check(not wrong, '\n'.join([*wrong, f'{len(wrong)} wrong']))
 
 
-def test_row_with_a_byte_too_many(_bench):
+def test_row_with_a_byte_too_many(bench):
     """Rows as people post them to the kernel's mailing lists."""
     text = '\n'.join(line + (' 00' if at < 3 else '')
                      for at, line in enumerate(kernel_rows('cqe_err_remote_access')))
     check(only(text)['raw'] == golden('cqe_err_remote_access').hex(), text)
 
 
-def test_squeezed_rows(_bench):
+def test_squeezed_rows(bench):
     ring = golden('rdma_write').ljust(64 * 8, b'\0')
     for command in 'hexdump -C', 'hexdump', 'od -tx1', 'od -Ax -tx4', 'xxd -a':
         tool = command.split()
@@ -192,7 +187,7 @@ def test_squeezed_rows(_bench):
               f'{tool}: {text.decode()}{report}')
 
 
-def test_shapes_in_a_log(_bench):
+def test_shapes_in_a_log(bench):
     for shape in 'dwords', 'xxd', 'hexdump -C', 'print_hex_dump', 'gdb':
         data = golden('cqe_err_remote_access')
         text = SHAPES[shape](data)
@@ -201,7 +196,7 @@ def test_shapes_in_a_log(_bench):
         check(not report['unread'], report)
 
 
-def test_binary(_bench):
+def test_binary(bench):
     for name in SAMPLES:
         data = golden(name)
         record = only(data)
@@ -209,7 +204,7 @@ def test_binary(_bench):
         check(record['line'] == 0, record)
 
 
-def test_ring_of_two_queues(_bench):
+def test_ring_of_two_queues(bench):
     """The memory belonged to another queue before: that queue's WQEs are reported, too."""
     ring = bytearray(send_ring(16, 37))
     ring[6 * 64 + 4:6 * 64 + 7] = b'\0\0\x99'
@@ -217,7 +212,7 @@ def test_ring_of_two_queues(_bench):
     check(found.count(0x99) == 1 and found.count(0xc7) == len(found) - 1 > 3, found)
 
 
-def test_ring_with_leftovers(_bench):
+def test_ring_with_leftovers(bench):
     """Inline data across the ring's end, an unknown operation, and rests of older WQEs."""
     ring = bytearray(64 * 8)
     put = {6: golden('rdma_write')[:12] + bytes(4) + golden('rdma_write')[16:32] +
@@ -246,7 +241,7 @@ def tied(report):
             for record in report['records'] if 'wqe' in record or 'error' in record]
 
 
-def test_error_is_tied_to_its_wqe(_bench):
+def test_error_is_tied_to_its_wqe(bench):
     ring, error = ring_of(0xc7, 37), error_of(0xc7, 38)
     wqe_line = 6 * 4 + 1  # slot 38 % 16
     check(tied(dump(ring + 'then\n' + error)) == [('error_cqe', 66, wqe_line)], 'ring first')
@@ -254,7 +249,7 @@ def test_error_is_tied_to_its_wqe(_bench):
     check(not tied(dump(ring + 'then\n' + error_of(0xc8, 38))), 'of another queue')
 
 
-def test_error_is_tied_to_its_slot(_bench):
+def test_error_is_tied_to_its_slot(bench):
     """The ring has gone on, so the error is tied to the WQE that the slot has now."""
     report = dump(ring_of(0xc7, 37) + 'then\n' + error_of(0xc7, 38 + 16 * 3))
     check(tied(report) == [('error_cqe', 66, 25)], report)
@@ -263,20 +258,23 @@ def test_error_is_tied_to_its_slot(_bench):
 
 # -- for people ----------------------------------------------------------------------------------
 
-def test_text(_bench):
-    out = run('\n'.join(libmlx5() + ['between'] + libmlx5())).stdout.decode()
-    for text in 'standard input:1: error_cqe', 'QP 0xc7', 'RDMA_WRITE', 'REMOTE_ACCESS', 'causes', \
-            'the same as at standard input:1':
-        check(text in out, f'{text} is not in\n{out}')
+def text_of(*args):
+    return run(*args).stdout.decode()
+
+
+def test_text(bench):
+    out = text_of('\n'.join(libmlx5() + ['between'] + libmlx5()))
+    has(out, 'standard input:1: error_cqe', 'QP 0xc7', 'RDMA_WRITE', 'REMOTE_ACCESS', 'causes',
+        'the same as at standard input:1')
     check('\033' not in out, 'colours, and it is no terminal')
     check(out.count('detected by') == 1, 'explained twice')
 
 
-def test_same_errors_again(_bench):
+def test_same_errors_again(bench):
     """The explanation comes once, then one line for each error; at the end, how often it came."""
     nccl = 'NET/IB: Got completion from peer 10.0.0.%d<1> with status=%d len=0 vendor err %d (Send)'
     log = '\n'.join([nccl % (1, 12, 129), nccl % (2, 5, 249)] + [nccl % (3, 12, 129)] * 98)
-    out = run(log).stdout.decode()
+    out = text_of(log)
     lines = [line for line in out.splitlines() if 'the same as at standard input:1' in line]
     check(out.count('detected by') == 2 and len(lines) == 98, out)
     check(all('0x81 TIMEOUT_EXCEEDED  peer 10.0.0.3<1>' in line for line in lines), lines[0])
@@ -285,80 +283,78 @@ def test_same_errors_again(_bench):
     check(tally[1].split()[:4] == ['99', 'standard', 'input:1', 'to'], tally)
     check('input:100  syndrome 0x15 RETRY_EXCEEDED' in tally[1], tally)
     check(tally[2].split()[:3] == ['1', 'standard', 'input:2'] and ' to ' not in tally[2], tally)
-    check(run(log, '--raw').stdout.decode().count('read as nccl') == 100, 'raw: all fields of each')
-    ring = run(golden('cqe_err_remote_access') * 4).stdout.decode()
+    check(text_of(log, '--raw').count('read as nccl') == 100, 'raw: all fields of each')
+    ring = text_of(golden('cqe_err_remote_access') * 4)
     check('slot 3: error_cqe' in ring and 'slot 0 to standard input slot 3' in ring, ring)
-    check('kinds' not in run('\n'.join(log.splitlines()[:2])).stdout.decode(), 'nothing came again')
+    check('kinds' not in text_of('\n'.join(log.splitlines()[:2])), 'nothing came again')
 
 
-def test_raw(_bench):
-    out = run('\n'.join(libmlx5()), '--raw').stdout.decode()
+def test_raw(bench):
+    out = text_of('\n'.join(libmlx5()), '--raw')
     line = next(line for line in out.split('\n') if ' vendor_syndrome ' in line)
     check(line.split()[:3] == ['0036', '88', 'vendor_syndrome'], line)
 
 
-def test_brief(_bench):
-    out = run(send_ring(16, 0), '--brief').stdout.decode().splitlines()
+def test_brief(bench):
+    out = text_of(send_ring(16, 0), '--brief').splitlines()
     check(len(out) == len(dump(send_ring(16, 0))['records']), out)
     check('RDMA_WRITE' in ''.join(out) and 'rkey' in ''.join(out), out)
-    out = run('\n'.join(libmlx5()), '--brief').stdout.decode()
+    out = text_of('\n'.join(libmlx5()), '--brief')
     check(out.count('\n') == 1, out)
-    for text in 'QP 0xc7', '#292', 'syndrome 0x13 REMOTE_ACCESS', 'vendor 0x88', 'refused':
-        check(text in out, f'{text} is not in {out}')
+    has(out, 'QP 0xc7', '#292', 'syndrome 0x13 REMOTE_ACCESS', 'vendor 0x88', 'refused')
     for name, target in (('ud_send_roce', 'to QP 0x48'), ('dc_write', 'to DCT 0x123'),
                          ('xrc_send', 'to SRQ 0x321')):
-        out = run(golden(name), '--format', 'wqe', '--transport', name.split('_')[0], '--brief')
-        check(f'  {target}  ' in out.stdout.decode(), out.stdout)
-    out = run(golden('recv'), '--format', 'recv', '--stride', '64', '--brief').stdout.decode()
-    check('  receive  2048 B at ' in out, out)
+        has(text_of(golden(name), '--format', 'wqe', '--transport', name.split('_')[0], '--brief'),
+            f'  {target}  ')
+    has(text_of(golden('recv'), '--format', 'recv', '--stride', '64', '--brief'),
+        '  receive  2048 B at ')
 
 
-def test_findings(_bench):
+def test_findings(bench):
     wqe = bytearray(golden('rdma_write'))
     wqe[11] |= 0x10
     check(only(bytes(wqe), '--format', 'wqe')['findings'], 'a bit that must be zero')
-    check('wrong' in run(bytes(wqe), '--format', 'wqe').stdout.decode(), 'in the text, too')
+    check('wrong' in text_of(bytes(wqe), '--format', 'wqe'), 'in the text, too')
     check(not only(golden('rdma_write'))['findings'], 'nothing is wrong')
 
 
-def test_any_file_name_is_in_the_json(_bench):
-    with tempfile.TemporaryDirectory() as folder:
-        log = pathlib.Path(folder, 'a "b\\c\n\t\x01/é.log'.replace('/', '|'))
-        log.write_text('\n'.join(libmlx5()))
-        check(only('', str(log))['file'] == str(log), 'another name')
+def test_any_file_name_is_in_the_json(bench):
+    log = bench.file('\n'.join(libmlx5()), 'a "b\\c\n\t\x01|é.log')
+    check(only('', str(log))['file'] == str(log), 'another name')
 
 
-def test_no_file_name_reaches_the_terminal(_bench):
-    with tempfile.TemporaryDirectory() as folder:
-        log = pathlib.Path(folder, '\x1b]0;title\x07\x9b31m.log')
-        for args in ['--brief'], [], ['--html'], ['--core'], ['--format'], ['--no-\x1b[31m']:
-            log.write_text('\n'.join([*libmlx5(), *libmlx5()[:3]]))
-            done = run('', *args, str(log))
-            both = (done.stdout + done.stderr).decode(errors='replace')
-            check('title' in both or '[31m' in both, f'{args}: {both}')
-            check(not re.search('[\x00-\x08\x0b-\x1f\x7f\x9b]', both), f'{args}: {both!r}')
-        log.unlink()
-        check(b'\x1b' not in run('', str(log)).stderr, 'in what cannot be opened')
+def test_no_file_name_reaches_the_terminal(bench):
+    log = bench.file('\n'.join([*libmlx5(), *libmlx5()[:3]]), '\x1b]0;title\x07\x9b31m.log')
+    for args in ['--brief'], [], ['--html'], ['--core'], ['--format'], ['--no-\x1b[31m']:
+        done = run('', *args, str(log))
+        both = (done.stdout + done.stderr).decode(errors='replace')
+        check('title' in both or '[31m' in both, f'{args}: {both}')
+        check(not re.search('[\x00-\x08\x0b-\x1f\x7f\x9b]', both), f'{args}: {both!r}')
+    log.unlink()
+    check(b'\x1b' not in run('', str(log)).stderr, 'in what cannot be opened')
 
 
-def test_utf_16(_bench):
+def dump_pieces(pieces):
+    """As of a program that writes them one after the other."""
+    with subprocess.Popen([DUMP, '--json'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          bufsize=0) as process:
+        for piece in pieces:
+            process.stdin.write(piece)
+        process.stdin.close()
+        return parse_json(process.stdout.read())
+
+
+def test_utf_16(bench):
     """As Windows' shells write it, whatever the pieces that it comes in."""
     text = '\r\n'.join(['\u00dcber', *libmlx5(), *libmlx5('Nov 21 18:58:01 node7 app[12]: '),
                         ''] * 50)
     want = dump(text)
     for encoding in 'utf-16', 'utf-16-le', 'utf-16-be':
         check(dump(text.encode(encoding)) == want, encoding)
-    data = text.encode('utf-16')
-    with subprocess.Popen([DUMP, '--json'], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:
-        for at in range(0, len(data), 333):
-            process.stdin.write(data[at:at + 333])
-            process.stdin.flush()
-        process.stdin.close()
-        check(parse_json(process.stdout.read()) == want, 'in odd pieces')
+    check(dump_pieces(rows(text.encode('utf-16'), 333)) == want, 'in odd pieces')
 
 
-def test_a_field_that_comes_twice(_bench):
+def test_a_field_that_comes_twice(bench):
     """The last one counts, as the object has each key once."""
     lines = ['Health issue observed, firmware internal error, severity(3) ERROR:',
              'assert_var[0] 0x11', 'assert_var[0] 0x12', 'synd 0x1: firmware internal error']
@@ -366,16 +362,14 @@ def test_a_field_that_comes_twice(_bench):
     check(fields['assert_var[0]'] == 0x12, fields)
 
 
-def test_all_inline_data_are_in_the_json(_bench):
+def test_all_inline_data_are_in_the_json(bench):
     fields = only(golden('rdma_write_mixed'))['fields']
     check(fields['inline'] and fields['inline[1]'], fields)
 
 
-# -- the page ------------------------------------------------------------------------------------
-
-def test_meaning_before_fields(_bench):
+def test_meaning_before_fields(bench):
     """What an error means comes before its fields."""
-    text = run(error_of(0xc7, 38)).stdout.decode()
+    text = text_of(error_of(0xc7, 38))
     check(text.index('causes ') < text.index('  cqe_err'), text)
 
 
@@ -391,30 +385,30 @@ def complaint(text, *args, status=1):
     return err
 
 
-def test_nothing_there(_bench):
+def test_nothing_there(bench):
     for text in '', '\n' * 3, 'a log\nwithout any error\n', 'dead beef cafe\n12\n':
         check('nothing found' in complaint(text), text)
 
 
-def test_bytes_that_are_no_dump(_bench):
+def test_bytes_that_are_no_dump(bench):
     for data in bytes(4096), bytes(range(256)) * 40, pathlib.Path(DUMP).read_bytes():
         check('neither CQEs nor WQEs' in complaint(data), data[:16])
     check('neither CQEs nor WQEs' in complaint(bytes(range(256)).hex()), 'hexadecimal')
 
 
-def test_a_program_in_hex_is_no_queue(_bench):
+def test_a_program_in_hex_is_no_queue(bench):
     data = pathlib.Path(DUMP).read_bytes()[:2**18]
     for shape in 'xxd', 'hexdump -C', 'hexdump', 'od -tx4', 'dwords', 'one string':
         complaint(SHAPES[shape](data))
 
 
-def test_one_that_fits_is_no_queue(_bench):
+def test_one_that_fits_is_no_queue(bench):
     cqe = bytes(64) + golden('cqe_err_remote_access')
     complaint((b'\x91' * 64 + bytes(64)) * 19 + cqe)
     only(cqe)
 
 
-def test_broken_rows_of_other_things_are_no_queue(_bench):
+def test_broken_rows_of_other_things_are_no_queue(bench):
     """A ruler, a column of numbers, instructions: lines with many words of odd length."""
     ruler = '\n'.join(' '.join(str(at % 10) for at in range(16)) for _ in range(16))
     complaint(ruler)
@@ -426,7 +420,7 @@ def test_broken_rows_of_other_things_are_no_queue(_bench):
     check(not look('\n'.join(lines))['records'], 'a disassembly')
 
 
-def test_hashes_are_no_queue(_bench):
+def test_hashes_are_no_queue(bench):
     """Of commits, of files; alone, in words, in columns."""
     for size in 16, 20, 32, 48, 64:
         for line in '{}', 'commit {}', 'SOURCE_ID: 2026-11-21 18:58:01 {}', '{}  usr/bin/env':
@@ -436,7 +430,7 @@ def test_hashes_are_no_queue(_bench):
                 complaint('\n'.join(line.format(each) for each in lines))
 
 
-def test_cut_bytes(_bench):
+def test_cut_bytes(bench):
     complaint(golden('rdma_write')[:40])
     complaint(golden('rdma_write')[:40], '--format', 'wqe')
     complaint(golden('cqe_req')[:40], '--format', 'cqe')
@@ -446,21 +440,21 @@ def test_cut_bytes(_bench):
     complaint(SHAPES['hexdump -C'](golden('rdma_write')[:40]), '--format', 'wqe')
 
 
-def test_files_that_cannot_be_read(_bench):
+def test_files_that_cannot_be_read(bench):
     check('No such file' in complaint('', '/no/such/file', status=2), 'a missing one')
     check('Is a directory' in complaint('', '/', status=2), 'a folder')
     done = run('\n'.join(libmlx5()), '/no/such/file', '-')
     check(done.returncode == 2 and b'REMOTE_ACCESS' in done.stdout, 'the others are read')
 
 
-def test_usage(_bench):
+def test_usage(bench):
     for args in ['--frob'], ['--format', 'frob'], ['--transport', 'frob'], ['--stride', '17']:
         check(args[-1] in complaint('', *args, status=2), args)
     check(run('', '--version').stdout.startswith(b'wqe-dump '), 'no version')
     check(b'--transport' in run('', '--help').stdout, 'no help')
 
 
-def test_long_lines(_bench):
+def test_long_lines(bench):
     error = '\n'.join(libmlx5())
     for filler in 'x' * (3 << 20), 'word ' * (1 << 20), '0' * (9 << 20), '00 ' * (3 << 20):
         report = look(f'{filler}\n{error}\nafter {filler}')
@@ -469,7 +463,7 @@ def test_long_lines(_bench):
     check([record['line'] for record in found] == [1], 'at the end of a long line')
 
 
-def test_a_ring_in_one_line(_bench):
+def test_a_ring_in_one_line(bench):
     ring = send_ring(1 << 15, 0)
     for text in ring.hex(), ' '.join(words(ring, 4)), ' '.join(words(ring[:1 << 20], 1)):
         check(len(text) > 1 << 20, 'more than a megabyte')
@@ -486,43 +480,31 @@ def is_broken_line(record, line):
           record)
 
 
-def test_a_broken_line_wherever_it_is_read(_bench):
+def test_a_broken_line_wherever_it_is_read(bench):
     """However much of a file is read at once, the next lines are there when they are looked at."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'log'
-        for at in range(2**18 - len(BROKEN) - 8, 2**18 + 8):
-            path.write_text('x' * (at - 1) + '\n' + BROKEN)
-            report = dump('', str(path))
-            check(len(report['records']) == 1 and not report['unread'], report)
-            is_broken_line(report['records'][0], 2)
+    for at in range(2**18 - len(BROKEN) - 8, 2**18 + 8):
+        is_broken_line(only('', str(bench.file('x' * (at - 1) + '\n' + BROKEN))), 2)
 
 
-def test_a_broken_line_from_a_slow_program(_bench):
-    with subprocess.Popen([DUMP, '--json'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          bufsize=0) as process:
-        for byte in BROKEN.encode():
-            process.stdin.write(bytes([byte]))
-        process.stdin.close()
-        report = parse_json(process.stdout.read())
+def test_a_broken_line_from_a_slow_program(bench):
+    report = dump_pieces(rows(BROKEN.encode(), 1))
     check(len(report['records']) == 1, report)
     is_broken_line(report['records'][0], 1)
 
 
-def test_closed_pipe(_bench):
+def test_closed_pipe(bench):
     """A reader that closes the pipe ends wqe-dump, without a message."""
-    with tempfile.NamedTemporaryFile('w') as log:
-        log.write('\n'.join(libmlx5() * 20000))
-        log.flush()
-        for args in [], ['--json'], ['--brief']:
-            with subprocess.Popen([DUMP, *args, log.name], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE) as process:
-                process.stdout.readline()
-                process.stdout.close()
-                err = process.stderr.read()
-                check(process.wait(timeout=60) == 0 and not err, err)
+    log = bench.file('\n'.join(libmlx5() * 20000))
+    for args in [], ['--json'], ['--brief']:
+        with subprocess.Popen([DUMP, *args, log], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            process.stdout.readline()
+            process.stdout.close()
+            err = process.stderr.read()
+            check(process.wait(timeout=60) == 0 and not err, err)
 
 
-def test_full_disk(_bench):
+def test_full_disk(bench):
     with open('/dev/full', 'wb') as full:
         done = subprocess.run([DUMP], input='\n'.join(libmlx5()).encode(), stdout=full,
                               stderr=subprocess.PIPE, timeout=60, check=False)

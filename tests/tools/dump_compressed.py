@@ -3,14 +3,12 @@
 """wqe-dump and compressed CQEs: expands titles and their arrays, in rings made here byte by
 byte from the layout that the kernel's en_rx.c reads. usage: dump_compressed.py PROGRAM"""
 
-import json
 import struct
-import subprocess
 import sys
 
-from harness import check, main
+import dump_rig
+from harness import check, has, main
 
-DUMP = sys.argv[1]
 REQ, SEND = 0, 2                # opcodes of CQEs
 COMPRESSED, INVALID = 3, 15     # format of a CQE, opcode of one that was not written yet
 QPN, WRITE = 0xc7, 8
@@ -26,12 +24,12 @@ def cqe(opcode, counter, byte_count, **more):
 
 def array_of_requests(minis):
     """(index of the WQE, bytes) each; a whole slot, without anything else."""
-    packed = b''.join(struct.pack('>HBxI', index, WRITE, size) for index, size in minis)
-    return packed.ljust(64, b'\0')
+    packed = (struct.pack('>HBxI', index, WRITE, size) for index, size in minis)
+    return b''.join(packed).ljust(64, b'\0')
 
 
-def array_of_hashes(minis):
-    return b''.join(struct.pack('>II', rss, size) for rss, size in minis).ljust(64, b'\0')
+def array_of_hashes(minis, size=64):
+    return b''.join(struct.pack('>II', *mini) for mini in minis).ljust(size, b'\0')
 
 
 def block(opcode, make_array, minis, counter=0, stale=None):
@@ -44,15 +42,13 @@ def block(opcode, make_array, minis, counter=0, stale=None):
     return slots
 
 
-def run(slots, *args):
-    return subprocess.run([DUMP, *args], input=b''.join(slots), capture_output=True, timeout=60,
-                          check=False)
-
-
 def dump(slots, *args, status=0):
-    done = run(slots, '--json', *args)
-    check(done.returncode == status, f'{done.returncode}: {done.stderr.decode()}')
-    return json.loads(done.stdout)
+    return dump_rig.dump(b''.join(slots), *args, status=status)
+
+
+def why(report):
+    """Of what could not be read."""
+    return report['unread'][0]['why']
 
 
 def told(report, *names):
@@ -98,7 +94,7 @@ def test_receives(_bench):
     slots = ring([cqe(SEND, 5, 40)] + block(SEND, array_of_hashes, HASHES, 6), 16)
     report = dump(slots)
     check(told(report, 'wqe_counter', 'byte_count') == [(5, 40)], report)
-    check(len(report['unread']) == 1 and '--compressed' in report['unread'][0]['why'], report)
+    check(len(report['unread']) == 1 and '--compressed' in why(report), report)
     report = dump(slots, '--compressed=hash')
     check(not report['unread'], report)
     check(told(report, 'wqe_counter', 'byte_count', 'rss_hash')[1:] ==
@@ -116,8 +112,7 @@ def test_striding(_bench):
 
 
 def array_of_enhanced(minis, validity=0):
-    body = b''.join(struct.pack('>II', rss, size) for rss, size in minis).ljust(60, b'\0')
-    return body + tail(len(minis) - 1, 0, COMPRESSED, validity=validity)
+    return array_of_hashes(minis, 60) + tail(len(minis) - 1, 0, COMPRESSED, validity=validity)
 
 
 def test_enhanced(_bench):
@@ -129,10 +124,9 @@ def test_enhanced(_bench):
     check(told(report, 'wqe_counter', 'byte_count') ==
           [(5, 40)] + [(6 + i, size) for i, (_, size) in enumerate(HASHES)] + [(16, 41)], report)
     report = dump(slots[1:2] + slots[:1], '--format=cqe', '--compressed=enhanced,hash')
-    check('that is their title' in report['unread'][0]['why'] and len(report['records']) == 1,
-          report)
+    check('that is their title' in why(report) and len(report['records']) == 1, report)
     report = dump(slots, '--format=cqe')
-    check('enhanced' in report['unread'][0]['why'] and len(report['records']) == 2, report)
+    check('enhanced' in why(report) and len(report['records']) == 2, report)
 
 
 def test_cqes_of_128_bytes(_bench):
@@ -155,16 +149,14 @@ def test_cut(_bench):
     slots = block(REQ, array_of_requests, REQUESTS)[:4]
     report = dump(slots, '--format=cqe')
     check(told(report, 'wqe_counter', 'byte_count') == REQUESTS[:8], report)
-    check('3 of 11' in report['unread'][0]['why'], report)
-    report = dump(slots[:1] + slots[1:1], '--format=cqe', status=1)
-    check('11 of 11' in report['unread'][0]['why'], report)
+    has(why(report), '3 of 11')
+    has(why(dump(slots[:1], '--format=cqe', status=1)), '11 of 11')
 
 
 def test_usage(_bench):
-    done = run([cqe(REQ, 1, 2)], '--compressed', 'hash,rubbish')
-    check(done.returncode == 2 and b'rubbish is none of: enhanced' in done.stderr, done)
-    check(b'L34H_STRIDX' in done.stderr, done.stderr)
+    done = dump_rig.run(cqe(REQ, 1, 2), '--compressed', 'hash,rubbish')
+    check(done.returncode == 2, done)
+    has(done.stderr.decode(), 'rubbish is none of: enhanced', 'L34H_STRIDX')
 
 
-if __name__ == '__main__':
-    sys.exit(main(globals()))
+sys.exit(main(globals()))

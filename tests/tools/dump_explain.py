@@ -2,32 +2,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """wqe-dump explain. usage: dump_explain.py PROGRAM SCHEMA"""
 
-import json
-import pathlib
 import sys
 
-from harness import check, main
+from harness import check, conforms, has, main, validator_of
 
-DUMP, SCHEMA = sys.argv[1], pathlib.Path(sys.argv[2])
+DUMP, SCHEMA = sys.argv[1:]
 
 
 def records_of(bench, *args):
-    return json.loads(bench.run(DUMP, 'explain', '--json', *args)[0])['records']
+    return bench.json(DUMP, 'explain', *args)['records']
 
 
 def test_text(bench):
     out, err = bench.run(DUMP, 'explain', 'local', 'protection', '0x52')
-    for text in ('syndrome 0x04', 'vendor syndrome 0x52 (82)', 'detected by  requester',
-                 'local gather', 'causes    1. ', '2. ', 'try ', 'sure         high', 'lkey'):
-        check(text in out, f'{text} is not in\n{out}')
+    has(out, 'syndrome 0x04', 'vendor syndrome 0x52 (82)', 'detected by  requester', 'local gather',
+        'causes    1. ', '2. ', 'try ', 'sure         high', 'lkey')
     check(not err and max(map(len, out.splitlines())) <= 120, out)
 
 
 def test_json(bench):
     record, = records_of(bench, '0x88')
-    check(record['kind'] == 'status' and record['source'] == 'explain', record)
-    check(record['vendor_syndrome'] == 0x88 and record['side'] == 'requester', record)
-    check('syndrome' not in record and record['confidence'] == 'high', record)
+    want = {'kind': 'status', 'source': 'explain', 'vendor_syndrome': 0x88, 'side': 'requester',
+            'confidence': 'high'}
+    check(want.items() <= record.items() and 'syndrome' not in record, record)
     explanation = record['explanation']
     causes = explanation['causes']
     check(explanation['detected_by'] == 'responder', explanation)
@@ -40,28 +37,20 @@ def test_json(bench):
 
 
 def test_json_is_as_its_schema_says(bench):
-    try:
-        import jsonschema  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        return 'SKIP jsonschema is not installed: tools/setup --all'
-    validator = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
+    validator = validator_of(SCHEMA)
     for question in [*map(hex, range(0, 256, 3)), '0x1ff', '81', '12 129', 'health 8', 'command 3',
                      'synd 0x13 vend 0x88 hw_synd 2', 'general error', 'remote']:
-        report = json.loads(bench.run(DUMP, 'explain', '--json', question)[0])
-        for error in validator.iter_errors(report):
-            check(False, f'{question}: {list(error.absolute_path)}: {error.message}')
-    return None
+        conforms(validator, bench.json(DUMP, 'explain', question), question)
 
 
 def test_decimal(bench):
-    check(records_of(bench, '--decimal', '129')[0]['vendor_syndrome'] == 0x81, 'not 0x81')
-    check(records_of(bench, '-d', '81')[0]['vendor_syndrome'] == 0x51, 'not 0x51')
-    check(records_of(bench, '--hex', '81')[0]['vendor_syndrome'] == 0x81, 'not 0x81')
+    for base, number, want in ('--decimal', '129', 0x81), ('-d', '81', 0x51), ('--hex', '81', 0x81):
+        check(records_of(bench, base, number)[0]['vendor_syndrome'] == want, (base, number))
 
 
 def test_ambiguity_is_said(bench):
     out, _ = bench.run(DUMP, 'explain', '81')
-    check('read in 2 ways' in out and '0x51 (81)' in out and '0x81 (129)' in out, out)
+    has(out, 'read in 2 ways', '0x51 (81)', '0x81 (129)')
     check([r['vendor_syndrome'] for r in records_of(bench, '81')] == [0x81, 0x51], 'not both')
 
 
@@ -72,8 +61,8 @@ def test_the_side_may_be_said(bench):
 
 
 def test_kinds(bench):
-    check(records_of(bench, 'health', '8')[0]['kind'] == 'health', 'no health')
-    check(records_of(bench, 'command', '3')[0]['kind'] == 'command', 'no command')
+    for kind, number in ('health', '8'), ('command', '3'):
+        check(records_of(bench, kind, number)[0]['kind'] == kind, kind)
 
 
 def test_no_error_has_this_name(bench):
@@ -84,9 +73,7 @@ def test_usage(bench):
     bench.complains('say what', DUMP, 'explain', status=2)
     bench.complains('exclude each other', DUMP, 'explain', '-d', '-x', '1', status=2)
     bench.complains('--frob: unknown option', DUMP, 'explain', '--frob', status=2)
-    out, _ = bench.run(DUMP, 'explain', '--help')
-    for option in '--decimal', '--hex', '--side', '--json':
-        check(option in out, f'{option} is not in\n{out}')
+    has(bench.run(DUMP, 'explain', '--help')[0], '--decimal', '--hex', '--side', '--json')
 
 
 sys.exit(main(globals()))

@@ -2,26 +2,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What wqe-dump finds in logs: every NAME.log gives NAME.json, without what explain adds.
 
-usage: dump_golden.py [--write] PROGRAM SCHEMA FOLDER...
+usage: dump_golden.py PROGRAM SCHEMA FOLDER... [--write]
 """
 
 import json
 import pathlib
-import subprocess
 import sys
 
-from harness import check, main, parse_json
+import dump_rig
+from harness import check, conforms, main, parse_json, validator_of
 
-WRITE = sys.argv[1] == '--write'
-DUMP, SCHEMA, *FOLDERS = sys.argv[2:] if WRITE else sys.argv[1:]
+SCHEMA, *FOLDERS = (arg for arg in sys.argv[2:] if arg != '--write')
 NUMBERS = ['syndrome', 'vendor_syndrome', 'hw_syndrome', 'opcode', 'qpn', 'wqe_index', 'signature']
 PATIENCE = 40  # after so many lines no form waits for more
 
 
 def look(data):
     """What is found, without names of files and what is explained."""
-    done = subprocess.run([DUMP, '--json'], input=data, capture_output=True, timeout=60,
-                          check=False)
+    done = dump_rig.run(data, '--json')
     check(done.returncode in (0, 1), f'exit status {done.returncode}: {done.stderr.decode()}')
     report = parse_json(done.stdout)
     check((done.returncode == 0) == bool(report['records']), f'exit status {done.returncode}')
@@ -62,28 +60,15 @@ def test_every_log_has_its_result(_bench):
     check(logs(), 'no logs')
 
 
-def add_log(log):
-    def test(_bench):
-        compare(log)
-    globals()[f'test_{log.parent.parent.name}_{log.stem}'.replace('-', '_')] = test
-
-
 def test_schema(_bench):
     """What is printed is as the schema says, and a record that is not is refused."""
-    try:
-        import jsonschema  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        return 'SKIP jsonschema is not installed: tools/setup --all'
-    validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
+    validator = validator_of(SCHEMA)
     for log in logs():
-        done = subprocess.run([DUMP, '--json', log], capture_output=True, timeout=60, check=False)
-        report = parse_json(done.stdout)
-        for error in validator.iter_errors(report):
-            raise AssertionError(f'{log.name}: {list(error.absolute_path)}: {error.message}')
+        report = dump_rig.look('', log)
+        conforms(validator, report, log.name)
     report['records'] = [{'file': 'x', 'line': 1, 'source': 'x', 'kind': 'unheard_of',
                           'fields': {}}]
     check(list(validator.iter_errors(report)), 'an unknown kind passes')
-    return None
 
 
 # -- lines that are cut ------------------------------------------------------------------------
@@ -144,10 +129,11 @@ def test_all_at_once(_bench):
     check(not lost, f'lost: {lost}')
 
 
-if WRITE:
+if '--write' in sys.argv:
     for log_file in logs():
         log_file.with_suffix('.json').write_text(text_of(look(log_file.read_bytes())))
 else:
     for log_file in logs():
-        add_log(log_file)
+        name = f'test_{log_file.parent.parent.name}_{log_file.stem}'.replace('-', '_')
+        globals()[name] = lambda _bench, log=log_file: compare(log)
     sys.exit(main(globals()))

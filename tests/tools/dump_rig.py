@@ -9,7 +9,7 @@ import sys
 from harness import check, parse_json
 
 DUMP = sys.argv[1]
-GOLDEN = pathlib.Path(sys.argv[2])
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / 'golden/wqe'
 REMOTE_ACCESS = ['00000000 00000000 00000000 00000000',
                  '00000000 00000000 00000000 00000000',
                  '00000007 00000000 00000000 00000000',
@@ -42,11 +42,14 @@ def libmlx5(prefix=''):
     return [prefix + line for line in ['mlx5: node7: got completion with error:', *REMOTE_ACCESS]]
 
 
+def read_golden(path):
+    """What a file of tests/golden/wqe has: its kind, as "send RC", in words, and the bytes."""
+    kind, *rows_of = (line for line in path.read_text().splitlines() if line and line[0] != '#')
+    return kind.split(), bytes.fromhex(''.join(rows_of))
+
+
 def golden(name):
-    """The bytes of a file of tests/golden/wqe."""
-    lines = (GOLDEN / f'{name}.hex').read_text().splitlines()
-    return bytes.fromhex(''.join(line for line in lines if line[:1].isdigit() or line[:2].strip()
-                                 and all(c in '0123456789abcdef' for c in line[:2])))
+    return read_golden(GOLDEN / f'{name}.hex')[1]
 
 
 def rows(data, size=16):
@@ -133,12 +136,11 @@ SHAPES = {
 
 
 def goldens(kind):
-    """Name, and what its kind line says, of those of a kind: "send RC"."""
+    """Name, and the words of its kind, of those of a kind; None: of all."""
     for path in sorted(GOLDEN.glob('*.hex')):
-        words_of = [line.split() for line in path.read_text().splitlines()
-                    if line.split(' ')[0] == kind]
-        if words_of:
-            yield path.stem, words_of[0]
+        words_of, _ = read_golden(path)
+        if kind in (None, words_of[0]):
+            yield path.stem, words_of
 
 
 def send_ring(count, first, qpn=0xc7):

@@ -5,10 +5,9 @@
 usage: dump_softcx.py PROGRAM BSN_PERF
 """
 
-import json
-import subprocess
 import sys
 
+import dump_rig
 from harness import check, main
 
 DUMP, PERF = sys.argv[1:3]
@@ -21,8 +20,6 @@ FAILURES = [
     (0x13, 0x88, 'rkey'), (0x13, 0x3b, ''), (0x14, 0x89, 'responder'), (0x16, 0x87, 'receive'),
     (0x22, 0xf2, ''),
 ]
-
-
 # All but those that libmlx5 never dumps: flushes (0x05) and used-up retries (0x15).
 SYNDROMES = (0x01, 0x02, 0x03, 0x04, 0x06, 0x10, 0x11, 0x12, 0x13, 0x14, 0x16, 0x20, 0x21, 0x22,
              0x23, 0x24)
@@ -30,16 +27,13 @@ INDEX = 2  # of the WQE that fails: "nth=3"
 
 
 def look(text):
-    done = subprocess.run([DUMP, '--json'], input=text, capture_output=True, text=True, timeout=60,
-                          check=False)
-    return json.loads(done.stdout)['records']
+    return dump_rig.look(text)['records']
 
 
 def meaning(bench, syndrome, vendor):
     """What explain says of the two numbers at a requester."""
-    out, _ = bench.run(DUMP, 'explain', '--json', '--side', 'requester', 'syndrome', hex(syndrome),
-                       'vendor', hex(vendor))
-    return json.loads(out)['records'][0]
+    return bench.json(DUMP, 'explain', '--side', 'requester', 'syndrome', hex(syndrome), 'vendor',
+                      hex(vendor))['records'][0]
 
 
 def fail_by(bench, plan):

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 
-from harness import check, main
+from harness import check, main, need
 
 DUMP = sys.argv[1]
 LOGS = pathlib.Path(sys.argv[2])
@@ -168,14 +168,12 @@ def check_log(kind, lines, at_rest):
 
 
 def test_instructions(_bench):
-    if not shutil.which('valgrind'):
-        return 'SKIP valgrind is not installed'
+    need(shutil.which('valgrind'), 'valgrind is not installed')
     at_rest = [measure(b'\n', args) for args in MODES]
     check_log('quiet', [line for at in range(400) for line in quiet_lines(at)], at_rest)
     check_log('mixed', mixed_log(), at_rest)
     for kind in (nccl, perftest, verbs, ucx, libmlx5, wqe):
         check_log(kind, flood(kind, 500), at_rest)
-    return None
 
 
 # -- seconds and bytes ---------------------------------------------------------------------------

@@ -3,13 +3,22 @@
 """The examples do what they say. usage: examples.py PROGRAM..."""
 
 import os
+import pathlib
 import re
 import shutil
 import sys
 
-from harness import check, free_port, main
+from harness import check, free_port, has, main, need
 
 PROGRAMS = {os.path.basename(path).replace('linked-', ''): path for path in sys.argv[1:]}
+
+
+PATHS = 'direct', 'verbs'
+
+
+def says(bench, want, name, *args, **more):
+    out = bench.run(PROGRAMS[name], *args, **more)[0]
+    check(out == want, out)
 
 
 def pair(bench, name, **more):
@@ -19,30 +28,30 @@ def pair(bench, name, **more):
     return waiting, going, bench.finish(waiting)[0], bench.finish(going)[0]
 
 
+def greet(bench, **more):
+    waiting, going, a, b = pair(bench, 'hello_write', **more)
+    check([a, b] == [f'hello from process {peer.pid}\n' for peer in (going, waiting)], a + b)
+
+
 def test_hello_write(bench):
     for link in 'ib', 'roce':
-        waiting, going, a, b = pair(bench, 'hello_write', SOFTCX_LINK=link)
-        check(a == f'hello from process {going.pid}\n', a)
-        check(b == f'hello from process {waiting.pid}\n', b)
+        greet(bench, SOFTCX_LINK=link)
         bench.fabric += '-roce'
 
 
 def test_hello_write_on_verbs(bench):
-    waiting, going, a, b = pair(bench, 'hello_write', BSN_PATH='verbs')
-    check(a == f'hello from process {going.pid}\n', a)
-    check(b == f'hello from process {waiting.pid}\n', b)
+    greet(bench, BSN_PATH='verbs')
 
 
 def test_pingpong(bench):
-    for path in 'direct', 'verbs':
+    for path in PATHS:
         _, _, a, b = pair(bench, 'pingpong', BSN_PATH=path)
-        check('1000 messages there and back; the last one said 1998' in a, a)
-        check('1000 messages there and back; the last one said 1999' in b, b)
+        has(a, '1000 messages there and back; the last one said 1998')
+        has(b, '1000 messages there and back; the last one said 1999')
 
 
 def test_dc_ranks(bench):
-    out = bench.run(PROGRAMS['dc_ranks'], '5')[0]
-    check(out == '5 processes wrote to 5 each\n', out)
+    says(bench, '5 processes wrote to 5 each\n', 'dc_ranks', '5')
     out, err = bench.run(PROGRAMS['dc_ranks'], status=1)
     check('dc_ranks: alone: ' in err and 'mpirun' in err and not out, err)
 
@@ -50,8 +59,7 @@ def test_dc_ranks(bench):
 def test_allreduce(bench):
     """Also where blocks and chunks differ in length, or are empty, and where credits are scarce."""
     err = bench.run(PROGRAMS['allreduce'], status=1)[1]
-    if 'without PMIx' in err or not shutil.which('mpirun'):
-        return 'SKIP no PMIx, or no mpirun'
+    need('without PMIx' not in err and shutil.which('mpirun'), 'no PMIx, or no mpirun')
     check(re.fullmatch('allreduce: .*no launcher started this: use mpirun.*\n', err), err)
     # Open MPI takes the same device where UCX can; libpmix leaks.
     env = {'UCX_TLS': 'rc_x,self', 'ASAN_OPTIONS': 'detect_leaks=0'}
@@ -66,11 +74,10 @@ def test_allreduce(bench):
                            BSN_PATH=path, **env)
         check(re.fullmatch(rf'{ranks} ranks, {floats} floats in chunks of \d+: [\d.]+ us; by '
                            r'(MPI_Allreduce|a loop): [\d.]+ us; the sums are the same\n', out), out)
-    with open(bench.trace.name, encoding='ascii') as trace:
-        check('receiver not ready' not in trace.read(), 'it sent what it had no credit for')
+    trace = pathlib.Path(bench.trace.name).read_text()
+    check('receiver not ready' not in trace, 'it sent what it had no credit for')
     _, err = bench.run(*run, '2', PROGRAMS['allreduce'], device=False, status=1, **env)
     check(re.search('^allreduce: rank [01]: the device: no RDMA device', err, re.MULTILINE), err)
-    return None
 
 
 def test_allreduce_usage(bench):
@@ -79,14 +86,6 @@ def test_allreduce_usage(bench):
     for value in '0', '-1', '1025', '2x', '':
         bench.complains(f'allreduce: --depth takes 1 to 1024, and not {value}\n',
                         PROGRAMS['allreduce'], '--depth', value, status=2)
-
-
-def test_usage(bench):
-    out = bench.run(PROGRAMS['allreduce'], '--help')[0]
-    check(out.startswith('usage: mpirun') and '--check' in out, out)
-    for name in 'hello_write', 'pingpong', 'dc_workers', 'attach_cm':
-        if name in PROGRAMS:
-            bench.complains(f'usage: {name} PORT [HOST]', PROGRAMS[name], '--help', status=2)
 
 
 LAYOUTS = {
@@ -107,24 +106,20 @@ LAYOUTS = {
 
 def test_layouts(bench):
     for name, picture in LAYOUTS.items():
-        for path in 'direct', 'verbs':
-            out, _ = bench.run(PROGRAMS[name], BSN_PATH=path)
-            check(picture in out, out)
+        for path in PATHS:
+            has(bench.run(PROGRAMS[name], BSN_PATH=path)[0], picture)
 
 
 def test_owned(bench):
     """In C++, where there is a compiler."""
-    if 'owned' not in PROGRAMS:
-        return 'SKIP no C++ compiler'
-    for path in 'direct', 'verbs':
-        out, _ = bench.run(PROGRAMS['owned'], BSN_PATH=path)
-        check(out == 'the sum of 1 to 100 is 5050\n', out)
-    return None
+    need('owned' in PROGRAMS, 'no C++ compiler')
+    for path in PATHS:
+        says(bench, 'the sum of 1 to 100 is 5050\n', 'owned', BSN_PATH=path)
 
 
 def test_stripes(bench):
     """What was handed out is there, in the order of posts, which the program itself looks at."""
-    for path in 'direct', 'verbs':
+    for path in PATHS:
         out, _ = bench.run(PROGRAMS['stripes'], '4', '64', BSN_PATH=path)
         found = re.findall(r'^(\d) stripes?: 20000 writes of 64 bytes in the order of posts', out,
                            re.MULTILINE)
@@ -143,12 +138,10 @@ def test_shared(bench):
 
 
 def test_memory(bench):
-    for path in 'direct', 'verbs':
-        out, _ = bench.run(PROGRAMS['memory'], BSN_PATH=path)
-        for text in ('a buffer: from a buffer\n', 'its own source comes of aligned_alloc',
-                     'a slab: from a slab\n', 'the cache: from malloc()\n',
-                     'registered 1 times, asked for 100 times\n'):
-            check(text in out, out)
+    for path in PATHS:
+        has(bench.run(PROGRAMS['memory'], BSN_PATH=path)[0], 'a buffer: from a buffer\n',
+            'its own source comes of aligned_alloc', 'a slab: from a slab\n',
+            'the cache: from malloc()\n', 'registered 1 times, asked for 100 times\n')
 
 
 def test_log(bench):
@@ -162,43 +155,39 @@ def test_log(bench):
 
 def test_dc_pool(bench):
     for link in 'ib', 'roce':
-        for path in 'direct', 'verbs':
-            out, _ = bench.run(PROGRAMS['dc_pool'], SOFTCX_LINK=link, BSN_PATH=path)
-            check(out == '64 workers through 8 initiators: 63 raised, 1 failed\n', out)
+        for path in PATHS:
+            says(bench, '64 workers through 8 initiators: 63 raised, 1 failed\n', 'dc_pool',
+                 SOFTCX_LINK=link, BSN_PATH=path)
         bench.fabric += '-roce'
 
 
 def test_dc_workers(bench):
-    for path in 'direct', 'verbs':
+    for path in PATHS:
         _, _, a, b = pair(bench, 'dc_workers', BSN_PATH=path)
-        check(a == '16 workers were raised 160 times\n', a)
-        check(b == '160 requests through 4 initiators, which went from worker to worker\n', b)
+        check([a, b] == ['16 workers were raised 160 times\n', '160 requests through 4 initiators, '
+                         'which went from worker to worker\n'], a + b)
 
 
 def test_dc_returns(bench):
     """No example: targets whose process is killed."""
-    for path in 'direct', 'verbs':
-        out, _ = bench.run(PROGRAMS['dc_returns'], BSN_PATH=path)
-        check(out == 'gone and back 2 times\n', out)
+    for path in PATHS:
+        says(bench, 'gone and back 2 times\n', 'dc_returns', BSN_PATH=path)
 
 
 def test_tutorial(bench):
     steps = ['verbs', 'attached', 'own', 'batch', 'inline', 'prepared', 'many']
     for more in {}, {'BSN_PATH': 'verbs'}, {'SOFTCX_PASSIVE': '1'}:
-        out, _ = bench.run(PROGRAMS['tutorial'], **more)
-        check(out == ''.join(f'{step}: 64 messages\n' for step in steps), out)
-    out, _ = bench.run(PROGRAMS['tutorial'], 'batch')
-    check(out == 'batch: 64 messages\n', out)
+        says(bench, ''.join(f'{step}: 64 messages\n' for step in steps), 'tutorial', **more)
+    says(bench, 'batch: 64 messages\n', 'tutorial', 'batch')
     bench.complains('no step last', PROGRAMS['tutorial'], 'last')
 
 
 def test_attach(bench):
-    out, _ = bench.run(PROGRAMS['attach'])
-    check(out == 'written by Bunsen, 1000 times\n', out)
+    says(bench, 'written by Bunsen, 1000 times\n', 'attach')
 
 
 def test_attach_cm(bench):
-    for path in 'direct', 'verbs':
+    for path in PATHS:
         port, env = free_port(), {'SOFTCX_LINK': 'roce', 'SOFTCX_NETDEV': 'lo', 'BSN_PATH': path}
         waiting = bench.start(PROGRAMS['attach_cm'], port, **env)
         check(waiting.stdout.readline() == f'waiting for a client on port {port}\n',
@@ -210,8 +199,11 @@ def test_attach_cm(bench):
 
 
 def test_usage(bench):
+    out = bench.run(PROGRAMS['allreduce'], '--help')[0]
+    check(out.startswith('usage: mpirun') and '--check' in out, out)
     for name in 'hello_write', 'pingpong', 'attach_cm', 'dc_workers':
-        bench.complains(f'usage: {name} PORT [HOST]', PROGRAMS[name], status=2)
+        for args in [], ['--help']:
+            bench.complains(f'usage: {name} PORT [HOST]', PROGRAMS[name], *args, status=2)
 
 
 def test_no_device(bench):

@@ -5,6 +5,7 @@ A script that imports this takes --only=NAME, to run just the cases with NAME in
 meson test -C build bsn-perf --test-args=--only=sweep
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -28,9 +29,38 @@ class Failure(Exception):
     pass
 
 
+class Skip(Exception):
+    """A case cannot run here; why."""
+
+
 def check(condition, message):
     if not condition:
         raise Failure(message)
+
+
+def need(condition, why):
+    if not condition:
+        raise Skip(why)
+
+
+def has(text, *wanted):
+    missing = [words for words in wanted if words not in text]
+    check(not missing, f'{missing} not in\n{text}')
+
+
+def validator_of(schema):
+    """What checks JSON by the schema in that file."""
+    try:
+        import jsonschema  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        raise Skip('jsonschema is not installed: tools/setup --all') from None
+    return jsonschema.Draft7Validator(json.loads(pathlib.Path(schema).read_text()))
+
+
+def conforms(validator, report, what=''):
+    wrong = [f'{list(error.absolute_path)}: {error.message}'
+             for error in validator.iter_errors(report)]
+    check(not wrong, f'{what}: {wrong[:3]}')
 
 
 def parse_json(text):
@@ -42,12 +72,22 @@ def parse_json(text):
 
 
 class Bench:
-    """One case: its fabric, and the programs it started."""
+    """One case: its fabric, its files, and the programs it started."""
 
     def __init__(self, name):
         self.fabric = f'test-{os.getpid()}-{name}'
         self.trace = tempfile.NamedTemporaryFile(prefix='trace-')
         self.started = []
+
+    @functools.cached_property
+    def folder(self):
+        return pathlib.Path(tempfile.mkdtemp(prefix='test-'))
+
+    def file(self, content, name='file'):
+        """In the folder; text or bytes."""
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
 
     def start(self, program, *args, device=True, **more):
         env = {key: value for key, value in os.environ.items()
@@ -78,6 +118,10 @@ class Bench:
     def run(self, program, *args, status=0, **more):
         return self.finish(self.start(program, *args, **more), status)
 
+    def json(self, program, *args, **more):
+        """Its report."""
+        return parse_json(self.run(program, *args, '--json', **more)[0])
+
     def complains(self, text, program, *args, status=1, **more):
         """One line, which has the text, and nothing on standard output."""
         out, err = self.run(program, *args, status=status, **more)
@@ -96,6 +140,8 @@ class Bench:
                 process.kill()
                 process.communicate()
         self.trace.close()
+        if 'folder' in vars(self):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def main(cases):
@@ -109,9 +155,11 @@ def main(cases):
     for number, (name, case) in enumerate(tests, 1):
         bench = Bench(name)
         try:
-            skip = case(bench)
+            case(bench)
             bench.check_trace()
-            print('ok', number, '-', name, *(['#', skip] if skip else []), flush=True)
+            print('ok', number, '-', name, flush=True)
+        except Skip as why:
+            print('ok', number, '-', name, '# SKIP', why, flush=True)
         except Exception:  # a bug of the test fails the test
             failed += 1
             print('not ok', number, '-', name)

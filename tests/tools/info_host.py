@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recorded hosts as text (tests/golden/bsn-info): unpacks them for bsn-info --root."""
 
+import contextlib
 import os
 import pathlib
 import struct
@@ -81,24 +82,25 @@ def files_of(lines):
 
 
 def write(root, path, data):
-    """A file of the recording; data may be None: none."""
+    """A file of the recording; at once, since somebody may be reading. None: there is none."""
     file = pathlib.Path(root, path)
     if data is None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(data)
+    file.with_name('.new').write_bytes(data)
+    file.with_name('.new').rename(file)
 
 
-def folder():
-    """For a recording: in memory, since it has many small files."""
-    return tempfile.TemporaryDirectory(dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
-
-
-def unpack(root, files):
-    for path, text in files.items():
-        write(root, path, content(text))
-        if text == '!locked':
-            pathlib.Path(root, path).chmod(0)
+@contextlib.contextmanager
+def host(files=None):
+    """A recording's folder: in memory, since it has many small files."""
+    shm = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=shm) as root:
+        for path, text in (files or {}).items():
+            write(root, path, content(text))
+            if text == '!locked':
+                pathlib.Path(root, path).chmod(0)
+        yield root
 
 
 def cases_of(lines):

@@ -10,11 +10,10 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ElementTree
 
 import info_host
-from harness import check, main, parse_json
+from harness import check, conforms, main, parse_json, validator_of
 
 INFO, PERF, SCHEMA, WELL = sys.argv[1:5]
 WELL_FILES = info_host.files_of(pathlib.Path(WELL).read_text().splitlines())
@@ -40,28 +39,18 @@ PAUSE = ['pause_sent', 'pause_received']
 FINDINGS = LINK + ERRORS + CONGESTION + PFC + PAUSE
 
 
-def put(root, path, data):
-    """At once, since somebody is reading."""
-    file = pathlib.Path(root, path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.with_name('.new').write_bytes(data)
-    file.with_name('.new').rename(file)
-
-
 def set_counters(root, value):
     """Each counter of the port is that."""
     for folder, names in (('counters', [*DATA.values(), *LINK]),
                           ('hw_counters', REQUESTS + ERRORS + CONGESTION)):
         for name in names:
-            put(root, f'{PORT}{folder}/{name}', f'{value}\n'.encode())
-    put(root, 'netlink/eth0.dcb', info_host.dcb(8, [value] * 8, [value] * 8))
-    put(root, 'netlink/eth0.pause', info_host.pause(0, 0, value))
+            info_host.write(root, f'{PORT}{folder}/{name}', f'{value}\n'.encode())
+    info_host.write(root, 'netlink/eth0.dcb', info_host.dcb(8, [value] * 8, [value] * 8))
+    info_host.write(root, 'netlink/eth0.pause', info_host.pause(0, 0, value))
 
 
 def host():
-    root = info_host.folder()
-    info_host.unpack(root.name, WELL_FILES)
-    return root
+    return info_host.host(WELL_FILES)
 
 
 def start(bench, *args, **more):
@@ -72,20 +61,11 @@ def next_line(process):
     return parse_json(process.stdout.readline())
 
 
-def stop(process):
-    process.kill()
-    process.communicate()
-
-
-def risen(line):
-    return {rising['counter']: rising for rising in line['rising']}
-
-
 def watch_until(process, names):
     """What rose, once each of them has."""
     seen = {}
     for _ in range(1000):
-        seen.update(risen(next_line(process)))
+        seen.update({rising['counter']: rising for rising in next_line(process)['rising']})
         if set(names) <= set(seen):
             return seen
     raise AssertionError(f'never rose: {set(names) - set(seen)}')
@@ -102,7 +82,6 @@ def test_each_finding_is_told_when_its_counter_rises(bench):
         set_counters(root, 7)
         seen = watch_until(process, FINDINGS)
         check(set(seen) == set(FINDINGS), set(seen) ^ set(FINDINGS))
-        stop(process)
     for finding in seen.values():
         check(finding['means'] and finding['expected'] and finding['source'], finding)
 
@@ -110,33 +89,34 @@ def test_each_finding_is_told_when_its_counter_rises(bench):
 def changed(bench, name, before, after):
     """The first rate that is not 0 when a counter goes from one value to the other, by interval."""
     with host() as root:
-        put(root, PORT + name, f'{before}\n'.encode())
+        info_host.write(root, PORT + name, f'{before}\n'.encode())
         process = start(bench, '--root', root, device=False)
-        key = {file: key for key, file in DATA.items()}.get(name.split('/')[1],
-                                                            name.split('/')[1])
+        file = name.split('/')[1]
+        key = {file: key for key, file in DATA.items()}.get(file, file)
         next_line(process)
-        put(root, PORT + name, f'{after}\n'.encode())
+        info_host.write(root, PORT + name, f'{after}\n'.encode())
         for _ in range(1000):
             line = next_line(process)
             rate = line['rates'][key]
             if rate != 0:
-                stop(process)
                 return None if rate is None else round(rate * line['seconds'])
     raise AssertionError(f'{name} did not change')
 
 
 def test_rates(bench):
-    check(changed(bench, 'counters/port_xmit_data', 100, 1100) == 4000, 'words of four bytes')
-    check(changed(bench, 'counters/port_rcv_packets', 100, 1100) == 1000, 'packets')
-    check(changed(bench, 'hw_counters/out_of_sequence', 2**32 - 2, 3) == 5, 'a wrap at 32 bits')
-    check(changed(bench, 'hw_counters/np_cnp_sent', 2**40, 2**40 + 9) == 9, 'of 64 bits')
-    check(changed(bench, 'hw_counters/out_of_sequence', 5000, 0) is None, 'a reset')
-    check(changed(bench, 'counters/symbol_error', 65535, 0) is None, 'a reset')
+    for why, name, before, after, want in (
+            ('words of four bytes', 'counters/port_xmit_data', 100, 1100, 4000),
+            ('packets', 'counters/port_rcv_packets', 100, 1100, 1000),
+            ('a wrap at 32 bits', 'hw_counters/out_of_sequence', 2**32 - 2, 3, 5),
+            ('of 64 bits', 'hw_counters/np_cnp_sent', 2**40, 2**40 + 9, 9),
+            ('a reset', 'hw_counters/out_of_sequence', 5000, 0, None),
+            ('a reset', 'counters/symbol_error', 65535, 0, None)):
+        check(changed(bench, name, before, after) == want, f'{name}: {why}')
 
 
 def test_counters_of_a_device(bench):
     with host() as root:
-        put(root, 'sys/class/infiniband/mlx5_0/hw_counters/out_of_buffer', b'1')
+        info_host.write(root, 'sys/class/infiniband/mlx5_0/hw_counters/out_of_buffer', b'1')
         out, _ = bench.run(INFO, '--watch=0.01', '--count=1', '--json', '--root', root,
                            device=False)
     lines = [parse_json(line) for line in out.splitlines()]
@@ -148,13 +128,12 @@ def test_text(bench):
     with host() as root:
         process = bench.start(INFO, '--watch', '0.02', '--root', root, device=False)
         check('mlx5_0/1' in process.stdout.readline(), 'no line of the port')
-        put(root, PORT + 'hw_counters/out_of_sequence', b'9')
+        info_host.write(root, PORT + 'hw_counters/out_of_sequence', b'9')
         text = ''
         while 'out_of_sequence' not in text:
             text = process.stdout.readline()
             check(text, 'it has ended')
         check('should be: 0; Linux' in text, text)
-        stop(process)
 
 
 def test_a_port_that_goes(bench):
@@ -177,7 +156,6 @@ def test_softcx(bench):
         bench.run(PERF, 'bw', '--iters', '40', SOFTCX_FAULT=plan)
         seen = watch_until(process, names)
         check(set(seen) == set(names), seen)
-    stop(process)
 
 
 def test_softcx_traffic(bench):
@@ -188,15 +166,10 @@ def test_softcx_traffic(bench):
         check(not line['rising'], line)
     check(line['rates']['tx_packets'] > 0, line)
     bench.finish(perf)
-    stop(process)
 
 
 def test_schema(bench):
-    try:
-        import jsonschema  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        return 'SKIP jsonschema is not installed: tools/setup --tests'
-    validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
+    validator = validator_of(SCHEMA)
     with host() as root:
         set_counters(root, 5)
         process = start(bench, '--root', root, device=False)
@@ -204,12 +177,9 @@ def test_schema(bench):
         set_counters(root, 6)
         while not (line := next_line(process))['rising']:
             pass
-        stop(process)
-    errors = [error.message for error in validator.iter_errors(line)]
-    check(not errors, errors[:3])
+    conforms(validator, line)
     line['rates']['tx_bytes'] = 'fast'
     check(list(validator.iter_errors(line)), 'a rate that is none is taken')
-    return None
 
 
 def test_usage(bench):
@@ -233,15 +203,10 @@ def line_of(time, rates, device='mlx5_0'):
 
 
 def plot(bench, recording):
-    with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as file:
-        file.write(recording)
-        file.flush()
-        out, _ = bench.run(INFO, '--plot', file.name, device=False)
-    svg = ElementTree.fromstring(out)
-    texts = [''.join(text.itertext()) for text in svg.iter('{http://www.w3.org/2000/svg}text')]
-    lines = [line.get('points').split() for line in
-             svg.iter('{http://www.w3.org/2000/svg}polyline')]
-    return texts, lines
+    out, _ = bench.run(INFO, '--plot', bench.file(recording), device=False)
+    svg, name = ElementTree.fromstring(out), '{http://www.w3.org/2000/svg}'
+    return ([''.join(text.itertext()) for text in svg.iter(name + 'text')],
+            [line.get('points').split() for line in svg.iter(name + 'polyline')])
 
 
 def test_plot(bench):
@@ -274,16 +239,12 @@ def test_plot_of_what_is_none(bench):
     good = line_of(1, {'tx_bytes': 5.0, 'out_of_sequence': 1e300, 'pfc_sent_3': -1}, 'a<b>&"\x1b')
     texts, _ = plot(bench, good + line_of(1, {'tx_bytes': None}))
     check(not any('<' in text or '\x1b' in text for text in texts), texts)
-    for number, bad in enumerate(('', 'x\n', '[]\n', '{}\n', good[:40] + '\n', good + '5\n',
-                                  '{"time": 1e999}\n', good.replace('"port": 1', '"port": 999'),
-                                  '\0\n', '[' * 5000 + '\n')):
-        with tempfile.NamedTemporaryFile('w') as file:
-            file.write(bad)
-            file.flush()
-            wanted = 'the recording is empty' if not bad else 'not a line of bsn-info'
-            bench.complains(f'{file.name}:{bad.count(chr(10))}: {wanted}', INFO, '--plot',
-                            file.name, device=False)
-        check(number >= 0, bad)
+    for bad in ('', 'x\n', '[]\n', '{}\n', good[:40] + '\n', good + '5\n', '{"time": 1e999}\n',
+                good.replace('"port": 1', '"port": 999'), '\0\n', '[' * 5000 + '\n'):
+        file = bench.file(bad)
+        wanted = 'the recording is empty' if not bad else 'not a line of bsn-info'
+        bench.complains(f'{file}:{bad.count(chr(10))}: {wanted}', INFO, '--plot', file,
+                        device=False)
     bench.complains('No such file', INFO, '--plot', '/nowhere/x', device=False)
     bench.complains('Is a directory', INFO, '--plot', '/', device=False)
 

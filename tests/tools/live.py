@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 import corefile
-from harness import DEADLINE_S, check, main
+from harness import DEADLINE_S, check, conforms, has, main, need, validator_of
 from live_rig import (DUMP, LIBRARIES, PROGRAM, SCHEMA, UNITS, Program, complains, look, numbers,
                       of, run, states)
 
@@ -91,10 +91,15 @@ class Follower:
         return out.decode(), err.decode()
 
 
-def test_follow(bench):
+def followed(bench, writes):
+    """A program that posted so many, and who follows it."""
     program = Program(bench)
-    program.do('write 2', 'ring')
-    follower = Follower(bench, program)
+    program.do(f'write {writes}', 'ring')
+    return program, Follower(bench, program)
+
+
+def test_follow(bench):
+    program, follower = followed(bench, 2)
     records = follower.next(2)
     program.do('step', 'poll', 'write 5', 'ring', 'step', 'poll', 'recv 1', 'srecv 1')
     records += follower.next(7 + 5 + 2)
@@ -112,9 +117,7 @@ def test_follow(bench):
 
 
 def test_follow_says_what_it_missed(bench):
-    program = Program(bench)
-    program.do('write 1', 'ring')
-    follower = Follower(bench, program)
+    program, follower = followed(bench, 1)
     follower.next(1)
     follower.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, follower.process.pid, os.WSTOPPED)
@@ -129,9 +132,7 @@ def test_follow_says_what_it_missed(bench):
 
 
 def test_follow_ends_when_interrupted(bench):
-    program = Program(bench)
-    program.do('write 2', 'ring')
-    follower = Follower(bench, program)
+    program, follower = followed(bench, 2)
     follower.next(2)
     follower.process.send_signal(signal.SIGINT)
     rest, errors = follower.end()
@@ -139,9 +140,7 @@ def test_follow_ends_when_interrupted(bench):
 
 
 def test_follow_ends_with_a_closed_pipe(bench):
-    program = Program(bench)
-    program.do('write 2', 'ring')
-    follower = Follower(bench, program)
+    program, follower = followed(bench, 2)
     follower.next(2)
     follower.process.stdout.close()
     program.do('write 1', 'ring')
@@ -193,16 +192,13 @@ def test_a_process_that_has_ended(bench):
 
 
 def test_another_users_process(bench):
-    if os.geteuid():
-        return 'SKIP not root'
+    need(not os.geteuid(), 'not root')
     program = Program(bench)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        copy = shutil.copy(DUMP, folder)
-        done = subprocess.run([copy, '-p', str(program.pid)], user='nobody', text=True,
-                              capture_output=True, check=False, timeout=DEADLINE_S)
+    os.chmod(bench.folder, 0o755)
+    copy = shutil.copy(DUMP, bench.folder)
+    done = subprocess.run([copy, '-p', str(program.pid)], user='nobody', text=True,
+                          capture_output=True, check=False, timeout=DEADLINE_S)
     check(done.returncode == 2 and 'is user root\'s (0)' in done.stderr, done.stderr)
-    return None
 
 
 def test_wrong_options(_bench):
@@ -232,42 +228,35 @@ def test_a_stripped_program(bench):
         check(numbers(program, look('-p', program.pid)) == [0, 1], 'not found')
 
 
-def test_a_stripped_shared_library(_bench):
-    if not LIBRARIES:
-        return 'SKIP built with sanitizers'
-    with tempfile.TemporaryDirectory() as folder:
-        stripped = pathlib.Path(folder) / 'libbunsen.so'
-        subprocess.run(['strip', '-s', '-o', stripped, LIBRARIES[0]], check=True)
-        script = (f'import ctypes, sys; ctypes.CDLL({str(stripped)!r}); print(flush=True); '
-                  'sys.stdin.read()')
-        with other(sys.executable, '-c', script) as pid:
-            complains('uses Bunsen, but lists no queues', '-p', pid)
-    return None
+def test_a_stripped_shared_library(bench):
+    need(LIBRARIES, 'built with sanitizers')
+    stripped = bench.folder / 'libbunsen.so'
+    subprocess.run(['strip', '-s', '-o', stripped, LIBRARIES[0]], check=True)
+    script = (f'import ctypes, sys; ctypes.CDLL({str(stripped)!r}); print(flush=True); '
+              'sys.stdin.read()')
+    with other(sys.executable, '-c', script) as pid:
+        complains('uses Bunsen, but lists no queues', '-p', pid)
 
 
-def test_a_static_library_without_what_is_not_called(_bench):
-    if not LIBRARIES:
-        return 'SKIP built with sanitizers'
-    with tempfile.TemporaryDirectory() as folder:
-        program = pathlib.Path(folder) / 'static'
-        source = ('#include <stdio.h>\nconst char *bsn_error_text(void);\n'
-                  'int main(void) { puts(bsn_error_text()); fflush(stdout); return getchar(); }')
-        subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections',
-                        '-s', LIBRARIES[1], '-libverbs', '-lmlx5', '-lpthread'],
-                       input=source.encode(), check=True)
-        with other(program) as pid:
-            complains('uses Bunsen, but lists no queues', '-p', pid)
-    return None
+def test_a_static_library_without_what_is_not_called(bench):
+    need(LIBRARIES, 'built with sanitizers')
+    program = bench.folder / 'static'
+    source = ('#include <stdio.h>\nconst char *bsn_error_text(void);\n'
+              'int main(void) { puts(bsn_error_text()); fflush(stdout); return getchar(); }')
+    subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections', '-s',
+                    LIBRARIES[1], '-libverbs', '-lmlx5', '-lpthread'], input=source.encode(),
+                   check=True)
+    with other(program) as pid:
+        complains('uses Bunsen, but lists no queues', '-p', pid)
 
 
 # -- core files ------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def core_of(program, keep=lambda *_: None, hole=-1):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'core'
-        corefile.write(program.pid, path, keep, hole)
-        yield path
+    with tempfile.NamedTemporaryFile() as core:
+        corefile.write(program.pid, core.name, keep, hole)
+        yield pathlib.Path(core.name)
 
 
 def busy(bench):
@@ -283,24 +272,17 @@ def without_place(report):
 
 
 def test_json_is_as_its_schema_says(bench):
-    try:
-        import jsonschema  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        return 'SKIP jsonschema is not installed: tools/setup --all'
-    validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
+    validator = validator_of(SCHEMA)
     program = busy(bench)
     program.do('bad', 'step', 'poll')
-    wrong = [error.message for error in validator.iter_errors(look('-p', program.pid))]
-    check(not wrong, wrong)
+    conforms(validator, look('-p', program.pid))
     follower = Follower(bench, program)
     follower.next(len(look('-p', program.pid)['records']))
     program.do('write 1', 'ring')
     follower.next(1)
     program.end()
     rest, _ = follower.end()
-    wrong = [error.message for error in validator.iter_errors(json.loads(follower.text + rest))]
-    check(not wrong, wrong)
-    return None
+    conforms(validator, json.loads(follower.text + rest))
 
 
 def test_each_way_to_print_it(bench):
@@ -313,8 +295,7 @@ def test_each_way_to_print_it(bench):
     check(text.count(f'of a send queue of {program.slots} slots') == 6 and 'outstanding' in text,
           text)
     page = run('--html', '-p', program.pid).stdout
-    for words in (f'send queue 0x{program.qp:x}', 'producer at slot 14', 'shared receive queue'):
-        check(words in page, f'{words}: {page}')
+    has(page, f'send queue 0x{program.qp:x}', 'producer at slot 14', 'shared receive queue')
 
 
 def test_a_core_file_says_the_same(bench):
@@ -324,9 +305,9 @@ def test_a_core_file_says_the_same(bench):
         program.end()
         report = look('-c', core)
     check(without_place(report) == without_place(live) and not report['unread'], report)
-    check(report['records'][0]['source'] == 'core', report)
-    check(report['records'][0]['file'] ==
-          f'the core of process {program.pid} (live_program)', report)
+    first = report['records'][0]
+    check((first['source'], first['file']) ==
+          ('core', f'the core of process {program.pid} (live_program)'), first)
 
 
 def dumped_by_default(_start, rights, offset, name):
@@ -349,12 +330,10 @@ def test_a_core_file_without_code(bench):
 
 
 def test_a_core_file_whose_program_is_gone(bench):
-    with tempfile.TemporaryDirectory() as folder:
-        program = Program(bench, shutil.copy(PROGRAM, folder))
-        with core_of(program, written_only) as core:
-            shutil.rmtree(folder)
-            os.mkdir(folder)
-            complains('dumped without their beginning', '-c', core, '--trust-core')
+    program = Program(bench, shutil.copy(PROGRAM, bench.folder))
+    with core_of(program, written_only) as core:
+        shutil.rmtree(bench.folder)
+        complains('dumped without their beginning', '-c', core, '--trust-core')
 
 
 def test_a_core_file_without_rings(bench):
@@ -367,8 +346,7 @@ def test_a_core_file_without_rings(bench):
                                          if record not in of(live, 'send queue')]}), report)
         check(len(report['unread']) == 1 and 'lacks the memory' in report['unread'][0]['why'],
               report)
-    with core_of(program, lambda _start, rights, _offset, _name: 0 if rights[1] == 'w' else None
-                 ) as core:
+    with core_of(program, lambda _, rights, *__: 0 if rights[1] == 'w' else None) as core:
         complains('see coredump_filter', '-c', core, status=2)
 
 
@@ -408,24 +386,20 @@ def test_core_files_that_are_damaged(bench):
 
 
 def test_gcore(bench):
-    if not LIBRARIES or not shutil.which('gcore'):
-        return 'SKIP built with sanitizers, or gdb is not installed'
+    need(LIBRARIES and shutil.which('gcore'), 'built with sanitizers, or gdb is not installed')
     program = busy(bench)
     live = look('-p', program.pid)
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(['gcore', '-o', f'{folder}/core', str(program.pid)], capture_output=True,
-                       check=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
-        report = look('-c', f'{folder}/core.{program.pid}')
+    subprocess.run(['gcore', '-o', bench.folder / 'core', str(program.pid)], capture_output=True,
+                   check=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
+    report = look('-c', bench.folder / f'core.{program.pid}')
     check(without_place(report) == without_place(live), report)
-    return None
 
 
-def test_a_core_file_of_another_program(_bench):
+def test_a_core_file_of_another_program(bench):
     """Anonymous memory that was not dumped does not mean that the core has no Bunsen."""
-    with other('sh', '-c', 'echo; read x') as pid, tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'core'
-        corefile.write(pid, path, dumped_by_default, -1)
-        complains('has no Bunsen in it', '-c', path)
+    with other('sh', '-c', 'echo; read x') as pid:
+        corefile.write(pid, bench.folder / 'core', dumped_by_default, -1)
+        complains('has no Bunsen in it', '-c', bench.folder / 'core')
 
 
 def test_what_is_no_core_file(_bench):

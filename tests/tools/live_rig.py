@@ -60,8 +60,8 @@ def look(*args, status=0):
 
 def complains(text, *args, status=1):
     done = run('--json', *args)
-    check(done.returncode == status, f'{done.returncode}, not {status}: {done.stderr}')
-    check(text in done.stderr and done.stderr.count('\n') == 1, f'{done.stderr!r}, not {text!r}')
+    check(done.returncode == status and text in done.stderr and done.stderr.count('\n') == 1,
+          f'{done.returncode}, {done.stderr!r}, not {status}, {text!r}')
 
 
 def of(report, queue, kind=None):

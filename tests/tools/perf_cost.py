@@ -5,12 +5,11 @@
 usage: perf_cost.py PROGRAM [--sanitized] [--pmix]
 """
 
-import json
 import pathlib
 import re
 import sys
 
-from harness import check, main
+from harness import check, has, main, need
 from perf_rig import HAS_VALGRIND, PERF
 
 # Some of the rows of cost, and all of what is posted to each kind of queue.
@@ -29,29 +28,32 @@ COLUMNS = {'bunsen', 'symbol', 'bsn_post', 'verbs', 'ibv_wr', 'ibv'}
 def cost(bench, *args, **more):
     if '--rounds' not in args:  # popt leaks the first of two values
         args = ('--rounds', '2', *args)
-    return json.loads(bench.run(PERF, 'cost', '--json', *args, **more)[0])
+    return bench.json(PERF, 'cost', *args, **more)
+
+
+def rows_of(report):
+    return {row.pop('op'): row for row in report['rows']}
+
+
+def is_in_order(row):
+    return all(0 <= figures['ns_p10'] <= figures['ns'] for figures in row.values())
+
+
+# What a row with such a name lacks on the direct path.
+LACKS = {
+    'prepared': {'ibv_wr', 'ibv', 'bsn_post'},
+    '(_length|_hidden)$': {'symbol', 'bsn_post'},
+    '^(post_recv|poll|attached_poll)': {'bsn_post'},
+    'sessions|poll_recv_inline': {'verbs'},
+    'sessions': {'ibv_wr', 'ibv'},
+    'dc': {'ibv_wr', 'ibv', 'verbs'},
+    '^post_recv': {'ibv_wr'},
+    'stamped': {'ibv'},  # ibv_poll_cq() gives no times
+}
 
 
 def columns_of(op):
-    """The columns that a row has on the direct path."""
-    columns = COLUMNS
-    if 'prepared' in op:
-        columns = columns - {'ibv_wr', 'ibv', 'bsn_post'}
-    if op.endswith(('_length', '_hidden')):
-        columns = columns - {'symbol', 'bsn_post'}
-    if op.startswith(('post_recv', 'poll', 'attached_poll')):
-        columns = columns - {'bsn_post'}
-    if 'sessions' in op or 'poll_recv_inline' in op:
-        columns = columns - {'verbs'}
-    if 'sessions' in op:
-        columns = columns - {'ibv_wr', 'ibv'}
-    if 'dc' in op:
-        columns = columns - {'ibv_wr', 'ibv', 'verbs'}
-    if op.startswith('post_recv'):
-        columns = columns - {'ibv_wr'}
-    if 'stamped' in op:  # ibv_poll_cq() gives no times
-        columns = columns - {'ibv'}
-    return columns
+    return COLUMNS.difference(*(lacks for name, lacks in LACKS.items() if re.search(name, op)))
 
 
 def test_cost_json(bench):
@@ -60,50 +62,42 @@ def test_cost_json(bench):
                            'thread_domain', 'rows'], report)
     check(report['device'] == 'mlx5_0' and report['path'] == 'direct' and report['cpu'], report)
     check((report['depth'], report['rounds'], report['thread_domain']) == (256, 2, True), report)
-    ops = [row['op'] for row in report['rows']]
-    check(set(ROWS) <= set(ops) and len(set(ops)) == len(ops), ops)
-    for row in report['rows']:
-        columns = columns_of(row['op'])
-        check(set(row) == columns | {'op'}, row)
-        for column in columns:
-            check(set(row[column]) == {'ns', 'ns_p10'}, row)
-            check(0 <= row[column]['ns_p10'] <= row[column]['ns'], row)
+    count, rows = len(report['rows']), rows_of(report)
+    check(set(ROWS) <= set(rows) and len(rows) == count, rows)
+    for op, row in rows.items():
+        check(set(row) == columns_of(op), (op, row))
+        check(all(set(figures) == {'ns', 'ns_p10'} for figures in row.values()), (op, row))
+        check(is_in_order(row), (op, row))
 
 
 def counted(bench, *args, **more):
-    if HAS_VALGRIND:
-        return cost(bench, *args, SOFTCX_TRACE='', **more)  # it would be traced under valgrind, too
-    return None
+    need(HAS_VALGRIND, 'wants valgrind')
+    return cost(bench, *args, SOFTCX_TRACE='', **more)  # it would be traced under valgrind, too
 
 
 def test_cost_of_a_single_operation(bench):
     """What libmlx5 executes takes longer when its code is cold."""
-    if 'clflushopt' not in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii'):
-        return 'SKIP no CLFLUSHOPT here'
+    need('clflushopt' in pathlib.Path('/proc/cpuinfo').read_text(), 'no CLFLUSHOPT here')
     for _ in range(5):  # another program may disturb a run
-        report = cost(bench, '--cold', '--rounds', '9', '--op', 'write_sge,send,write_sge_last')
-        rows = {row['op']: row for row in report['rows']}
+        rows = rows_of(cost(bench, '--cold', '--rounds', '9', '--op',
+                            'write_sge,send,write_sge_last'))
         found = [rows[op][column] for op in ('write_sge', 'send') for column in ('ibv_wr', 'ibv')]
         if all(row['cold_ns'] > row['ns'] for row in found):
             break
     else:
         check(False, rows)
-    check('cold_ns' in rows['write_sge_last']['bunsen']
-          and 'ns' not in rows['write_sge_last']['bunsen'], rows)
-    return None
+    last = rows['write_sge_last']['bunsen']
+    check('cold_ns' in last and 'ns' not in last, rows)
 
 
 def test_cost_in_instructions_and_lines(bench):
     report = counted(bench, '--instructions', '--lines', '--op',
                      'write_sge,write_inline64,ud_send_sge,poll_1,poll_recv_srq,'
                       'write_sge_last,write_sge_first')
-    if not report:
-        return 'SKIP wants valgrind'
     check(report['instructions_store'] not in ('', 'none'), report)
-    rows = {row['op']: row for row in report['rows']}
+    rows = rows_of(report)
     for op, row in rows.items():
-        for column in set(row) - {'op'}:
-            figures = row[column]
+        for figures in row.values():
             check(figures['instructions'] > figures['lines'] >= 1, row)
         # The first post of a ring looks for room, which comes once a ring: clang's takes 1.02.
         most = 1.05 if op == 'write_sge_first' else 1
@@ -111,23 +105,22 @@ def test_cost_in_instructions_and_lines(bench):
     first, last = (rows[op]['bunsen']['instructions']
                    for op in ('write_sge_first', 'write_sge_last'))
     check(first != last, 'one of them goes on at the ring\'s begin')
-    return None
 
 
 def test_cost_counts_by_the_store_asked_for(bench):
     report = counted(bench, '--instructions', '--op', 'write_sge', BSN_STORE='doorbell')
-    check(not report or report['store'] == report['instructions_store'] == 'doorbell', report)
+    check(report['store'] == report['instructions_store'] == 'doorbell', report)
 
 
 def test_cost_at_each_depth_in_instructions(bench):
     """What happens once a ring is counted for its share: less of it in a longer one."""
     costs = {}
-    for depth in ('16', '64', '1024') if HAS_VALGRIND else ():
-        report = counted(bench, '--instructions', '--columns', 'bunsen', '--depth', depth, '--op',
-                         'write_sge,write_sge4,write_prepared,write_inline64,send_inline64,'
-                          'ud_send_sge')
-        for row in report['rows']:
-            costs.setdefault(row['op'], []).append(row['bunsen']['instructions'])
+    for depth in '16', '64', '1024':
+        rows = rows_of(counted(
+            bench, '--instructions', '--columns', 'bunsen', '--depth', depth, '--op',
+            'write_sge,write_sge4,write_prepared,write_inline64,send_inline64,ud_send_sge'))
+        for op, row in rows.items():
+            costs.setdefault(op, []).append(row['bunsen']['instructions'])
     check(all(each == sorted(each, reverse=True) for each in costs.values()), costs)
 
 
@@ -148,8 +141,8 @@ def test_cost_of_some_rows(bench):
 
 
 def test_cost_of_some_columns(bench):
-    rows = cost(bench, '--op', 'poll_1', '--columns', 'ibv,bsn_post,symbol')['rows']
-    check(set(rows[0]) == {'op', 'ibv', 'symbol'}, rows)
+    rows = rows_of(cost(bench, '--op', 'poll_1', '--columns', 'ibv,bsn_post,symbol'))
+    check(set(rows['poll_1']) == {'ibv', 'symbol'}, rows)
 
 
 def test_cost_of_each_length(bench):
@@ -172,17 +165,13 @@ def test_cost_of_many_qps(bench):
         report = cost(bench, '--qps', '1,3,256', **more)
         check([size['qps'] for size in report['sizes']] == [1, 3, 256], report)
         for size in report['sizes']:
-            check([row['op'] for row in size['rows']] == ['write_512_qps', 'poll_512_qps'], size)
-            for row in size['rows']:
-                check({'bunsen', 'ibv_wr', 'ibv'} <= set(row), row)
-                check(all(0 < row[column]['ns_p10'] <= row[column]['ns']
-                          for column in set(row) - {'op'}), row)
+            rows = rows_of(size)
+            check(list(rows) == ['write_512_qps', 'poll_512_qps'], size)
+            for row in rows.values():
+                check({'bunsen', 'ibv_wr', 'ibv'} <= set(row) and is_in_order(row), row)
+                check(all(figures['ns_p10'] for figures in row.values()), row)
     out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--qps', '1,16', '--columns', 'bunsen')
-    check('\n1 QP\n' in out and '\n16 QPs, which take turns\n' in out, out)
-
-
-def rows_of(report):
-    return {row.pop('op'): row for row in report['rows']}
+    has(out, '\n1 QP\n', '\n16 QPs, which take turns\n')
 
 
 def test_receives_on_many_qps(bench):
@@ -199,13 +188,12 @@ def test_receives_on_many_qps(bench):
 
 def test_lines_of_receives_in_turn(bench):
     report = counted(bench, '--lines', '--qps', '4', '--op', 'post_recv_16_qps')
-    row = report and report['sizes'][0]['rows'][0]
-    check(not row or row['bunsen']['lines'] < row['ibv']['lines'], row)
+    row = report['sizes'][0]['rows'][0]
+    check(row['bunsen']['lines'] < row['ibv']['lines'], row)
 
 
 def test_receives_on_plain_verbs(bench):
-    rows = rows_of(cost(bench, '--qps', '2', '--op', 'receives',
-                        BSN_PATH='verbs')['sizes'][0])
+    rows = rows_of(cost(bench, '--qps', '2', '--op', 'receives', BSN_PATH='verbs')['sizes'][0])
     check('poll_16_sessions' not in rows and 'bunsen' in rows['post_recv_16_qps'], rows)
 
 
@@ -216,9 +204,7 @@ def test_layouts(bench):
             check(set(rows[f'configure_{kind}_{count}']) == {'bunsen', 'ibv_wr'}, rows)
             for verb in 'check', 'map_new':
                 check(set(rows[f'{verb}_{kind}_{count}']) == {'bunsen'}, rows)
-    for op, row in rows.items():
-        for figures in row.values():
-            check(0 <= figures['ns_p10'] <= figures['ns'], (op, row))
+    check(all(is_in_order(row) for row in rows.values()), rows)
 
 
 def test_what_layouts_ask_the_bus_for(bench):
@@ -235,9 +221,12 @@ def test_what_layouts_ask_the_bus_for(bench):
 
 
 def test_layouts_need_mkeys(bench):
-    out, _ = bench.run(PERF, 'cost', '--rounds', '1', '--op', 'configure_list_4',
-                       BSN_PATH='verbs')
+    out, _ = bench.run(PERF, 'cost', '--rounds', '1', '--op', 'configure_list_4', BSN_PATH='verbs')
     check(re.search('no bunsen .*no mkeys', out), out)
+
+
+def asked(bench, *args, **more):
+    return rows_of(bench.json(PERF, 'cost', '--bus', *args, **more))
 
 
 def test_memory(bench):
@@ -247,11 +236,6 @@ def test_memory(bench):
     check(all(row[column]['ns'] > 0 for row in rows.values() for column in ('bunsen', 'ibv')), rows)
     check(3 * rows['mr_get']['bunsen']['ns'] < rows['mr_register']['bunsen']['ns'], rows)
     check(rows['buffer']['bunsen']['ns'] < rows['buffer']['ibv']['ns'] / 3, rows)
-
-
-def asked(bench, *args, **more):
-    rows = json.loads(bench.run(PERF, 'cost', '--bus', '--json', *args, **more)[0])['rows']
-    return {row['op']: row for row in rows}
 
 
 def test_cost_of_the_bus(bench):
@@ -277,24 +261,24 @@ def test_the_bus_is_seen_by_softcx_only(bench):
     bench.complains('sees no stores in its passive mode', PERF, 'cost', '--bus', '--op', 'read',
                     SOFTCX_PASSIVE='1')
     out, _ = bench.run(PERF, 'cost', '--bus', '--op', 'read,write_prepared')
-    check('\nread ' in out and '\nwrite_prepared ' in out and 'MMIO stores' in out, out)
+    has(out, '\nread ', '\nwrite_prepared ', 'MMIO stores')
 
 
 def test_cost_on_plain_verbs(bench):
     report = cost(bench, BSN_PATH='verbs')
     check(report['path'] == 'verbs', report)
-    lacking = {row['op'] for row in report['rows'] if 'bunsen' not in row}
+    lacking = {op for op, row in rows_of(report).items() if 'bunsen' not in row}
     check(lacking == {'poll_recv_inline', 'poll_recv_inline_16'}, lacking)  # of libmlx5 alone
 
 
 def test_cost_on_roce(bench):
-    check(set(ROWS) <= {row['op'] for row in cost(bench, SOFTCX_LINK='roce')['rows']}, 'missing')
+    check(set(ROWS) <= set(rows_of(cost(bench, SOFTCX_LINK='roce'))), 'missing')
 
 
 def test_cost_text(bench):
     out, _ = bench.run(PERF, 'cost', '--rounds', '2')
-    check(all(f'\n{row} ' in out for row in ROWS), out)
-    check('device mlx5_0 of softcx, a model: direct' in out and 'bunsen/best' in out, out)
+    has(out, *(f'\n{row} ' for row in ROWS), 'device mlx5_0 of softcx, a model: direct',
+        'bunsen/best')
 
 
 def test_quickstart_explains_what_it_prints(bench):
@@ -308,7 +292,7 @@ def test_quickstart_explains_what_it_prints(bench):
     missing = [head for head in heads
                if not re.search(rf'(?<![\w/]){re.escape(head)}(?![\w/])', legend)]
     check(not missing, f'not in the legend: {missing}')
-    check(all(f'\n{row} ' in out for row in rows.split(',')), out)
+    has(out, *(f'\n{row} ' for row in rows.split(',')))
     coming = script[script.index('Next:'):]
     for path in re.findall(r'^  (?:man )?(\S+\.(?:md|7|1))', coming, re.MULTILINE):
         check((root / path).exists(), path)

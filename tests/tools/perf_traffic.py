@@ -5,17 +5,34 @@
 usage: perf_traffic.py PROGRAM [--sanitized] [--pmix]
 """
 
+import collections
+import itertools
 import json
-import os
+import pathlib
 import re
 import shutil
 import sys
-import tempfile
 
-from harness import check, free_port, main
+from harness import check, free_port, has, main, need
 from perf_rig import OPS, PATHS, PERF, pair
 
 LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
+
+
+def lat(bench, *args, **more):
+    return bench.json(PERF, 'lat', *(args if {'-n', '-D'} & set(args) else ('-n', '10', *args)),
+                      **more)
+
+
+def bw(bench, *args, **more):
+    return bench.json(PERF, 'bw', *args, **more)
+
+
+def traced(bench, run, *args, **more):
+    """What softcx says of a run."""
+    trace = bench.file('', 'trace')
+    run(bench, *args, SOFTCX_TRACE=str(trace), **more)
+    return trace.read_text()
 
 
 def check_lat(report, iters):
@@ -26,36 +43,31 @@ def check_lat(report, iters):
 
 
 def test_lat_alone(bench):
-    for op in OPS:
-        for path in PATHS:
-            report = json.loads(bench.run(PERF, 'lat', '--op', op, '--path', path, '--iters', '300',
-                                          '--json')[0])
-            check((report['test'], report['op'], report['path']) == ('lat', op, path), report)
-            check_lat(report, 300)
+    for op, path in itertools.product(OPS, PATHS):
+        report = lat(bench, '--op', op, '--path', path, '-n', '300')
+        check((report['test'], report['op'], report['path']) == ('lat', op, path), report)
+        check_lat(report, 300)
 
 
 def test_path_by_default(bench):
     for env, path in ({}, 'direct'), ({'BSN_PATH': 'verbs'}, 'verbs'):
         for test in 'lat', 'bw':
-            report = json.loads(bench.run(PERF, test, '--iters', '20', '--json', **env)[0])
+            report = bench.json(PERF, test, '--iters', '20', **env)
             check(report['path'] == path, report)
 
 
 def test_bw_alone(bench):
-    for op in OPS:
-        for path in PATHS:
-            report = json.loads(bench.run(PERF, 'bw', '--op', op, '--path', path, '--iters', '500',
-                                          '--json')[0])
-            check((report['test'], report['op'], report['path']) == ('bw', op, path), report)
-            check(report['bytes_per_second'] > 0 and report['messages_per_second'] > 0, report)
+    for op, path in itertools.product(OPS, PATHS):
+        report = bw(bench, '--op', op, '--path', path, '--iters', '500')
+        check((report['test'], report['op'], report['path']) == ('bw', op, path), report)
+        check(report['bytes_per_second'] > 0 and report['messages_per_second'] > 0, report)
 
 
 def test_sizes_and_depths(bench):
-    for size in '1', '64', '65', '4k', '1m':
-        for op in 'write', 'send':
+    for op in 'write', 'send':
+        for size in '1', '64', '65', '4k', '1m':
             bench.run(PERF, 'lat', '--op', op, '--size', size, '--iters', '20')
-    for depth in '1', '2', '17':
-        for op in 'write', 'send':
+        for depth in '1', '2', '17':
             bench.run(PERF, 'bw', '--op', op, '--depth', depth, '--iters', '100')
 
 
@@ -66,8 +78,7 @@ def test_perftest_s_letters(bench):
         if shutil.which(name):
             help_text = bench.run(name, '--help', status=1)[0]
             theirs |= dict(re.findall(r'^ +-(\w), (--[-\w]+)', help_text, re.MULTILINE))
-    if not theirs:
-        return 'SKIP perftest is not installed'
+    need(theirs, 'perftest is not installed')
     check({'x', 'c', 'm', 'I', 'S', 'u', 'Q', 'F', 'T'} <= set(theirs), theirs)
     ours = dict(re.findall(r'^ +-(\w), (--[-\w]+)', bench.run(PERF, 'bw', '--help')[0],
                            re.MULTILINE))
@@ -80,20 +91,15 @@ def test_perftest_s_letters(bench):
             check(letter in ours or letter in 'FN' or "is perftest's: " in said, f'{word}: {said}')
     check(bench.run(PERF, 'lat', '-h')[0] == bench.run(PERF, 'lat', '--help')[0], '-h')
     lat(bench, '-F', '--report_gbits', '-d', 'mlx5_0')
-    return None
-
-
-def lat(bench, *args, **more):
-    return json.loads(bench.run(PERF, 'lat', '--json', '-n', '10', *args, **more)[0])
 
 
 def test_connections(bench):
-    for path in PATHS:
-        for kind, op in ('UC', 'write'), ('UC', 'send'), ('UD', 'send'), ('rc', 'read'):
-            report = lat(bench, '-c', kind, '--op', op, '--path', path)
-            check(report['connection'] == kind.upper() and report['samples'] == 10, report)
-            report = bw(bench, '-n', '300', '-c', kind, '--op', op, '--path', path, '-q', '3')
-            check(report['connection'] == kind.upper(), report)
+    for path, (kind, op) in itertools.product(PATHS, [('UC', 'write'), ('UC', 'send'),
+                                                      ('UD', 'send'), ('rc', 'read')]):
+        report = lat(bench, '-c', kind, '--op', op, '--path', path)
+        check(report['connection'] == kind.upper() and report['samples'] == 10, report)
+        report = bw(bench, '-n', '300', '-c', kind, '--op', op, '--path', path, '-q', '3')
+        check(report['connection'] == kind.upper(), report)
 
 
 def test_datagrams_are_as_long_as_a_packet(bench):
@@ -108,10 +114,9 @@ def test_datagrams_are_as_long_as_a_packet(bench):
 def test_ways(bench):
     """The attributes of a connection; the client's also hold at the server."""
     way = ['-m', '256', '-S', '3', '--tclass', '96', '-L', '9', '-u', '10', '-I', '0']
-    for path in PATHS:
-        for index in '0', '3':
-            report = lat(bench, *way, '-x', index, '--path', path, SOFTCX_LINK='roce')
-            check((report['gid_index'], report['samples']) == (int(index), 10), report)
+    for path, index in itertools.product(PATHS, '03'):
+        report = lat(bench, *way, '-x', index, '--path', path, SOFTCX_LINK='roce')
+        check((report['gid_index'], report['samples']) == (int(index), 10), report)
     bench.complains('has no GID of index 9', PERF, 'lat', '-x', '9')
     bench.complains('mlx5_0 has no port 3', PERF, 'bw', '-i', '3')
     check(json.loads(pair(bench, 'lat', '--json', '-n', '10', *way)[0])['samples'] == 10, 'a pair')
@@ -129,29 +134,20 @@ def posted(bench, *args, run=None, **more):
 
 def test_ways_reach_the_queue_pairs(bench):
     """Both ends connect their queue pair with what the letters say: softcx's trace shows it."""
-    for letter, value, name in [('-m', 256, 'mtu'), ('-m', 512, 'mtu'), ('-u', 10, 'timeout'),
-                                ('-u', 31, 'timeout'), ('-S', 3, 'sl'), ('-L', 9, 'hop_limit'),
-                                ('--tclass', 96, 'tclass')]:
-        for path in PATHS:
-            with tempfile.NamedTemporaryFile('r') as trace:
-                lat(bench, letter, str(value), '--path', path, SOFTCX_TRACE=trace.name,
-                    SOFTCX_LINK='roce')
-                qps = [line for line in trace if ' qp: ' in line]
-            found = [int(n) for n in re.findall(rf' {name} (\d+)', ''.join(qps))]
-            check(found == [value, value], f'{letter} {value} {path}: {qps}')
-    for index in 1, 3:
-        for path in PATHS:
-            with tempfile.NamedTemporaryFile('r') as trace:
-                lat(bench, '-x', str(index), '--path', path, SOFTCX_TRACE=trace.name,
-                    SOFTCX_LINK='roce')
-                check(trace.read().count(f' sgid_index {index} ') == 2, f'-x {index} {path}')
+    for path, (letter, value, name) in itertools.product(PATHS, [
+            ('-m', 256, 'mtu'), ('-m', 512, 'mtu'), ('-u', 10, 'timeout'), ('-u', 31, 'timeout'),
+            ('-S', 3, 'sl'), ('-L', 9, 'hop_limit'), ('--tclass', 96, 'tclass')]):
+        trace = traced(bench, lat, letter, str(value), '--path', path, SOFTCX_LINK='roce')
+        qps = ''.join(line for line in trace.split('\n') if ' qp: ' in line)
+        found = [int(n) for n in re.findall(rf' {name} (\d+)', qps)]
+        check(found == [value, value], f'{letter} {value} {path}: {qps}')
+    for path, index in itertools.product(PATHS, (1, 3)):
+        trace = traced(bench, lat, '-x', str(index), '--path', path, SOFTCX_LINK='roce')
+        check(trace.count(f' sgid_index {index} ') == 2, f'-x {index} {path}')
     # Nothing acknowledges to an unreliable one.
-    for kind, has_timeout in ('RC', True), ('UC', False):
-        for path in PATHS:
-            with tempfile.NamedTemporaryFile('r') as trace:
-                lat(bench, '-c', kind, '--path', path, SOFTCX_TRACE=trace.name)
-                qps = trace.read()
-            check(' mtu ' in qps and (' timeout ' in qps) == has_timeout, f'{kind} {path}: {qps}')
+    for path, (kind, has_timeout) in itertools.product(PATHS, [('RC', True), ('UC', False)]):
+        qps = traced(bench, lat, '-c', kind, '--path', path)
+        check(' mtu ' in qps and (' timeout ' in qps) == has_timeout, f'{kind} {path}: {qps}')
 
 
 def test_datagrams_tell_their_way(bench):
@@ -166,21 +162,19 @@ def test_datagrams_tell_their_way(bench):
 
 
 def test_inline_size(bench):
-    for path in PATHS:
-        for size, most in (8, 8), (8, 0), (200, 200), (200, 199), (64, 64), (65, 64):
-            wqes = posted(bench, 'bw', '-n', '4', '--path', path, '-s', str(size), '-I', str(most))
-            check(all((' is_inline ' in wqe) == (size <= most) for wqe in wqes),
-                  (size, most, wqes[0]))
+    for path, (size, most) in itertools.product(PATHS, [(8, 8), (8, 0), (200, 200), (200, 199),
+                                                        (64, 64), (65, 64)]):
+        wqes = posted(bench, 'bw', '-n', '4', '--path', path, '-s', str(size), '-I', str(most))
+        check(all((' is_inline ' in wqe) == (size <= most) for wqe in wqes), (size, most, wqes[0]))
 
 
 def test_sweep(bench):
     """-a: sizes double; inline data and SGEs; receives are as long as the longest."""
     sizes = [2 ** i for i in range(1, 9)]
-    for op in 'write', 'send', 'read':
-        for path in PATHS:
-            out, _ = bench.run(PERF, 'bw', '-a', '--size', '256', '--op', op, '--path', path,
-                               '--iters', '200', '--depth', '16', '--json')
-            check([row['size'] for row in json.loads(out)['sizes']] == sizes, out)
+    for op, path in itertools.product(('write', 'send', 'read'), PATHS):
+        report = bw(bench, '-a', '--size', '256', '--op', op, '--path', path, '--iters', '200',
+                    '--depth', '16')
+        check([row['size'] for row in report['sizes']] == sizes, report)
     for test, columns in ('bw', 6), ('lat', 8):
         out, served = pair(bench, test, '-a', '--size', '300', '--op', 'send', '--iters', '50')
         rows = [line.split() for line in out.split('\n')[2:-1]]
@@ -189,22 +183,14 @@ def test_sweep(bench):
         check('2 to 300 bytes' in served, served)
 
 
-def bw(bench, *args, **more):
-    return json.loads(bench.run(PERF, 'bw', '--json', *args, **more)[0])
-
-
 def test_several_queue_pairs(bench):
     """-q: each takes its turn; on softcx, whose trace names them."""
-    with tempfile.TemporaryDirectory() as folder:
-        for path in PATHS:
-            trace = os.path.join(folder, path)
-            report = bw(bench, '-q', '5', '--path', path, '-n', '200', SOFTCX_TRACE=trace)
-            check((report['qps'], report['iters'], report['bidirectional']) == (5, 200, False),
-                  report)
-            with open(trace, encoding='ascii') as lines:
-                posted = re.findall(r' wqe: qpn (0x\w+) ', lines.read())
-            counts = sorted(posted.count(qp) for qp in set(posted))
-            check(len(counts) == 5 and counts[0] > 30, f'{path}: {counts}')
+    for path in PATHS:
+        trace = bench.file('', path)
+        report = bw(bench, '-q', '5', '--path', path, '-n', '200', SOFTCX_TRACE=str(trace))
+        check((report['qps'], report['iters'], report['bidirectional']) == (5, 200, False), report)
+        qpns = collections.Counter(re.findall(r' wqe: qpn (0x\w+) ', trace.read_text()))
+        check(len(qpns) == 5 and min(qpns.values()) > 30, f'{path}: {qpns}')
     for op in OPS:
         report = bw(bench, '-q', '17', '--op', op, '-t', '4', '-n', '1000')
         check((report['qps'], report['depth']) == (17, 4), report)
@@ -220,12 +206,9 @@ def test_both_directions(bench):
         out, served = pair(bench, 'bw', '-b', '--op', op, '-q', '2', '--iters', '300')
         check(all(', 2 queue pairs, both directions, path' in text for text in (out, served)), out)
     for op in 'write', 'send':
-        counted = both = 0
-        for args in (), ('-b',):
-            with tempfile.NamedTemporaryFile() as trace:
-                bw(bench, *args, '--op', op, '-n', '200', SOFTCX_TRACE=trace.name)
-                counted, both = both, len(re.findall(rb' wqe: qpn ', trace.read()))
-        check(both == 2 * counted > 0, f'{op}: {counted} one way, {both} both ways')
+        one, both = (traced(bench, bw, *args, '--op', op, '-n', '200').count(' wqe: qpn ')
+                     for args in ((), ('-b',)))
+        check(both == 2 * one > 0, f'{op}: {one} one way, {both} both ways')
 
 
 def test_duration(bench):
@@ -233,8 +216,8 @@ def test_duration(bench):
     for op in 'write', 'send', 'read':
         report = bw(bench, '-D', '1', '--op', op)
         check(1 <= report['seconds'] < 3 and report['iters'] > 100, report)
-        lat = json.loads(bench.run(PERF, 'lat', '-D', '1', '--op', op, '--json')[0])
-        check(lat['samples'] == lat['iters'] > 100, lat)
+        report = lat(bench, '-D', '1', '--op', op)
+        check(report['samples'] == report['iters'] > 100, report)
     out, served = pair(bench, 'lat', '-D', '1', '--op', 'send')
     check('for 1 s, path' in out and 'for 1 s, path' in served, served)
     pair(bench, 'lat', '-D', '1')
@@ -247,8 +230,7 @@ def test_trace_of_what_goes_well(bench):
     """The trace has no errors: refusals that libraries provoke on purpose do not count."""
     for path in PATHS:
         bench.run(PERF, 'lat', '--path', path, '--iters', '3')
-    with open(bench.trace.name, encoding='ascii') as trace:
-        lines = trace.readlines()
+    lines = pathlib.Path(bench.trace.name).read_text().splitlines()
     errors = [line for line in lines if 'error' in line]
     check(not errors and any(' wqe: ' in line for line in lines), errors)
 
@@ -260,31 +242,29 @@ def test_stepped(bench):
 
 
 def test_text(bench):
-    out, _ = bench.run(PERF, 'lat', '--iters', '50')
-    check('half of a round trip' in out and '99.99 %' in out, out)
-    out, _ = bench.run(PERF, 'bw', '--iters', '50')
-    check('MB/s' in out and 'Gb/s' in out and 'Mpps' in out, out)
+    has(bench.run(PERF, 'lat', '--iters', '50')[0], 'half of a round trip', '99.99 %')
+    has(bench.run(PERF, 'bw', '--iters', '50')[0], 'MB/s', 'Gb/s', 'Mpps')
 
 
 def test_head_line(bench):
     """What is measured on a model says so; the device's name alone would not."""
+    for test, path in itertools.product(('lat', 'bw'), PATHS):
+        args = [test, '--op', 'send', '--path', path, '--iters', '50']
+        head = bench.run(PERF, *args)[0].split('\n')[0]
+        check(re.search(f'path {path} on mlx5_0 of softcx, a model.*, in one process, '
+                        r'sampled for 0\.\d{3} s$', head), head)
+        report = bench.json(PERF, *args)
+        check((report['model'], report['processes']) == ('softcx', 1), report)
+        check(0 < report['seconds'] < 10, report)
     for test in 'lat', 'bw':
-        for path in PATHS:
-            args = [test, '--op', 'send', '--path', path, '--iters', '50']
-            head = bench.run(PERF, *args)[0].split('\n')[0]
-            check(f'path {path} on mlx5_0 of softcx, a model' in head, head)
-            check(re.search(r', in one process, sampled for 0\.\d{3} s$', head), head)
-            report = json.loads(bench.run(PERF, *args, '--json')[0])
-            check((report['model'], report['processes']) == ('softcx', 1), report)
-            check(0 < report['seconds'] < 10, report)
         out, served = pair(bench, test, '--iters', '50')
         check(', in two processes, sampled for ' in out and ', in two processes' in served, out)
 
 
 def test_no_server(bench):
     """A client that waits for a server says so, once."""
-    _, err = bench.run(PERF, 'lat', '--timeout', '2', '--port', str(free_port()), 'client',
-                       'localhost', status=1)
+    _, err = bench.run(PERF, 'lat', '--timeout', '2', '--port', free_port(), 'client', 'localhost',
+                       status=1)
     check(err.count('no server at localhost port ') == 1 and 'waiting for one for 1 s' in err, err)
     check(err.count('\n') == 2, err)
 

@@ -170,17 +170,8 @@ static void a_port_that_is_taken(void **state)
 	close(p.listener);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_swap_may_exceed_the_sockets, meet, part),
-		cmocka_unit_test_setup_teardown(a_silent_peer_is_given_up, meet, part),
-		cmocka_unit_test_setup_teardown(a_lost_peer_is_noticed, meet, part),
-		cmocka_unit_test(nobody_comes),
-		cmocka_unit_test(nobody_is_there),
-		cmocka_unit_test(a_port_that_is_none),
-		cmocka_unit_test(a_port_that_is_taken),
-	};
+#define AS_PAIR(function) cmocka_unit_test_setup_teardown(function, meet, part)
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, AS_PAIR(a_swap_may_exceed_the_sockets), AS_PAIR(a_silent_peer_is_given_up),
+	  AS_PAIR(a_lost_peer_is_noticed), UNIT(nobody_comes), UNIT(nobody_is_there),
+	  UNIT(a_port_that_is_none), UNIT(a_port_that_is_taken))

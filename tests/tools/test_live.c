@@ -6,16 +6,11 @@
  */
 #include <elf.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "bsn.h"
 #include "bsn_registry.h"
 #include "wqe-dump/command.h"
@@ -354,15 +349,6 @@ static void a_queue_that_comes_again_is_another(void **state)
 	assert_int_equal(shown_of_old, SLOTS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_queue_in_the_place_of_another),
-		cmocka_unit_test(the_same_when_it_is_followed),
-		cmocka_unit_test(a_first_failure_in_memory_that_was_freed),
-		cmocka_unit_test(another_queue_comes_meanwhile),
-		cmocka_unit_test(a_queue_that_comes_again_is_another),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(a_queue_in_the_place_of_another), UNIT(the_same_when_it_is_followed),
+	  UNIT(a_first_failure_in_memory_that_was_freed), UNIT(another_queue_comes_meanwhile),
+	  UNIT(a_queue_that_comes_again_is_another))

@@ -343,16 +343,6 @@ static void a_refusal_is_no_answer(void **state)
 	published_free(&list);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_send_queue_that_moves),
-		cmocka_unit_test(a_send_queue_that_goes_round_unseen),
-		cmocka_unit_test(what_is_done),
-		cmocka_unit_test(what_is_no_wqe_ends_it),
-		cmocka_unit_test(a_queue_that_cannot_be),
-		cmocka_unit_test(a_refusal_is_no_answer),
-	};
-
-	return cmocka_run_group_tests_name("look", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(a_send_queue_that_moves), UNIT(a_send_queue_that_goes_round_unseen),
+	  UNIT(what_is_done), UNIT(what_is_no_wqe_ends_it), UNIT(a_queue_that_cannot_be),
+	  UNIT(a_refusal_is_no_answer))

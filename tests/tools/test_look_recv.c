@@ -443,15 +443,6 @@ static void a_poller_that_stopped_halfway(void **state)
 	look_free(&look);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_receive_queue_that_moves),
-		cmocka_unit_test(a_shared_receive_queue_that_moves),
-		cmocka_unit_test(a_free_slot_that_cannot_be),
-		cmocka_unit_test(a_completion_queue_that_moves),
-		cmocka_unit_test(a_poller_that_stopped_halfway),
-	};
-
-	return cmocka_run_group_tests_name("look_recv", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(a_receive_queue_that_moves), UNIT(a_shared_receive_queue_that_moves),
+	  UNIT(a_free_slot_that_cannot_be), UNIT(a_completion_queue_that_moves),
+	  UNIT(a_poller_that_stopped_halfway))

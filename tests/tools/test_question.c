@@ -163,12 +163,4 @@ static void no_question_does_harm(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(questions_are_read),
-		cmocka_unit_test(no_question_does_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(questions_are_read), UNIT(no_question_does_harm))

@@ -83,16 +83,6 @@ static void none_is_zero(void **state)
 	assert_int_equal(histogram_percentile(&h, 50), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(median_of_none_one_and_two),
-		cmocka_unit_test(percentile_is_the_nearest_sample),
-		cmocka_unit_test(small_values_are_exact),
-		cmocka_unit_test(every_value_has_a_bucket),
-		cmocka_unit_test(percentiles_are_ordered_and_within),
-		cmocka_unit_test(none_is_zero),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(median_of_none_one_and_two), UNIT(percentile_is_the_nearest_sample),
+	  UNIT(small_values_are_exact), UNIT(every_value_has_a_bucket),
+	  UNIT(percentiles_are_ordered_and_within), UNIT(none_is_zero))

@@ -39,4 +39,12 @@ static inline void random_start(void)
 	fprintf(stderr, "# BSN_SEED=%#llx\n", (unsigned long long)random_state);
 }
 
+/* The same as the set-up of a program's cases. */
+static inline int random_set_up(void **state)
+{
+	(void)state;
+	random_start();
+	return 0;
+}
+
 #endif

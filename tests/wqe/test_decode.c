@@ -472,28 +472,17 @@ static void rows_are_described_with_their_symbols(void **state)
 	assert_int_equal(symbols, 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_cover_every_wqe),
-		cmocka_unit_test(the_shortest_wqe_of_each_operation),
-		cmocka_unit_test(the_extension_bit_tells_the_address_vectors_length),
-		cmocka_unit_test(inline_pieces_and_pointers_mix),
-		cmocka_unit_test(inline_data_of_every_length),
-		cmocka_unit_test(atomics_have_one_form),
-		cmocka_unit_test(an_unknown_opcode_stays_raw),
-		cmocka_unit_test(translations_are_listed),
-		cmocka_unit_test(repeat_blocks_say_how_much_they_map),
-		cmocka_unit_test(an_mkeys_fields_count_where_they_are_selected),
-		cmocka_unit_test(each_packet_of_a_multi_packet_wqe_is_a_data_segment),
-		cmocka_unit_test(inline_headers_begin_in_the_ethernet_segment),
-		cmocka_unit_test(what_is_not_described_is_raw_and_counts),
-		cmocka_unit_test(the_mask_clears_what_the_operation_does_not_use),
-		cmocka_unit_test(the_gravest_finding_comes_first),
-		cmocka_unit_test(a_receive_list_ends_at_its_terminator_or_its_stride),
-		cmocka_unit_test(a_shared_receive_wqe_begins_with_its_link),
-		cmocka_unit_test(rows_are_described_with_their_symbols),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(pieces_cover_every_wqe), UNIT(the_shortest_wqe_of_each_operation),
+	  UNIT(the_extension_bit_tells_the_address_vectors_length),
+	  UNIT(inline_pieces_and_pointers_mix), UNIT(inline_data_of_every_length),
+	  UNIT(atomics_have_one_form), UNIT(an_unknown_opcode_stays_raw),
+	  UNIT(translations_are_listed), UNIT(repeat_blocks_say_how_much_they_map),
+	  UNIT(an_mkeys_fields_count_where_they_are_selected),
+	  UNIT(each_packet_of_a_multi_packet_wqe_is_a_data_segment),
+	  UNIT(inline_headers_begin_in_the_ethernet_segment),
+	  UNIT(what_is_not_described_is_raw_and_counts),
+	  UNIT(the_mask_clears_what_the_operation_does_not_use),
+	  UNIT(the_gravest_finding_comes_first),
+	  UNIT(a_receive_list_ends_at_its_terminator_or_its_stride),
+	  UNIT(a_shared_receive_wqe_begins_with_its_link),
+	  UNIT(rows_are_described_with_their_symbols))

@@ -266,18 +266,8 @@ static void what_is_no_title_is_refused(void **state)
 			}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_opcode_picks_the_view_of_a_cqe),
-		cmocka_unit_test(inline_data_fill_their_place_and_no_more),
-		cmocka_unit_test(basic_blocks_expand_to_what_they_count),
-		cmocka_unit_test(enhanced_arrays_follow_a_whole_cqe),
-		cmocka_unit_test(mini_cqes_of_requests_name_their_wqe),
-		cmocka_unit_test(strides_move_the_counter),
-		cmocka_unit_test(packets_keep_tag_and_headers),
-		cmocka_unit_test(what_is_no_title_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(the_opcode_picks_the_view_of_a_cqe),
+	  UNIT(inline_data_fill_their_place_and_no_more),
+	  UNIT(basic_blocks_expand_to_what_they_count), UNIT(enhanced_arrays_follow_a_whole_cqe),
+	  UNIT(mini_cqes_of_requests_name_their_wqe), UNIT(strides_move_the_counter),
+	  UNIT(packets_keep_tag_and_headers), UNIT(what_is_no_title_is_refused))

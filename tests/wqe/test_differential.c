@@ -459,27 +459,8 @@ static void doorbells_of_queues(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(control_segment),
-		cmocka_unit_test(stream_channel),
-		cmocka_unit_test(data_pointer),
-		cmocka_unit_test(inline_header),
-		cmocka_unit_test(remote_address),
-		cmocka_unit_test(atomics),
-		cmocka_unit_test(address_vector_of_ud),
-		cmocka_unit_test(address_vector_of_dc),
-		cmocka_unit_test(link_of_a_shared_receive_queue),
-		cmocka_unit_test(control_of_a_umr),
-		cmocka_unit_test(context_of_an_mkey),
-		cmocka_unit_test(translations),
-		cmocka_unit_test(tag_matching),
-		cmocka_unit_test(ethernet),
-		cmocka_unit_test(doorbells_of_queues),
-		cmocka_unit_test(arming_a_completion_queue),
-	};
-
-	random_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(random_set_up, UNIT(control_segment), UNIT(stream_channel), UNIT(data_pointer),
+	  UNIT(inline_header), UNIT(remote_address), UNIT(atomics), UNIT(address_vector_of_ud),
+	  UNIT(address_vector_of_dc), UNIT(link_of_a_shared_receive_queue), UNIT(control_of_a_umr),
+	  UNIT(context_of_an_mkey), UNIT(translations), UNIT(tag_matching), UNIT(ethernet),
+	  UNIT(doorbells_of_queues), UNIT(arming_a_completion_queue))

@@ -124,16 +124,6 @@ static void completion_with_an_error(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(completion_of_a_request),
-		cmocka_unit_test(completion_of_a_receive),
-		cmocka_unit_test(completion_of_a_packet),
-		cmocka_unit_test(completion_of_a_matching_list),
-		cmocka_unit_test(completion_with_an_error),
-	};
-
-	random_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(random_set_up, UNIT(completion_of_a_request), UNIT(completion_of_a_receive),
+	  UNIT(completion_of_a_packet), UNIT(completion_of_a_matching_list),
+	  UNIT(completion_with_an_error))

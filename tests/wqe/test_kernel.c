@@ -185,22 +185,8 @@ static void signature_that_did_not_match(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fast_registration),
-		cmocka_unit_test(shared_receive_queue_of_xrc),
-		cmocka_unit_test(signature_of_a_receive),
-		cmocka_unit_test(protection_state_to_set),
-		cmocka_unit_test(protection_states_to_get),
-		cmocka_unit_test(protection_states_to_check),
-		cmocka_unit_test(signature_format),
-		cmocka_unit_test(masked_compare_and_swap),
-		cmocka_unit_test(ethernet),
-		cmocka_unit_test(packet),
-		cmocka_unit_test(signature_that_did_not_match),
-	};
-
-	random_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(random_set_up, UNIT(fast_registration), UNIT(shared_receive_queue_of_xrc),
+	  UNIT(signature_of_a_receive), UNIT(protection_state_to_set),
+	  UNIT(protection_states_to_get), UNIT(protection_states_to_check), UNIT(signature_format),
+	  UNIT(masked_compare_and_swap), UNIT(ethernet), UNIT(packet),
+	  UNIT(signature_that_did_not_match))

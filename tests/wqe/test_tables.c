@@ -472,26 +472,12 @@ static void lengths_are_rounded_up_to_whole_units(void **state)
 	assert_int_equal(bsn_bb_of_ds(BSN_WQE_MAX_DS), BSN_WQE_MAX_BB);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_registry_has_every_segment),
-		cmocka_unit_test(rows_tile_their_segment),
-		cmocka_unit_test(field_names_are_unique_and_explained),
-		cmocka_unit_test(decode_and_encode_are_inverse),
-		cmocka_unit_test(rows_read_what_the_decoder_reads),
-		cmocka_unit_test(reserved_bits_stay_zero_whatever_the_values),
-		cmocka_unit_test(reserved_and_ignored_bits_are_these),
-		cmocka_unit_test(a_value_wider_than_its_row_is_named),
-		cmocka_unit_test(numbers_have_one_name_each),
-		cmocka_unit_test(every_number_of_a_field_fits_it),
-		cmocka_unit_test(vendor_syndromes_say_what_is_known),
-		cmocka_unit_test(a_row_is_written_alone),
-		cmocka_unit_test(every_view_with_a_qpn_has_it_in_one_place),
-		cmocka_unit_test(statuses_and_syndromes_lead_to_each_other),
-		cmocka_unit_test(lengths_are_rounded_up_to_whole_units),
-	};
-
-	random_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(random_set_up, UNIT(the_registry_has_every_segment), UNIT(rows_tile_their_segment),
+	  UNIT(field_names_are_unique_and_explained), UNIT(decode_and_encode_are_inverse),
+	  UNIT(rows_read_what_the_decoder_reads), UNIT(reserved_bits_stay_zero_whatever_the_values),
+	  UNIT(reserved_and_ignored_bits_are_these), UNIT(a_value_wider_than_its_row_is_named),
+	  UNIT(numbers_have_one_name_each), UNIT(every_number_of_a_field_fits_it),
+	  UNIT(vendor_syndromes_say_what_is_known), UNIT(a_row_is_written_alone),
+	  UNIT(every_view_with_a_qpn_has_it_in_one_place),
+	  UNIT(statuses_and_syndromes_lead_to_each_other),
+	  UNIT(lengths_are_rounded_up_to_whole_units))
