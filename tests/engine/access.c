@@ -7,8 +7,6 @@
  */
 #include "harness.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "bsn_mkey.h"
@@ -211,17 +209,16 @@ static void request(struct bench *b, const struct violation *v, const struct reg
 {
 	const uint32_t length = v->opcode == BSN_OPCODE_ATOMIC_FA ? 8 : LENGTH;
 	const struct bsn_sge spoiled = { r->addr, length, r->lkey };
-	const struct bsn_sge sound = bench_sge(b, 0, 0, length);
-	const struct bsn_wr wr = { .id = 1,
-				   .opcode = v->opcode,
-				   .sge = v->place == GATHER || v->place == SCATTER ? &spoiled
-										    : &sound,
-				   .sge_count = 1,
-				   .remote = v->place == REMOTE
-						     ? (struct bsn_remote){ r->addr, r->rkey }
-						     : bench_remote(b, 1, 0),
-				   .swap_add = 1,
-				   .flags = NOW };
+	const struct bsn_wr wr = {
+		.id = 1,
+		.opcode = v->opcode,
+		.sge = v->place == GATHER || v->place == SCATTER ? &spoiled : SGE(b, 0, 0, length),
+		.sge_count = 1,
+		.remote = v->place == REMOTE ? (struct bsn_remote){ r->addr, r->rkey }
+					     : bench_remote(b, 1, 0),
+		.swap_add = 1,
+		.flags = NOW
+	};
 
 	if (v->place == RECEIVE)
 		ok(bsn_recv(b->rq[1], &spoiled, 2));

@@ -28,7 +28,6 @@ static void a_full_queue_never_overruns_its_cq(struct bench *b)
 	assert_true(posted > bench_rounds(b, 1000));
 	assert_true((uint32_t)received > bench_rounds(b, 1000));
 	assert_int_equal(bsn_device_get_event(a->device, &event), -EAGAIN);
-	stop_app(a);
 }
 
 /*
@@ -58,18 +57,12 @@ static void a_cq_that_is_too_small_says_so(struct bench *b)
 	assert_int_equal(bsn_poll(our_cq(a), c, 2 * DEPTH), a->cq->cqe + 1);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(bsn_poll(our_cq(a), c, 2 * DEPTH), -EOVERFLOW);
-	stop_app(a);
 }
 
 /* Long requests take several blocks; one of them always fits. */
 static void the_longest_request_fits(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_RC, false);
-	struct ibv_qp_init_attr init = { .send_cq = a->cq,
-					 .recv_cq = a->cq,
-					 .qp_type = IBV_QPT_RC,
-					 .cap = { 1, 0, 16, 0, 200 } };
-	struct bsn_qp_info limits;
 	struct bsn_sge sge[16];
 	struct bsn_wr wr = { .sge = sge,
 			     .sge_count = 16,
@@ -77,13 +70,11 @@ static void the_longest_request_fits(struct bench *b)
 			     .remote = peers_bytes(a, 0),
 			     .flags = NOW };
 
-	assert_int_equal(ibv_destroy_qp(a->qp), 0);
-	a->qp = ibv_create_qp(a->pd, &init);
-	assert_non_null(a->qp);
+	replace_qp(a,
+		   (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC, .cap = { 1, 0, 16, 0, 200 } });
 	attach(a);
 	connect_both(a);
-	limits = *bsn_qp_info(a->attached);
-	assert_int_equal(limits.recv_depth, 0);
+	assert_int_equal(bsn_qp_info(a->attached)->recv_depth, 0);
 	assert_true(post_recv(a, 0, 8, 1) < 0);
 	for (unsigned i = 0; i < 16; i++)
 		sge[i] = our_sge(a, 8 * i, 8);
@@ -92,7 +83,6 @@ static void the_longest_request_fits(struct bench *b)
 		expect_done(b, our_cq(a), 0, BSN_OPCODE_RDMA_WRITE);
 		assert_same(a, 0, 128);
 	}
-	stop_app(a);
 }
 
 static struct bsn_ep *endpoint_to_itself(struct app *a)
@@ -110,16 +100,11 @@ static struct bsn_ep *endpoint_to_itself(struct app *a)
 static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_UD, false);
-	struct ibv_qp_init_attr init = { .send_cq = a->cq,
-					 .recv_cq = a->cq,
-					 .qp_type = IBV_QPT_UD,
-					 .cap = { 1, 1, 1, 1, 956 } };
 	struct bsn_qp_info limits;
 	struct bsn_ep *ep;
 
-	assert_int_equal(ibv_destroy_qp(a->qp), 0);
-	a->qp = ibv_create_qp(a->pd, &init);
-	assert_non_null(a->qp);
+	replace_qp(a,
+		   (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_UD, .cap = { 1, 1, 1, 1, 956 } });
 	attach(a);
 	connect_both(a);
 	limits = *bsn_qp_info(a->attached);
@@ -132,7 +117,6 @@ static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 	expect_done(b, our_cq(a), 1, BSN_RECV);
 	assert_memory_equal(a->memory + 1024 + BSN_GRH_SIZE, a->memory, limits.max_inline);
 	ok(bsn_ep_destroy(ep));
-	stop_app(a);
 }
 
 static void the_limits_tell_what_a_wqe_holds_beside_an_address(struct bench *b)
@@ -146,24 +130,20 @@ static void the_limits_tell_what_a_wqe_holds_beside_an_address(struct bench *b)
 							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 					    .pd = a->pd,
 					    .send_ops_flags = IBV_QP_EX_WITH_SEND };
-	struct bsn_qp_info limits;
 
 	assert_int_equal(ibv_destroy_qp(a->qp), 0);
 	a->qp = ibv_create_qp_ex(a->context, &init);
 	assert_non_null(a->qp);
 	attach(a);
-	limits = *bsn_qp_info(a->attached);
-	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 16 - 4);
-	stop_app(a);
+	assert_int_equal(bsn_qp_info(a->attached)->max_inline, 60 * 16 - 16 - 16 - 4);
 }
 
 /* As many of the longest requests as the limits say, and not one more. */
 static void assert_takes_its_depth(struct app *a, uint32_t depth)
 {
-	struct bsn_qp_info limits;
+	const struct bsn_qp_info limits = *bsn_qp_info(a->attached);
 	struct bsn_ep *ep;
 
-	limits = *bsn_qp_info(a->attached);
 	assert_int_equal(limits.send_depth, depth);
 	ep = endpoint_to_itself(a);
 	for (uint32_t i = 0; i < depth; i++)
@@ -180,7 +160,6 @@ static void the_limits_tell_the_depth(struct bench *b)
 	struct app *a = start_attached(b, IBV_QPT_UD, false);
 
 	assert_takes_its_depth(a, b->kind == BENCH_DIRECT ? DEPTH / LONGEST_BB : DEPTH);
-	stop_app(a);
 }
 
 static void a_cq_with_room_allows_the_whole_depth(struct bench *b)
@@ -195,7 +174,6 @@ static void a_cq_with_room_allows_the_whole_depth(struct bench *b)
 	ok(bsn_qp_attach(a->device, a->qp, &attr, &a->attached));
 	connect_both(a);
 	assert_takes_its_depth(a, DEPTH);
-	stop_app(a);
 }
 
 static void no_more_is_asked_for_than_the_cq_has(struct bench *b)
@@ -213,7 +191,6 @@ static void no_more_is_asked_for_than_the_cq_has(struct bench *b)
 		fails(EINVAL, "the CQ has 7 entries",
 		      bsn_qp_attach(a->device, a->qp, &attr, &none));
 	}
-	stop_app(a);
 }
 
 /* What an attached QP may need of its CQ is not given to another. */
@@ -226,7 +203,6 @@ static void an_attached_qp_takes_its_share_of_the_cq(struct bench *b)
 	ok(bsn_lane_create(a->device, NULL, &attr.lane));
 	fails(ENOSPC, "16 are taken", bsn_qp_create(a->device, &attr, &own));
 	ok(bsn_lane_destroy(attr.lane));
-	stop_app(a);
 }
 
 /* -- refusals ---------------------------------------------------------------------------------- */
@@ -236,10 +212,8 @@ static void assert_refused(struct app *a, struct ibv_qp *qp, int error, const ch
 	const struct bsn_attach_attr attr = promise(a);
 	struct bsn_qp *out = (void *)a;
 
-	assert_int_equal(bsn_qp_attach(a->device, qp, &attr, &out), -error);
+	fails(error, word, bsn_qp_attach(a->device, qp, &attr, &out));
 	assert_ptr_equal(out, a);
-	if (!strstr(bsn_error_text(), word))
-		fail_msg("\"%s\" does not say \"%s\"", bsn_error_text(), word);
 }
 
 static void a_qp_that_was_posted_to_is_too_late(struct bench *b)
@@ -251,7 +225,6 @@ static void a_qp_that_was_posted_to_is_too_late(struct bench *b)
 	assert_refused(a, a->peer, EBUSY, "before its first post");
 	peer_recv(a, 0, 64);
 	assert_refused(a, a->peer, EBUSY, "before its first post");
-	stop_app(a);
 }
 
 /*
@@ -282,7 +255,6 @@ static void a_cq_that_was_used_is_too_late(struct bench *b)
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 1); /* and still has it */
 	assert_int_equal(wc.wr_id, 77);
 	assert_int_equal(ibv_destroy_qp(fresh), 0);
-	stop_app(a);
 }
 
 /* A server's CQ outlives its connections. The number of consumed CQEs is kept meanwhile. */
@@ -303,7 +275,6 @@ static void a_cq_outlives_its_qps(struct bench *b)
 		attach(a);
 		connect_both(a);
 	}
-	stop_app(a);
 }
 
 /* libibverbs may well give another CQ the same address. */
@@ -323,7 +294,6 @@ static void another_cq_is_not_taken_for_it(struct bench *b)
 		attach(a);
 		connect_both(a);
 	}
-	stop_app(a);
 }
 
 static void two_qps_may_share_a_cq_on_one_path(struct bench *b)
@@ -343,7 +313,6 @@ static void two_qps_may_share_a_cq_on_one_path(struct bench *b)
 	ok(bsn_qp_destroy(second));
 	write_both_ways(a);
 	assert_int_equal(ibv_destroy_qp(verbs), 0);
-	stop_app(a);
 }
 
 static void a_qp_with_an_srq_is_refused(struct bench *b)
@@ -361,7 +330,6 @@ static void a_qp_with_an_srq_is_refused(struct bench *b)
 	assert_refused(a, qp, EOPNOTSUPP, "SRQ");
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_srq(init.srq), 0);
-	stop_app(a);
 }
 
 static void a_qp_without_a_send_queue_is_refused(struct bench *b)
@@ -376,7 +344,6 @@ static void a_qp_without_a_send_queue_is_refused(struct bench *b)
 	assert_non_null(qp);
 	assert_refused(a, qp, EOPNOTSUPP, "max_send_wr");
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-	stop_app(a);
 }
 
 static void a_qp_is_attached_once_and_to_its_device(struct bench *b)
@@ -391,7 +358,6 @@ static void a_qp_is_attached_once_and_to_its_device(struct bench *b)
 	assert_int_equal(bsn_qp_attach(a->device, a->peer, NULL, NULL), -EINVAL);
 	assert_int_equal(bsn_device_close(a->device), -EBUSY);
 	write_both_ways(a);
-	stop_app(a);
 }
 
 /* The device is on the direct path, the QP is not: nobody promised anything about its register. */
@@ -404,7 +370,6 @@ static void without_a_promise_it_runs_on_verbs(struct bench *b)
 	connect_both(a);
 	write_both_ways(a);
 	messages_of_every_size_get_to_memory(a);
-	stop_app(a);
 }
 
 /* The files of the application's context stay as it made them: its threads may wait there. */
@@ -416,7 +381,6 @@ static void an_attached_context_keeps_its_files(struct bench *b)
 	assert_false(fcntl(a->context->async_fd, F_GETFL) & O_NONBLOCK);
 	assert_int_equal(bsn_device_get_event(a->device, &event), -EAGAIN);
 	assert_int_equal(bsn_device_info(a->device)->event_fd, a->context->async_fd);
-	stop_app(a);
 }
 
 #define RXE_QUEUES_ARE_LONGER .rxe_lacks = "soft-RoCE makes queues longer than asked for"

@@ -90,6 +90,15 @@ static inline void to_rts(struct app *a, struct ibv_qp *qp, const struct ibv_qp 
 				   : 0));
 }
 
+/* Makes the QP anew, by these attributes. */
+static inline void replace_qp(struct app *a, struct ibv_qp_init_attr init)
+{
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	init.send_cq = init.recv_cq = a->cq;
+	a->qp = ibv_create_qp(a->pd, &init);
+	assert_non_null(a->qp);
+}
+
 static inline void connect_both(struct app *a)
 {
 	to_init(a->qp);
@@ -111,6 +120,23 @@ static inline struct ibv_cq *create_cq(struct app *a, struct ibv_comp_channel *c
 	if (a->b->is_model)
 		assert_int_equal(cq->cqe, entries);
 	return cq;
+}
+
+/* Nothing that was refused, and nothing that was detached, keeps the application's objects. */
+static inline int stop_app(struct app *a)
+{
+	ok(bsn_qp_destroy(a->attached));
+	ok(bsn_device_close(a->device));
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	assert_int_equal(ibv_destroy_qp(a->peer), 0);
+	assert_int_equal(ibv_destroy_cq(a->cq), 0);
+	assert_int_equal(ibv_destroy_cq(a->peer_cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(a->channel), 0);
+	assert_int_equal(ibv_dereg_mr(a->mr), 0);
+	assert_int_equal(ibv_dealloc_pd(a->pd), 0);
+	assert_int_equal(ibv_close_device(a->context), 0);
+	free(a);
+	return 0;
 }
 
 static inline struct app *start_app(struct bench *b, enum ibv_qp_type type, bool signal_all)
@@ -136,23 +162,8 @@ static inline struct app *start_app(struct bench *b, enum ibv_qp_type type, bool
 		a->memory[OURS + i] = (uint8_t)(3 * i + 1);
 	ok(bsn_device_attach(a->context, &(struct bsn_device_attr){ .path = bench_info(b)->path },
 			     &a->device));
+	undo_later(b, stop_app, a);
 	return a;
-}
-
-/* Nothing that was refused, and nothing that was detached, keeps the application's objects. */
-static inline void stop_app(struct app *a)
-{
-	ok(bsn_qp_destroy(a->attached));
-	ok(bsn_device_close(a->device));
-	assert_int_equal(ibv_destroy_qp(a->qp), 0);
-	assert_int_equal(ibv_destroy_qp(a->peer), 0);
-	assert_int_equal(ibv_destroy_cq(a->cq), 0);
-	assert_int_equal(ibv_destroy_cq(a->peer_cq), 0);
-	assert_int_equal(ibv_destroy_comp_channel(a->channel), 0);
-	assert_int_equal(ibv_dereg_mr(a->mr), 0);
-	assert_int_equal(ibv_dealloc_pd(a->pd), 0);
-	assert_int_equal(ibv_close_device(a->context), 0);
-	free(a);
 }
 
 static inline struct bsn_attach_attr promise(const struct app *a)
@@ -264,9 +275,7 @@ static inline void fill_peers(struct app *a, size_t offset, size_t length)
 
 static inline void write_both_ways(struct app *a)
 {
-	const unsigned now = NOW;
-
-	ok(post_write(a, 0, 64, 1, now));
+	ok(post_write(a, 0, 64, 1, NOW));
 	assert_ptr_equal(expect_done(a->b, our_cq(a), 1, BSN_OPCODE_RDMA_WRITE).user, a);
 	assert_same(a, 0, 64);
 	fill_peers(a, 128, 100);
@@ -299,7 +308,5 @@ static inline void reset_to_start(struct ibv_qp *qp)
 
 	modify(qp, &attr, 0);
 }
-
-/* -- refusals ---------------------------------------------------------------------------------- */
 
 #endif

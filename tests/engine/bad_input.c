@@ -180,8 +180,7 @@ static void a_port_that_is_down(struct bench *b)
 	elsewhere.bytes[AT_LID] ^= 1;
 	ok(bsn_write(b->ep[0], &local, &remote, 1, BSN_F_RING)); /* the fault comes with it */
 	bench_settle(b);
-	for (int end = 0; end < 2; end++)
-		ok(bsn_qp_reset(b->qp[end]));
+	bench_reset(b);
 	fails(ENETDOWN, "port 1 of mlx5_0 is down", bsn_qp_connect(b->qp[0], &elsewhere, NULL));
 	bench_connect(b);
 }
@@ -288,7 +287,6 @@ static void a_cq_that_is_too_small(struct bench *b)
 
 static void objects_of_another_device(struct bench *b)
 {
-	const struct bsn_device_attr same = { .path = bench_info(b)->path };
 	const char *name = bench_info(b)->name;
 	struct bsn_device *other;
 	struct bsn_mr_attr mr = { 0 };
@@ -297,7 +295,7 @@ static void objects_of_another_device(struct bench *b)
 	struct bsn_cq *foreign;
 	struct bsn_rq *shared;
 
-	ok(bsn_device_open(name, &same, &other));
+	ok(bsn_device_open(name, &(struct bsn_device_attr){ .path = bench_info(b)->path }, &other));
 	ok(bsn_pd_create(other, &mr.pd));
 	srq.pd = mr.pd;
 	ok(bsn_lane_create(other, NULL, &lane.lane));

@@ -6,10 +6,8 @@
  * to destroy.
  */
 #include "harness.h"
-
 #include "bsn_dc.h"
 
-#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,14 +50,13 @@ static void make_dc(struct set *s)
 
 static void make_all(struct set *s, enum bsn_path path)
 {
-	const struct bsn_device_attr device = { .path = path };
 	struct bsn_cq_attr cq = { .entries = 1024 };
 	struct bsn_qp_attr rc = { .type = BSN_QP_RC }, ud = { .type = BSN_QP_UD };
 	struct bsn_srq_attr srq = { 0 };
 	struct bsn_mr_attr mr = { 0 };
 	struct bsn_address address;
 
-	MUST(!bsn_device_open("mlx5_0", &device, &s->device));
+	MUST(!bsn_device_open("mlx5_0", &(struct bsn_device_attr){ .path = path }, &s->device));
 	MUST(!bsn_pd_create(s->device, &s->pd));
 	mr.pd = srq.pd = rc.pd = ud.pd = s->pd;
 	MUST(!bsn_buf_alloc(s->device, 4096, &mr, &s->mr));

@@ -5,13 +5,8 @@
  * -ENOMEM, leaves its out parameter alone, and leaves nothing half-made.
  */
 #include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
-
 #include "harness.h"
-
 #include "bsn_dc.h"
-
-#include <errno.h>
-
 #include "bsn_mkey.h"
 
 bool turns_fail(void);
@@ -363,13 +358,11 @@ static struct bsn_dc_pool *make_without_a_register(struct bench *b)
 
 static void write_by(struct bench *b, struct bsn_dc_pool *pool, const struct bsn_address *address)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
-	const struct bsn_remote to = bench_remote(b, 1, 0);
 	struct bsn_completion c;
 	struct bsn_ep *ep;
 
 	ok(bsn_dc_peer_create(pool, address, NULL, NULL, &ep));
-	ok(bsn_write(ep, &local, &to, 1, NOW));
+	ok(bsn_write(ep, SGE(b, 0, 0, 64), REMOTE(b, 1, 0), 1, NOW));
 	bench_settle(b);
 	assert_int_equal(bsn_poll(bsn_dc_pool_cq(pool), &c, 1), 1);
 	assert_int_equal(c.status, IBV_WC_SUCCESS);

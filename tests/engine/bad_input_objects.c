@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the objects beside QPs refuse: of DC, XRC, mkeys, windows, device memory, messages. */
 #include "bad_input_rig.h"
-
 #include "bsn_dc.h"
 #include "bsn_extended.h"
 #include "bsn_mcast.h"
@@ -58,7 +57,6 @@ static void no_object_given(struct bench *b)
 {
 	const struct bsn_sge sge = { .length = 8 };
 	const struct bsn_remote to = { 0 };
-	const struct bsn_masked_cs operands = { 0 };
 	struct bsn_msg_address line;
 	struct bsn_address address;
 	struct bsn_dc_counters counters;
@@ -69,7 +67,7 @@ static void no_object_given(struct bench *b)
 	fails(EINVAL, "no QP", bsn_qp_ready_to_send(NULL, NULL));
 	fails(EINVAL, "no CQ", bsn_wait(NULL, &c, 1, NULL));
 	fails(EINVAL, "no endpoint",
-	      bsn_masked_cmp_swap(NULL, &sge, &to, &operands, 8, 1, BSN_F_RING));
+	      bsn_masked_cmp_swap(NULL, &sge, &to, &(struct bsn_masked_cs){ 0 }, 8, 1, BSN_F_RING));
 	fails(EINVAL, "no endpoint", bsn_mkey_invalidate(NULL, NULL, 1, 0));
 	fails(EINVAL, "no endpoint", bsn_window_bind(NULL, NULL, &sge, 0, 1, 0));
 	fails(EINVAL, "no mkey", bsn_mkey_invalidate(b->ep[0], NULL, 1, 0));
@@ -97,10 +95,9 @@ struct foreign {
 static struct foreign open_foreign(struct bench *b)
 {
 	const struct bsn_device_info *info = bench_info(b);
-	const struct bsn_device_attr same = { .path = info->path };
 	struct foreign f;
 
-	ok(bsn_device_open(info->name, &same, &f.device));
+	ok(bsn_device_open(info->name, &(struct bsn_device_attr){ .path = info->path }, &f.device));
 	ok(bsn_pd_create(f.device, &f.pd));
 	ok(bsn_cq_create(f.device, NULL, &f.cq));
 	ok(bsn_srq_create(f.device, NULL, &f.srq));
@@ -120,7 +117,6 @@ static void close_foreign(struct foreign *f)
 static void objects_of_another_device(struct bench *b)
 {
 	struct foreign f = open_foreign(b);
-	const struct bsn_window_attr window = { .pd = f.pd };
 	struct bsn_msg_inbox *inbox;
 
 	REFUSED(EINVAL, "domain is of another device", bsn_mkey_pool,
@@ -130,7 +126,7 @@ static void objects_of_another_device(struct bench *b)
 	REFUSED(EINVAL, "domain is of another device", bsn_msg_inbox,
 		bsn_msg_inbox_create(b->device, &(struct bsn_msg_inbox_attr){ .pd = f.pd }, out));
 	REFUSED(EINVAL, "domain is of another device", bsn_window,
-		bsn_window_create(b->device, &window, out));
+		bsn_window_create(b->device, &(struct bsn_window_attr){ .pd = f.pd }, out));
 	REFUSED(EINVAL, "CQ is of another device", bsn_dc_pool,
 		bsn_dc_pool_create(b->device, &(struct bsn_dc_pool_attr){ .cq = f.cq }, out));
 	ok(bsn_msg_inbox_create(b->device, NULL, &inbox));

@@ -55,13 +55,12 @@ static void keep_logged(const char *why)
 static void a_refused_post_is_told(struct bench *b)
 {
 	struct bsn_ep *volatile no_ep = NULL;
-	const struct bsn_sge sge = { .length = 8 };
 	struct bsn_event event;
 
 	REFUSED(EINVAL, "enum bsn_path", bsn_device,
 		bsn_device_open(NULL, &(struct bsn_device_attr){ .path = 77 }, out));
 	bsn_refusal_log = keep_logged;
-	refused_as(bsn_send(no_ep, &sge, 0, BSN_F_RING), "no endpoint");
+	refused_as(bsn_send(no_ep, &(struct bsn_sge){ .length = 8 }, 0, BSN_F_RING), "no endpoint");
 	assert_non_null(logged);
 	assert_non_null(strstr(logged, "no endpoint"));
 	assert_string_equal(bsn_error_text(), ""); /* refused_as() took it */
@@ -106,7 +105,6 @@ static void posts_to_nothing(struct bench *b)
 	static const struct bsn_prepared prepared;
 	const struct bsn_sge sge = { .length = 8 };
 	const struct bsn_remote to = { 0 };
-	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND };
 	struct bsn_ep *volatile no_ep = NULL;
 	struct bsn_rq *volatile no_rq = NULL;
 	struct bsn_ep *const no_eps[] = { NULL };
@@ -120,7 +118,7 @@ static void posts_to_nothing(struct bench *b)
 	refused_as(bsn_write_inline(no_ep, &sge, 8, &to, 0, 0), "no endpoint");
 	refused_as(bsn_send_inline(no_ep, &sge, 16, 0, 0), "no endpoint");
 	refused_as(bsn_fetch_add(no_ep, &sge, &to, 1, 0, 0), "no endpoint");
-	refused_as(bsn_post(no_ep, &wr), "no endpoint");
+	refused_as(bsn_post(no_ep, &(struct bsn_wr){ .opcode = BSN_OPCODE_SEND }), "no endpoint");
 	refused_as(bsn_post_prepared(no_ep, &prepared, 0, 0), "no endpoint");
 	refused_as(bsn_recv(no_rq, &sge, 0), "no receive queue");
 	refused_as(bsn_recv_sgl(no_rq, &sge, two, 0), "no receive queue");

@@ -10,9 +10,7 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/capability.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -5,9 +5,7 @@
  */
 #include "harness.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 #include "bsn_mr_cache.h"
@@ -86,12 +84,11 @@ static void what_is_found_can_be_sent(struct bench *b)
 {
 	struct bsn_mr_view view = make_view(b, NULL);
 	uint8_t *map = bench_pages(b, 2);
-	const struct bsn_remote to = bench_remote(b, 1, 0);
 
 	memset(map + 77, 0xab, 100);
 	ok(bsn_mr_view_get(&view, map + 77, 100));
-	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)map + 77, 100, view.last.lkey }, &to,
-		     5, NOW));
+	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)map + 77, 100, view.last.lkey },
+		     REMOTE(b, 1, 0), 5, NOW));
 	expect_done(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, 0), map + 77, 100);
 }

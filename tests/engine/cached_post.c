@@ -5,9 +5,6 @@
  * taken.
  */
 #include "harness.h"
-
-#include <stdio.h>
-
 #include "bsn_mr_cache.h"
 
 /* The ring wraps as often for each. */
@@ -54,7 +51,6 @@ COUNTED void post_known(struct poster *p)
 {
 	for (unsigned i = 0; i < POSTS; i++) {
 		const struct bsn_sge sge = { (uintptr_t)piece(p, i), length(p), p->lkey };
-
 		p->bad |= bsn_write(p->ep, &sge, &p->to, i, NOW);
 	}
 }
@@ -74,7 +70,6 @@ COUNTED void post_cached(struct poster *p)
 	for (unsigned i = 0; i < POSTS; i++) {
 		uint8_t *at = piece(p, i);
 		const uint32_t bytes = length(p);
-
 		p->bad |= post_one_cached(p->ep, at, bytes, &p->view, &p->to, i);
 	}
 }

@@ -3,7 +3,6 @@
 #include "harness.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 enum { POLLS = 1 << 17 };
 
@@ -19,9 +18,7 @@ static void assert_nothing_outstanding(struct bench *b)
 
 static int write_one(struct bench *b, const struct bsn_sge *local)
 {
-	const struct bsn_remote to = bench_remote(b, 1, 0);
-
-	return bsn_write(b->ep[0], local, &to, 7, NOW);
+	return bsn_write(b->ep[0], local, REMOTE(b, 1, 0), 7, NOW);
 }
 
 static void assert_all_is_well(struct bench *b)
@@ -140,20 +137,17 @@ static void memory_that_may_not_be_written_to(struct bench *b)
 /* A responder refuses it: remote invalid request, vendor syndrome 0x8a. */
 static void atomics_that_are_not_aligned(struct bench *b)
 {
-	const struct bsn_sge sge = bench_sge(b, 0, 0, 8);
-
 	for (unsigned at = 0; at <= 8; at++) {
 		const struct bsn_remote to = bench_remote(b, 1, at);
 		const struct bsn_wr wr = { .opcode = BSN_OPCODE_ATOMIC_CS,
-					   .sge = &sge,
+					   .sge = SGE(b, 0, 0, 8),
 					   .sge_count = 1,
 					   .remote = to,
 					   .flags = NOW,
 					   .id = 7 };
-
 		if (at % 8) {
 			fails(EINVAL, "multiple of 8",
-			      bsn_fetch_add(b->ep[0], &sge, &to, 1, 7, BSN_F_RING));
+			      bsn_fetch_add(b->ep[0], SGE(b, 0, 0, 8), &to, 1, 7, BSN_F_RING));
 			fails(EINVAL, "multiple of 8", bsn_post(b->ep[0], &wr));
 			continue;
 		}
@@ -165,7 +159,6 @@ static void atomics_that_are_not_aligned(struct bench *b)
 
 static void pointers_to_nothing(struct bench *b)
 {
-	const struct bsn_sge good = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote to = bench_remote(b, 1, 0), *volatile no_remote = NULL;
 	const void *volatile no_data = NULL;
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND, .sge_count = 1, .flags = BSN_F_RING };
@@ -178,7 +171,7 @@ static void pointers_to_nothing(struct bench *b)
 	fails(EINVAL, "SGEs at NULL", bsn_post(b->ep[0], &wr));
 	fails(EINVAL, "SGEs at NULL", bsn_post(b->ep[0], &copied));
 	fails(EINVAL, "no remote address",
-	      bsn_write_imm(b->ep[0], &good, no_remote, 1, 1, BSN_F_RING));
+	      bsn_write_imm(b->ep[0], SGE(b, 0, 0, 8), no_remote, 1, 1, BSN_F_RING));
 	assert_all_is_well(b);
 }
 
@@ -213,7 +206,6 @@ static void memory_of_a_shared_queue(struct bench *b)
 static void memory_that_a_shared_queue_waits_for(struct bench *b)
 {
 	static uint8_t bytes[4096] __attribute__((aligned(4096)));
-	const struct bsn_sge other = bench_sge(b, 1, 0, 8);
 	struct bsn_mr *mr;
 	struct bsn_sge sge;
 
@@ -221,7 +213,7 @@ static void memory_that_a_shared_queue_waits_for(struct bench *b)
 		ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
 		sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
 		ok(bsn_recv(b->srq, &sge, i));
-		ok(bsn_recv(b->srq, &other, i));
+		ok(bsn_recv(b->srq, SGE(b, 1, 0, 8), i));
 		for (int n = 0; n < 2; n++) {
 			if (!n)
 				fails(EBUSY, "1 receives of an SRQ", bsn_mr_deregister(mr));
@@ -257,12 +249,11 @@ static void keep_text(char to[256])
 static void *use_elsewhere(void *arg)
 {
 	struct elsewhere *e = arg;
-	const struct bsn_sge sge = bench_sge(e->b, 0, 0, 8);
 	struct bsn_completion c;
 
-	e->post = write_one(e->b, &sge);
+	e->post = write_one(e->b, SGE(e->b, 0, 0, 8));
 	keep_text(e->post_says);
-	e->recv = bsn_recv(e->b->rq[0], &sge, 1);
+	e->recv = bsn_recv(e->b->rq[0], SGE(e->b, 0, 0, 8), 1);
 	keep_text(e->recv_says);
 	e->poll = bsn_poll(e->b->cq[0], &c, 1);
 	keep_text(e->poll_says);
@@ -281,11 +272,10 @@ static struct elsewhere another_thread(struct bench *b)
 
 static void another_thread_has_to_be_told_of(struct bench *b)
 {
-	const struct bsn_sge in = bench_sge(b, 0, 64, 8);
 	struct elsewhere e;
 
 	assert_all_is_well(b);
-	ok(bsn_recv(b->rq[0], &in, 1));
+	ok(bsn_recv(b->rq[0], SGE(b, 0, 64, 8), 1));
 	e = another_thread(b);
 	assert_int_equal(e.post, -EPERM);
 	assert_non_null(strstr(e.post_says, "bsn_qp_hand_over"));
@@ -317,15 +307,13 @@ static void what_is_not_published_is_told_of(struct bench *b)
 	struct bsn_qp_attr qp_attr = { .type = BSN_QP_RC };
 	struct bsn_device *device;
 	struct bsn_completion c;
-	struct bsn_address self;
 	struct bsn_qp *qp;
 
 	told = 0;
 	ok(bsn_device_open(bench_info(b)->name, &attr, &device));
 	ok(bsn_cq_create(device, NULL, &qp_attr.cq));
 	ok(bsn_qp_create(device, &qp_attr, &qp));
-	ok(bsn_qp_address(qp, &self));
-	ok(bsn_qp_connect(qp, &self, NULL));
+	bench_join(qp, qp);
 	ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &(struct bsn_remote){ 0, 0 }, 1, BSN_F_SIGNALED));
 	for (unsigned i = 0; i < POLLS; i++)
 		assert_int_equal(bsn_poll(qp_attr.cq, &c, 1), 0);

@@ -2,8 +2,6 @@
 /* The attributes of a connection get to the QP; each has a sensible default. */
 #include "harness.h"
 
-#include <errno.h>
-
 static struct ibv_qp_attr query(struct bench *b, int end)
 {
 	const int mask = IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_TIMEOUT |
@@ -121,7 +119,6 @@ static void a_gid_index_is_an_index(struct bench *b)
 	assert_int_not_equal(usual, 1);
 	for (size_t i = 0; i < COUNT(asked); i++) {
 		struct of_gid peer = open_with_gid(b, asked[i].index);
-
 		ok(bsn_qp_reset(b->qp[0]));
 		ok(bsn_qp_connect(b->qp[0], &peer.address, &asked[i].attr));
 		assert_int_equal(query(b, 0).ah_attr.grh.sgid_index, asked[i].index);
@@ -166,7 +163,6 @@ static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
 		const struct bsn_connect_attr same = { .gid_index = index, .has_gid_index = true };
 		struct of_gid g = open_with_gid(b, index);
 		union ibv_gid gid;
-
 		assert_int_equal(bsn_device_info(g.device)->gid_index, index);
 		assert_int_equal(ibv_query_gid(usual->verbs, usual->port, index, &gid), 0);
 		assert_memory_equal(bsn_device_info(g.device)->gid, gid.raw, sizeof(gid.raw));
@@ -178,21 +174,9 @@ static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
 	}
 }
 
-/* -- in steps ---------------------------------------------------------------------------------- */
-
-static enum ibv_qp_state state_of(struct bench *b, int end)
-{
-	struct bsn_qp_error error;
-
-	ok(bsn_qp_error(b->qp[end], &error));
-	return error.state;
-}
-
 static int post_recv(struct bench *b, int end, uint64_t id)
 {
-	const struct bsn_sge sge = bench_sge(b, end, 0, 64 + BSN_GRH_SIZE);
-
-	return bsn_recv(b->rq[end], &sge, id);
+	return bsn_recv(b->rq[end], SGE(b, end, 0, 64 + BSN_GRH_SIZE), id);
 }
 
 static int post_send(struct bench *b, int end, uint64_t id)
@@ -205,9 +189,9 @@ static void receives_wait_for_their_peer(struct bench *b)
 {
 	for (int end = 0; end < 2; end++) {
 		if (!b->app.qp[end]) /* an attached one's state is the application's */
-			assert_int_equal(state_of(b, end), IBV_QPS_INIT);
+			assert_int_equal(bench_error(b, end).state, IBV_QPS_INIT);
 		ok(bsn_qp_init(b->qp[end]));
-		assert_int_equal(state_of(b, end), IBV_QPS_INIT);
+		assert_int_equal(bench_error(b, end).state, IBV_QPS_INIT);
 	}
 	for (uint64_t id = 0; id < BENCH_DEPTH; id++)
 		ok(post_recv(b, 1, id));
@@ -234,10 +218,10 @@ static void a_connection_in_steps(struct bench *b)
 	assert_true(bsn_qp_ready_to_send(b->qp[0], NULL) < 0); /* not before the other half */
 	for (int end = 0; end < 2; end++) {
 		ok(bsn_qp_ready_to_receive(b->qp[end], &address[!end], NULL));
-		assert_int_equal(state_of(b, end), IBV_QPS_RTR);
+		assert_int_equal(bench_error(b, end).state, IBV_QPS_RTR);
 	}
 	ok(bsn_qp_ready_to_send(b->qp[0], NULL));
-	assert_int_equal(state_of(b, 0), IBV_QPS_RTS);
+	assert_int_equal(bench_error(b, 0).state, IBV_QPS_RTS);
 	ok(post_send(b, 0, 2));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
 	expect_done(b, b->cq[1], 1, BSN_RECV);

@@ -2,9 +2,6 @@
 /* CQs whose overruns the device ignores, and CQs that are resized. */
 #include "harness.h"
 
-#include <errno.h>
-
-
 enum { DEPTH = 8, ENTRIES = 2 * DEPTH, LAPS = 5 };
 
 static bool is_direct(const struct bench *b)
@@ -18,22 +15,17 @@ static struct bsn_qp *make_loop(struct bench *b, struct bsn_cq *cq)
 	const struct bsn_qp_attr attr = {
 		.cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH, .signal_every = -1
 	};
-	struct bsn_address address;
 	struct bsn_qp *qp;
 
 	ok(bsn_qp_create(b->device, &attr, &qp));
-	ok(bsn_qp_address(qp, &address));
-	ok(bsn_qp_connect(qp, &address, NULL));
+	bench_join(qp, qp);
 	return qp;
 }
 
 static void write_some(struct bench *b, struct bsn_qp *qp, uint64_t first, unsigned count)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-
 	for (unsigned i = 0; i < count; i++)
-		ok(bsn_write(bsn_qp_ep(qp), &local, &remote, first + i, NOW));
+		ok(bsn_write(bsn_qp_ep(qp), SGE(b, 0, 0, 8), REMOTE(b, 1, 0), first + i, NOW));
 	bench_settle(b);
 }
 

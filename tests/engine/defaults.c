@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* With all defaults, objects fit each other, on any register that the device has left. */
 #include "harness.h"
-
 #include "provider.h"
 
 enum { LANES_MAX = 16384 };
@@ -11,10 +10,9 @@ static const enum bsn_qp_type types[] = { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD };
 static struct bsn_qp *make_qp(struct bsn_device *device, enum bsn_qp_type type, struct bsn_cq *cq,
 			      struct bsn_rq *srq)
 {
-	const struct bsn_qp_attr attr = { .type = type, .cq = cq, .srq = srq };
 	struct bsn_qp *qp;
 
-	ok(bsn_qp_create(device, &attr, &qp));
+	ok(bsn_qp_create(device, &(struct bsn_qp_attr){ .type = type, .cq = cq, .srq = srq }, &qp));
 	return qp;
 }
 
@@ -26,7 +24,6 @@ static void two_qps_fit_a_cq(struct bench *b)
 			struct bsn_rq *srq = NULL;
 			struct bsn_qp *qp[2];
 			struct bsn_cq *cq;
-
 			if (shares)
 				ok(bsn_srq_create(b->device, NULL, &srq));
 			ok(bsn_cq_create(b->device, NULL, &cq));
@@ -44,21 +41,18 @@ static void an_srq_takes_what_its_cq_was_charged_for(struct bench *b)
 {
 	for (uint32_t depth = 1; depth < 20; depth++) {
 		const struct bsn_srq_attr attr = { .recv_depth = depth };
-		const struct bsn_cq_attr room = { .entries = depth + 4 };
-		const struct bsn_sge into = bench_sge(b, 0, 0, 8);
 		struct bsn_qp_attr qp = { .send_depth = 4 };
 		struct bsn_qp *fits, *not ;
 		struct bsn_cq *cq;
-
 		ok(bsn_srq_create(b->device, &attr, &qp.srq));
-		ok(bsn_cq_create(b->device, &room, &cq));
+		ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = depth + 4 }, &cq));
 		qp.cq = cq;
 		ok(bsn_qp_create(b->device, &qp, &fits));
 		qp.send_depth = 1;
 		assert_int_equal(bsn_qp_create(b->device, &qp, &not ), -ENOSPC);
 		for (uint32_t i = 0; i < depth; i++)
-			ok(bsn_recv(qp.srq, &into, i));
-		assert_int_equal(bsn_recv(qp.srq, &into, depth), -EAGAIN);
+			ok(bsn_recv(qp.srq, SGE(b, 0, 0, 8), i));
+		assert_int_equal(bsn_recv(qp.srq, SGE(b, 0, 0, 8), depth), -EAGAIN);
 		ok(bsn_qp_destroy(fits));
 		ok(bsn_cq_destroy(cq));
 		ok(bsn_srq_destroy(qp.srq));
@@ -76,12 +70,11 @@ static void write_to_itself(struct bench *b, struct bsn_cq *cq, struct bsn_qp *q
 			    struct bsn_mr *mem)
 {
 	char *const bytes = (char *)(uintptr_t)mem->addr;
-	const struct bsn_sge from = { mem->addr, 6, mem->lkey };
 	const struct bsn_remote to = { mem->addr + 64, mem->rkey };
 
 	memcpy(bytes, "itself", 6);
 	memset(bytes + 64, 0, 6);
-	ok(bsn_write(bsn_qp_ep(qp), &from, &to, 1, NOW));
+	ok(bsn_write(bsn_qp_ep(qp), &(struct bsn_sge){ mem->addr, 6, mem->lkey }, &to, 1, NOW));
 	expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bytes, bytes + 64, 6);
 }
@@ -89,10 +82,8 @@ static void write_to_itself(struct bench *b, struct bsn_cq *cq, struct bsn_qp *q
 static struct bsn_qp *make_connected(struct bsn_device *device, struct bsn_cq *cq)
 {
 	struct bsn_qp *qp = make_qp(device, BSN_QP_RC, cq, NULL);
-	struct bsn_address self;
 
-	ok(bsn_qp_address(qp, &self));
-	ok(bsn_qp_connect(qp, &self, NULL));
+	bench_join(qp, qp);
 	return qp;
 }
 
@@ -152,7 +143,6 @@ static void qps_come_and_go_without_registers(struct bench *b)
 	}
 	for (int i = 0; i < QPS; i++) { /* other QPs of the register would tear a BlueFlame copy */
 		struct bsn_counters counters;
-
 		ok(bsn_qp_counters(qp[i], &counters));
 		assert_int_equal(counters.blueflame, 0);
 		assert_true(counters.doorbells > 0);
@@ -171,10 +161,9 @@ static void qps_come_and_go_without_registers(struct bench *b)
 static void the_greatest_depth_can_be_created(struct bench *b)
 {
 	const uint32_t most = bench_info(b)->max_send_wr;
-	const struct bsn_cq_attr entries = { .entries = 2 * most };
 	struct bsn_qp_info limits;
 	struct bsn_qp *qp;
-	struct bsn_cq *cq = bench_cq(b, &entries);
+	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 2 * most });
 
 	for (enum bsn_qp_type type = BSN_QP_RC; type <= BSN_QP_UC; type++) {
 		const struct bsn_qp_attr attr = { .type = type, .cq = cq, .send_depth = most };
@@ -200,12 +189,11 @@ static void a_send_ring_has_room_for_its_depth(struct bench *b)
 		{ { .type = BSN_QP_RC, .max_inline = 92 }, 2 * DEPTH },
 		{ { .type = BSN_QP_RC, .max_inline = 93 }, 4 * DEPTH },
 	};
-	const struct bsn_cq_attr entries = { .entries = 8 * DEPTH };
 	struct bsn_cq *cq;
 
 	if (b->kind != BENCH_DIRECT)
 		return;
-	cq = bench_cq(b, &entries);
+	cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 8 * DEPTH });
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		struct bsn_qp_attr attr = shapes[i].attr;
 		struct provider_qp map;

@@ -49,10 +49,7 @@ static void assert_told(struct bench *b, struct bsn_event wanted)
 
 static void post_write(struct bench *b, uint64_t id)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-
-	ok(bsn_write(b->ep[0], &local, &remote, id, NOW));
+	ok(bench_write(b, 0, 64, id, NOW));
 }
 
 static void a_port_goes_down_and_comes_up(struct bench *b)
@@ -128,9 +125,4 @@ static const struct bench_case cases[] = {
 	  .rxe_lacks = "soft-RoCE looks at a limit only when a receive is taken" },
 };
 
-int main(void)
-{
-	/* Else libibverbs keeps the objects of a dead device. */
-	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
-	return bench_run("device_events", cases, COUNT(cases));
-}
+BENCH_MAIN("device_events")

@@ -5,9 +5,7 @@
  */
 #include "harness.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 
 #include "bsn_eal.h"
 #include "races.h"
@@ -17,7 +15,6 @@ enum { HUGE = 2 << 20 };
 
 static void none_runs_yet(struct bench *b)
 {
-	const struct bsn_eal_attr joins = { .joins_only = true };
 	const struct bsn_eal_attr greedy = { .bytes = (size_t)1 << 50 };
 	struct bsn_eal *eal = NULL;
 	static bool was_here;
@@ -27,7 +24,7 @@ static void none_runs_yet(struct bench *b)
 		return;
 	was_here = true;
 	assert_int_equal(bsn_eal_open(NULL, NULL), -EINVAL);
-	assert_int_equal(bsn_eal_open(&joins, &eal), -ENOENT);
+	assert_int_equal(bsn_eal_open(&(struct bsn_eal_attr){ .joins_only = true }, &eal), -ENOENT);
 	fails(ENOMEM, "nr_hugepages", bsn_eal_open(&greedy, &eal));
 	assert_null(eal);
 }
@@ -84,7 +81,6 @@ static void the_cache_follows_the_heap(struct bench *b)
 	const struct bsn_mem_source *source = bsn_eal_source(eal);
 	const struct bsn_mr_cache_attr attr = { .watch = bsn_eal_watch(eal) };
 	const struct bsn_mem_request request = { .length = 3 * HUGE, .node = -1 };
-	const struct bsn_remote to = bench_remote(b, 1, 0);
 	struct bsn_mr_cache *cache;
 	struct bsn_mr_view view;
 
@@ -98,8 +94,8 @@ static void the_cache_follows_the_heap(struct bench *b)
 		assert_true(view.last.length >= 3 * HUGE);
 		assert_int_equal(view.last.addr % HUGE, 0);
 		ok(bsn_write(b->ep[0],
-			     &(struct bsn_sge){ (uintptr_t)block.addr, 64, view.last.lkey }, &to, i,
-			     NOW));
+			     &(struct bsn_sge){ (uintptr_t)block.addr, 64, view.last.lkey },
+			     REMOTE(b, 1, 0), i, NOW));
 		expect_done(b, b->cq[0], i, BSN_OPCODE_RDMA_WRITE);
 		assert_int_equal(bench_at(b, 1, 0)[63], i + 1);
 		source->release(source->arg, &block);

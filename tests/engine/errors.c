@@ -4,47 +4,24 @@
  * in the order of posting, and the queue can be used again.
  */
 #include "harness.h"
-
 #include "bsn_decode.h"
 #include "causes.h"
 
 static int post_write(struct bench *b, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-
-	return bsn_write(b->ep[0], &local, &remote, id, flags);
+	return bench_write(b, 0, 64, id, flags);
 }
 
 static int post_bad_write(struct bench *b, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
 	const struct bsn_remote remote = { b->mem[1]->addr, b->mem[1]->rkey ^ 0x5500 };
 
-	return bsn_write(b->ep[0], &local, &remote, id, flags);
+	return bsn_write(b->ep[0], SGE(b, 0, 0, 64), &remote, id, flags);
 }
 
 static int post_recv(struct bench *b, int end, uint32_t length, uint64_t id)
 {
-	const struct bsn_sge sge = bench_sge(b, end, 4096, length);
-
-	return bsn_recv(b->rq[end], &sge, id);
-}
-
-static struct bsn_outstanding outstanding(struct bench *b, int end)
-{
-	struct bsn_outstanding result;
-
-	ok(bsn_qp_outstanding(b->qp[end], &result));
-	return result;
-}
-
-static enum ibv_qp_state state_of(struct bench *b, int end)
-{
-	struct bsn_qp_error error;
-
-	ok(bsn_qp_error(b->qp[end], &error));
-	return error.state;
+	return bench_recv(b, end, 4096, length, id);
 }
 
 /* -- causes ------------------------------------------------------------------------------------ */
@@ -74,7 +51,7 @@ static struct bsn_completion expect_cause(struct bench *b, const struct cause *c
 			assert_int_equal(c.vendor_syndrome, cause->vendor_syndrome);
 		return c;
 	}
-	assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
+	c = bench_next(b, b->cq[0]);
 	assert_int_equal(c.id, 77);
 	assert_int_equal(c.opcode, cause->opcode);
 	assert_int_not_equal(c.status, IBV_WC_SUCCESS);
@@ -127,7 +104,7 @@ static void assert_fails(struct bench *b, const struct cause *cause)
 	assert_says_what_wqe_dump_does(error.text, &c);
 	if (cause->far_status)
 		expect_status(b, b->cq[1], 88, BSN_RECV, cause->far_status);
-	assert_int_equal(outstanding(b, 0).sends, 0);
+	assert_int_equal(bench_outstanding(b, 0).sends, 0);
 }
 
 /* Makes a request that would succeed; each case changes something about it. */
@@ -268,7 +245,7 @@ static void an_atomic_that_is_not_aligned(struct bench *b)
 		assert_int_equal(
 			bsn_fetch_add(b->ep[0], &cause.local, &cause.remote, 1, 77, BSN_F_RING),
 			-EINVAL);
-		assert_int_equal(outstanding(b, 0).sends, 0);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
 		return;
 	}
 	assert_fails(b, &cause);
@@ -330,16 +307,15 @@ static void what_follows_is_flushed_in_order(struct bench *b)
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	expect_status(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	for (unsigned sends = 4, recvs = 100; sends < 9 || recvs < 103;) {
-		struct bsn_completion c;
-		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
+		const struct bsn_completion c = bench_next(b, b->cq[0]);
 		assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
 		assert_int_equal(c.syndrome, BSN_SYNDROME_FLUSHED);
 		assert_int_equal(c.opcode, c.id < 100 ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV);
 		assert_int_equal(c.id, c.id < 100 ? sends++ : recvs++);
 	}
 	expect_nothing(b, b->cq[0]);
-	assert_int_equal(outstanding(b, 0).sends, 0);
-	assert_int_equal(outstanding(b, 0).recvs, 0);
+	assert_int_equal(bench_outstanding(b, 0).sends, 0);
+	assert_int_equal(bench_outstanding(b, 0).recvs, 0);
 }
 
 /*
@@ -362,13 +338,13 @@ static void silent_work_comes_back_too(struct bench *b)
 	assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
 	expect_nothing(b, b->cq[0]);
 	assert_int_equal(bsn_qp_give_back(b->qp[0], &c, 1), 0);
-	assert_int_equal(outstanding(b, 0).sends, 0);
+	assert_int_equal(bench_outstanding(b, 0).sends, 0);
 }
 
 static void work_posted_in_error_is_flushed(struct bench *b)
 {
 	ok(bsn_qp_fail(b->qp[0]));
-	assert_int_equal(state_of(b, 0), IBV_QPS_ERR);
+	assert_int_equal(bench_error(b, 0).state, IBV_QPS_ERR);
 	ok(post_write(b, 1, NOW));
 	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
 	ok(post_recv(b, 0, 64, 2));
@@ -380,9 +356,9 @@ static void drain(struct bench *b, int end)
 	struct bsn_completion c;
 	int got = 1;
 
-	while (got == 1 && (outstanding(b, end).sends || outstanding(b, end).recvs))
+	while (got == 1 && (bench_outstanding(b, end).sends || bench_outstanding(b, end).recvs))
 		got = bench_reap(b, b->cq[end], &c, 1); /* 0: what was left is not shown */
-	assert_int_equal(outstanding(b, end).sends + outstanding(b, end).recvs, 0);
+	assert_int_equal(bench_outstanding(b, end).sends + bench_outstanding(b, end).recvs, 0);
 }
 
 static void fail_brings_everything_back(struct bench *b)
@@ -392,20 +368,19 @@ static void fail_brings_everything_back(struct bench *b)
 	ok(post_write(b, 0, BSN_F_RING));
 	ok(post_write(b, 1, 0));
 	ok(post_write(b, 2, BSN_F_SIGNALED));
-	assert_int_equal(outstanding(b, 0).sends, 3);
-	assert_int_equal(outstanding(b, 0).recvs, 4);
+	assert_int_equal(bench_outstanding(b, 0).sends, 3);
+	assert_int_equal(bench_outstanding(b, 0).recvs, 4);
 	ok(bsn_qp_fail(b->qp[0]));
 	for (unsigned sends = 0, recvs = 100; sends < 3 || recvs < 104;) {
-		struct bsn_completion c;
-		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
+		const struct bsn_completion c = bench_next(b, b->cq[0]);
 		assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
 		if (!sends && c.id == 1)
 			sends = 1; /* the first one was done before the QP failed */
 		assert_int_equal(c.id, c.id < 100 ? sends++ : recvs++);
 	}
 	expect_nothing(b, b->cq[0]);
-	assert_int_equal(outstanding(b, 0).sends, 0);
-	assert_int_equal(outstanding(b, 0).recvs, 0);
+	assert_int_equal(bench_outstanding(b, 0).sends, 0);
+	assert_int_equal(bench_outstanding(b, 0).recvs, 0);
 }
 
 /*
@@ -414,9 +389,8 @@ static void fail_brings_everything_back(struct bench *b)
  */
 static void what_fills_a_queue_unrung_comes_back(struct bench *b)
 {
-	struct bsn_qp_info limits;
+	const struct bsn_qp_info limits = *bsn_qp_info(b->qp[0]);
 
-	limits = *bsn_qp_info(b->qp[0]);
 	for (uint64_t id = 0; id < limits.short_sends; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, limits.short_sends, 0), -EAGAIN);
@@ -428,12 +402,11 @@ static void what_fills_a_queue_unrung_comes_back(struct bench *b)
 
 static void reset_both(struct bench *b)
 {
-	ok(bsn_qp_reset(b->qp[0]));
-	ok(bsn_qp_reset(b->qp[1]));
+	bench_reset(b);
 	/*
 	 * Our own are ready for receives again; an attached one is the application's to bring up.
 	 */
-	assert_int_equal(state_of(b, 0), b->app.qp[0] ? IBV_QPS_RESET : IBV_QPS_INIT);
+	assert_int_equal(bench_error(b, 0).state, b->app.qp[0] ? IBV_QPS_RESET : IBV_QPS_INIT);
 }
 
 /*
@@ -448,10 +421,10 @@ static void silent_successes_hold_up_no_drain(struct bench *b)
 		for (uint64_t id = 0; id < count; id++)
 			ok(post_write(b, id, BSN_F_RING));
 		bench_settle(b);
-		assert_int_equal(outstanding(b, 0).sends, count);
+		assert_int_equal(bench_outstanding(b, 0).sends, count);
 		ok(bsn_qp_fail(b->qp[0]));
 		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 0);
-		assert_int_equal(outstanding(b, 0).sends, 0);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
 		reset_both(b);
 		bench_connect(b);
 	}
@@ -503,8 +476,8 @@ static void reset_forgets_what_was_outstanding(struct bench *b)
 		ok(post_write(b, 4, NOW));
 		ok(post_write(b, 5, BSN_F_SIGNALED));
 		reset_both(b);
-		assert_int_equal(outstanding(b, 0).sends, 0);
-		assert_int_equal(outstanding(b, 0).recvs, 0);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
+		assert_int_equal(bench_outstanding(b, 0).recvs, 0);
 		expect_nothing(b, b->cq[0]);
 		bench_connect(b);
 		assert_works(b, 10);
@@ -514,23 +487,19 @@ static void reset_forgets_what_was_outstanding(struct bench *b)
 /* Two QPs on a CQ: destroying one leaves the other's completions alone. */
 static void a_destroyed_qp_takes_only_its_own_along(struct bench *b)
 {
-	const struct bsn_sge from = bench_sge(b, 0, 0, 8);
 	struct bsn_qp_attr attr = b->test->qp;
-	struct bsn_address mine;
 	struct bsn_qp *other;
 
 	attr.cq = b->cq[0];
 	attr.send_depth = attr.recv_depth = 4;
 	ok(bsn_qp_create(b->device, &attr, &other));
-	ok(bsn_qp_address(other, &mine)); /* connected to itself */
-	ok(bsn_qp_connect(other, &mine, NULL));
+	bench_join(other, other);
 	for (uint64_t id = 0; id < 3; id++) {
-		const struct bsn_remote remote = bench_remote(b, 1, 0);
 		ok(post_write(b, id, NOW));
-		ok(bsn_write(bsn_qp_ep(other), &from, &remote, 50 + id, NOW));
+		ok(bsn_write(bsn_qp_ep(other), SGE(b, 0, 0, 8), REMOTE(b, 1, 0), 50 + id, NOW));
 		bench_settle(b);
 	}
-	ok(bsn_write(bsn_qp_ep(other), &from, &(struct bsn_remote){ 0, 0 }, 60, 0));
+	ok(bsn_write(bsn_qp_ep(other), SGE(b, 0, 0, 8), &(struct bsn_remote){ 0, 0 }, 60, 0));
 	ok(bsn_qp_destroy(other));
 	for (uint64_t id = 0; id < 3; id++)
 		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);

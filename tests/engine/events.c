@@ -5,17 +5,13 @@
  */
 #include "harness.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 static void post_write(struct bench *b, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-
-	ok(bsn_write(b->ep[0], &local, &remote, id, flags | BSN_F_RING));
+	ok(bench_write(b, 0, 64, id, flags | BSN_F_RING));
 }
 
 static void post_send(struct bench *b, uint64_t id, unsigned flags)
@@ -142,11 +138,9 @@ static void an_epoll_wakes_for_a_channel(struct bench *b)
 
 static void failures_are_events_too(struct bench *b)
 {
-	const struct bsn_sge bad = { 0, 64, 0x5500 };
-
 	do_not_block(b);
 	ok(bsn_cq_request(b->cq[0], true));
-	ok(bsn_send(b->ep[0], &bad, 1, BSN_F_RING));
+	ok(bsn_send(b->ep[0], &(struct bsn_sge){ 0, 64, 0x5500 }, 1, BSN_F_RING));
 	assert_event(b, b->cq[0]);
 	expect_status(b, b->cq[0], 1, BSN_OPCODE_SEND, IBV_WC_LOC_PROT_ERR);
 }
@@ -192,12 +186,10 @@ static void assert_told(struct bench *b, enum ibv_event_type type, enum bsn_even
 
 static void a_peer_s_misdeed_is_told(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
-	const struct bsn_remote nowhere = { 0, 0x5500 };
 	struct bsn_event event;
 
 	assert_int_equal(bsn_device_get_event(b->device, &event), -EAGAIN);
-	ok(bsn_write(b->ep[0], &local, &nowhere, 1, BSN_F_RING));
+	ok(bsn_write(b->ep[0], SGE(b, 0, 0, 64), &(struct bsn_remote){ 0, 0x5500 }, 1, BSN_F_RING));
 	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	assert_told(b, IBV_EVENT_QP_ACCESS_ERR, BSN_EVENT_QP, &event);
 	assert_ptr_equal(event.qp, b->qp[1]);
@@ -280,11 +272,10 @@ static void a_lane_outlives_its_queues(struct bench *b)
 
 static void a_cq_takes_no_more_than_it_has_room_for(struct bench *b)
 {
-	const struct bsn_cq_attr cq_attr = { .entries = 20 };
 	struct bsn_qp_attr attr = { .send_depth = 8, .recv_depth = 8 };
 	struct bsn_qp *first, *second = NULL;
 
-	attr.cq = bench_cq(b, &cq_attr);
+	attr.cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 20 });
 	ok(bsn_qp_create(b->device, &attr, &first));
 	assert_int_equal(bsn_qp_create(b->device, &attr, &second), -ENOSPC);
 	assert_null(second);
@@ -354,12 +345,4 @@ static const struct bench_case cases[] = {
 	{ CASE(nothing_is_made_of_nothing) },
 };
 
-int main(void)
-{
-	/*
-	 * Otherwise libibverbs keeps the objects of a dead device, and says that they are still
-	 * there.
-	 */
-	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
-	return bench_run("events", cases, COUNT(cases));
-}
+BENCH_MAIN("events")

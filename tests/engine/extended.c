@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Masked atomics do what a loop over the bits does; copies by the NIC copy. */
 #include "harness.h"
-
 #include "../wqe/random.h"
 
 enum {
@@ -65,7 +64,6 @@ static void expect(struct bench *b, unsigned opcode, uint64_t before, uint64_t a
 
 static void swap_once(struct bench *b, unsigned bytes)
 {
-	const struct bsn_sge result = bench_sge(b, 0, RESULT, bytes);
 	const struct bsn_remote remote = bench_remote(b, 1, TARGET);
 	struct bsn_masked_cs cs = { .swap = random_u64(),
 				    .swap_mask = random_u64(),
@@ -79,13 +77,12 @@ static void swap_once(struct bench *b, unsigned bytes)
 	if (!cut((before ^ cs.compare) & cs.compare_mask, bytes))
 		after = (before & ~cs.swap_mask) | (cs.swap & cs.swap_mask);
 	memcpy(bench_at(b, 1, TARGET), &before, bytes);
-	ok(bsn_masked_cmp_swap(b->ep[0], &result, &remote, &cs, bytes, 7, NOW));
+	ok(bsn_masked_cmp_swap(b->ep[0], SGE(b, 0, RESULT, bytes), &remote, &cs, bytes, 7, NOW));
 	expect(b, BSN_OPCODE_ATOMIC_MASKED_CS, before, after, bytes);
 }
 
 static void add_once(struct bench *b, unsigned bytes)
 {
-	const struct bsn_sge result = bench_sge(b, 0, RESULT, bytes);
 	const struct bsn_remote remote = bench_remote(b, 1, TARGET);
 	const struct bsn_masked_fa fa = { random_u64(),
 					  random_u64() % 4 ? random_u64() & random_u64() : 0 };
@@ -93,7 +90,7 @@ static void add_once(struct bench *b, unsigned bytes)
 	const uint64_t after = add_fields(before, fa.add, fa.field_boundary, bytes);
 
 	memcpy(bench_at(b, 1, TARGET), &before, bytes);
-	ok(bsn_masked_fetch_add(b->ep[0], &result, &remote, &fa, bytes, 7, NOW));
+	ok(bsn_masked_fetch_add(b->ep[0], SGE(b, 0, RESULT, bytes), &remote, &fa, bytes, 7, NOW));
 	expect(b, BSN_OPCODE_ATOMIC_MASKED_FA, before, after, bytes);
 }
 
@@ -174,8 +171,6 @@ static void copies(struct bench *b)
 /* Many requests work across the ring's wrap, and when the queue is full. */
 static void many_at_once(struct bench *b)
 {
-	const struct bsn_sge result = bench_sge(b, 0, RESULT, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, TARGET);
 	const struct bsn_masked_cs cs = { 1, 0, 0, 0 };
 	unsigned posted = 0, done = 0;
 	struct bsn_completion c;
@@ -183,8 +178,8 @@ static void many_at_once(struct bench *b)
 	if (!is_direct(b))
 		return;
 	for (unsigned round = 0; round < 200; round++) {
-		while (!bsn_masked_cmp_swap(b->ep[0], &result, &remote, &cs, 8, posted,
-					    BSN_F_SIGNALED))
+		while (!bsn_masked_cmp_swap(b->ep[0], SGE(b, 0, RESULT, 8), REMOTE(b, 1, TARGET),
+					    &cs, 8, posted, BSN_F_SIGNALED))
 			posted++;
 		ok(bsn_ring(b->ep[0]));
 		while (bench_reap(b, b->cq[0], &c, 1) == 1) {

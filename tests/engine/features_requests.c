@@ -6,17 +6,12 @@
 
 void post_recv(struct bench *b, struct bsn_rq *rq, uint64_t id)
 {
-	const struct bsn_sge into = bench_sge(b, 1, INTO, BSN_GRH_SIZE + LENGTH);
-
-	ok(bsn_recv(rq, &into, id));
+	ok(bsn_recv(rq, SGE(b, 1, INTO, BSN_GRH_SIZE + LENGTH), id));
 }
 
 void post_write(struct bench *b, struct bsn_ep *ep, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_remote remote = bench_remote(b, 1, INTO);
-
-	ok(bsn_write(ep, &local, &remote, id, flags));
+	ok(bsn_write(ep, SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO), id, flags));
 }
 
 void assert_arrived(struct bench *b, size_t offset)
@@ -39,21 +34,18 @@ struct bsn_completion expect_message(struct bench *b, unsigned opcode)
 
 const char *try_send(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-
 	post_recv(b, b->srq ? b->srq : b->rq[1], 1);
-	ok(bsn_send(b->ep[0], &local, 2, NOW));
+	ok(bsn_send(b->ep[0], SGE(b, 0, 0, LENGTH), 2, NOW));
 	expect_message(b, BSN_OPCODE_SEND);
 	return NULL;
 }
 
 const char *try_send_imm(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct bsn_completion c;
 
 	post_recv(b, b->rq[1], 1);
-	ok(bsn_send_imm(b->ep[0], &local, 0xcafe, 2, NOW));
+	ok(bsn_send_imm(b->ep[0], SGE(b, 0, 0, LENGTH), 0xcafe, 2, NOW));
 	c = expect_message(b, BSN_OPCODE_SEND_IMM);
 	assert_int_equal(c.flags & BSN_C_IMM ? c.imm : 0, 0xcafe);
 	return NULL;
@@ -116,7 +108,6 @@ static void free_victim(struct victim *v)
 
 const char *try_send_inval(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct bsn_completion c;
 	struct victim v = { 0 };
 
@@ -125,7 +116,7 @@ const char *try_send_inval(struct bench *b)
 	else
 		bind_by_verbs(b, &v);
 	post_recv(b, b->rq[1], 1);
-	ok(bsn_send_inval(b->ep[0], &local, v.rkey, 2, NOW));
+	ok(bsn_send_inval(b->ep[0], SGE(b, 0, 0, LENGTH), v.rkey, 2, NOW));
 	c = expect_message(b, BSN_OPCODE_SEND_INVAL);
 	assert_int_equal(c.flags & BSN_C_INVAL ? c.imm : 0, v.rkey);
 	free_victim(&v);
@@ -142,12 +133,10 @@ const char *try_write(struct bench *b)
 
 const char *try_write_imm(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_remote remote = bench_remote(b, 1, INTO);
 	struct bsn_completion c;
 
 	post_recv(b, b->rq[1], 1);
-	ok(bsn_write_imm(b->ep[0], &local, &remote, 0xcafe, 2, NOW));
+	ok(bsn_write_imm(b->ep[0], SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO), 0xcafe, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE_IMM);
 	c = expect_done(b, b->cq[1], 1, BSN_RECV_RDMA_WITH_IMM);
 	assert_int_equal(c.flags & BSN_C_IMM ? c.imm : 0, 0xcafe);
@@ -157,10 +146,7 @@ const char *try_write_imm(struct bench *b)
 
 const char *try_read(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 1, INTO, LENGTH);
-	const struct bsn_remote remote = bench_remote(b, 0, 0);
-
-	ok(bsn_read(b->ep[1], &local, &remote, 1, NOW));
+	ok(bsn_read(b->ep[1], SGE(b, 1, INTO, LENGTH), REMOTE(b, 0, 0), 1, NOW));
 	assert_int_equal(expect_done(b, b->cq[1], 1, BSN_OPCODE_RDMA_READ).byte_len, LENGTH);
 	assert_arrived(b, 0);
 	return NULL;
@@ -176,11 +162,8 @@ static uint64_t word_at(struct bench *b, int end, size_t offset)
 
 const char *try_fetch_add(struct bench *b)
 {
-	const struct bsn_sge old = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, INTO);
-
 	for (uint64_t sum = 0; sum < 10; sum += 5) {
-		ok(bsn_fetch_add(b->ep[0], &old, &remote, 5, 1, NOW));
+		ok(bsn_fetch_add(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, INTO), 5, 1, NOW));
 		expect_done(b, b->cq[0], 1, BSN_OPCODE_ATOMIC_FA);
 		assert_int_equal(word_at(b, 0, 0), sum);
 		assert_int_equal(word_at(b, 1, INTO), sum + 5);
@@ -190,11 +173,8 @@ const char *try_fetch_add(struct bench *b)
 
 const char *try_cmp_swap(struct bench *b)
 {
-	const struct bsn_sge old = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, INTO);
-
-	ok(bsn_cmp_swap(b->ep[0], &old, &remote, 0, 7, 1, NOW));
-	ok(bsn_cmp_swap(b->ep[0], &old, &remote, 0, 9, 2, NOW));
+	ok(bsn_cmp_swap(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, INTO), 0, 7, 1, NOW));
+	ok(bsn_cmp_swap(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, INTO), 0, 9, 2, NOW));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_ATOMIC_CS);
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_ATOMIC_CS);
 	assert_int_equal(word_at(b, 0, 0), 7);
@@ -214,12 +194,11 @@ static const char *why_not(struct bench *b, const char *feature)
 
 const char *try_masked_atomics(struct bench *b)
 {
-	const struct bsn_sge old = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, INTO);
 	const struct bsn_masked_fa one = { .add = 1 };
 	const char *why = why_not(b, "masked-atomics");
 
-	assert_int_equal(bsn_masked_fetch_add(b->ep[0], &old, &remote, &one, 8, 0, NOW),
+	assert_int_equal(bsn_masked_fetch_add(b->ep[0], SGE(b, 0, 0, 8), &remote, &one, 8, 0, NOW),
 			 why ? -EOPNOTSUPP : 0);
 	if (!why)
 		expect_done(b, b->cq[0], 0, BSN_OPCODE_ATOMIC_MASKED_FA);
@@ -232,15 +211,13 @@ const char *try_inline_recv(struct bench *b)
 					  .recv_cq = b->cq[1],
 					  .max_inline_recv = 8 };
 	const char *why = why_not(b, "inline-receive");
-	struct bsn_address address;
 	struct bsn_completion c;
 	struct bsn_qp *qp;
 
 	assert_int_equal(bsn_qp_create(b->device, &attr, &qp), why ? -EOPNOTSUPP : 0);
 	if (why)
 		return why;
-	ok(bsn_qp_address(qp, &address));
-	ok(bsn_qp_connect(qp, &address, NULL));
+	bench_join(qp, qp);
 	post_recv(b, bsn_qp_rq(qp), 1);
 	ok(bsn_send_inline(bsn_qp_ep(qp), bench_at(b, 0, 0), 8, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
@@ -254,12 +231,11 @@ const char *try_inline_recv(struct bench *b)
 const char *try_recv_many(struct bench *b)
 {
 	const struct bsn_sge sge = bench_sge(b, 1, INTO, LENGTH), recvs[] = { sge, sge, sge };
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const uint64_t ids[] = { 10, 11, 12 };
 
 	assert_int_equal(bsn_recv_many(b->rq[1], recvs, ids, 3), 3);
 	for (unsigned i = 0; i < 3; i++) {
-		ok(bsn_send(b->ep[0], &local, i, NOW));
+		ok(bsn_send(b->ep[0], SGE(b, 0, 0, LENGTH), i, NOW));
 		expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
 		expect_done(b, b->cq[1], ids[i], BSN_RECV);
 		assert_arrived(b, 0);
@@ -358,11 +334,10 @@ const char *try_sges(struct bench *b)
 
 const char *try_inline(struct bench *b)
 {
-	const struct bsn_remote remote = bench_remote(b, 1, INTO);
 	uint8_t data[LENGTH];
 
 	memcpy(data, bench_at(b, 0, 0), LENGTH);
-	ok(bsn_write_inline(b->ep[0], data, LENGTH, &remote, 1, BSN_F_SIGNALED));
+	ok(bsn_write_inline(b->ep[0], data, LENGTH, REMOTE(b, 1, INTO), 1, BSN_F_SIGNALED));
 	memset(data, 0, LENGTH); /* the buffer is the caller's again */
 	ok(bsn_ring(b->ep[0]));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
@@ -372,8 +347,7 @@ const char *try_inline(struct bench *b)
 
 const char *try_prepared(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_wr wr = { .sge = &local,
+	const struct bsn_wr wr = { .sge = SGE(b, 0, 0, LENGTH),
 				   .sge_count = 1,
 				   .remote = bench_remote(b, 1, INTO),
 				   .opcode = BSN_OPCODE_RDMA_WRITE };
@@ -405,11 +379,10 @@ const char *try_batch(struct bench *b)
 /* Sends back what was read, which must wait for the READ. */
 const char *try_fence(struct bench *b)
 {
-	const struct bsn_sge middle = bench_sge(b, 1, 0, LENGTH);
 	const struct bsn_remote from = bench_remote(b, 0, 0), to = bench_remote(b, 0, INTO);
 
-	ok(bsn_read(b->ep[1], &middle, &from, 1, BSN_F_SIGNALED));
-	ok(bsn_write(b->ep[1], &middle, &to, 2, NOW | BSN_F_FENCE));
+	ok(bsn_read(b->ep[1], SGE(b, 1, 0, LENGTH), &from, 1, BSN_F_SIGNALED));
+	ok(bsn_write(b->ep[1], SGE(b, 1, 0, LENGTH), &to, 2, NOW | BSN_F_FENCE));
 	expect_done(b, b->cq[1], 1, BSN_OPCODE_RDMA_READ);
 	expect_done(b, b->cq[1], 2, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 0, INTO), bench_at(b, 0, 0), LENGTH);

@@ -17,12 +17,11 @@ static void connect_xrc(struct bsn_qp *qp, struct bsn_xrc_target *target)
 static void send_by_xrc(struct bench *b, struct bsn_qp *qp, struct bsn_cq *cq, struct bsn_rq *srq,
 			struct bsn_cq *into)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct bsn_ep *ep;
 
 	ok(bsn_xrc_ep_create(qp, bsn_srq_number(srq), NULL, &ep));
 	post_recv(b, srq, 1);
-	ok(bsn_send(ep, &local, 2, NOW));
+	ok(bsn_send(ep, SGE(b, 0, 0, LENGTH), 2, NOW));
 	expect_done(b, cq, 2, BSN_OPCODE_SEND);
 	expect_done(b, into, 1, BSN_RECV);
 	assert_arrived(b, 0);
@@ -113,12 +112,11 @@ static unsigned next_opcode(struct bench *b, struct dc *d)
 /* A peer that waits is told of its turn. */
 static void send_to_peer(struct bench *b, struct dc *d, int peer)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	int err = bsn_send(d->ep[peer], &local, 2, NOW);
+	int err = bsn_send(d->ep[peer], SGE(b, 0, 0, LENGTH), 2, NOW);
 
 	if (err == -EAGAIN) {
 		assert_int_equal(next_opcode(b, d), BSN_DC_READY);
-		err = bsn_send(d->ep[peer], &local, 2, NOW);
+		err = bsn_send(d->ep[peer], SGE(b, 0, 0, LENGTH), 2, NOW);
 	}
 	ok(err);
 	assert_int_equal(next_opcode(b, d), BSN_OPCODE_SEND);
@@ -163,8 +161,6 @@ const char *try_full_handshake(struct bench *b)
 
 static const char *try_timestamps(struct bench *b, enum bsn_timestamps kind)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_remote remote = bench_remote(b, 1, INTO);
 	struct bsn_cq *cq;
 	struct bsn_qp *qp;
 	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .timestamps = kind }, &cq);
@@ -173,7 +169,7 @@ static const char *try_timestamps(struct bench *b, enum bsn_timestamps kind)
 		return bsn_error_text();
 	ok(err);
 	qp = make_loop(b->device, &(struct bsn_qp_attr){ .cq = cq });
-	ok(bsn_write(bsn_qp_ep(qp), &local, &remote, 1, NOW));
+	ok(bsn_write(bsn_qp_ep(qp), SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO), 1, NOW));
 	assert_true(expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE).timestamp);
 	ok(bsn_qp_destroy(qp));
 	ok(bsn_cq_destroy(cq));
@@ -193,7 +189,6 @@ const char *try_real_time(struct bench *b)
 /* soft-RoCE sends to a group by the host's network, which would have to join the group. */
 const char *try_multicast(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const bool is_roce = !strcmp(bench_info(b)->link_layer, "Ethernet");
 	struct bsn_mcast_group group = { .gid = { 0xff, 0x0e, [15] = 1 }, .lid = 0xc001 };
 	struct bsn_ep *ep;
@@ -206,7 +201,7 @@ const char *try_multicast(struct bench *b)
 	ok(bsn_ep_create_mcast(b->qp[0], &group, NULL, NULL, &ep));
 	if (!b->is_rxe) {
 		post_recv(b, b->rq[1], 1);
-		ok(bsn_send(ep, &local, 2, NOW));
+		ok(bsn_send(ep, SGE(b, 0, 0, LENGTH), 2, NOW));
 		expect_message(b, BSN_OPCODE_SEND);
 	}
 	ok(bsn_ep_destroy(ep));

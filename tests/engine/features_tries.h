@@ -8,17 +8,14 @@
 
 #include "harness.h"
 #include "loop.h"
-
 #include "bsn_dc.h"
 #include "bsn_mcast.h"
 #include "bsn_mkey.h"
 #include "bsn_msg.h"
 #include "bsn_xrc.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
-#include <stdio.h>
 
 #include "bsn_syndrome.h"
 

@@ -10,10 +10,12 @@
 #ifndef TESTS_ENGINE_HARNESS_H
 #define TESTS_ENGINE_HARNESS_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +162,10 @@ static inline int post_map(struct bsn_ep *ep, struct bsn_wr wr, const struct bsn
 uint8_t *bench_at(struct bench *b, int end, size_t offset);
 struct bsn_sge bench_sge(struct bench *b, int end, size_t offset, uint32_t length);
 struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
+
+/* The same in place, for a call that takes a pointer. */
+#define SGE(...)    ((const struct bsn_sge[]){ bench_sge(__VA_ARGS__) })
+#define REMOTE(...) ((const struct bsn_remote[]){ bench_remote(__VA_ARGS__) })
 
 /*
  * The result of an atomic as it is in memory. On a QP that the application made with sq_sig_all it

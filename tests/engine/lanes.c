@@ -27,14 +27,6 @@ static struct ibv_qp *make_verbs_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	return qp;
 }
 
-static void connect_to_itself(struct bsn_qp *qp)
-{
-	struct bsn_address self;
-
-	ok(bsn_qp_address(qp, &self));
-	ok(bsn_qp_connect(qp, &self, NULL));
-}
-
 static struct domain make_domain(struct bench *b)
 {
 	const struct bsn_attach_attr promise = { .register_is_ours = true };
@@ -52,7 +44,7 @@ static struct domain make_domain(struct bench *b)
 	for (int i = 0; i < QPS; i++) {
 		d.qp[i] = make_verbs_qp(d.parent, d.cq);
 		ok(bsn_qp_attach(b->device, d.qp[i], &promise, &d.attached[i]));
-		connect_to_itself(d.attached[i]);
+		bench_join(d.attached[i], d.attached[i]);
 	}
 	return d;
 }
@@ -72,7 +64,6 @@ static void free_domain(struct domain *d)
 /* Each post takes the buffer that the post before did not take, whichever QP that was. */
 static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 {
-	const struct bsn_remote nowhere = { 0, 0 };
 	uint8_t *buffer, *last = NULL;
 	struct domain d;
 
@@ -84,7 +75,7 @@ static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 		buffer = bench_sq(qp)->lane->reg;
 		assert_ptr_not_equal(buffer, last);
 		last = buffer;
-		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &nowhere, 0, NOW));
+		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &(struct bsn_remote){ 0, 0 }, 0, NOW));
 	}
 	free_domain(&d);
 }
@@ -121,7 +112,7 @@ static struct bsn_counters count_a_post(struct bench *b, const char *variable, c
 	assert_int_equal(unsetenv(variable), 0);
 	ok(bsn_cq_create(device, NULL, &cq));
 	ok(bsn_qp_create(device, &(struct bsn_qp_attr){ .cq = cq }, &qp));
-	connect_to_itself(qp);
+	bench_join(qp, qp);
 	ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &(struct bsn_remote){ 0, 0 }, 7, NOW));
 	expect_done(b, cq, 7, BSN_OPCODE_RDMA_WRITE);
 	ok(bsn_qp_counters(qp, &counters));
@@ -179,12 +170,13 @@ static uint32_t count_two_posters(struct bench *b, bool is_handed_over, bool is_
 	struct poster posters[QPS];
 	pthread_t other;
 
-	ok(bsn_cq_create(b->device, NULL, &attr.cq));
 	ok(bsn_lane_create(b->device, &lane_attr, &attr.lane));
+	undo_later(b, bsn_lane_destroy, attr.lane);
+	attr.cq = bench_cq(b, NULL);
 	for (int i = 0; i < QPS; i++) {
 		posters[i].bench = b;
-		ok(bsn_qp_create(b->device, &attr, &posters[i].qp));
-		connect_to_itself(posters[i].qp);
+		posters[i].qp = bench_qp(b, &attr);
+		bench_join(posters[i].qp, posters[i].qp);
 	}
 	post_and_poll(&posters[0]);
 	for (int i = 0; is_handed_over && i < QPS; i++)
@@ -192,10 +184,6 @@ static uint32_t count_two_posters(struct bench *b, bool is_handed_over, bool is_
 	assert_int_equal(pthread_create(&other, NULL, post_and_poll, &posters[1]), 0);
 	assert_int_equal(pthread_join(other, NULL), 0);
 	ok(bsn_qp_counters(posters[0].qp, &counters));
-	for (int i = 0; i < QPS; i++)
-		ok(bsn_qp_destroy(posters[i].qp));
-	ok(bsn_lane_destroy(attr.lane));
-	ok(bsn_cq_destroy(attr.cq));
 	return counters.lane_posters;
 }
 
@@ -267,7 +255,7 @@ static void a_register_of_several_lanes_is_rung_under_a_lock(struct bench *b)
 		attr.lane = lanes[count - 2 + i];
 		assert_non_null(dv_lane(attr.lane)->lock);
 		ok(bsn_qp_create(b->device, &attr, &qp[i]));
-		connect_to_itself(qp[i]);
+		bench_join(qp[i], qp[i]);
 		ok(bsn_write_inline(bsn_qp_ep(qp[i]), "", 0, &(struct bsn_remote){ 0, 0 }, 7, NOW));
 		expect_done(b, attr.cq, 7, BSN_OPCODE_RDMA_WRITE);
 		ok(bsn_qp_counters(qp[i], &counters));

@@ -6,8 +6,6 @@
  */
 #include "harness.h"
 
-#include <errno.h>
-
 enum { ROUNDS = 500, WINDOW = 8, RECVS = 16 };
 
 struct talk {
@@ -17,9 +15,7 @@ struct talk {
 
 static void post_recv(struct bench *b, int end, uint64_t id)
 {
-	const struct bsn_sge into = bench_sge(b, end, 64 * (id % RECVS), 64);
-
-	ok(bsn_recv(b->rq[end], &into, id));
+	ok(bsn_recv(b->rq[end], SGE(b, end, 64 * (id % RECVS), 64), id));
 }
 
 static bool may_ask(const struct talk *t)
@@ -105,11 +101,8 @@ static void what_is_not_complete_fills_the_queue(struct bench *b)
 
 static void a_failed_queue_flushes_them(struct bench *b)
 {
-	const struct bsn_sge from = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote to = bench_remote(b, 1, 0);
-
 	for (uint64_t i = 0; i < 3; i++)
-		ok(bsn_write(b->ep[0], &from, &to, i, NOW));
+		ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, 0), i, NOW));
 	softcx_step(0);
 	ok(bsn_qp_fail(b->qp[0]));
 	for (uint64_t i = 0; i < 3; i++)

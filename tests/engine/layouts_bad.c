@@ -348,14 +348,12 @@ static void a_full_queue_changes_nothing(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, 64);
 	int err = 0;
 	struct bsn_mkey *mkey = take_mkey(b, pool);
 
 	configure(b, mkey, pool, layout_of(part, 1, 16));
 	while (!err)
-		err = bsn_write(b->ep[0], &local, &remote, 1, 0);
+		err = bsn_write(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, 64), 1, 0);
 	assert_int_equal(err, -EAGAIN);
 	expect_no_change(b, mkey, pool, layout_of(part, 2, 16), EAGAIN);
 	refused(b, pool, EAGAIN, "full", layout_of(part, 2, 16));

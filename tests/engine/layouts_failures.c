@@ -215,13 +215,11 @@ static void expect_none_left(struct bench *b)
 static void umrs_of_maps_are_hidden(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 32, 16);
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote nowhere = { 0, 0 };
 
 	map_and_write(b, pool, 0, 4, 1);
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	expect_none_left(b);
-	ok(bsn_write(b->ep[0], &local, &nowhere, 2, BSN_F_SIGNALED));
+	ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), &(struct bsn_remote){ 0, 0 }, 2, BSN_F_SIGNALED));
 	map_and_write(b, pool, 4, 4, 3);
 	map_and_write(b, pool, 8, 2, 4);
 	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);

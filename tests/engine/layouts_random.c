@@ -28,7 +28,6 @@ static void random_layouts(struct bench *b)
 		const struct space s = memory_of(b, 0, AREA);
 		struct bsn_layout *layout;
 		const struct bsn_map *map;
-
 		start_round(round);
 		make_model(&m, &s);
 		ok(bsn_layout_create(pool, &m.layout, &layout));
@@ -117,7 +116,6 @@ static void overlaps_are_found_in_any_order(struct bench *b)
 		struct bsn_layout_attr layout = { .parts = parts };
 		struct bsn_layout *made;
 		int err;
-
 		start_round(round);
 		layout.part_count = 1 + (uint32_t)(random_u64() % BLOCKS);
 		layout.rounds = random_u64() % 2 ? 3 : 1;

@@ -28,27 +28,24 @@ static void a_refused_map_is_forgotten(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	const struct bsn_part part = column(b, 0);
 	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
 	const struct bsn_map *map;
 
 	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
 	bsn_layout_unmap(map);
-	for (int end = 0; end < 2; end++)
-		ok(bsn_qp_reset(b->qp[end]));
+	bench_reset(b);
 	assert_int_not_equal(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map), 0);
 	bench_connect(b);
 	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
-	ok(bsn_write(b->ep[0], map->sge, &remote, 3, NOW));
+	ok(bsn_write(b->ep[0], map->sge, REMOTE(b, 1, 0), 3, NOW));
 	expect_done(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE);
 	bsn_layout_unmap(map);
 }
 
 static void expect_all(struct bench *b, struct bsn_mkey *mkey, int value)
 {
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
 	const struct bsn_sge sge = { .length = 8 * PARTS, .lkey = mkey->lkey };
 
-	ok(bsn_write(b->ep[0], &sge, &remote, 3, NOW));
+	ok(bsn_write(b->ep[0], &sge, REMOTE(b, 1, 0), 3, NOW));
 	expect_done(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE);
 	for (uint32_t i = 0; i < sge.length; i++)
 		assert_int_equal(*bench_at(b, 1, i), value);
@@ -129,12 +126,11 @@ static void many_rounds_are_judged_at_once(struct bench *b)
 /* Posts requests until the queue has room for @room. Returns how many, whose ids begin at 1. */
 static uint64_t fill_queue(struct bench *b, uint32_t room)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote to = bench_remote(b, 1, FLAT);
 	uint64_t filled = 0;
 
 	while (bsn_room(b->ep[0]) > room)
-		ok(bsn_write(b->ep[0], &local, &to, ++filled, BSN_F_SIGNALED));
+		ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), &to, ++filled, BSN_F_SIGNALED));
 	return filled;
 }
 

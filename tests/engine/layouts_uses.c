@@ -11,7 +11,6 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
 	const struct bsn_layout_attr layout = layout_of(part, 2, has_mkeys(b) ? 16 : 2);
 	const uint32_t bytes = 16 * layout.rounds;
-	const struct bsn_sge flat = bench_sge(b, 1, FLAT, bytes);
 	struct bsn_prepared prepared;
 	const struct bsn_map *map;
 	struct bsn_wr wr;
@@ -20,7 +19,7 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 	complete_all(b); /* receives do not wait for the send queue */
 	fill_flat(b, 3);
 	ok(bsn_recv_sgl(b->rq[0], map->sge, map->sge_count, 5));
-	ok(bsn_send(b->ep[1], &flat, 6, NOW));
+	ok(bsn_send(b->ep[1], SGE(b, 1, FLAT, bytes), 6, NOW));
 	expect_done(b, b->cq[1], 6, BSN_OPCODE_SEND);
 	assert_int_equal(expect_done(b, b->cq[0], 5, BSN_RECV).byte_len, bytes);
 	assert_columns(b, 2, layout.rounds);
@@ -113,11 +112,8 @@ static struct bsn_layout *long_list(struct bsn_mkey_pool *pool, const struct bsn
 /* All but @room blocks of the queue are taken. */
 static void fill_queue(struct bench *b, uint32_t room)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-
 	while (bsn_sq_outstanding_bb(b->sq[0]) < dv_sq(b->sq[0])->capacity_bb - room)
-		ok(bsn_write(b->ep[0], &local, &remote, 1, 0));
+		ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, 0), 1, 0));
 }
 
 static void empty_queue(struct bench *b)
@@ -184,10 +180,8 @@ static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
 /* The peer writes a byte each side of where a translation ends. */
 static void write_around(struct bench *b, const struct bsn_mkey *mkey, uint64_t at)
 {
-	const struct bsn_sge local = bench_sge(b, 1, FLAT, 2);
-	const struct bsn_remote remote = { at - 1, mkey->rkey };
-
-	ok(bsn_write(b->ep[1], &local, &remote, 3, NOW));
+	ok(bsn_write(b->ep[1], SGE(b, 1, FLAT, 2), &(struct bsn_remote){ at - 1, mkey->rkey }, 3,
+		     NOW));
 	expect_done(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE);
 }
 
@@ -316,10 +310,8 @@ static void rounds_of_several_keys(struct bench *b)
 static void write_through(struct bench *b, const struct bsn_window *window,
 			  enum ibv_wc_status status)
 {
-	const struct bsn_sge flat = bench_sge(b, 1, FLAT, 64);
-	const struct bsn_remote remote = { window->addr, window->rkey };
-
-	ok(bsn_write(b->ep[1], &flat, &remote, 3, NOW));
+	ok(bsn_write(b->ep[1], SGE(b, 1, FLAT, 64),
+		     &(struct bsn_remote){ window->addr, window->rkey }, 3, NOW));
 	expect_status(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE, status);
 }
 
@@ -410,11 +402,10 @@ static void windows_open_and_close(struct bench *b)
 static void windows_of_type_1_are_bound_anew(struct bench *b)
 {
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE };
-	const struct bsn_window_attr type_1 = { .is_type_1 = true };
 	struct bsn_window *window;
 	struct bsn_mr *mr = bench_buf(b, 4096, &attr);
 
-	ok(bsn_window_create(b->device, &type_1, &window));
+	ok(bsn_window_create(b->device, &(struct bsn_window_attr){ .is_type_1 = true }, &window));
 	for (unsigned round = 0; round < 3; round++) {
 		const struct bsn_sge sge = { mr->addr + 64 * round, 64, mr->lkey };
 		ok(bsn_window_bind(b->ep[round % 2], window, &sge, IBV_ACCESS_REMOTE_WRITE, 5,

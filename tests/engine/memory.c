@@ -5,8 +5,6 @@
  */
 #include "harness.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 #include "bsn_mem.h"
@@ -25,12 +23,11 @@ static struct bsn_buf_info info_of(const struct bsn_mr *buf)
 /* Sends data from the buffer, and receives data into it. */
 static void carries_data(struct bench *b, const struct bsn_mr *buf)
 {
-	const struct bsn_sge from = { buf->addr, 64, buf->lkey };
 	const struct bsn_remote to = { buf->addr + buf->length - 64, buf->rkey };
 	uint8_t *bytes = (uint8_t *)(uintptr_t)buf->addr;
 
 	memset(bytes, 0x5a, 64);
-	ok(bsn_write(b->ep[0], &from, &to, 1, NOW));
+	ok(bsn_write(b->ep[0], &(struct bsn_sge){ buf->addr, 64, buf->lkey }, &to, 1, NOW));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bytes, bytes + buf->length - 64, 64);
 }
@@ -40,11 +37,10 @@ static char why[256];
 
 static struct bsn_buf_info try(struct bench *b, size_t length, const struct bsn_mem_attr *mem)
 {
-	const struct bsn_mr_attr attr = { .mem = mem };
 	struct bsn_buf_info info;
 	struct bsn_mr *buf;
 
-	ok(bsn_buf_alloc(b->device, length, &attr, &buf));
+	ok(bsn_buf_alloc(b->device, length, &(struct bsn_mr_attr){ .mem = mem }, &buf));
 	assert_int_equal(buf->length, (length + PAGE - 1) / PAGE * PAGE);
 	assert_int_equal(*(char *)(uintptr_t)buf->addr, 0);
 	info = info_of(buf);

@@ -8,16 +8,15 @@ static void messages_of_any_length_arrive(struct bench *b)
 {
 	static const uint32_t lengths[] = { 0,  1,  7,  8,      9,          20,     47,
 					    48, 49, 64, INLINE, INLINE + 1, LONGEST };
-	struct ends e = make_ends(b, 0);
+	struct ends *e = make_ends(b, 0);
 
 	for (uint32_t i = 0; i < COUNT(lengths); i++)
 		for (int end = 0; end < 2; end++) {
-			ok(send_one(b, &e, end, lengths[i], i));
-			expect_message(b, e.inbox[!end], lengths[i], i);
-			expect_none(b, e.inbox[!end]);
+			ok(send_one(b, e, end, lengths[i], i));
+			expect_message(b, e->inbox[!end], lengths[i], i);
+			expect_none(b, e->inbox[!end]);
 			make_room(b);
 		}
-	free_ends(&e);
 }
 
 /* What the device was asked for, so far. */
@@ -35,48 +34,44 @@ static void messages_take_no_receive_and_few_cqes(struct bench *b)
 	enum { MESSAGES = 256 };
 	const uint64_t receives = bus_requests(CX_BUS_recv_wqe_fetch);
 	const uint64_t cqes = bus_requests(CX_BUS_cqe_write);
-	struct ends e = make_ends(b, 0);
+	struct ends *e = make_ends(b, 0);
 
 	for (unsigned i = 0; i < MESSAGES; i++) {
-		ok(send_one(b, &e, 0, BSN_MSG_SHORT, i));
-		expect_message(b, e.inbox[1], BSN_MSG_SHORT, i);
+		ok(send_one(b, e, 0, BSN_MSG_SHORT, i));
+		expect_message(b, e->inbox[1], BSN_MSG_SHORT, i);
 		make_room(b);
 	}
 	assert_int_equal(bus_requests(CX_BUS_recv_wqe_fetch), receives);
 	assert_in_range(bus_requests(CX_BUS_cqe_write) - cqes, 0, MESSAGES / 4);
-	free_ends(&e);
 }
 
 static void a_message_says_whose_it_is(struct bench *b)
 {
-	struct ends e = make_ends(b, 0);
+	struct ends *e = make_ends(b, 0);
 	struct bsn_msg msg;
 
-	ok(send_one(b, &e, 0, 8, 1));
-	assert_int_equal(poll_inbox(b, e.inbox[1], &msg), 1);
-	assert_ptr_equal(msg.line, e.line[1]);
+	ok(send_one(b, e, 0, 8, 1));
+	assert_int_equal(poll_inbox(b, e->inbox[1], &msg), 1);
+	assert_ptr_equal(msg.line, e->line[1]);
 	assert_ptr_equal(msg.user, b);
-	free_ends(&e);
 }
 
 /* Without the ring nothing goes; registered memory is the sender's again by a completion. */
 static void what_is_appended_goes_with_the_ring(struct bench *b)
 {
-	struct ends e = make_ends(b, 0);
-	const struct bsn_sge local = bench_sge(b, 0, 0, 300);
+	struct ends *e = make_ends(b, 0);
 	uint8_t data[8];
 
 	fill(data, 8, 1);
-	ok(bsn_msg_send(e.line[0], data, 8, 0));
+	ok(bsn_msg_send(e->line[0], data, 8, 0));
 	if (b->kind == BENCH_DIRECT)
-		expect_none(b, e.inbox[1]);
-	ok(bsn_msg_ring(e.line[0]));
-	expect_message(b, e.inbox[1], 8, 1);
+		expect_none(b, e->inbox[1]);
+	ok(bsn_msg_ring(e->line[0]));
+	expect_message(b, e->inbox[1], 8, 1);
 	fill(bench_at(b, 0, 0), 300, 2);
-	ok(bsn_msg_send_from(e.line[0], &local, 77, BSN_F_RING | BSN_F_SIGNALED));
+	ok(bsn_msg_send_from(e->line[0], SGE(b, 0, 0, 300), 77, BSN_F_RING | BSN_F_SIGNALED));
 	expect_done(b, b->cq[0], 77, BSN_OPCODE_RDMA_WRITE);
-	expect_message(b, e.inbox[1], 300, 2);
-	free_ends(&e);
+	expect_message(b, e->inbox[1], 300, 2);
 }
 
 /*
@@ -85,16 +80,14 @@ static void what_is_appended_goes_with_the_ring(struct bench *b)
 static void rings_come_round_in_order(struct bench *b)
 {
 	const uint32_t count = bench_rounds(b, 1000);
-	struct ends e = make_ends(b, 0);
+	struct ends *e = make_ends(b, 0);
 	uint32_t sent = 0, got = 0, full = 0, random = 1;
 
 	while (got < count) {
 		uint32_t length[2] = { 0, 0 };
-
 		for (random = random * 1103515245 + 12345; sent < count; sent++) {
 			const uint32_t size = (sent * 2654435761u >> 16) % (LONGEST + 1);
-			const int err = send_one(b, &e, 0, sent % 3 ? size % 49 : size, sent);
-
+			const int err = send_one(b, e, 0, sent % 3 ? size % 49 : size, sent);
 			if (err) {
 				assert_int_equal(err, -EAGAIN);
 				full++;
@@ -105,15 +98,14 @@ static void rings_come_round_in_order(struct bench *b)
 		make_room(b);
 		for (uint32_t n = 1 + (random >> 16) % DEPTH; n && got < sent; n--, got++) {
 			length[0] = (got * 2654435761u >> 16) % (LONGEST + 1);
-			expect_message(b, e.inbox[1], got % 3 ? length[0] % 49 : length[0], got);
+			expect_message(b, e->inbox[1], got % 3 ? length[0] % 49 : length[0], got);
 		}
-		expect_none(b, e.inbox[0]);
+		expect_none(b, e->inbox[0]);
 		make_room(b);
 		if (got == sent) /* what was given last is given back */
-			expect_none(b, e.inbox[1]);
+			expect_none(b, e->inbox[1]);
 	}
 	assert_true(full > 2);
-	free_ends(&e);
 }
 
 /* Bytes alone are what runs out: wherever in the ring the longest would begin, room comes. */
@@ -121,21 +113,20 @@ static void the_longest_find_room(struct bench *b)
 {
 	const struct bsn_msg_inbox_attr attr = { .depth = 256, .bytes = BYTES };
 	static const uint32_t lengths[] = { LONGEST, LONGEST - 8, LONGEST / 2 + 8, LONGEST, 49 };
-	struct ends e = make_ends_of(b, &attr);
+	struct ends *e = make_ends_of(b, &attr);
 	uint32_t sent = 0, got = 0;
 
 	for (uint32_t i = 0; i < bench_rounds(b, 200); i++) {
-		while (!send_one(b, &e, 0, lengths[sent % 5], sent)) {
+		while (!send_one(b, e, 0, lengths[sent % 5], sent)) {
 			make_room(b);
 			sent++;
 		}
 		assert_true(sent > got);
 		for (; got < sent; got++)
-			expect_message(b, e.inbox[1], lengths[got % 5], got);
-		expect_none(b, e.inbox[1]);
+			expect_message(b, e->inbox[1], lengths[got % 5], got);
+		expect_none(b, e->inbox[1]);
 		make_room(b);
 	}
-	free_ends(&e);
 }
 
 static void many_senders_have_their_turns(struct bench *b)
@@ -152,7 +143,6 @@ static void many_senders_have_their_turns(struct bench *b)
 		ok(bsn_msg_send(s.line[0][i % SENDERS], &i, sizeof(i), BSN_F_RING));
 	for (uint32_t i = 0; i < 4 * SENDERS; i++) {
 		uint32_t number, from;
-
 		assert_int_equal(poll_inbox(b, s.inbox[1], &msg), 1);
 		from = (uint32_t)((struct bsn_qp **)msg.user - s.qp[1]);
 		assert_in_range(from, 0, SENDERS - 1);
@@ -193,7 +183,7 @@ static void write_in_pieces(struct bench *b, struct ends *e, const uint8_t *reco
 
 static void come_in_order(struct bench *b, uint32_t length, struct order order)
 {
-	struct ends e = make_ends(b, 0);
+	struct ends e = open_ends(b, 0);
 	const struct ring ring = ring_of(&e.address[1]);
 	uint8_t record[BSN_MSG_RECORD];
 
@@ -201,7 +191,7 @@ static void come_in_order(struct bench *b, uint32_t length, struct order order)
 	make_room(b);
 	memcpy(record, record_at(&ring, 0), sizeof(record));
 	write_in_pieces(b, &e, record, order, length);
-	free_ends(&e);
+	close_ends(&e);
 }
 
 static void no_order_of_bytes_makes_a_message(struct bench *b)
@@ -235,7 +225,7 @@ static void expect_nothing_yet(struct ends *e, uint32_t length, unsigned what)
 /* A bit that differs, or words that changed places. */
 static void records_that_differ(struct bench *b, uint32_t length)
 {
-	struct ends e = make_ends(b, 600ull * 1000000000);
+	struct ends e = open_ends(b, 600ull * 1000000000);
 	const struct ring ring = ring_of(&e.address[1]);
 	uint8_t *const at = record_at(&ring, 0);
 	uint8_t record[BSN_MSG_RECORD];
@@ -257,7 +247,7 @@ static void records_that_differ(struct bench *b, uint32_t length)
 			memcpy(at, record, sizeof(record));
 		}
 	expect_message(b, e.inbox[1], length, 3);
-	free_ends(&e);
+	close_ends(&e);
 }
 
 static void every_bit_of_a_record_counts(struct bench *b)
@@ -271,7 +261,7 @@ static void every_bit_of_a_record_counts(struct bench *b)
 /* The same message with the same number, for another ring. */
 static void exchange_records(struct bench *b, uint32_t length)
 {
-	struct ends e = make_ends(b, 600ull * 1000000000);
+	struct ends e = open_ends(b, 600ull * 1000000000);
 	const struct ring rings[2] = { ring_of(&e.address[0]), ring_of(&e.address[1]) };
 	uint8_t records[2][BSN_MSG_RECORD];
 
@@ -284,7 +274,7 @@ static void exchange_records(struct bench *b, uint32_t length)
 	expect_nothing_yet(&e, length, 0);
 	memcpy(record_at(&rings[1], 0), records[1], BSN_MSG_RECORD);
 	expect_message(b, e.inbox[1], length, 3);
-	free_ends(&e);
+	close_ends(&e);
 }
 
 static void a_message_of_another_ring_is_none(struct bench *b)

@@ -7,9 +7,6 @@
 #define TESTS_ENGINE_MESSAGES_RIG_H
 
 #include "harness.h"
-
-#include <errno.h>
-
 #include "bsn_msg.h"
 #include "nic/bus.h"
 
@@ -29,7 +26,7 @@ struct ends {
 	struct bsn_msg_address address[2];
 };
 
-static inline struct ends make_ends_of(struct bench *b, const struct bsn_msg_inbox_attr *attr)
+static inline struct ends open_ends_of(struct bench *b, const struct bsn_msg_inbox_attr *attr)
 {
 	struct ends e;
 
@@ -50,19 +47,44 @@ static inline struct bsn_msg_inbox_attr inbox_of(uint32_t senders, uint64_t pati
 	};
 }
 
-static inline struct ends make_ends(struct bench *b, uint64_t patience_ns)
+static inline struct ends open_ends(struct bench *b, uint64_t patience_ns)
 {
 	const struct bsn_msg_inbox_attr attr = inbox_of(1, patience_ns);
 
-	return make_ends_of(b, &attr);
+	return open_ends_of(b, &attr);
 }
 
-static inline void free_ends(struct ends *e)
+static inline void close_ends(struct ends *e)
 {
 	for (int end = 0; end < 2; end++) {
 		ok(bsn_msg_line_destroy(e->line[end]));
 		ok(bsn_msg_inbox_destroy(e->inbox[end]));
 	}
+}
+
+static inline int free_ends(struct ends *e)
+{
+	close_ends(e);
+	free(e);
+	return 0;
+}
+
+/* Those that the bench closes. */
+static inline struct ends *make_ends_of(struct bench *b, const struct bsn_msg_inbox_attr *attr)
+{
+	struct ends *e = malloc(sizeof(*e));
+
+	assert_non_null(e);
+	*e = open_ends_of(b, attr);
+	undo_later(b, free_ends, e);
+	return e;
+}
+
+static inline struct ends *make_ends(struct bench *b, uint64_t patience_ns)
+{
+	const struct bsn_msg_inbox_attr attr = inbox_of(1, patience_ns);
+
+	return make_ends_of(b, &attr);
 }
 
 /* Room in send queues is the CQ's to find; none of the channel's own requests completes. */
@@ -208,8 +230,6 @@ static inline uint8_t *record_at(const struct ring *ring, uint32_t number)
 	return (uint8_t *)(uintptr_t)ring->records +
 	       (size_t)(number % ring->depth) * BSN_MSG_RECORD;
 }
-
-/* -- what a caller gets wrong ------------------------------------------------------------------ */
 
 #define LINES .qp = { .max_inline = INLINE }, OWN
 

@@ -4,7 +4,6 @@
 #define TESTS_ENGINE_MKEYS_H
 
 #include "harness.h"
-
 #include "bsn_mkey.h"
 
 static inline bool has_mkeys(const struct bench *b)

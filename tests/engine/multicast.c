@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* UD multicast: every member gets what is sent to its group, and nobody else does. */
 #include "harness.h"
-
-#include <errno.h>
-
 #include "bsn_mcast.h"
 
 enum { INTO = 1024, LENGTH = 200, GROUP_LID = 0xc123 };
@@ -28,10 +25,8 @@ static struct bsn_mcast_group group_of(const struct bench *b, unsigned number)
 
 static void post_recv(struct bench *b, int end, uint64_t id)
 {
-	const struct bsn_sge into = bench_sge(b, end, INTO, BSN_GRH_SIZE + LENGTH);
-
 	memset(bench_at(b, end, INTO), 0, BSN_GRH_SIZE + LENGTH);
-	ok(bsn_recv(b->rq[end], &into, id));
+	ok(bsn_recv(b->rq[end], SGE(b, end, INTO, BSN_GRH_SIZE + LENGTH), id));
 }
 
 /* The GRH names the group. */
@@ -52,10 +47,9 @@ static void expect_message(struct bench *b, int end, uint64_t id,
 
 static void send_to(struct bench *b, struct bsn_ep *ep, uint64_t id)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct bsn_completion c;
 
-	ok(bsn_send(ep, &local, id, NOW));
+	ok(bsn_send(ep, SGE(b, 0, 0, LENGTH), id, NOW));
 	c = expect_done(b, b->cq[0], id, BSN_OPCODE_SEND);
 	assert_ptr_equal(c.user, b);
 }
@@ -77,13 +71,11 @@ static void members_get_what_is_sent(struct bench *b)
 
 	/* The sender, too, once it is a member; its completion is not always the first. */
 	if (b->is_model) {
-		const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 		struct bsn_completion c[2];
 		unsigned received;
-
 		ok(bsn_mcast_attach(b->qp[0], &group));
 		post_recv(b, 1, 12);
-		ok(bsn_send(ep, &local, 2, NOW));
+		ok(bsn_send(ep, SGE(b, 0, 0, LENGTH), 2, NOW));
 		expect_message(b, 1, 12, &group);
 		assert_int_equal(bench_reap(b, b->cq[0], c, 1), 1);
 		assert_int_equal(bench_reap(b, b->cq[0], c + 1, 1), 1);

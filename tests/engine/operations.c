@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every operation on every transport moves its data, and completes with what the peer was told. */
 #include "harness.h"
-
 #include "../softcx/victim.h"
 #include "refuse.h"
 
@@ -17,18 +16,14 @@ static void assert_moved(struct bench *b, size_t src, size_t dst, size_t length)
 
 static void post_recv(struct bench *b, size_t offset, uint32_t length, uint64_t id)
 {
-	const struct bsn_sge sge = bench_sge(b, 1, offset, length);
-
-	ok(bsn_recv(b->rq[1], &sge, id));
+	ok(bsn_recv(b->rq[1], SGE(b, 1, offset, length), id));
 }
 
 static void a_write_moves_its_bytes(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, SRC, 3000);
-	const struct bsn_remote remote = bench_remote(b, 1, DST);
 	struct bsn_completion c;
 
-	ok(bsn_write(b->ep[0], &local, &remote, 42, NOW));
+	ok(bsn_write(b->ep[0], SGE(b, 0, SRC, 3000), REMOTE(b, 1, DST), 42, NOW));
 	c = expect_done(b, b->cq[0], 42, BSN_OPCODE_RDMA_WRITE);
 	assert_ptr_equal(c.user, &b->qp[0]);
 	assert_moved(b, SRC, DST, 3000);
@@ -37,11 +32,10 @@ static void a_write_moves_its_bytes(struct bench *b)
 
 static void inline_data_of_every_length(struct bench *b)
 {
-	const struct bsn_remote remote = bench_remote(b, 1, DST);
-
 	for (uint32_t length = 0; length <= b->test->qp.max_inline; length++) {
 		memset(bench_at(b, 1, DST), 0, 1024);
-		ok(bsn_write_inline(b->ep[0], bench_at(b, 0, SRC), length, &remote, length, NOW));
+		ok(bsn_write_inline(b->ep[0], bench_at(b, 0, SRC), length, REMOTE(b, 1, DST),
+				    length, NOW));
 		expect_done(b, b->cq[0], length, BSN_OPCODE_RDMA_WRITE);
 		assert_moved(b, SRC, DST, length);
 	}
@@ -49,10 +43,9 @@ static void inline_data_of_every_length(struct bench *b)
 
 static void inline_data_is_taken_at_the_post(struct bench *b)
 {
-	const struct bsn_remote remote = bench_remote(b, 1, DST);
 	char data[] = "the caller may reuse its buffer";
 
-	ok(bsn_write_inline(b->ep[0], data, sizeof(data), &remote, 1, BSN_F_SIGNALED));
+	ok(bsn_write_inline(b->ep[0], data, sizeof(data), REMOTE(b, 1, DST), 1, BSN_F_SIGNALED));
 	memset(data, 'x', sizeof(data));
 	ok(bsn_ring(b->ep[0]));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
@@ -61,11 +54,9 @@ static void inline_data_is_taken_at_the_post(struct bench *b)
 
 static void a_read_brings_bytes_here(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 1, DST, 3000);
-	const struct bsn_remote remote = bench_remote(b, 0, SRC);
 	struct bsn_completion c;
 
-	ok(bsn_read(b->ep[1], &local, &remote, 7, NOW));
+	ok(bsn_read(b->ep[1], SGE(b, 1, DST, 3000), REMOTE(b, 0, SRC), 7, NOW));
 	c = expect_done(b, b->cq[1], 7, BSN_OPCODE_RDMA_READ);
 	assert_int_equal(c.byte_len, 3000);
 	assert_moved(b, SRC, DST, 3000);
@@ -73,11 +64,10 @@ static void a_read_brings_bytes_here(struct bench *b)
 
 static void a_send_reaches_a_receive(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, SRC, 300);
 	struct bsn_completion c;
 
 	post_recv(b, DST, 1000, 11);
-	ok(bsn_send(b->ep[0], &local, 12, NOW));
+	ok(bsn_send(b->ep[0], SGE(b, 0, SRC, 300), 12, NOW));
 	expect_done(b, b->cq[0], 12, BSN_OPCODE_SEND);
 	c = expect_done(b, b->cq[1], 11, BSN_RECV);
 	assert_int_equal(c.byte_len, 300);
@@ -101,13 +91,12 @@ static void send_inline_of_every_length(struct bench *b)
 static void immediates_arrive_in_host_order(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 100);
-	const struct bsn_remote remote = bench_remote(b, 1, DST + 4096);
 	struct bsn_completion c;
 
 	post_recv(b, DST, 100, 1);
 	post_recv(b, DST + 200, 100, 2);
 	ok(bsn_send_imm(b->ep[0], &local, 0x01020304, 3, BSN_F_SIGNALED));
-	ok(bsn_write_imm(b->ep[0], &local, &remote, 0xfffefdfc, 4, NOW));
+	ok(bsn_write_imm(b->ep[0], &local, REMOTE(b, 1, DST + 4096), 0xfffefdfc, 4, NOW));
 	expect_done(b, b->cq[0], 3, BSN_OPCODE_SEND_IMM);
 	expect_done(b, b->cq[0], 4, BSN_OPCODE_RDMA_WRITE_IMM);
 	c = expect_done(b, b->cq[1], 1, BSN_RECV);
@@ -125,13 +114,12 @@ static void immediates_arrive_in_host_order(struct bench *b)
 
 static void a_send_can_invalidate_a_key(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, SRC, 100);
 	struct bsn_completion c;
 	struct victim victim;
 
 	victim_make(&victim, bsn_qp_info(b->qp[1])->verbs->pd);
 	post_recv(b, DST, 100, 1);
-	ok(bsn_send_inval(b->ep[0], &local, victim.rkey, 2, NOW));
+	ok(bsn_send_inval(b->ep[0], SGE(b, 0, SRC, 100), victim.rkey, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND_INVAL);
 	c = expect_done(b, b->cq[1], 1, BSN_RECV);
 	assert_int_equal(c.flags, BSN_C_INVAL);
@@ -192,12 +180,9 @@ static void pieces_become_one_message(struct bench *b)
 
 static void messages_may_be_empty(struct bench *b)
 {
-	const struct bsn_sge none = bench_sge(b, 0, SRC, 0);
-	const struct bsn_remote remote = bench_remote(b, 1, DST);
-
 	ok(bsn_recv_sgl(b->rq[1], NULL, 0, 1));
-	ok(bsn_send(b->ep[0], &none, 2, BSN_F_SIGNALED));
-	ok(bsn_write(b->ep[0], &none, &remote, 3, NOW));
+	ok(bsn_send(b->ep[0], SGE(b, 0, SRC, 0), 2, BSN_F_SIGNALED));
+	ok(bsn_write(b->ep[0], SGE(b, 0, SRC, 0), REMOTE(b, 1, DST), 3, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
 	expect_done(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE);
 	assert_int_equal(expect_done(b, b->cq[1], 1, BSN_RECV).byte_len, 0);

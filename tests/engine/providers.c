@@ -6,24 +6,11 @@
  */
 #include "harness.h"
 
-#include <errno.h>
-
 enum { COUNT = 5 };
 
 static int post_write(struct bench *b, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-
-	return bsn_write(b->ep[0], &local, &remote, id, flags);
-}
-
-static uint32_t outstanding_sends(struct bench *b)
-{
-	struct bsn_outstanding outstanding;
-
-	ok(bsn_qp_outstanding(b->qp[0], &outstanding));
-	return outstanding.sends;
+	return bench_write(b, 0, 64, id, flags);
 }
 
 /* -- a queue that the provider finds full ------------------------------------------------------ */
@@ -99,7 +86,7 @@ static void what_was_not_taken_is_cancelled(struct bench *b)
 			ok(post_write(b, id, BSN_F_SIGNALED));
 		taken = begin_refusing(b);
 		assert_int_equal(bsn_ring(b->ep[0]), -ENOMEM);
-		assert_int_equal(outstanding_sends(b), taken);
+		assert_int_equal(bench_outstanding(b, 0).sends, taken);
 		end_refusing(b);
 		ok(bsn_ring(b->ep[0]));
 		ok(post_write(b, COUNT, NOW));
@@ -107,7 +94,7 @@ static void what_was_not_taken_is_cancelled(struct bench *b)
 			expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
 		expect_done(b, b->cq[0], COUNT, BSN_OPCODE_RDMA_WRITE);
 		expect_nothing(b, b->cq[0]);
-		assert_int_equal(outstanding_sends(b), 0);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
 	}
 }
 
@@ -120,7 +107,7 @@ static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	taken = begin_refusing(b);
 	assert_int_equal(post_write(b, COUNT, NOW), -ENOMEM);
-	assert_int_equal(outstanding_sends(b), taken);
+	assert_int_equal(bench_outstanding(b, 0).sends, taken);
 	end_refusing(b);
 	ok(post_write(b, COUNT + 1, NOW));
 	for (uint64_t id = 0; id < taken; id++)
@@ -132,16 +119,15 @@ static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 /* A post that finds the queue full also reports that the provider took nothing. */
 static void a_full_queue_says_that_it_was_refused(struct bench *b)
 {
-	struct bsn_qp_info limits;
+	const struct bsn_qp_info limits = *bsn_qp_info(b->qp[0]);
 	unsigned taken;
 
-	limits = *bsn_qp_info(b->qp[0]);
 	for (uint64_t id = 0; id < limits.send_depth; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, 0, BSN_F_SIGNALED), -EAGAIN);
 	taken = begin_refusing(b);
 	assert_int_equal(post_write(b, 0, NOW), -ENOMEM);
-	assert_int_equal(outstanding_sends(b), taken);
+	assert_int_equal(bench_outstanding(b, 0).sends, taken);
 	end_refusing(b);
 }
 
@@ -151,9 +137,8 @@ static void a_reset_forgets_what_was_appended(struct bench *b)
 	for (unsigned lap = 0; lap < 2; lap++) {
 		for (uint64_t id = 0; id < COUNT; id++)
 			ok(post_write(b, id, BSN_F_SIGNALED));
-		for (int end = 0; end < 2; end++)
-			ok(bsn_qp_reset(b->qp[end]));
-		assert_int_equal(outstanding_sends(b), 0);
+		bench_reset(b);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
 		bench_connect(b);
 		ok(post_write(b, COUNT, NOW));
 		expect_done(b, b->cq[0], COUNT, BSN_OPCODE_RDMA_WRITE);
@@ -174,19 +159,18 @@ static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_rec
 static void a_refused_receive_costs_no_room(struct bench *b)
 {
 	struct ibv_context *context = bench_info(b)->verbs;
-	const struct bsn_sge into = bench_sge(b, 1, 0, 64);
 	int (*real)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 	struct bsn_outstanding outstanding;
 
 	real = context->ops.post_recv;
 	context->ops.post_recv = refuse_recv;
 	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++)
-		assert_int_equal(bsn_recv(b->rq[1], &into, 0), -ENOMEM);
+		assert_int_equal(bsn_recv(b->rq[1], SGE(b, 1, 0, 64), 0), -ENOMEM);
 	context->ops.post_recv = real;
 	ok(bsn_qp_outstanding(b->qp[1], &outstanding));
 	assert_int_equal(outstanding.recvs, 0);
 	for (uint64_t id = 0; id < BENCH_DEPTH; id++)
-		ok(bsn_recv(b->rq[1], &into, id));
+		ok(bsn_recv(b->rq[1], SGE(b, 1, 0, 64), id));
 }
 
 /* -- polls ------------------------------------------------------------------------------------- */
@@ -251,21 +235,18 @@ static int give_kept(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 static void completions_of_an_earlier_life_are_dropped(struct bench *b)
 {
 	struct ibv_context *context = bench_info(b)->verbs;
-	const struct bsn_sge into = bench_sge(b, 0, 0, 64);
 	struct bsn_completion c[2];
 	struct bsn_counters counters;
 
-	ok(bsn_recv(b->rq[0], &into, 1));
+	ok(bsn_recv(b->rq[0], SGE(b, 0, 0, 64), 1));
 	ok(post_write(b, 2, NOW));
 	ok(bsn_send_inline(b->ep[1], "x", 1, 3, BSN_F_RING));
 	bench_settle(b);
 	real_poll = context->ops.poll_cq;
 	kept_count = real_poll(bsn_qp_info(b->qp[0])->verbs->send_cq, 4, kept);
 	assert_int_equal(kept_count, 2);
-	for (int end = 0; end < 2; end++)
-		ok(bsn_qp_reset(b->qp[end]));
-	bench_connect(b);
-	ok(bsn_recv(b->rq[0], &into, 4));
+	bench_start_again(b);
+	ok(bsn_recv(b->rq[0], SGE(b, 0, 0, 64), 4));
 	context->ops.poll_cq = give_kept;
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(bsn_poll(b->cq[0], c, 2), 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Credits, batches, rings that wrap, requests without completions. */
 #include "engine.h" /* before cmocka, which has a fail() of its own */
-
 #include "harness.h"
 
 #include <pthread.h>
@@ -12,11 +11,7 @@ enum { DEPTH = 8, LENGTH = 16 };
 /* Writes of LENGTH bytes, the n-th from and to its own place. */
 static int post_write(struct bench *b, uint32_t n, unsigned flags)
 {
-	const size_t offset = (size_t)n * LENGTH % BENCH_BYTES;
-	const struct bsn_sge local = bench_sge(b, 0, offset, LENGTH);
-	const struct bsn_remote remote = bench_remote(b, 1, offset);
-
-	return bsn_write(b->ep[0], &local, &remote, n, flags);
+	return bench_write(b, (size_t)n * LENGTH % BENCH_BYTES, LENGTH, n, flags);
 }
 
 static void assert_written(struct bench *b, uint32_t first, uint32_t count)
@@ -27,20 +22,11 @@ static void assert_written(struct bench *b, uint32_t first, uint32_t count)
 	}
 }
 
-static uint32_t outstanding_sends(struct bench *b)
-{
-	struct bsn_outstanding outstanding;
-
-	ok(bsn_qp_outstanding(b->qp[0], &outstanding));
-	return outstanding.sends;
-}
-
 /* Of requests that take one block. */
 static uint32_t send_depth(struct bench *b)
 {
-	struct bsn_qp_info limits;
+	const struct bsn_qp_info limits = *bsn_qp_info(b->qp[0]);
 
-	limits = *bsn_qp_info(b->qp[0]);
 	return limits.short_sends;
 }
 
@@ -50,14 +36,14 @@ static void nothing_happens_before_the_ring(struct bench *b)
 {
 	for (uint32_t n = 0; n < DEPTH; n++)
 		ok(post_write(b, n, BSN_F_SIGNALED));
-	assert_int_equal(outstanding_sends(b), DEPTH);
+	assert_int_equal(bench_outstanding(b, 0).sends, DEPTH);
 	expect_nothing(b, b->cq[0]);
 	assert_int_equal(*bench_at(b, 1, 0), 0);
 	ok(bsn_ring(b->ep[0]));
 	for (uint32_t n = 0; n < DEPTH; n++)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 	assert_written(b, 0, DEPTH);
-	assert_int_equal(outstanding_sends(b), 0);
+	assert_int_equal(bench_outstanding(b, 0).sends, 0);
 	ok(bsn_ring(b->ep[0]));
 	expect_nothing(b, b->cq[0]);
 }
@@ -80,9 +66,8 @@ static void rings_come_round(struct bench *b)
 
 	for (uint32_t n = 0; n < rounds; n++) {
 		const uint32_t length = n * 13 % 150;
-		const struct bsn_remote remote = bench_remote(b, 1, 0);
 		memset(far, 0, 256);
-		ok(bsn_write_inline(b->ep[0], bench_at(b, 0, n), length, &remote, n, NOW));
+		ok(bsn_write_inline(b->ep[0], bench_at(b, 0, n), length, REMOTE(b, 1, 0), n, NOW));
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 		assert_memory_equal(far, bench_at(b, 0, n), length);
 		assert_int_equal(far[length], 0);
@@ -133,7 +118,7 @@ static void appended_work_counts_as_outstanding(struct bench *b)
 	for (uint32_t n = 0; n < depth; n++)
 		ok(post_write(b, n, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, depth, BSN_F_SIGNALED), -EAGAIN);
-	assert_int_equal(outstanding_sends(b), depth);
+	assert_int_equal(bench_outstanding(b, 0).sends, depth);
 	ok(bsn_ring(b->ep[0]));
 	for (uint32_t n = 0; n < depth; n++)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
@@ -168,7 +153,7 @@ static void a_signaled_request_retires_those_before(struct bench *b)
 		assert_int_equal(post_write(b, last + 1, 0), -EAGAIN);
 		expect_done(b, b->cq[0], last, BSN_OPCODE_RDMA_WRITE);
 		expect_nothing(b, b->cq[0]);
-		assert_int_equal(outstanding_sends(b), 0);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
 	}
 	assert_written(b, 0, 5 * depth);
 }
@@ -192,7 +177,7 @@ static void nobody_need_ever_signal(struct bench *b)
 	}
 	expect_nothing(b, b->cq[0]);
 	assert_true(refused > 0 || !b->is_model); /* a real device works all the while */
-	assert_true(outstanding_sends(b) < send_depth(b));
+	assert_true(bench_outstanding(b, 0).sends < send_depth(b));
 	assert_written(b, 0, n);
 }
 
@@ -204,7 +189,7 @@ static void the_library_never_signals_where_it_must_not(struct bench *b)
 		ok(post_write(b, n, BSN_F_RING));
 	expect_nothing(b, b->cq[0]);
 	assert_int_equal(post_write(b, depth, BSN_F_RING), -EAGAIN);
-	assert_int_equal(outstanding_sends(b), depth);
+	assert_int_equal(bench_outstanding(b, 0).sends, depth);
 	assert_written(b, 0, depth);
 }
 
@@ -234,11 +219,10 @@ static void all_of_a_full_queue_may_be_signaled(struct bench *b)
 static void receives_have_credits_too(struct bench *b)
 {
 	const struct bsn_sge into = bench_sge(b, 1, 0, 64), from = bench_sge(b, 0, 0, 8);
-	struct bsn_qp_info limits;
+	const struct bsn_qp_info limits = *bsn_qp_info(b->qp[1]);
 	struct bsn_outstanding outstanding;
 	uint32_t id;
 
-	limits = *bsn_qp_info(b->qp[1]);
 	for (id = 0; id < limits.recv_depth; id++)
 		ok(bsn_recv(b->rq[1], &into, id));
 	assert_int_equal(bsn_recv(b->rq[1], &into, id), -EAGAIN);
@@ -272,7 +256,6 @@ static void a_completion_says_whose_it_is(struct bench *b)
 		for (int end = 0; end < 2; end++)
 			for (int got = 0; got < EACH; got += helping) {
 				struct bsn_completion c[EACH];
-
 				memset(c, 0xa5, sizeof(c));
 				assert_int_equal(bench_reap(b, b->cq[end], c, helping), helping);
 				for (int i = 0; i < helping; i++)
@@ -381,7 +364,7 @@ static void what_was_appended_may_be_taken_back(struct bench *b)
 		for (uint32_t i = 0; i < 3; i++)
 			ok(post_write(b, n + i, BSN_F_SIGNALED));
 		ok(bsn_cancel(b->ep[0]));
-		assert_int_equal(outstanding_sends(b), 0);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
 		ok(bsn_ring(b->ep[0]));
 		ok(post_write(b, n + 3, NOW));
 		expect_done(b, b->cq[0], n + 3, BSN_OPCODE_RDMA_WRITE);
@@ -399,7 +382,6 @@ static void append_at_both_ends(struct bench *b, uint32_t id)
 	for (int end = 0; end < 2; end++) {
 		const struct bsn_sge local = bench_sge(b, end, (size_t)end * LENGTH, LENGTH);
 		const struct bsn_remote remote = bench_remote(b, !end, (size_t)end * LENGTH);
-
 		ok(bsn_write(b->ep[end], &local, &remote, id, 0));
 		ok(bsn_write(b->ep[end], &local, &remote, id + 1, BSN_F_SIGNALED));
 	}
@@ -443,7 +425,6 @@ static void *poll_with_others(void *arg)
 
 	while (!__atomic_load_n(&p->is_over, __ATOMIC_ACQUIRE)) {
 		const int got = bsn_poll(p->cq, c, 3);
-
 		for (int i = 0; i < got; i++)
 			if (c[i].status || c[i].id >= POLLED ||
 			    __atomic_exchange_n(&p->seen[c[i].id], 1, __ATOMIC_RELAXED))
@@ -456,16 +437,6 @@ static void *poll_with_others(void *arg)
 			sched_yield();
 	}
 	return NULL;
-}
-
-static void connect_pair(struct bsn_qp *qp[2])
-{
-	struct bsn_address address[2];
-
-	for (int end = 0; end < 2; end++)
-		ok(bsn_qp_address(qp[end], &address[end]));
-	for (int end = 0; end < 2; end++)
-		ok(bsn_qp_connect(qp[end], &address[!end], NULL));
 }
 
 /* Replaces the CQ's own poll, and notes whether another thread is in it, too. */
@@ -488,12 +459,11 @@ static int poll_slowly(struct bsn_cq *cq, struct bsn_completion *c, int n)
 static void several_threads_poll_one_cq(struct bench *b)
 {
 	static const struct bsn_cq_path slow = { .poll = poll_slowly };
-	const struct bsn_cq_attr shared = { .entries = 64, .is_shared = true };
 	struct pollers p = { .cq = NULL };
 	pthread_t threads[POLLERS];
 	struct bsn_qp *qp[2];
 
-	p.cq = bench_cq(b, &shared);
+	p.cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 64, .is_shared = true });
 	own_poll = cq_of(p.cq)->behind;
 	cq_of(p.cq)->behind = &slow;
 	for (int i = 0; i < POLLERS; i++)
@@ -506,7 +476,7 @@ static void several_threads_poll_one_cq(struct bench *b)
 							  .recv_depth = 1 };
 			ok(bsn_qp_create(b->device, &attr, &qp[i]));
 		}
-		connect_pair(qp);
+		bench_join(qp[0], qp[1]);
 		while (n < end) {
 			const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 			const struct bsn_remote remote = bench_remote(b, 1, 0);
@@ -537,9 +507,7 @@ static void one_completion_is_found_behind_many_stale(struct bench *b)
 		for (uint64_t id = 0; !post_write(b, id, NOW); id++)
 			;
 		bench_settle(b);
-		for (int end = 0; end < 2; end++)
-			ok(bsn_qp_reset(b->qp[end]));
-		bench_connect(b);
+		bench_start_again(b);
 	}
 	ok(post_write(b, 77, NOW));
 	bench_settle(b);

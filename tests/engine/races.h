@@ -10,9 +10,7 @@
 
 #include "harness.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "bsn_mr_cache.h"

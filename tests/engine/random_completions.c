@@ -14,7 +14,6 @@ static void choose_recv(struct world *w, int e, struct received *r, unsigned slo
 	memset(bench_at(w->b, w->b->srq ? 0 : e, at), FILL, RECV);
 	for (unsigned i = 0; i < r->count; i++) {
 		const uint32_t length = i + 1 == r->count ? RECV_BYTES : below(RECV_HEAD);
-
 		r->sge[i] = bench_sge(w->b, w->b->srq ? 0 : e, at, length);
 		at += length + 1;
 	}
@@ -172,7 +171,6 @@ static void put_received(struct world *w, int e, const struct received *r, const
 	memset(image, FILL, RECV);
 	for (unsigned i = 0; i < r->count; i++) {
 		const size_t at = r->sge[i].addr - r->sge[0].addr;
-
 		for (uint32_t j = 0; j < r->sge[i].length && done < total; j++, done++)
 			image[at + j] = done < skip ? there[at + j] : m->data[done - skip];
 	}
@@ -205,7 +203,6 @@ static const struct message *next_message(struct world *w, int e, const struct r
 
 	while (peer->message_count) {
 		const struct message *m = &peer->messages[peer->first_message];
-
 		peer->first_message = (peer->first_message + 1) % MESSAGES;
 		peer->message_count--;
 		if (c->status || is_what_came(w, e, r, m, c))
@@ -241,7 +238,6 @@ static void take_recv(struct world *w, int e, const struct bsn_completion *c)
 
 	for (unsigned i = 0; i < RECVS; i++) {
 		struct received *at = &w->end[e].recvs[i];
-
 		if (at->is_used && at->id == c->id)
 			r = at;
 		if (at->is_used && (!first || at->number < first->number))

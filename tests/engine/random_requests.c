@@ -151,7 +151,6 @@ static void cut(struct sent *s, unsigned count, uint32_t length)
 	s->length = count ? length : 0;
 	for (unsigned i = 0; i < count; i++) {
 		const uint32_t part = i + 1 == count ? left : one_in(5) ? 0 : below(left + 1);
-
 		s->sge[i].length = part;
 		left -= part;
 	}
@@ -163,7 +162,6 @@ static void point_at_source(struct world *w, int e, struct sent *s)
 
 	for (unsigned i = 0; i < s->wr.sge_count; i++) {
 		const size_t from = below(SOURCE - MAX_BYTES);
-
 		s->sge[i].addr = w->b->mem[e]->addr + from;
 		s->sge[i].lkey = w->b->mem[e]->lkey;
 		memcpy(s->data + done, bench_at(w->b, e, from), s->sge[i].length);

@@ -13,7 +13,6 @@
 #include "harness.h"
 #include "posts.h"
 #include "sq.h"
-
 #include "../softcx/victim.h"
 #include "../wqe/random.h"
 

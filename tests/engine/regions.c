@@ -6,9 +6,7 @@
 #define _GNU_SOURCE 1
 #include "harness.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -33,17 +31,13 @@ static const char *why_not(struct bench *b, const char *feature)
 /* Starts both QPs again after a failure. */
 static void start_again(struct bench *b)
 {
-	for (int end = 0; end < 2; end++)
-		ok(bsn_qp_reset(b->qp[end]));
-	bench_connect(b);
+	bench_start_again(b);
 }
 
 static void write_and_expect(struct bench *b, struct bsn_sge local, uint64_t addr, uint32_t rkey,
 			     enum ibv_wc_status status)
 {
-	const struct bsn_remote remote = { addr, rkey };
-
-	ok(bsn_write(b->ep[0], &local, &remote, 1, NOW));
+	ok(bsn_write(b->ep[0], &local, &(struct bsn_remote){ addr, rkey }, 1, NOW));
 	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, status);
 	if (status)
 		start_again(b);
@@ -52,9 +46,7 @@ static void write_and_expect(struct bench *b, struct bsn_sge local, uint64_t add
 static void read_and_expect(struct bench *b, struct bsn_sge local, uint64_t addr, uint32_t rkey,
 			    enum ibv_wc_status status)
 {
-	const struct bsn_remote remote = { addr, rkey };
-
-	ok(bsn_read(b->ep[0], &local, &remote, 2, NOW));
+	ok(bsn_read(b->ep[0], &local, &(struct bsn_remote){ addr, rkey }, 2, NOW));
 	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_READ, status);
 	if (status)
 		start_again(b);
@@ -94,7 +86,6 @@ static void a_region_is_called_as_one_likes(struct bench *b)
 	for (size_t i = 0; i < COUNT(iovas); i++) {
 		const struct bsn_mr_attr attr = { .has_iova = true, .iova = iovas[i] };
 		struct bsn_mr *mr;
-
 		ok(bsn_mr_register(b->device, pages, PAGE, &attr, &mr));
 		assert_int_equal(mr->addr, iovas[i]);
 		carries_data(b, mr, 0);
@@ -119,7 +110,6 @@ static void a_region_has_bounds(struct bench *b)
 	for (int end = 0; end < 2; end++) {
 		const uint64_t addr = end ? mr->addr + PAGE - LENGTH + 1 : mr->addr - 1;
 		const struct bsn_sge local = { addr, LENGTH, mr->lkey };
-
 		write_and_expect(b, local, bench_remote(b, 1, 0).addr, bench_remote(b, 1, 0).rkey,
 				 IBV_WC_LOC_PROT_ERR);
 		write_and_expect(b, bench_sge(b, 0, 0, LENGTH), addr, mr->rkey,

@@ -29,7 +29,6 @@ static void look_into_notes(const uint8_t *at, size_t bytes)
 		const ElfW(Nhdr) *note = (const void *)at;
 		const uint8_t *name = at + sizeof(*note), *desc = name + aligned(note->n_namesz);
 		const size_t whole = (size_t)(desc - at) + aligned(note->n_descsz);
-
 		if (note->n_namesz == sizeof(BSN_REGISTRY_NOTE_NAME) &&
 		    !memcmp(name, BSN_REGISTRY_NOTE_NAME, note->n_namesz) &&
 		    note->n_type == BSN_REGISTRY_NOTE_TYPE && note->n_descsz == sizeof(int64_t)) {
@@ -118,8 +117,6 @@ static void the_head_says_what_it_is(struct bench *b)
 static void a_send_queue(struct bench *b)
 {
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number);
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
 	struct bsn_ctrl ctrl;
 
 	assert_non_null(q);
@@ -134,7 +131,7 @@ static void a_send_queue(struct bench *b)
 	assert_int_equal(q->stride_bytes, BSN_BB_SIZE);
 	assert_non_null(find(BSN_REGISTRY_COMPLETION, q->cqn));
 	for (uint64_t id = 0; id < 3; id++)
-		ok(bsn_write(b->ep[0], &local, &remote, id, NOW));
+		ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, 0), id, NOW));
 	assert_int_equal(half(q->producer), 3);
 	assert_int_equal(half(q->start), 0);
 	assert_int_equal(word(q->record), htobe32(3));
@@ -150,13 +147,11 @@ static void a_send_queue(struct bench *b)
 static void a_send_queue_that_goes_round(struct bench *b)
 {
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number);
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
 
 	if (!is_direct(b))
 		return;
 	for (uint32_t posted = 1; posted <= 5 * q->count; posted++) {
-		ok(bsn_write(b->ep[0], &local, &remote, posted, NOW));
+		ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, 0), posted, NOW));
 		assert_int_equal(producer_of(q), posted);
 		assert_in_range(posted - word(q->lap), 0, q->count);
 		expect_done(b, b->cq[0], posted, BSN_OPCODE_RDMA_WRITE);
@@ -168,7 +163,6 @@ static void a_send_queue_that_goes_round(struct bench *b)
 static void a_receive_queue(struct bench *b)
 {
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_RECV, bsn_qp_info(b->qp[1])->number);
-	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
 
 	assert_non_null(q);
 	assert_int_equal(q->ring != 0, is_direct(b));
@@ -176,8 +170,8 @@ static void a_receive_queue(struct bench *b)
 	if (!is_direct(b))
 		return;
 	assert_in_range(q->count, BENCH_DEPTH, 2 * BENCH_DEPTH);
-	ok(bsn_recv(b->rq[1], &sge, 1));
-	ok(bsn_recv(b->rq[1], &sge, 2));
+	ok(bsn_recv(b->rq[1], SGE(b, 1, 0, 64), 1));
+	ok(bsn_recv(b->rq[1], SGE(b, 1, 0, 64), 2));
 	assert_int_equal(half(q->producer), 2);
 	assert_int_equal(word(q->consumer), 0);
 	assert_int_equal(word(q->record), htobe32(2));
@@ -220,7 +214,6 @@ static void assert_free(const struct bsn_registry_queue *q, uint32_t first)
 
 static void a_shared_receive_queue(struct bench *b)
 {
-	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
 	const struct bsn_registry_queue *q = at(registry->first);
 	const struct bsn_registry_queue *user =
 		find(BSN_REGISTRY_RECV, bsn_qp_info(b->qp[0])->number);
@@ -238,12 +231,12 @@ static void a_shared_receive_queue(struct bench *b)
 		return;
 	assert_int_not_equal(q->number, 0);
 	assert_free(q, 0);
-	ok(bsn_recv(b->srq, &sge, 1));
+	ok(bsn_recv(b->srq, SGE(b, 1, 0, 64), 1));
 	assert_int_equal(half(q->producer), 1);
 	assert_int_equal(half(q->consumer), 1);
 	assert_free(q, 1);
 	for (unsigned i = 1; i < BENCH_DEPTH; i++)
-		ok(bsn_recv(b->srq, &sge, i));
+		ok(bsn_recv(b->srq, SGE(b, 1, 0, 64), i));
 	assert_free(q, BENCH_DEPTH); /* one slot is left over */
 }
 
@@ -251,12 +244,11 @@ static void a_first_failure(struct bench *b)
 {
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number);
 	const struct bsn_completion *first = (const void *)(uintptr_t)q->first_error;
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	struct bsn_remote remote = bench_remote(b, 1, 0);
 
 	assert_int_equal(first->status, IBV_WC_SUCCESS);
 	remote.rkey ^= 0xff00;
-	ok(bsn_write(b->ep[0], &local, &remote, 7, NOW));
+	ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), &remote, 7, NOW));
 	expect_status(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(first->status, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(first->id, 7);

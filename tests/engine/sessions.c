@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CQEs that come compressed, in sessions. A plan of the model sets their lengths. */
 #include "harness.h"
-
 #include "loop.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 /* Whether the next CQE in the ring is a session's title. */
 static bool sees_session(const struct bsn_cq *cq)
@@ -34,7 +30,6 @@ static void append_sends(struct loop *l, uint64_t first, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		const struct bsn_sge from = { l->mem->addr, (uint32_t)(first + i) % 1000 + 1,
 					      l->mem->lkey };
-
 		ok(bsn_recv(bsn_qp_rq(l->qp), &into, first + i));
 		ok(bsn_send(bsn_qp_ep(l->qp), &from, 0, 0));
 	}
@@ -73,7 +68,6 @@ static void run(struct bench *b, struct bsn_cq_attr attr)
 	for (unsigned round = 0; round < bench_rounds(b, 60); round++) {
 		const unsigned count = round * 7 % 100 + 1;
 		const bool are_writes = round % 2;
-
 		if (are_writes)
 			append_writes(&l, id, count);
 		else
@@ -94,7 +88,6 @@ static void each_format_and_size(struct bench *b)
 		for (uint32_t size = 64; size <= 128; size += 64) {
 			const enum bsn_cqe_compression compression =
 				(enum bsn_cqe_compression)format;
-
 			run(b,
 			    (struct bsn_cq_attr){ .compression = compression, .cqe_size = size });
 			run(b, (struct bsn_cq_attr){ .compression = compression, .cqe_size = size,
@@ -135,13 +128,12 @@ static void an_error_is_no_part_of_one(struct bench *b)
 	struct loop l = { 0 };
 	int n;
 
-	ok(loop_make(&l, b->device, (struct bsn_cq_attr){ .entries = 256,
-							  .compression = BSN_CQES_BY_CHECKSUM }));
-	const struct bsn_sge from = { l.mem->addr, 64, l.mem->lkey };
+	ok(loop_make(&l, b->device,
+		     (struct bsn_cq_attr){ .entries = 256, .compression = BSN_CQES_BY_CHECKSUM }));
 	const struct bsn_remote to = { l.mem->addr + 2048, l.mem->rkey };
 	for (uint64_t id = 0; id < 30; id++)
-		ok(bsn_write(bsn_qp_ep(l.qp), &from, id == 20 ? &nowhere : &to, id,
-			     BSN_F_SIGNALED));
+		ok(bsn_write(bsn_qp_ep(l.qp), &(struct bsn_sge){ l.mem->addr, 64, l.mem->lkey },
+			     id == 20 ? &nowhere : &to, id, BSN_F_SIGNALED));
 	ok(bsn_ring(bsn_qp_ep(l.qp)));
 	bench_settle(b);
 	assert_true(sees_session(l.cq));
@@ -190,7 +182,6 @@ static void impossible_attributes_are_refused(struct bench *b)
 
 	for (size_t i = 0; i < (is_direct ? 2 : 4); i++) {
 		struct bsn_cq *cq = NULL;
-
 		assert_int_equal(bsn_cq_create(b->device, &bad[i].attr, &cq), -bad[i].error);
 		assert_null(cq);
 		assert_non_null(strstr(bsn_error_text(), bad[i].why));

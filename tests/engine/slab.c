@@ -2,7 +2,6 @@
 /* Slabs: every buffer is given once, comes back, and can be sent. */
 #include "harness.h"
 
-#include <errno.h>
 #include <pthread.h>
 
 #include "bsn_slab.h"
@@ -62,7 +61,6 @@ static void one_owner_takes_no_lock(struct bench *b)
 static void buffers_can_be_sent(struct bench *b)
 {
 	const struct bsn_slab_attr attr = { .size_bytes = 100, .count = 3 };
-	const struct bsn_remote to = bench_remote(b, 1, 0);
 	struct bsn_slab_view view;
 	struct bsn_slab *slab;
 	uint8_t *buffer;
@@ -71,8 +69,8 @@ static void buffers_can_be_sent(struct bench *b)
 	ok(bsn_slab_view_init(&view, slab));
 	buffer = bsn_slab_get(&view);
 	memset(buffer, 0x77, 100);
-	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)buffer, 100, slab->mr->lkey }, &to, 1,
-		     NOW));
+	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)buffer, 100, slab->mr->lkey },
+		     REMOTE(b, 1, 0), 1, NOW));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, 0), buffer, 100);
 	bsn_slab_put(&view, buffer);
@@ -116,7 +114,6 @@ static int no_store(uint32_t count, void **store)
 
 static void bad_input(struct bench *b)
 {
-	const struct bsn_slab_store broken = { .make = no_store };
 	const struct bsn_slab_attr sound = { .size_bytes = 64, .count = 10 };
 	struct bsn_slab_attr attr = sound;
 	struct bsn_slab *slab = NULL;
@@ -134,7 +131,7 @@ static void bad_input(struct bench *b)
 	attr = (struct bsn_slab_attr){ .size_bytes = SIZE_MAX / 2, .count = 3 };
 	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -ENOMEM);
 	attr = sound;
-	attr.store = &broken;
+	attr.store = &(struct bsn_slab_store){ .make = no_store };
 	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -ENOSPC);
 	assert_true(has_no_store);
 	attr.has_one_owner = true;

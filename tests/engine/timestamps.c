@@ -3,8 +3,6 @@
 #include "engine.h" /* before cmocka, which has a fail() of its own */
 #include "harness.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "bsn_cqe.h"
@@ -17,27 +15,24 @@ struct pair {
 	struct bsn_qp *qp[2];
 };
 
-static void make(struct bench *b, struct pair *p, struct bsn_cq_attr cq, struct bsn_qp_attr qp)
+static struct pair make_of(struct bench *b, struct bsn_cq_attr cq, struct bsn_qp_attr qp)
 {
-	struct bsn_address address[2];
+	struct pair p;
 
-	qp.type = BSN_QP_RC;
+	cq.entries = 64;
+	qp.send_depth = qp.recv_depth = BATCH;
 	for (int i = 0; i < 2; i++) {
-		ok(bsn_cq_create(b->device, &cq, &p->cq[i]));
-		qp.cq = p->cq[i];
-		ok(bsn_qp_create(b->device, &qp, &p->qp[i]));
-		ok(bsn_qp_address(p->qp[i], &address[i]));
+		qp.cq = p.cq[i] = bench_cq(b, &cq);
+		p.qp[i] = bench_qp(b, &qp);
 	}
-	for (int i = 0; i < 2; i++)
-		ok(bsn_qp_connect(p->qp[i], &address[!i], NULL));
+	bench_join(p.qp[0], p.qp[1]);
+	return p;
 }
 
-static void unmake(struct pair *p)
+static struct pair make(struct bench *b, enum bsn_timestamps kind)
 {
-	for (int i = 0; i < 2; i++) {
-		ok(bsn_qp_destroy(p->qp[i]));
-		ok(bsn_cq_destroy(p->cq[i]));
-	}
+	return make_of(b, (struct bsn_cq_attr){ .timestamps = kind },
+		       (struct bsn_qp_attr){ .type = BSN_QP_RC });
 }
 
 static uint64_t now_ns(void)
@@ -65,17 +60,13 @@ static uint64_t stamp_in_ring(struct bsn_cq *cq)
 /* Several rounds of the ring, one completion at a time: each is later than the one before. */
 static void ticks_are_those_of_the_cqe(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
-			     into = bench_sge(b, 1, INTO, LENGTH);
 	struct bsn_completion c;
 	uint64_t last = 0;
-	struct pair p;
+	const struct pair p = make(b, BSN_TIMESTAMPS_RAW);
 
-	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW },
-	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
 	for (uint64_t id = 0; id < ROUNDS; id++) {
-		ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, id));
-		ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, id, NOW));
+		ok(bsn_recv(bsn_qp_rq(p.qp[1]), SGE(b, 1, INTO, LENGTH), id));
+		ok(bsn_send(bsn_qp_ep(p.qp[0]), SGE(b, 0, 0, LENGTH), id, NOW));
 		c = expect_done(b, p.cq[1], id, BSN_RECV);
 		assert_int_equal(c.byte_len, LENGTH);
 		assert_true(c.timestamp > last);
@@ -87,25 +78,20 @@ static void ticks_are_those_of_the_cqe(struct bench *b)
 		if (b->kind == BENCH_DIRECT)
 			assert_int_equal(c.timestamp, stamp_in_ring(p.cq[0]));
 	}
-	unmake(&p);
 }
 
 static void a_poll_of_many_stamps_each(struct bench *b)
 {
-	const struct bsn_remote to = bench_remote(b, 1, INTO);
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct bsn_completion c[BATCH];
 	uint64_t last = 0;
-	struct pair p;
+	const struct pair p = make_of(
+		b, (struct bsn_cq_attr){ .timestamps = BSN_TIMESTAMPS_RAW, .is_shared = true },
+		(struct bsn_qp_attr){ .type = BSN_QP_RC });
 
-	make(b, &p,
-	     (struct bsn_cq_attr){
-		     .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW, .is_shared = true },
-	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		for (uint64_t id = 0; id < BATCH; id++)
-			ok(bsn_write(bsn_qp_ep(p.qp[0]), &local, &to, id,
-				     BSN_F_SIGNALED | (id == BATCH - 1 ? BSN_F_RING : 0u)));
+			ok(bsn_write(bsn_qp_ep(p.qp[0]), SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO),
+				     id, BSN_F_SIGNALED | (id == BATCH - 1 ? BSN_F_RING : 0u)));
 		assert_int_equal(bench_reap(b, p.cq[0], c, BATCH), BATCH);
 		for (uint64_t id = 0; id < BATCH; id++) {
 			assert_int_equal(c[id].id, id);
@@ -114,7 +100,6 @@ static void a_poll_of_many_stamps_each(struct bench *b)
 		}
 	}
 	assert_int_equal(bsn_poll(p.cq[0], c, BATCH), 0);
-	unmake(&p);
 }
 
 /* Bytes that came in a CQE stay until the next poll, however many were asked for. */
@@ -122,11 +107,9 @@ static void data_in_cqes_stay(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, 16), into = bench_sge(b, 1, INTO, LENGTH);
 	struct bsn_completion c[BATCH];
-	struct pair p;
+	const struct pair p = make_of(b, (struct bsn_cq_attr){ .timestamps = BSN_TIMESTAMPS_RAW },
+				      (struct bsn_qp_attr){ .max_inline_recv = 32 });
 
-	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW },
-	     (struct bsn_qp_attr){
-		     .send_depth = BATCH, .recv_depth = BATCH, .max_inline_recv = 32 });
 	for (uint64_t id = 0; id < BATCH; id++) {
 		ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, id));
 		ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, id, NOW));
@@ -138,7 +121,6 @@ static void data_in_cqes_stay(struct bench *b)
 		assert_memory_equal(c->data, bench_at(b, 0, 0), 16);
 		assert_true(c->timestamp);
 	}
-	unmake(&p);
 }
 
 /*
@@ -147,15 +129,11 @@ static void data_in_cqes_stay(struct bench *b)
  */
 static void nanoseconds_are_of_the_clock_page(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
-			     into = bench_sge(b, 1, INTO, LENGTH);
 	struct bsn_completion sent, received;
-	struct pair p;
+	const struct pair p = make(b, BSN_TIMESTAMPS_NS);
 
-	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_NS },
-	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
-	ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, 1));
-	ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, 2, NOW));
+	ok(bsn_recv(bsn_qp_rq(p.qp[1]), SGE(b, 1, INTO, LENGTH), 1));
+	ok(bsn_send(bsn_qp_ep(p.qp[0]), SGE(b, 0, 0, LENGTH), 2, NOW));
 	received = expect_done(b, p.cq[1], 1, BSN_RECV);
 	sent = expect_done(b, p.cq[0], 2, BSN_OPCODE_SEND);
 	assert_true(sent.timestamp >= received.timestamp);
@@ -163,42 +141,32 @@ static void nanoseconds_are_of_the_clock_page(struct bench *b)
 	if (b->kind == BENCH_DIRECT)
 		assert_int_equal(sent.timestamp,
 				 provider_ns_of_ticks(b->device->context, stamp_in_ring(p.cq[0])));
-	unmake(&p);
 }
 
 static void real_time_is_that_of_the_day(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
-			     into = bench_sge(b, 1, INTO, LENGTH);
 	const uint64_t before = now_ns();
 	struct bsn_completion c;
-	struct pair p;
+	const struct pair p = make(b, BSN_TIMESTAMPS_REAL_TIME);
 
-	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_REAL_TIME },
-	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
-	ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, 1));
-	ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, 2, NOW));
+	ok(bsn_recv(bsn_qp_rq(p.qp[1]), SGE(b, 1, INTO, LENGTH), 1));
+	ok(bsn_send(bsn_qp_ep(p.qp[0]), SGE(b, 0, 0, LENGTH), 2, NOW));
 	c = expect_done(b, p.cq[1], 1, BSN_RECV);
 	assert_true(c.timestamp >= before && c.timestamp <= now_ns());
 	c = expect_done(b, p.cq[0], 2, BSN_OPCODE_SEND);
 	assert_true(c.timestamp >= before && c.timestamp <= now_ns());
-	unmake(&p);
 }
 
 /* The CQE of an error has syndromes where others have a timestamp. */
 static void a_failure_has_none(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote nowhere = { 0x1000, 0x7654321 };
 	struct bsn_completion c;
-	struct pair p;
+	const struct pair p = make(b, BSN_TIMESTAMPS_RAW);
 
-	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW },
-	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
-	ok(bsn_write(bsn_qp_ep(p.qp[0]), &local, &nowhere, 1, NOW));
+	ok(bsn_write(bsn_qp_ep(p.qp[0]), SGE(b, 0, 0, LENGTH), &nowhere, 1, NOW));
 	c = expect_status(b, p.cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(c.timestamp, 0);
-	unmake(&p);
 }
 
 static void an_unknown_clock_is_refused(struct bench *b)

@@ -3,9 +3,6 @@
 #define _GNU_SOURCE 1
 #include "harness.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -86,7 +83,6 @@ static void each_way_to_lose_memory_is_seen(struct bench *b)
 
 	for (size_t i = 0; i < COUNT(ways); i++) {
 		uint8_t *map = map_between();
-
 		ok(bsn_mr_view_get(&view, map, PAGES * PAGE));
 		assert_true(bsn_mr_view_find(&view, map, PAGE));
 		ways[i](map);
@@ -104,7 +100,6 @@ static void what_is_freed_is_seen(struct bench *b)
 
 	for (size_t i = 0; i < COUNT(lengths); i++) {
 		uint8_t *memory = malloc(lengths[i]), *end = sbrk(0);
-
 		assert_non_null(memory);
 		ok(bsn_mr_view_get(&view, memory, lengths[i]));
 		free(memory);

@@ -2,7 +2,6 @@
 /* bsn_wait(): what ends it, what it refuses; and moderation, which makes events rarer. */
 #include "harness.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -321,12 +320,4 @@ static const struct bench_case cases[] = {
 	{ CASE(an_event_that_would_never_come_is_refused), MODEL },
 };
 
-int main(void)
-{
-	/*
-	 * Otherwise libibverbs keeps the objects of a dead device, and says that they are still
-	 * there.
-	 */
-	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
-	return bench_run("waits", cases, COUNT(cases));
-}
+BENCH_MAIN("waits")

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* XRC: domains, SRQs that requests name, targets, initiators and their endpoints. */
 #include "harness.h"
-
 #include "bsn_decode.h"
 #include "bsn_xrc.h"
-
-#include <errno.h>
-#include <stdio.h>
 
 enum { RECVS = 8, INTO = 4096, LENGTH = 200, SRQS = 2, LONGEST_INLINE = 400 };
 
@@ -94,9 +90,7 @@ static void unmake(struct xrc *x)
 
 static void post_recv(struct bench *b, struct xrc *x, int to, uint64_t id)
 {
-	const struct bsn_sge into = bench_sge(b, 1, INTO, 1024);
-
-	ok(bsn_recv(x->srq[to], &into, id));
+	ok(bsn_recv(x->srq[to], SGE(b, 1, INTO, 1024), id));
 }
 
 static struct bsn_completion expect_received(struct bench *b, struct xrc *x, int at, uint64_t id,
@@ -123,7 +117,6 @@ static void expect_sent(struct bench *b, struct xrc *x, int to, uint64_t id, uns
 
 static void messages_go_to_the_srq_they_name(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct xrc x;
 
 	make(b, &x);
@@ -132,7 +125,7 @@ static void messages_go_to_the_srq_they_name(struct bench *b)
 		memset(bench_at(b, 1, INTO), 0, LENGTH);
 		post_recv(b, &x, to, 1000 + id);
 		if (id % 2)
-			ok(bsn_send(x.ep[to], &local, id, NOW));
+			ok(bsn_send(x.ep[to], SGE(b, 0, 0, LENGTH), id, NOW));
 		else
 			ok(bsn_send_inline(x.ep[to], bench_at(b, 0, 0), LENGTH, id, NOW));
 		expect_sent(b, &x, to, id, BSN_OPCODE_SEND);
@@ -143,9 +136,7 @@ static void messages_go_to_the_srq_they_name(struct bench *b)
 
 static void every_operation_of_rc(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
-			     back = bench_sge(b, 0, INTO, LENGTH);
-	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
 	struct xrc x;
@@ -155,14 +146,14 @@ static void every_operation_of_rc(struct bench *b)
 	expect_sent(b, &x, 0, 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	memset(bench_at(b, 1, INTO), 0x5a, LENGTH);
-	ok(bsn_read(x.ep[1], &back, &to, 2, NOW));
+	ok(bsn_read(x.ep[1], SGE(b, 0, INTO, LENGTH), &to, 2, NOW));
 	expect_sent(b, &x, 1, 2, BSN_OPCODE_RDMA_READ);
 	assert_memory_equal(bench_at(b, 0, INTO), bench_at(b, 1, INTO), LENGTH);
 	*counter = 40;
-	ok(bsn_fetch_add(x.ep[0], &word, &to, 2, 3, NOW));
+	ok(bsn_fetch_add(x.ep[0], SGE(b, 0, INTO + 1024, 8), &to, 2, 3, NOW));
 	expect_sent(b, &x, 0, 3, BSN_OPCODE_ATOMIC_FA);
 	assert_int_equal(*counter, 42);
-	ok(bsn_cmp_swap(x.ep[1], &word, &to, 42, 7, 4, NOW));
+	ok(bsn_cmp_swap(x.ep[1], SGE(b, 0, INTO + 1024, 8), &to, 42, 7, 4, NOW));
 	expect_sent(b, &x, 1, 4, BSN_OPCODE_ATOMIC_CS);
 	assert_int_equal(*counter, 7);
 	post_recv(b, &x, 1, 100);
@@ -180,7 +171,6 @@ static void every_operation_of_rc(struct bench *b)
 static void an_initiator_is_attached(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	struct ibv_pd *pd = ibv_alloc_pd(bench_info(b)->verbs);
 	struct ibv_mr *mr = ibv_reg_mr(pd, bench_at(b, 0, 0), LENGTH, IBV_ACCESS_LOCAL_WRITE);
 	struct bsn_sge own = local;
@@ -209,7 +199,7 @@ static void an_initiator_is_attached(struct bench *b)
 		ok(bsn_send(ep, &own, 1, NOW));
 		assert_ptr_equal(expect_done(b, bsn_qp_info(qp)->cq, 1, BSN_OPCODE_SEND).user, &x);
 		expect_received(b, &x, 1, 9, BSN_RECV);
-		ok(bsn_write(ep, &own, &to, 2, NOW));
+		ok(bsn_write(ep, &own, REMOTE(b, 1, INTO), 2, NOW));
 		expect_done(b, bsn_qp_info(qp)->cq, 2, BSN_OPCODE_RDMA_WRITE);
 		ok(bsn_ep_destroy(ep));
 		ok(bsn_qp_destroy(qp));
@@ -254,12 +244,11 @@ static void a_number_of_no_srq_fails_at_its_sender(struct bench *b)
  */
 static void an_srq_leaves_nothing_to_the_next(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct xrc x;
 
 	make(b, &x);
 	post_recv(b, &x, 0, 77);
-	ok(bsn_send(x.ep[0], &local, 1, NOW));
+	ok(bsn_send(x.ep[0], SGE(b, 0, 0, LENGTH), 1, NOW));
 	expect_sent(b, &x, 0, 1, BSN_OPCODE_SEND);
 	ok(bsn_ep_destroy(x.ep[0]));
 	ok(bsn_srq_destroy(x.srq[0]));
@@ -267,7 +256,7 @@ static void an_srq_leaves_nothing_to_the_next(struct bench *b)
 	expect_nothing(b, x.into[0]);
 	ok(bsn_xrc_ep_create(x.qp, bsn_srq_number(x.srq[0]), &x.sender[0], &x.ep[0]));
 	post_recv(b, &x, 0, 78);
-	ok(bsn_send(x.ep[0], &local, 2, NOW));
+	ok(bsn_send(x.ep[0], SGE(b, 0, 0, LENGTH), 2, NOW));
 	expect_sent(b, &x, 0, 2, BSN_OPCODE_SEND);
 	expect_received(b, &x, 0, 78, BSN_RECV);
 	unmake(&x);
