@@ -23,35 +23,28 @@ struct bed {
 	uint32_t imm;   /* of receives, if not 0 */
 };
 
-static const struct bsn_remote remote = { 0x1000, 2 };
-
 static inline void post_all(struct bed *b)
 {
 	const struct bsn_sge sge = { 0x2000, 8, 3 };
 
 	while (b->posted - b->polled < MOST) {
 		if (b->is_request)
-			assert_int_equal(bsn_write(&b->f->ep, &sge, &remote, b->posted,
-						   BSN_F_SIGNALED | BSN_F_RING), 0);
+			ok(bsn_write(&b->f->ep, &sge, &remote, b->posted,
+				     BSN_F_SIGNALED | BSN_F_RING));
 		else
-			assert_int_equal(bsn_recv(b->f->rq, &sge, b->posted), 0);
+			ok(bsn_recv(b->f->rq, &sge, b->posted));
 		b->posted++;
 	}
 }
 
 static inline struct bed make_bed(int format, uint32_t cqe_count, uint32_t stride, uint32_t spare)
 {
-	const struct fake_attr attr = { .count_bb = MOST,
-					.recv_count = 16 * MOST,
-					.recv_stride = 16,
-					.cqe_count = cqe_count,
-					.cqe_stride = stride,
-					.spare = spare };
 	struct bed b = { .is_request = format == REQUESTS,
 			 .format = format == REQUESTS ? BSN_MINI_HASH
 						      : (enum bsn_mini_format)format };
 
-	b.f = fake_create(&attr);
+	b.f = FAKE(.count_bb = MOST, .recv_count = 16 * MOST, .recv_stride = 16,
+		   .cqe_count = cqe_count, .cqe_stride = stride, .spare = spare);
 	bsn_mini_map_init(&b.map, b.format, b.is_request);
 	bsn_cq_set_compression(b.f->cq, b.format);
 	return b;
@@ -186,7 +179,7 @@ static inline void poll_all(struct bed *b, int at_once)
 	int n;
 
 	do {
-		n = at_once == 1 ? bsn_poll(b->f->cq, c, 1) : bsn_poll(b->f->cq, c, at_once);
+		n = fake_poll(b->f, c, at_once);
 		if (n < 0)
 			fail_msg("poll: %d", n);
 		for (int i = 0; i < n; i++)

@@ -5,14 +5,45 @@
 
 #include "fake.h"
 
-static const struct bsn_remote remote = { 0x1000, 2 };
 static struct bsn_completion out[64];
 
 static inline void post_write(struct fake *f, uint64_t id)
 {
 	const struct bsn_sge sge = { 0x2000, 8, 3 };
 
-	assert_int_equal(bsn_write(&f->ep, &sge, &remote, id, BSN_F_SIGNALED | BSN_F_RING), 0);
+	ok(bsn_write(&f->ep, &sge, &remote, id, BSN_F_SIGNALED | BSN_F_RING));
+}
+
+/* A request that is done at once. */
+static inline void write_done(struct fake *f, uint64_t id)
+{
+	const uint32_t pi = f->sq->pi;
+
+	post_write(f, id);
+	fake_done(f, pi, BSN_OPCODE_RDMA_WRITE);
+}
+
+static inline int poll_by(struct fake *f, int at_once)
+{
+	return fake_poll(f, out, at_once);
+}
+
+/* There is one completion, of this id. */
+static inline void poll_one(struct fake *f, int at_once, uint64_t id)
+{
+	assert_int_equal(poll_by(f, at_once), 1);
+	assert_int_equal(out[0].id, id);
+}
+
+/* So many completions, of the ids from @first on. */
+static inline void poll_several(struct fake *f, int at_once, uint64_t first, uint32_t count)
+{
+	for (uint32_t got = 0; got < count;) {
+		const int n = poll_by(f, at_once);
+		assert_in_range(n, 1, count - got);
+		for (int i = 0; i < n; i++, got++)
+			assert_int_equal(out[i].id, first + got);
+	}
 }
 
 /* Whether polled CQEs may be kept from the device for a while; an attached CQ has none to spare. */
@@ -38,12 +69,25 @@ static inline void assert_record(const struct fake *f, uint32_t began, uint32_t 
 	assert_true(((polled - ci) & 0xffffff) <= dv_cq(f->cq)->spare);
 }
 
+/* The CQ looks at a route when it is added. */
+static inline void add_again(struct fake *f)
+{
+	bsn_cq_remove(f->cq, FAKE_QPN);
+	ok(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot));
+}
+
+/* Where the next receive goes. */
+static inline uint16_t next_recv(const struct fake *f)
+{
+	return dv_rq(f->rq)->is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
+}
+
 static inline void post_recvs(struct fake *f, uint32_t count)
 {
 	const struct bsn_sge sge = { 0x1000, 64, 1 };
 
 	for (uint32_t i = 0; i < count; i++)
-		assert_int_equal(bsn_recv(f->rq, &sge, 500 + i), 0);
+		ok(bsn_recv(f->rq, &sge, 500 + i));
 }
 
 #endif

@@ -3,36 +3,22 @@
 #ifndef TESTS_DV_CREDITS_H
 #define TESTS_DV_CREDITS_H
 
-#include "fake.h"
+#include "cq.h"
 #include "sq.h"
 
-static const struct bsn_remote remote = { 0x1000, 2 };
 static struct bsn_sge many[14];
-static struct bsn_completion out[64];
 
 /* Posts a WRITE of this many blocks, by the short way if there is one. */
 static inline int post_blocks(struct fake *f, uint32_t blocks, uint64_t id, unsigned flags)
 {
-	const struct bsn_wr wr = { .id = id,
-				   .sge = many,
-				   .sge_count = blocks == 1 ? 1 : 4 * blocks - 2,
-				   .flags = flags,
-				   .remote = remote,
-				   .opcode = BSN_OPCODE_RDMA_WRITE };
+	struct bsn_wr wr = write_of(many, 4 * blocks - 2, flags);
 
+	wr.id = id;
 	for (uint32_t i = 0; i < 14; i++)
 		many[i] = (struct bsn_sge){ 0x1000, 8, 1 };
 	if (blocks == 1)
 		return bsn_write(&f->ep, many, &remote, id, flags);
 	return bsn_post(&f->ep, &wr);
-}
-
-static inline uint32_t ce_at(const struct fake *f, uint32_t index)
-{
-	struct bsn_ctrl ctrl;
-
-	bsn_ctrl_decode(&ctrl, f->sq_ring + (index & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE);
-	return ctrl.ce;
 }
 
 static inline bool is_hidden(const struct fake *f, uint32_t index)

@@ -11,8 +11,7 @@ void poison(struct fake *f)
 void unwrap(const struct fake *f, uint32_t pi, uint8_t *out)
 {
 	for (uint32_t i = 0; i <= dv_sq(f->sq)->bb_mask; i++)
-		memcpy(out + i * BSN_BB_SIZE,
-		       f->sq_ring + ((pi + i) & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE, BSN_BB_SIZE);
+		memcpy(out + i * BSN_BB_SIZE, block_at(f, pi + i), BSN_BB_SIZE);
 }
 
 static void assert_data(const struct bsn_wqe *wqe, const struct bsn_wr *wr)
@@ -81,10 +80,7 @@ void assert_register(const struct fake *f, unsigned buffer, const uint8_t *wqe, 
 	assert_poison(end, (size_t)(f->page + FAKE_PAGE - end));
 }
 
-/*
- * Checks that the id is where the poller will look for it, and that only the WQE was written
- * besides.
- */
+/* The id is where the poller will look for it. Only the WQE was written besides. */
 static void assert_kept(const struct fake *f, const struct bsn_wr *wr, const struct bsn_peer *peer,
 			uint32_t pi, const uint8_t *bytes, uint32_t written)
 {
@@ -143,9 +139,7 @@ void assert_posted(const struct fake *f, const struct bsn_wr *wr, const struct b
 		assert_register(f, buffer, bytes, wqe.ctrl.ds);
 		assert_ptr_equal(f->lane.hot.reg, fake_buffer(f, !buffer));
 	} else {
-		assert_int_equal(f->sq->last,
-				 (uint32_t)(uintptr_t)(f->sq_ring +
-						       (pi & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE));
+		assert_int_equal(f->sq->last, (uint32_t)(uintptr_t)block_at(f, pi));
 		assert_int_equal(fake_send_record(f), (uint16_t)pi);
 		assert_poison(f->page, FAKE_PAGE);
 		assert_ptr_equal(f->lane.hot.reg, fake_buffer(f, buffer));
@@ -168,8 +162,5 @@ void assert_order(const struct fake *f, const struct bsn_wr *wr, uint32_t pi)
 #else
 void assert_order(const struct fake *f, const struct bsn_wr *wr, uint32_t pi)
 {
-	(void)f;
-	(void)wr;
-	(void)pi;
 }
 #endif

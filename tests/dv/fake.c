@@ -4,6 +4,8 @@
 
 #define RECORD_CQ 8
 
+const struct bsn_remote remote = { 0x1122334455667788, 0x99aabbcc };
+
 static uint32_t value_or(uint32_t value, uint32_t otherwise)
 {
 	return value ? value : otherwise;
@@ -105,7 +107,7 @@ static void make_cq(struct fake *f, const struct fake_attr *attr)
 	assert_non_null(f->cq);
 	memset(f->cq, 0, sizeof(struct dv_cq));
 	bsn_cq_init(f->cq, &init);
-	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
+	ok(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot));
 }
 
 struct fake *fake_create(const struct fake_attr *attr)
@@ -134,6 +136,12 @@ void fake_destroy(struct fake *f)
 	free(f->cq_ring);
 	free(f->page);
 	free(f);
+}
+
+void fake_end(struct fake **f)
+{
+	if (*f)
+		fake_destroy(*f);
 }
 
 uint8_t *fake_buffer(const struct fake *f, unsigned which)
@@ -175,8 +183,7 @@ void fake_seek(struct fake *f, uint32_t pi)
 
 uint8_t *fake_next_cqe(const struct fake *f)
 {
-	return (uint8_t *)(uintptr_t)dv_cq(f->cq)->ring +
-	       (f->cq_pi % dv_cq(f->cq)->cqe_count) * f->cq->stride;
+	return cqe_at(f, f->cq_pi);
 }
 
 void fake_produce(struct fake *f, const struct bsn_cqe_tail *tail)
@@ -218,8 +225,5 @@ void fake_cqe_err(struct fake *f, struct bsn_cqe_err cqe)
 
 void fake_done(struct fake *f, uint32_t wqe_index, uint32_t wqe_opcode)
 {
-	fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN,
-					      .wqe_counter = wqe_index,
-					      .wqe_opcode = wqe_opcode,
-					      .opcode = BSN_CQE_REQ });
+	fake_req(f, .wqe_counter = wqe_index, .wqe_opcode = wqe_opcode, .opcode = BSN_CQE_REQ);
 }

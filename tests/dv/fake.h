@@ -16,6 +16,8 @@
 #include "refuse.h"
 #include "srq.h"
 
+#define ok(call) assert_int_equal(call, 0)
+
 #define FAKE_QPN      0x123456u
 #define FAKE_CQN      0x0654u
 #define FAKE_BF_BYTES 256u
@@ -62,8 +64,14 @@ struct fake {
 	uint32_t cq_pi;             /* CQEs that the device wrote */
 };
 
+extern const struct bsn_remote remote;
+
 struct fake *fake_create(const struct fake_attr *attr);
 void fake_destroy(struct fake *f);
+void fake_end(struct fake **f);
+
+#define FAKE(...) fake_create(&(struct fake_attr){ __VA_ARGS__ })
+#define OWNED     __attribute__((cleanup(fake_end))) /* destroyed where its block ends */
 
 /* The two BlueFlame buffers. */
 uint8_t *fake_buffer(const struct fake *f, unsigned which);
@@ -85,8 +93,48 @@ void fake_cqe_req(struct fake *f, struct bsn_cqe_req cqe);
 void fake_cqe_resp(struct fake *f, struct bsn_cqe_resp cqe);
 void fake_cqe_err(struct fake *f, struct bsn_cqe_err cqe);
 
+/* The same, of the queue's own. */
+#define fake_req(f, ...)  fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN, __VA_ARGS__ })
+#define fake_resp(f, ...) fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN, __VA_ARGS__ })
+#define fake_err(f, ...)  fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN, __VA_ARGS__ })
+
 /* A plain success of the WQE at @wqe_index. */
 void fake_done(struct fake *f, uint32_t wqe_index, uint32_t wqe_opcode);
+
+static inline struct bsn_wr write_of(const struct bsn_sge *sge, uint32_t count, unsigned flags)
+{
+	return (struct bsn_wr){
+		0, sge, count, flags, remote, BSN_OPCODE_RDMA_WRITE, 0, 0, 0, NULL
+	};
+}
+
+/* Where the @n-th CQE proper of the device is. */
+static inline uint8_t *cqe_at(const struct fake *f, uint32_t n)
+{
+	const struct dv_cq *cq = dv_cq(f->cq);
+
+	return (uint8_t *)(uintptr_t)cq->ring + (size_t)(n % cq->cqe_count) * cq->hot.stride;
+}
+
+/* The block at an index, and the control segment there. */
+static inline uint8_t *block_at(const struct fake *f, uint32_t index)
+{
+	return f->sq_ring + (index & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE;
+}
+
+static inline struct bsn_ctrl ctrl_at(const struct fake *f, uint32_t index)
+{
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl, block_at(f, index));
+	return ctrl;
+}
+
+/* Inline code polls one completion at once; the library polls several. */
+static inline int fake_poll(struct fake *f, struct bsn_completion *c, int at_once)
+{
+	return at_once == 1 ? bsn_poll(f->cq, c, 1) : bsn_poll(f->cq, c, at_once);
+}
 
 /* Blocks that are shown as free, from the slot on. */
 static inline uint32_t visible_bb(const struct bsn_sq *sq)

@@ -4,7 +4,6 @@
 #include "requests.h"
 
 uint8_t payload[FAR_INLINE + 64];
-const struct bsn_remote remote = { 0x1122334455667788, 0x99aabbcc };
 struct mix mixes[MAX_MIXES];
 unsigned mix_count;
 
@@ -40,7 +39,6 @@ int requests_set_up(void **state)
 		28, 29, 44, 45, 60, 61, 76, 77, 92, 93, 188, MAX_INLINE
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(payload); i++)
 		payload[i] = (uint8_t)(i * 7 + 1);
 	for (size_t i = 0; i < sizeof(pointers) / sizeof(*pointers); i++)
@@ -92,13 +90,30 @@ struct bsn_wr request(uint32_t opcode, const struct mix *m, unsigned flags)
 	};
 }
 
+struct bsn_wr inline_request(uint32_t opcode, uint32_t length, unsigned flags)
+{
+	static struct mix m;
+
+	m = (struct mix){ true, 1, { { (uintptr_t)payload, length, 0 } } };
+	return request(opcode, &m, flags);
+}
+
 bool sees_no_room;
 
-unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr, uint32_t pi)
+static void assert_hidden(const struct fake *f, uint32_t pi)
 {
-	struct bsn_ep *ep = peer ? (struct bsn_ep *)(uintptr_t)&peer->ep : &f->ep;
+	for (uint32_t i = 0; i <= dv_sq(f->sq)->bb_mask; i++)
+		assert_int_equal(dv_sq(f->sq)->hidden[i] != 0, i == (pi & dv_sq(f->sq)->bb_mask));
+	assert_int_equal(f->sq->quiet, dv_sq(f->sq)->signal_every);
+}
+
+unsigned post_at(struct fake *f, struct bsn_peer *peer, const struct bsn_wr *wr, uint32_t pi)
+{
+	const bool is_turn = dv_sq(f->sq)->signal_every == 1 && !(wr->flags & BSN_F_SIGNALED);
+	struct bsn_wr signaled = *wr;
 	unsigned posted = 0;
 
+	signaled.flags |= BSN_F_SIGNALED;
 	for (size_t w = 0; w < WAYS; w++) {
 		const unsigned buffer = f->lane.hot.reg == fake_buffer(f, 1);
 		int err;
@@ -107,17 +122,24 @@ unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struct bsn_w
 		poison(f);
 		if (sees_no_room)
 			bsn_sq_set_room(f->sq, NULL);
+		if (is_turn)
+			f->sq->quiet = 1;
+		memset(dv_sq(f->sq)->hidden, 0, dv_sq(f->sq)->bb_mask + 1);
 		trace_start();
-		err = ways[w].post(ep, wr);
+		err = ways[w].post(peer ? &peer->ep : &f->ep, wr);
 		if (err == NOT_THIS_WAY)
 			continue;
 		if (err)
 			fail_msg("%s: opcode %u, %u SGEs: %d, %s", ways[w].name, wr->opcode,
 				 wr->sge_count, err, bsn_refusal);
 		assert_order(f, wr, pi);
-		assert_posted(f, wr, peer, pi, buffer, peer ? 0 : ways[w].writes_bytes);
+		assert_posted(f, is_turn ? &signaled : wr, peer, pi, buffer,
+			      peer ? 0 : ways[w].writes_bytes);
+		if (is_turn)
+			assert_hidden(f, pi);
 		posted++;
 	}
+	assert_true(posted > 0);
 	return posted;
 }
 
@@ -132,12 +154,9 @@ unsigned flags_of(unsigned some)
 	return flags;
 }
 
-/*
- * Posts every mix at every position from @first on; if a share is enough (share.h), at other
- * positions for each mix.
- */
-unsigned post_everything(struct fake *f, const struct bsn_peer *peer, uint32_t opcode,
-			 uint32_t first, unsigned flag_step)
+/* Posts every mix at every position from @first on, or at a share of them (share.h). */
+unsigned post_everything(struct fake *f, struct bsn_peer *peer, uint32_t opcode, uint32_t first,
+			 unsigned flag_step)
 {
 	const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
 	const unsigned share = tests_share();
@@ -157,19 +176,28 @@ unsigned post_everything(struct fake *f, const struct bsn_peer *peer, uint32_t o
 
 /* -- queues ------------------------------------------------------------------------------------ */
 
-struct fake *fake_of_mode(unsigned mode, struct fake_attr attr)
+unsigned in_each_mode(struct fake_attr attr, void (*test)(struct fake *f, unsigned mode))
 {
-	attr.store = (enum bsn_store)(mode / 4);
-	attr.locked = mode & 1;
-	attr.no_blueflame = mode & 2;
-	if (attr.store == BSN_STORE_AUTO || !bsn_store_supported(attr.store))
-		return NULL;
-	return fake_create(&attr);
+	unsigned modes = 0;
+
+	for (unsigned mode = 0; mode < MODES; mode++) {
+		attr.store = (enum bsn_store)(mode / 4);
+		attr.locked = mode & 1;
+		attr.no_blueflame = mode & 2;
+		if (attr.store == BSN_STORE_AUTO || !bsn_store_supported(attr.store))
+			continue;
+		OWNED struct fake *f = fake_create(&attr);
+		if (attr.has_peers)
+			make_peers(f);
+		test(f, mode);
+		modes++;
+	}
+	return modes;
 }
 
-bool has_op(enum bsn_transport transport, uint32_t opcode)
+bool has_op(const struct fake *f, uint32_t opcode)
 {
-	return bsn_wqe_op_find(opcode)->transports & 1u << transport;
+	return bsn_wqe_op_find(opcode)->transports & 1u << dv_sq(f->sq)->transport;
 }
 
 /* -- many peers -------------------------------------------------------------------------------- */
@@ -212,21 +240,19 @@ struct fake_attr many_peers(enum bsn_transport transport)
 	};
 }
 
-void each_to_one_of_many(struct fake *f, void (*each)(struct fake *f, const struct bsn_peer *peer,
-						      const struct bsn_wr *wr))
+void each_to_one_of_many(struct fake *f, each_request *each)
 {
 	static const unsigned common[] = { 0, BSN_F_SIGNALED, BSN_F_RING,
 					   BSN_F_RING | BSN_F_SIGNALED };
 
 	make_peers(f);
-	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
+	for (size_t i = 0; i < OPCODES; i++)
 		for (unsigned m = 0; m < mix_count; m++)
 			for (unsigned k = 0; k < 4 * PEERS; k++) {
 				const struct bsn_wr wr =
 					request(opcodes[i], &mixes[m], common[k % 4]);
 
-				if (has_op(BSN_TRANSPORT_DC, opcodes[i]) &&
-				    opcodes[i] != BSN_OPCODE_NOP &&
+				if (has_op(f, opcodes[i]) && opcodes[i] != BSN_OPCODE_NOP &&
 				    goes_with(bsn_wqe_op_find(opcodes[i]), &mixes[m]))
 					each(f, &peers[k / 4], &wr);
 			}

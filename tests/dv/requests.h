@@ -37,7 +37,6 @@ struct mix {
 };
 
 extern uint8_t payload[FAR_INLINE + 64];
-extern const struct bsn_remote remote;
 extern struct mix mixes[MAX_MIXES];
 extern unsigned mix_count;
 extern const uint32_t opcodes[OPCODES];
@@ -52,8 +51,10 @@ int requests_set_up(void **state);
 
 bool is_atomic(uint32_t opcode);
 bool goes_with(const struct bsn_wqe_op *op, const struct mix *m);
-bool has_op(enum bsn_transport transport, uint32_t opcode);
+bool has_op(const struct fake *f, uint32_t opcode);
 struct bsn_wr request(uint32_t opcode, const struct mix *m, unsigned flags);
+/* The next call ends it. */
+struct bsn_wr inline_request(uint32_t opcode, uint32_t length, unsigned flags);
 
 /* One bit of @some for each of four flags. */
 unsigned flags_of(unsigned some);
@@ -66,21 +67,24 @@ unsigned flags_of(unsigned some);
 #endif
 #define FEW 14 /* BSN_F_RING, and all */
 
-/* Post by each way that there is, and look at what is there then; @peer: one of many, or NULL. */
-unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr, uint32_t pi);
-unsigned post_everything(struct fake *f, const struct bsn_peer *peer, uint32_t opcode,
-			 uint32_t first, unsigned flag_step);
+/*
+ * Post by each way that there is, and look at what is there then; @peer: one of many, or NULL. If
+ * the queue signals every request, so is one that was posted as unsignaled, and it is hidden.
+ */
+unsigned post_at(struct fake *f, struct bsn_peer *peer, const struct bsn_wr *wr, uint32_t pi);
+unsigned post_everything(struct fake *f, struct bsn_peer *peer, uint32_t opcode, uint32_t first,
+			 unsigned flag_step);
 
-/* NULL where this CPU lacks the store of the mode. */
-struct fake *fake_of_mode(unsigned mode, struct fake_attr attr);
+/* Calls @test of a queue in each mode that this CPU has; returns how many these are. */
+unsigned in_each_mode(struct fake_attr attr, void (*test)(struct fake *f, unsigned mode));
 
 /* 16 blocks; room for the longest: control segment, prefix, remote address, 224 B inline. */
 struct fake_attr many_peers(enum bsn_transport transport);
 void make_peers(struct fake *f);
 
 /* Calls @each of every request of a DC queue, to each kind of peer. */
-void each_to_one_of_many(struct fake *f, void (*each)(struct fake *f, const struct bsn_peer *peer,
-						      const struct bsn_wr *wr));
+typedef void each_request(struct fake *f, struct bsn_peer *peer, const struct bsn_wr *wr);
+void each_to_one_of_many(struct fake *f, each_request *each);
 
 /* -- ways.c ------------------------------------------------------------------------------------ */
 

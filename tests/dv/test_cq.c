@@ -8,8 +8,7 @@
 
 static void go_round(uint32_t count, uint32_t stride, uint32_t spare, uint32_t chunk, int at_once)
 {
-	const struct fake_attr attr = { .cqe_count = count, .cqe_stride = stride, .spare = spare };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.cqe_count = count, .cqe_stride = stride, .spare = spare);
 	uint32_t done = 0;
 
 	assert_int_equal(dv_cq(f->cq)->chunk, chunk);
@@ -25,8 +24,7 @@ static void go_round(uint32_t count, uint32_t stride, uint32_t spare, uint32_t c
 			fake_done(f, first + i, BSN_OPCODE_RDMA_WRITE);
 		while (got < burst) {
 			const uint32_t began = done + got;
-			const int n = at_once == 1 ? bsn_poll(f->cq, out, 1)
-						   : bsn_poll(f->cq, out, at_once);
+			const int n = poll_by(f, at_once);
 			assert_true(n > 0);
 			for (int i = 0; i < n; i++, got++) {
 				assert_int_equal(out[i].id, 1000 + first + got);
@@ -42,13 +40,11 @@ static void go_round(uint32_t count, uint32_t stride, uint32_t spare, uint32_t c
 		assert_int_equal(bsn_poll(f->cq, out, at_once), 0);
 		assert_int_equal(f->cq->next - dv_cq(f->cq)->ring, (int)(done % count * stride));
 	}
-	fake_destroy(f);
 }
 
 /* The CQ spares twice the chunk or more: one chunk may be polled while the next one begins. */
 static void laps_of_every_shape(void **state)
 {
-	(void)state;
 	for (int at_once = 1; at_once <= 20; at_once += at_once < 3 ? 1 : 17)
 		for (uint32_t stride = 64; stride <= 128; stride += 64) {
 			go_round(16, stride, 0, 1, at_once);
@@ -61,18 +57,13 @@ static void laps_of_every_shape(void **state)
 		}
 }
 
-/*
- * The CQEs to spare may become fewer at any place of the ring. Then no more than these stay
- * unpublished.
- */
+/* At any place of the ring less may become spare; no more stay unpublished then. */
 static void what_is_to_spare_may_shrink(void **state)
 {
 	static const uint32_t spares[] = { 40, 13, 2, 0 };
 
-	(void)state;
 	for (uint32_t first = 0; first < 64; first++) {
-		const struct fake_attr attr = { .cqe_count = 64, .count_bb = 64, .spare = 48 };
-		struct fake *f = fake_create(&attr);
+		OWNED struct fake *f = FAKE(.cqe_count = 64, .count_bb = 64, .spare = 48);
 		uint32_t done = 0;
 
 		for (unsigned step = 0; step < 4; step++)
@@ -81,33 +72,24 @@ static void what_is_to_spare_may_shrink(void **state)
 					bsn_cq_set_spare(f->cq, spares[step]);
 					assert_int_equal(fake_cq_ci(f), done);
 				}
-				post_write(f, done);
-				fake_done(f, done, BSN_OPCODE_RDMA_WRITE);
-				assert_int_equal(i % 2 ? bsn_poll(f->cq, out, 4)
-						       : bsn_poll(f->cq, out, 1),
-						 1);
-				assert_int_equal(out[0].id, done);
+				write_done(f, done);
+				poll_one(f, i % 2 ? 4 : 1, done);
 				if (i >= first)
 					assert_in_range(done + 1 - fake_cq_ci(f), 0, spares[step]);
 			}
-		fake_destroy(f);
 	}
 }
 
 /* CQEs of an earlier lap are not polled, whatever they say. */
 static void what_a_lap_left_is_not_polled(void **state)
 {
-	const struct fake_attr attr = { .cqe_count = 8 };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.cqe_count = 8);
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++) {
-		post_write(f, i);
-		fake_done(f, i, BSN_OPCODE_RDMA_WRITE);
+		write_done(f, i);
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 		assert_int_equal(bsn_poll(f->cq, out, 8), 0);
 	}
-	fake_destroy(f);
 }
 
 /* A poll asks for more CQEs than the ring has. What one poll does not give, the next one does. */
@@ -115,18 +97,14 @@ static void a_poll_of_more_than_the_ring_loses_nothing(void **state)
 {
 	static struct bsn_completion many[4096];
 
-	(void)state;
 	for (uint32_t spare = 0; spare < 16; spare++)
 		for (uint32_t used = 1; used <= 16 - spare; used++) {
-			const struct fake_attr attr = { .cqe_count = 16, .spare = spare };
-			struct fake *f = fake_create(&attr);
+			OWNED struct fake *f = FAKE(.cqe_count = 16, .spare = spare);
 			uint32_t pi = 0, seen = 0;
 
 			for (uint32_t round = 0; round < 40; round++) {
-				for (uint32_t i = 0; i < used; i++, pi++) {
-					post_write(f, pi);
-					fake_done(f, pi, BSN_OPCODE_RDMA_WRITE);
-				}
+				for (uint32_t i = 0; i < used; i++)
+					write_done(f, pi++);
 				while (seen < pi) {
 					const uint32_t began = seen;
 					const int n = bsn_poll(f->cq, many, 4096);
@@ -137,7 +115,6 @@ static void a_poll_of_more_than_the_ring_loses_nothing(void **state)
 				}
 				assert_int_equal(bsn_poll(f->cq, many, 4096), 0);
 			}
-			fake_destroy(f);
 		}
 }
 
@@ -154,11 +131,10 @@ struct writer {
 static void *write_cqes(void *arg)
 {
 	struct writer *w = arg;
-	const struct bsn_cq *cq = w->f->cq;
-	const uint32_t count = dv_cq(cq)->cqe_count;
+	const uint32_t count = dv_cq(w->f->cq)->cqe_count;
 
 	for (uint32_t i = 0; i < WRITTEN; i++) {
-		uint8_t *const cqe = (uint8_t *)(uintptr_t)dv_cq(cq)->ring + i % count * cq->stride;
+		uint8_t *const cqe = cqe_at(w->f, i);
 		uint8_t bytes[BSN_CQE_SIZE];
 
 		bsn_cqe_req_encode(bytes, &(struct bsn_cqe_req){ .qpn = dv_sq(w->f->sq)->qpn,
@@ -180,8 +156,7 @@ static void a_device_writes_while_it_is_polled(void **state)
 	struct writer w = { .f = fake_create(NULL) };
 	pthread_t device;
 
-	(void)state;
-	assert_int_equal(pthread_create(&device, NULL, write_cqes, &w), 0);
+	ok(pthread_create(&device, NULL, write_cqes, &w));
 	while (w.polled < WRITTEN) {
 		const uint32_t at = w.polled;
 		const int got = bsn_poll(w.f->cq, out, at % 2 ? 4 : 1);
@@ -202,10 +177,8 @@ static void a_device_writes_while_it_is_polled(void **state)
 
 static void arming_says_what_was_polled(void **state)
 {
-	const struct fake_attr attr = { .spare = 16 };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.spare = 16);
 
-	(void)state;
 	for (uint32_t ci = 0; ci < 200; ci++) {
 		const bool solicited = ci % 3 == 0;
 		struct bsn_cq_doorbell bell;
@@ -220,30 +193,16 @@ static void arming_says_what_was_polled(void **state)
 		assert_int_equal(bell.cmd, solicited ? BSN_CQ_ARM_SOLICITED : BSN_CQ_ARM_NEXT);
 		assert_int_equal(bell.ci, ci);
 		assert_int_equal(bell.cqn, FAKE_CQN);
-		assert_int_equal(arm.sn, bell.sn);
-		assert_int_equal(arm.cmd, bell.cmd);
-		assert_int_equal(arm.ci, bell.ci);
+		assert_true(arm.sn == bell.sn && arm.cmd == bell.cmd && arm.ci == bell.ci);
 		assert_int_equal(fake_cq_ci(f), ci); /* in the middle of a chunk, too */
-		for (unsigned i = 0; i < FAKE_PAGE; i++)
-			if (i / 8 != BSN_UAR_CQ_ARM_OFFSET / 8)
-				assert_int_equal(f->page[i], FAKE_POISON);
-		post_write(f, ci);
-		fake_done(f, ci, BSN_OPCODE_RDMA_WRITE);
+		assert_poison(f->page, BSN_UAR_CQ_ARM_OFFSET);
+		assert_poison(f->page + BSN_UAR_CQ_ARM_OFFSET + 8,
+			      FAKE_PAGE - BSN_UAR_CQ_ARM_OFFSET - 8);
+		write_done(f, ci);
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 	}
-	fake_destroy(f);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(laps_of_every_shape),
-		cmocka_unit_test(what_is_to_spare_may_shrink),
-		cmocka_unit_test(what_a_lap_left_is_not_polled),
-		cmocka_unit_test(a_poll_of_more_than_the_ring_loses_nothing),
-		cmocka_unit_test(a_device_writes_while_it_is_polled),
-		cmocka_unit_test(arming_says_what_was_polled),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(laps_of_every_shape), UNIT(what_is_to_spare_may_shrink),
+	  UNIT(what_a_lap_left_is_not_polled), UNIT(a_poll_of_more_than_the_ring_loses_nothing),
+	  UNIT(a_device_writes_while_it_is_polled), UNIT(arming_says_what_was_polled))

@@ -19,8 +19,7 @@ static const uint8_t *expected_bytes(unsigned seed)
 /* Where the device puts the data: before the CQE proper, or at its start. */
 static void fill_inline(struct fake *f, uint32_t format, uint32_t length, const uint8_t *bytes)
 {
-	const uint32_t at = (f->cq_pi - 1) % dv_cq(f->cq)->cqe_count;
-	uint8_t *cqe = (uint8_t *)(uintptr_t)dv_cq(f->cq)->ring + at * f->cq->stride;
+	uint8_t *cqe = cqe_at(f, f->cq_pi - 1);
 
 	memcpy(format == BSN_CQE_INLINE_64 ? cqe - 64 : cqe, bytes, length);
 }
@@ -50,73 +49,64 @@ static void assert_scattered(const uint8_t *bytes, uint32_t length)
 	}
 }
 
+/* Posts a receive, of pieces() without @sge; a message completes it, with data if it has any. */
+static void receive(struct fake *f, const struct bsn_sge *sge, uint64_t id, struct bsn_cqe_resp cqe,
+		    const uint8_t *bytes)
+{
+	cqe.qpn = FAKE_QPN;
+	cqe.wqe_counter = next_recv(f);
+	ok(sge ? bsn_recv(f->rq, sge, id) : bsn_recv_sgl(f->rq, pieces(), 3, id));
+	fake_cqe_resp(f, cqe);
+	if (cqe.format)
+		fill_inline(f, cqe.format, cqe.byte_count, bytes);
+}
+
+#define RECEIVE(f, sge, id, bytes, ...)                                                            \
+	receive(f, sge, id, (struct bsn_cqe_resp){ __VA_ARGS__ }, bytes)
+
 static void inline_to_receive(uint32_t stride, uint32_t format, uint32_t max, bool is_srq)
 {
-	const struct fake_attr attr = { .cqe_stride = stride, .is_srq = is_srq };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.cqe_stride = stride, .is_srq = is_srq);
 
 	for (uint32_t length = 0; length <= max; length++) {
-		const uint16_t slot = is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 		const uint8_t *bytes = expected_bytes(length);
-
-		assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, length), 0);
-		fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-							.opcode = BSN_CQE_RESP_SEND,
-							.format = format,
-							.wqe_counter = slot,
-							.byte_count = length });
-		fill_inline(f, format, length, bytes);
-		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-		assert_int_equal(out[0].id, length);
+		RECEIVE(f, NULL, length, bytes, .opcode = BSN_CQE_RESP_SEND, .format = format,
+			.byte_count = length);
+		poll_one(f, 8, length);
 		assert_int_equal(out[0].byte_len, length);
 		assert_int_equal(out[0].flags, 0);
 		assert_scattered(bytes, length);
 	}
-	fake_destroy(f);
 }
 
 /* Data of every length go to one piece of memory, of which no other byte changes. */
 static void inline_to_one_piece(uint32_t stride, uint32_t format, uint32_t max, bool is_srq)
 {
-	const struct fake_attr attr = { .cqe_stride = stride,
-					.is_srq = is_srq,
-					.recv_stride = is_srq ? 32 : 16 };
 	const struct bsn_sge sge = { (uintptr_t)sink[1], 64, 1 };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f =
+		FAKE(.cqe_stride = stride, .is_srq = is_srq, .recv_stride = is_srq ? 32 : 16);
 
 	for (uint32_t length = 0; length <= max; length++) {
-		const uint16_t slot = is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
-
+		const uint8_t *bytes = expected_bytes(length);
 		memset(sink, FAKE_POISON, sizeof(sink));
-		assert_int_equal(bsn_recv(f->rq, &sge, length), 0);
-		fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-							.opcode = BSN_CQE_RESP_SEND_IMM,
-							.format = format,
-							.wqe_counter = slot,
-							.imm_inval_pkey = length,
-							.byte_count = length });
-		fill_inline(f, format, length, expected_bytes(length));
-		assert_int_equal(length % 2 ? bsn_poll(f->cq, out, 8) : bsn_poll(f->cq, out, 1), 1);
-		assert_int_equal(out[0].id, length);
+		RECEIVE(f, &sge, length, bytes, .opcode = BSN_CQE_RESP_SEND_IMM, .format = format,
+			.imm_inval_pkey = length, .byte_count = length);
+		poll_one(f, length % 2 ? 8 : 1, length);
 		assert_int_equal(out[0].flags, BSN_C_IMM);
 		assert_int_equal(out[0].imm, length);
 		assert_int_equal(out[0].byte_len, length);
-		assert_memory_equal(sink[1], expected_bytes(length), length);
+		assert_memory_equal(sink[1], bytes, length);
 		assert_poison(sink[0], sizeof(sink[0]));
 		assert_poison(sink[1] + length, sizeof(sink) - sizeof(sink[0]) - length);
 	}
-	fake_destroy(f);
 }
 
 static void inline_data_go_where_the_receive_says(void **state)
 {
-	(void)state;
 	for (int is_srq = 0; is_srq < 2; is_srq++) {
 		inline_to_one_piece(64, BSN_CQE_INLINE_32, 32, is_srq);
 		inline_to_one_piece(128, BSN_CQE_INLINE_32, 32, is_srq);
 		inline_to_one_piece(128, BSN_CQE_INLINE_64, 64, is_srq);
-	}
-	for (int is_srq = 0; is_srq < 2; is_srq++) {
 		inline_to_receive(64, BSN_CQE_INLINE_32, 32, is_srq);
 		inline_to_receive(128, BSN_CQE_INLINE_32, 32, is_srq);
 		inline_to_receive(128, BSN_CQE_INLINE_64, 64, is_srq);
@@ -124,42 +114,34 @@ static void inline_data_go_where_the_receive_says(void **state)
 }
 
 /* The receive queue hands out what comes in CQEs. */
-static void give_inline(struct fake *f)
+static struct fake *fake_that_gives(struct fake_attr attr)
 {
+	struct fake *f = fake_create(&attr);
+
 	dv_sq(f->sq)->route.gives_data = true;
-	bsn_cq_remove(f->cq, FAKE_QPN);
-	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
+	add_again(f);
+	return f;
 }
+
+#define FAKE_THAT_GIVES(...) fake_that_gives((struct fake_attr){ __VA_ARGS__ })
 
 static void inline_data_are_handed_out_where_wanted(void **state)
 {
-	const struct fake_attr attr = { .cqe_stride = 128 };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE_THAT_GIVES(.cqe_stride = 128);
 
-	(void)state;
-	give_inline(f);
 	for (uint32_t i = 0; i < 200; i++) {
-		const uint32_t format = i % 2 ? BSN_CQE_INLINE_64 : BSN_CQE_INLINE_32;
 		const uint32_t length = i % 2 ? 64 : 32;
-
-		assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, i), 0);
-		fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-							.opcode = BSN_CQE_RESP_SEND_IMM,
-							.format = format,
-							.byte_count = length });
-		fill_inline(f, format, length, expected_bytes(i));
+		RECEIVE(f, NULL, i, expected_bytes(i), .opcode = BSN_CQE_RESP_SEND_IMM,
+			.format = i % 2 ? BSN_CQE_INLINE_64 : BSN_CQE_INLINE_32,
+			.byte_count = length);
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 		assert_int_equal(out[0].flags, BSN_C_IMM | BSN_C_DATA | BSN_C_IN_CQE);
 		assert_memory_equal(out[0].data, expected_bytes(i), length);
 		assert_int_equal(sink[0][0], FAKE_POISON);
 	}
-	fake_destroy(f);
 }
 
-/*
- * Polls a receive of any kind, alone or together with others, and checks where its data are; or
- * that it has no data of its own.
- */
+/* Polls a receive of any kind; checks where its data are, or that it has none of its own. */
 static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t length, uint32_t i)
 {
 	const uint32_t format =
@@ -169,20 +151,11 @@ static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t 
 			     opcode == BSN_CQE_RESP_SEND_INV    ? BSN_C_DATA | BSN_C_INVAL :
 								  BSN_C_DATA | BSN_C_IMM;
 	const bool in_cqe = got & BSN_C_DATA && format;
-	const uint16_t slot = dv_rq(f->rq)->is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 
-	assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, i), 0);
-	fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-						.opcode = opcode,
-						.format = in_cqe ? format : BSN_CQE_NO_INLINE,
-						.wqe_counter = slot,
-						.imm_inval_pkey = i,
-						.byte_count = length });
-	if (in_cqe)
-		fill_inline(f, format, length, expected_bytes(i));
+	RECEIVE(f, NULL, i, expected_bytes(i), .opcode = opcode, .imm_inval_pkey = i,
+		.format = in_cqe ? format : BSN_CQE_NO_INLINE, .byte_count = length);
 	memset(&out[0], 0xee, sizeof(out[0]));
-	assert_int_equal(i % 2 ? bsn_poll(f->cq, out, 1) : bsn_poll(f->cq, out, 8), 1);
-	assert_int_equal(out[0].id, i);
+	poll_one(f, i % 2 ? 1 : 8, i);
 	assert_int_equal(out[0].byte_len, length);
 	assert_int_equal(out[0].flags, got | (in_cqe ? BSN_C_IN_CQE : 0));
 	if (got & (BSN_C_IMM | BSN_C_INVAL))
@@ -199,40 +172,30 @@ static void one_pointer_tells_where_data_are(void **state)
 	static const uint32_t opcodes[] = { BSN_CQE_RESP_WR_IMM, BSN_CQE_RESP_SEND,
 					    BSN_CQE_RESP_SEND_IMM, BSN_CQE_RESP_SEND_INV };
 
-	(void)state;
-	for (uint32_t stride = 64; stride <= 128; stride *= 2) {
+	for (uint32_t stride = 64; stride <= 128; stride *= 2)
 		for (int is_srq = 0; is_srq < 2; is_srq++) {
-			const struct fake_attr attr = { .cqe_stride = stride, .is_srq = is_srq };
-			struct fake *f = fake_create(&attr);
+			OWNED struct fake *f =
+				FAKE_THAT_GIVES(.cqe_stride = stride, .is_srq = is_srq);
 
-			give_inline(f);
 			for (uint32_t i = 0; i < 600; i++)
 				hand_out(f, stride, opcodes[i % 4], 1 + i / 8, i);
-			fake_destroy(f);
 		}
-	}
 }
 
 /* No ConnectX writes such a CQE. Nothing is read beyond its end. */
 static void data_that_a_cqe_cannot_hold_are_fatal(void **state)
 {
-	(void)state;
-	for (int is_srq = 0; is_srq < 2; is_srq++) {
+	for (int is_srq = 0; is_srq < 2; is_srq++)
 		for (uint32_t stride = 64; stride <= 128; stride *= 2) {
-			const struct fake_attr attr = { .cqe_stride = stride, .is_srq = is_srq };
-			struct fake *f = fake_create(&attr);
+			OWNED struct fake *f =
+				FAKE_THAT_GIVES(.cqe_stride = stride, .is_srq = is_srq);
 
-			give_inline(f);
-			assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, 1), 0);
-			fake_cqe_resp(
-				f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-							  .opcode = BSN_CQE_RESP_SEND,
-							  .format = bsn_cqe_inline_format(stride),
-							  .byte_count = stride / 2 + 1 });
+			ok(bsn_recv_sgl(f->rq, pieces(), 3, 1));
+			fake_resp(f, .opcode = BSN_CQE_RESP_SEND,
+				  .format = bsn_cqe_inline_format(stride),
+				  .byte_count = stride / 2 + 1);
 			assert_int_equal(bsn_poll(f->cq, out, 1), -EPROTO);
-			fake_destroy(f);
 		}
-	}
 }
 
 /* The device has written over each CQE that the consumer record gave back. */
@@ -241,8 +204,7 @@ static void use_again(struct fake *f, uint32_t *given_back)
 	const uint32_t ci = fake_cq_ci(f);
 
 	for (; (*given_back & 0xffffff) != ci; ++*given_back) {
-		const uint32_t at = *given_back % dv_cq(f->cq)->cqe_count;
-		uint8_t *cqe = (uint8_t *)(uintptr_t)dv_cq(f->cq)->ring + at * f->cq->stride;
+		uint8_t *cqe = cqe_at(f, *given_back);
 
 		memset(cqe + 64 - f->cq->stride, 0xee, f->cq->stride - 64 + BSN_CQE_TAIL_OFFSET);
 	}
@@ -250,27 +212,18 @@ static void use_again(struct fake *f, uint32_t *given_back)
 
 static void hold_pointers(uint32_t stride, uint32_t spare, int at_once)
 {
-	const struct fake_attr attr = {
-		.cqe_count = 64, .cqe_stride = stride, .spare = spare, .recv_count = 64
-	};
 	const uint32_t format = stride == 64 ? BSN_CQE_INLINE_32 : BSN_CQE_INLINE_64;
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE_THAT_GIVES(.cqe_count = 64, .cqe_stride = stride,
+					       .spare = spare, .recv_count = 64);
 	uint32_t seen = 0, posted = 0, given_back = 0;
 
-	give_inline(f);
 	while (seen < 500) {
 		const uint32_t began = seen;
 		int n;
 
-		for (; posted - seen < 64 - spare; posted++) {
-			assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, posted), 0);
-			fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-								.opcode = BSN_CQE_RESP_SEND,
-								.format = format,
-								.wqe_counter = posted,
-								.byte_count = 32 });
-			fill_inline(f, format, 32, expected_bytes(posted));
-		}
+		for (; posted - seen < 64 - spare; posted++)
+			RECEIVE(f, NULL, posted, expected_bytes(posted),
+				.opcode = BSN_CQE_RESP_SEND, .format = format, .byte_count = 32);
 		n = bsn_poll(f->cq, out, at_once);
 		assert_true(n > 0);
 		use_again(f, &given_back);
@@ -281,16 +234,11 @@ static void hold_pointers(uint32_t stride, uint32_t spare, int at_once)
 		}
 		assert_record(f, began, seen);
 	}
-	fake_destroy(f);
 }
 
-/*
- * Wherever a poll begins and ends, and whatever the chunk is, the device gets back only what
- * earlier polls gave.
- */
+/* At any poll, of any chunk, the device gets back only what earlier polls gave. */
 static void pointers_hold_until_the_next_poll(void **state)
 {
-	(void)state;
 	for (uint32_t stride = 64; stride <= 128; stride += 64)
 		for (uint32_t spare = 2; spare < 63; spare++)
 			for (int at_once = 1; at_once <= 64; at_once += 3)
@@ -300,16 +248,12 @@ static void pointers_hold_until_the_next_poll(void **state)
 /* READs of several blocks, at every position of the ring, also after a DC prefix. */
 static void inline_data_go_where_the_read_says(void **state)
 {
-	(void)state;
 	for (int dc = 0; dc < 2; dc++) {
-		const struct fake_attr attr = {
-			.cqe_stride = 128,
-			.transport = dc ? BSN_TRANSPORT_DC : BSN_TRANSPORT_RC,
-			.has_peers = dc,
-		};
 		const struct bsn_av_dc_grh av = { .ext = 1, .dqpn = 5 };
 		uint8_t prefix[BSN_AV_DC_GRH_SIZE];
-		struct fake *f = fake_create(&attr);
+		OWNED struct fake *f = FAKE(.cqe_stride = 128,
+					    .transport = dc ? BSN_TRANSPORT_DC : BSN_TRANSPORT_RC,
+					    .has_peers = dc);
 		struct bsn_peer peer = {
 			.ep = { f->sq }, .user = prefix, .ctrl_bits = 0, .prefix_ds = 3
 		};
@@ -320,48 +264,36 @@ static void inline_data_go_where_the_read_says(void **state)
 		for (uint32_t length = 0; length <= 64; length++) {
 			const uint32_t format =
 				length % 2 && length <= 32 ? BSN_CQE_INLINE_32 : BSN_CQE_INLINE_64;
-			const struct bsn_wr wr = { .id = length,
-						   .sge = pieces(),
-						   .sge_count = 3,
-						   .remote = remote,
-						   .opcode = BSN_OPCODE_RDMA_READ,
-						   .flags = BSN_F_SIGNALED | BSN_F_RING };
+			struct bsn_wr wr = write_of(pieces(), 3, BSN_F_SIGNALED | BSN_F_RING);
 			const uint32_t pi = f->sq->pi;
 
-			assert_int_equal(bsn_post(dc ? &peer.ep : &f->ep, &wr), 0);
-			fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN,
-							      .opcode = BSN_CQE_REQ,
-							      .wqe_opcode = wr.opcode,
-							      .format = format,
-							      .wqe_counter = pi,
-							      .byte_count = length });
+			wr.id = length;
+			wr.opcode = BSN_OPCODE_RDMA_READ;
+			ok(bsn_post(dc ? &peer.ep : &f->ep, &wr));
+			fake_req(f, .opcode = BSN_CQE_REQ, .wqe_opcode = wr.opcode,
+				 .format = format, .wqe_counter = pi, .byte_count = length);
 			fill_inline(f, format, length, expected_bytes(length));
-			assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-			assert_int_equal(out[0].id, length);
+			poll_one(f, 8, length);
 			assert_int_equal(out[0].byte_len, length);
 			assert_ptr_equal(out[0].user,
 					 dc ? (void *)prefix : dv_sq(f->sq)->route.hot.user);
 			assert_scattered(expected_bytes(length), length);
 		}
-		fake_destroy(f);
 	}
 }
 
 static void inline_atomics(bool is_big_endian)
 {
 	const struct bsn_sge sge = { (uintptr_t)sink[3], 8, 1 };
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 	uint64_t value;
 
 	dv_sq(f->sq)->has_big_endian_results = is_big_endian;
 	for (uint32_t i = 0; i < 20; i++) {
 		memset(sink, FAKE_POISON, sizeof(sink));
-		assert_int_equal(bsn_fetch_add(&f->ep, &sge, &remote, 1, i, BSN_F_SIGNALED), 0);
-		fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN,
-						      .wqe_opcode = BSN_OPCODE_ATOMIC_FA,
-						      .format = BSN_CQE_INLINE_32,
-						      .wqe_counter = i,
-						      .byte_count = 8 });
+		ok(bsn_fetch_add(&f->ep, &sge, &remote, 1, i, BSN_F_SIGNALED));
+		fake_req(f, .wqe_opcode = BSN_OPCODE_ATOMIC_FA, .format = BSN_CQE_INLINE_32,
+			 .wqe_counter = i, .byte_count = 8);
 		fill_inline(f, BSN_CQE_INLINE_32, 8, expected_bytes(i));
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 		value = bsn_load_be64(expected_bytes(i));
@@ -369,13 +301,11 @@ static void inline_atomics(bool is_big_endian)
 				    8);
 		assert_int_equal(sink[3][8], FAKE_POISON);
 	}
-	fake_destroy(f);
 }
 
 /* Results are big-endian in a CQE; in memory they are as the device has them there. */
 static void inline_results_of_atomics(void **state)
 {
-	(void)state;
 	inline_atomics(false);
 	inline_atomics(true);
 }
@@ -384,18 +314,14 @@ static void inline_results_of_atomics(void **state)
 static void a_request_without_result_takes_none(void **state)
 {
 	const struct bsn_sge sge = { (uintptr_t)sink[0], 64, 1 };
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 
-	(void)state;
 	memset(sink, FAKE_POISON, sizeof(sink));
-	assert_int_equal(bsn_write(&f->ep, &sge, &remote, 7, BSN_F_SIGNALED), 0);
-	fake_cqe_req(f, (struct bsn_cqe_req){
-				.qpn = FAKE_QPN, .format = BSN_CQE_INLINE_32, .byte_count = 32 });
-	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-	assert_int_equal(out[0].id, 7);
+	ok(bsn_write(&f->ep, &sge, &remote, 7, BSN_F_SIGNALED));
+	fake_req(f, .format = BSN_CQE_INLINE_32, .byte_count = 32);
+	poll_one(f, 8, 7);
 	for (unsigned i = 0; i < 64; i++)
 		assert_int_equal(sink[0][i], FAKE_POISON);
-	fake_destroy(f);
 }
 
 /* -- anything ---------------------------------------------------------------------------------- */
@@ -406,9 +332,8 @@ static void fill_rings(struct fake *f)
 				       { (uintptr_t)sink[1], 64, 1 } };
 
 	for (uint32_t i = 0; i < 16; i++)
-		assert_int_equal(i % 2 ? bsn_read(&f->ep, &sge[1], &remote, i, BSN_F_SIGNALED)
-				       : bsn_write(&f->ep, sge, &remote, i, 0),
-				 0);
+		ok(i % 2 ? bsn_read(&f->ep, &sge[1], &remote, i, BSN_F_SIGNALED)
+			 : bsn_write(&f->ep, sge, &remote, i, 0));
 	while (!bsn_recv_sgl(f->rq, sge, 2, 0))
 		;
 }
@@ -441,15 +366,11 @@ static void random_cqes_never_crash(void **state)
 {
 	unsigned long reaped = 0;
 
-	(void)state;
 	random_start();
 	for (unsigned round = 0; round < 20000; round++) {
-		const struct fake_attr attr = { .cqe_stride = round % 2 ? 64 : 128,
-						.is_srq = round % 3 == 0,
-						.cqe_count = 16,
-						.spare = 4,
-						.ce_quiet = (enum bsn_ce)(round / 4 % 2) };
-		struct fake *f = fake_create(&attr);
+		OWNED struct fake *f =
+			FAKE(.cqe_stride = round % 2 ? 64 : 128, .is_srq = round % 3 == 0,
+			     .cqe_count = 16, .spare = 4, .ce_quiet = (enum bsn_ce)(round / 4 % 2));
 		int n = 0;
 
 		fill_rings(f);
@@ -458,24 +379,12 @@ static void random_cqes_never_crash(void **state)
 			n = bsn_poll(f->cq, out, 20);
 			reaped += n > 0 ? (unsigned)n : 0;
 		}
-		fake_destroy(f);
 	}
 	assert_true(reaped > 100000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inline_data_go_where_the_receive_says),
-		cmocka_unit_test(inline_data_are_handed_out_where_wanted),
-		cmocka_unit_test(one_pointer_tells_where_data_are),
-		cmocka_unit_test(data_that_a_cqe_cannot_hold_are_fatal),
-		cmocka_unit_test(pointers_hold_until_the_next_poll),
-		cmocka_unit_test(inline_data_go_where_the_read_says),
-		cmocka_unit_test(inline_results_of_atomics),
-		cmocka_unit_test(a_request_without_result_takes_none),
-		cmocka_unit_test(random_cqes_never_crash),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(inline_data_go_where_the_receive_says),
+	  UNIT(inline_data_are_handed_out_where_wanted), UNIT(one_pointer_tells_where_data_are),
+	  UNIT(data_that_a_cqe_cannot_hold_are_fatal), UNIT(pointers_hold_until_the_next_poll),
+	  UNIT(inline_data_go_where_the_read_says), UNIT(inline_results_of_atomics),
+	  UNIT(a_request_without_result_takes_none), UNIT(random_cqes_never_crash))

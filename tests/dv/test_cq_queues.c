@@ -14,12 +14,18 @@ static void done_of(struct fake *f, uint32_t qpn)
 	fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = qpn, .opcode = BSN_CQE_REQ });
 }
 
+/* The next completion is of the queue with this user pointer. */
+static void poll_of(struct fake *f, int at_once, const void *user)
+{
+	assert_int_equal(poll_by(f, at_once), 1);
+	assert_ptr_equal(out[0].user, user);
+}
+
 static void unknown_queues_are_counted(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 	static const uint32_t strangers[] = { 0, 1, FAKE_QPN - 1, QPN_OTHER, 0xffffff };
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		done_of(f, strangers[i]);
 	fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = QPN_OTHER, .opcode = BSN_CQE_REQ_ERR });
@@ -27,19 +33,17 @@ static void unknown_queues_are_counted(void **state)
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 	assert_int_equal(dv_cq(f->cq)->count_dropped, 7);
-	fake_destroy(f);
 }
 
 /* A CQ to which no queue was added, or from which all were removed. */
 static void a_cq_without_queues_drops(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 	struct bsn_cq_init init = {
 		.ring = f->cq_ring, .record = dv_cq(f->cq)->record, .count = 64, .stride_bytes = 64
 	};
 	struct bsn_cq *cq = f->cq;
 
-	(void)state;
 	bsn_cq_remove(cq, FAKE_QPN);
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(cq, out, 8), 0);
@@ -54,10 +58,9 @@ static void a_cq_without_queues_drops(void **state)
 		assert_int_equal(bsn_poll(cq, out, 8), 0);
 		assert_int_equal(dv_cq(cq)->count_dropped, i + 1);
 	}
-	assert_int_equal(bsn_cq_add(cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
+	ok(bsn_cq_add(cq, FAKE_QPN, &dv_sq(f->sq)->route.hot));
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(cq, out, 8), 1);
-	fake_destroy(f);
 }
 
 #define MANY 100
@@ -75,25 +78,19 @@ static uint32_t colliding(uint32_t i)
 	return numbers[i];
 }
 
-/*
- * Each number finds its queue while others are removed. A queue that is added again needs no
- * memory.
- */
+/* Each number finds its queue while others go. A queue that comes back needs no memory. */
 static void colliding_numbers_find_their_queues(void **state)
 {
 	struct fake *f = fake_create(NULL), *many[MANY];
 	char user[MANY];
 
-	(void)state;
 	for (uint32_t i = 0; i < MANY; i++) {
 		many[i] = fake_create(NULL);
 		dv_sq(many[i]->sq)->route.hot.user = &user[i];
-		assert_int_equal(bsn_cq_add(f->cq, colliding(i), &dv_sq(many[i]->sq)->route.hot),
-				 0);
+		ok(bsn_cq_add(f->cq, colliding(i), &dv_sq(many[i]->sq)->route.hot));
 	}
 	for (uint32_t round = 0; round < 30; round++) {
 		const struct bsn_cq_entry *entries = f->cq->entries;
-
 		for (uint32_t i = round % 10; i < MANY; i += 10)
 			bsn_cq_remove(f->cq, colliding(i));
 		for (uint32_t i = 0; i < MANY; i++) {
@@ -107,8 +104,7 @@ static void colliding_numbers_find_their_queues(void **state)
 				assert_ptr_equal(out[0].user, &user[i]);
 		}
 		for (uint32_t i = round % 10; i < MANY; i += 10)
-			assert_int_equal(
-				bsn_cq_add(f->cq, colliding(i), &dv_sq(many[i]->sq)->route.hot), 0);
+			ok(bsn_cq_add(f->cq, colliding(i), &dv_sq(many[i]->sq)->route.hot));
 		assert_ptr_equal(f->cq->entries, entries);
 	}
 	for (uint32_t i = 0; i < MANY; i++)
@@ -116,10 +112,7 @@ static void colliding_numbers_find_their_queues(void **state)
 	fake_destroy(f);
 }
 
-/*
- * Devices give numbers one after the other, or every 16th. Most are in the slot that is looked at
- * first.
- */
+/* Devices number queues by 1 or 16. Most are in the slot that is looked at first. */
 static void numbers_of_any_stride_spread(void **state)
 {
 	enum { MOST = 512 };
@@ -131,64 +124,52 @@ static void numbers_of_any_stride_spread(void **state)
 	static struct dv_route routes[MOST];
 	static char user[MOST];
 
-	(void)state;
 	for (unsigned k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
-		struct fake *f = fake_create(NULL);
+		OWNED struct fake *f = fake_create(NULL);
 		unsigned at_home = 0;
 
 		for (uint32_t i = 0; i < shapes[k].count; i++) {
 			routes[i] = dv_sq(f->sq)->route;
 			routes[i].hot.user = &user[i];
-			assert_int_equal(
-				bsn_cq_add(f->cq, 0x1000 + i * shapes[k].stride, &routes[i].hot),
-				0);
+			ok(bsn_cq_add(f->cq, 0x1000 + i * shapes[k].stride, &routes[i].hot));
 		}
 		for (uint32_t i = 0; i < shapes[k].count; i++) {
 			const uint32_t qpn = 0x1000 + i * shapes[k].stride;
-
 			assert_ptr_equal(bsn_cq_find(f->cq, qpn), &routes[i]);
 			at_home += bsn_cq_home(f->cq, f->cq->hash_shift, bsn_cq_key(qpn))->key ==
 				   bsn_cq_key(qpn);
 			done_of(f, qpn);
 			done_of(f, qpn);
-			assert_int_equal(bsn_poll(f->cq, out, 1), 1);
-			assert_ptr_equal(out[0].user, &user[i]);
+			poll_of(f, 1, &user[i]);
 			assert_int_equal(out[0].qpn, qpn);
-			assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-			assert_ptr_equal(out[0].user, &user[i]);
+			poll_of(f, 8, &user[i]);
 		}
 		assert_int_equal(dv_cq(f->cq)->count_dropped, 0);
 		assert_true(at_home >= shapes[k].count * 3 / 4);
-		fake_destroy(f);
 	}
 }
 
 /* A queue without a send side sends nothing. A CQE of such a send is dropped, and does no harm. */
 static void a_send_of_a_queue_without_a_send_side_is_dropped(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 	struct dv_route deaf = { .hot = { .rq = f->rq, .user = &deaf } };
 
-	(void)state;
-	assert_int_equal(bsn_cq_add(f->cq, QPN_OTHER, &deaf.hot), 0);
+	ok(bsn_cq_add(f->cq, QPN_OTHER, &deaf.hot));
 	for (uint32_t i = 0; i < 10; i++) {
 		done_of(f, QPN_OTHER);
-		post_write(f, i);
-		fake_done(f, i, BSN_OPCODE_RDMA_WRITE);
-		assert_int_equal(i % 2 ? bsn_poll(f->cq, out, 1) : bsn_poll(f->cq, out, 8), 1);
-		assert_int_equal(out[0].id, i);
+		write_done(f, i);
+		poll_one(f, i % 2 ? 1 : 8, i);
 	}
-	fake_destroy(f);
 }
 
 /* What was removed leaves nothing behind: neither slots, nor memory, nor a wrong match. */
 static void the_table_stays_small(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 
-	(void)state;
 	for (uint32_t i = 1; i < 100000; i++) {
-		assert_int_equal(bsn_cq_add(f->cq, i * 7 & 0xffffff, &dv_sq(f->sq)->route.hot), 0);
+		ok(bsn_cq_add(f->cq, i * 7 & 0xffffff, &dv_sq(f->sq)->route.hot));
 		if (i % 1000 == 0) {
 			done_of(f, i * 7 & 0xffffff);
 			done_of(f, (i - 1) * 7 & 0xffffff);
@@ -199,19 +180,18 @@ static void the_table_stays_small(void **state)
 	assert_true(32 - f->cq->hash_shift <= 6);
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-	fake_destroy(f);
 }
 
 /* -- queues that come while another thread polls ----------------------------------------------- */
 
 enum { NEWCOMERS = 5000 };
 
-struct newcomers {
+static struct {
 	struct fake *f;
-	struct dv_route *routes;
+	struct dv_route routes[NEWCOMERS];
 	uint32_t added;  /* whose CQEs may come */
 	uint32_t rounds; /* of the poller */
-};
+} n;
 
 static uint32_t newcomer(uint32_t i)
 {
@@ -219,30 +199,28 @@ static uint32_t newcomer(uint32_t i)
 }
 
 /* Waits for the poller, so that the table grows while it is polled, and not before. */
-static void await_the_poller(const struct newcomers *n)
+static void await_the_poller(void)
 {
-	const uint32_t rounds = __atomic_load_n(&n->rounds, __ATOMIC_ACQUIRE);
+	const uint32_t rounds = __atomic_load_n(&n.rounds, __ATOMIC_ACQUIRE);
 
-	while (__atomic_load_n(&n->rounds, __ATOMIC_ACQUIRE) == rounds)
+	while (__atomic_load_n(&n.rounds, __ATOMIC_ACQUIRE) == rounds)
 		sched_yield();
 }
 
 static void *add_newcomers(void *arg)
 {
-	struct newcomers *n = arg;
-
 	for (uint32_t i = 0; i < NEWCOMERS; i++) {
-		n->routes[i] = dv_sq(n->f->sq)->route;
-		n->routes[i].hot.user = &n->routes[i];
+		n.routes[i] = dv_sq(n.f->sq)->route;
+		n.routes[i].hot.user = &n.routes[i];
 		if (i % 16 == 0 && i)
-			await_the_poller(n);
+			await_the_poller();
 		if (i % 16 == 7) { /* one that failed half-way */
-			bsn_cq_add(n->f->cq, QPN_OTHER, &n->routes[i].hot);
-			bsn_cq_abandon(n->f->cq, QPN_OTHER);
+			bsn_cq_add(n.f->cq, QPN_OTHER, &n.routes[i].hot);
+			bsn_cq_abandon(n.f->cq, QPN_OTHER);
 		}
-		if (bsn_cq_add(n->f->cq, newcomer(i), &n->routes[i].hot))
+		if (bsn_cq_add(n.f->cq, newcomer(i), &n.routes[i].hot))
 			break;
-		__atomic_store_n(&n->added, i + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&n.added, i + 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
@@ -250,43 +228,35 @@ static void *add_newcomers(void *arg)
 /* Each CQE finds its queue, even while the table grows. */
 static void queues_come_while_another_thread_polls(void **state)
 {
-	struct newcomers n = { .f = fake_create(NULL) };
 	uint32_t added;
 	pthread_t adder;
 
-	(void)state;
 	random_start();
-	n.routes = calloc(NEWCOMERS, sizeof(*n.routes));
-	assert_non_null(n.routes);
-	assert_int_equal(pthread_create(&adder, NULL, add_newcomers, &n), 0);
+	n.f = fake_create(NULL);
+	ok(pthread_create(&adder, NULL, add_newcomers, NULL));
 	do {
 		added = __atomic_load_n(&n.added, __ATOMIC_ACQUIRE);
 		__atomic_fetch_add(&n.rounds, 1, __ATOMIC_ACQ_REL);
 		for (unsigned i = 0; i < 16 && added; i++) {
 			const uint32_t which = (uint32_t)(random_u64() % added);
-
 			done_of(n.f, newcomer(which));
 			done_of(n.f, newcomer(added - 1));
-			assert_int_equal(bsn_poll(n.f->cq, out, 1), 1);
-			assert_ptr_equal(out[0].user, &n.routes[which]);
-			assert_int_equal(bsn_poll(n.f->cq, out, 8), 1);
-			assert_ptr_equal(out[0].user, &n.routes[added - 1]);
+			poll_of(n.f, 1, &n.routes[which]);
+			poll_of(n.f, 8, &n.routes[added - 1]);
 		}
 	} while (added < NEWCOMERS);
 	pthread_join(adder, NULL);
 	assert_int_equal(dv_cq(n.f->cq)->count_dropped, 0);
 	fake_destroy(n.f);
-	free(n.routes);
 }
 
 /* A poller between the two stores of a table that grows: the new slots, the old size. */
 static void a_stale_table_size_hides_no_queue(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 
-	(void)state;
 	for (uint32_t i = 0; i < 200; i++)
-		assert_int_equal(bsn_cq_add(f->cq, newcomer(i), &dv_sq(f->sq)->route.hot), 0);
+		ok(bsn_cq_add(f->cq, newcomer(i), &dv_sq(f->sq)->route.hot));
 	f->cq->hash_shift++;
 	for (uint32_t i = 0; i < 200; i++) {
 		done_of(f, newcomer(i));
@@ -294,24 +264,16 @@ static void a_stale_table_size_hides_no_queue(void **state)
 	}
 	f->cq->hash_shift--;
 	assert_int_equal(dv_cq(f->cq)->count_dropped, 0);
-	fake_destroy(f);
 }
 
 /* -- a device that writes meanwhile ------------------------------------------------------------ */
 
-/*
- * CQEs of a destroyed queue are not given to the next queue with its number, wherever in the ring
- * they are.
- */
+/* CQEs of a destroyed queue do not go to the next one of its number, wherever they are. */
 static void a_reused_number_does_not_inherit_completions(void **state)
 {
-	const struct fake_attr attr = { .cqe_count = 16 };
-
-	(void)state;
 	for (uint32_t start = 0; start < 32; start++) {
-		struct fake *f = fake_create(&attr), *other = fake_create(NULL);
-
-		assert_int_equal(bsn_cq_add(f->cq, QPN_OTHER, &dv_sq(other->sq)->route.hot), 0);
+		OWNED struct fake *f = FAKE(.cqe_count = 16), *other = fake_create(NULL);
+		ok(bsn_cq_add(f->cq, QPN_OTHER, &dv_sq(other->sq)->route.hot));
 		for (uint32_t i = 0; i < start; i++) {
 			done_of(f, QPN_OTHER);
 			assert_int_equal(bsn_poll(f->cq, out, 1), 1);
@@ -322,32 +284,17 @@ static void a_reused_number_does_not_inherit_completions(void **state)
 			else if (i % 3 == 1)
 				done_of(f, FAKE_QPN);
 			else
-				fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
-								      .opcode = BSN_CQE_RESP_ERR });
-		bsn_cq_remove(f->cq, FAKE_QPN);
-		assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
+				fake_err(f, .opcode = BSN_CQE_RESP_ERR);
+		add_again(f);
 		assert_int_equal(bsn_poll(f->cq, out, 16), 5);
 		for (uint32_t i = 0; i < 5; i++)
 			assert_ptr_equal(out[i].user, dv_sq(other->sq)->route.hot.user);
 		assert_int_equal(dv_cq(f->cq)->count_dropped, 10);
-		fake_destroy(f);
-		fake_destroy(other);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unknown_queues_are_counted),
-		cmocka_unit_test(a_cq_without_queues_drops),
-		cmocka_unit_test(colliding_numbers_find_their_queues),
-		cmocka_unit_test(numbers_of_any_stride_spread),
-		cmocka_unit_test(a_send_of_a_queue_without_a_send_side_is_dropped),
-		cmocka_unit_test(the_table_stays_small),
-		cmocka_unit_test(queues_come_while_another_thread_polls),
-		cmocka_unit_test(a_stale_table_size_hides_no_queue),
-		cmocka_unit_test(a_reused_number_does_not_inherit_completions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(unknown_queues_are_counted), UNIT(a_cq_without_queues_drops),
+	  UNIT(colliding_numbers_find_their_queues), UNIT(numbers_of_any_stride_spread),
+	  UNIT(a_send_of_a_queue_without_a_send_side_is_dropped), UNIT(the_table_stays_small),
+	  UNIT(queues_come_while_another_thread_polls), UNIT(a_stale_table_size_hides_no_queue),
+	  UNIT(a_reused_number_does_not_inherit_completions))

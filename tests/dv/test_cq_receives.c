@@ -19,105 +19,72 @@ static void every_kind_of_receive(void **state)
 		{ BSN_CQE_RESP_WR_IMM, BSN_RECV_RDMA_WITH_IMM, BSN_C_IMM },
 	};
 
-	(void)state;
-	for (int ud = 0; ud < 2; ud++)
-		for (uint32_t grh = 0; grh < 2; grh++) {
-			const struct fake_attr attr = { .transport = ud ? BSN_TRANSPORT_UD
-									: BSN_TRANSPORT_RC };
-			struct fake *f = fake_create(&attr);
+	for (unsigned n = 0; n < 4; n++) {
+		const bool ud = n & 1, grh = n & 2;
+		OWNED struct fake *f = FAKE(.transport = ud ? BSN_TRANSPORT_UD : BSN_TRANSPORT_RC);
 
-			post_recvs(f, 4);
-			for (unsigned i = 0; i < 4; i++)
-				fake_cqe_resp(f,
-					      (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-								     .opcode = kinds[i].cqe,
-								     .byte_count = 10 + i,
-								     .imm_inval_pkey = 0xabc0 + i,
-								     .rqpn = 0x999,
-								     .slid = 0x1234,
-								     .sl = 5,
-								     .ml_path = 0xc2,
-								     .grh = grh,
-								     .wqe_counter = i });
-			assert_int_equal(bsn_poll(f->cq, out, 8), 4);
-			for (unsigned i = 0; i < 4; i++) {
-				assert_int_equal(out[i].id, 500 + i);
-				assert_ptr_equal(out[i].user, dv_sq(f->sq)->route.hot.user);
-				assert_int_equal(out[i].status, IBV_WC_SUCCESS);
-				assert_int_equal(out[i].opcode, kinds[i].opcode);
-				assert_int_equal(out[i].flags,
-						 kinds[i].flags | (ud && grh ? BSN_C_GRH : 0));
-				assert_int_equal(out[i].byte_len, 10 + i);
-				if (kinds[i].flags)
-					assert_int_equal(out[i].imm, 0xabc0 + i);
-				assert_int_equal(out[i].qpn, FAKE_QPN);
-				if (!ud)
-					continue;
-				assert_int_equal(out[i].src_qpn, 0x999);
-				assert_int_equal(out[i].slid, 0x1234);
-				assert_int_equal(out[i].sl, 5);
-				assert_int_equal(out[i].dlid_path_bits, 0x42);
-			}
-			assert_int_equal(f->rq->tail, 4);
-			fake_destroy(f);
+		post_recvs(f, 4);
+		for (unsigned i = 0; i < 4; i++)
+			fake_resp(f, .opcode = kinds[i].cqe, .byte_count = 10 + i,
+				  .imm_inval_pkey = 0xabc0 + i, .rqpn = 0x999, .slid = 0x1234,
+				  .sl = 5, .ml_path = 0xc2, .grh = grh, .wqe_counter = i);
+		assert_int_equal(bsn_poll(f->cq, out, 8), 4);
+		for (unsigned i = 0; i < 4; i++) {
+			assert_int_equal(out[i].id, 500 + i);
+			assert_ptr_equal(out[i].user, dv_sq(f->sq)->route.hot.user);
+			assert_int_equal(out[i].status, IBV_WC_SUCCESS);
+			assert_int_equal(out[i].opcode, kinds[i].opcode);
+			assert_int_equal(out[i].flags,
+					 kinds[i].flags | (ud && grh ? BSN_C_GRH : 0));
+			assert_int_equal(out[i].byte_len, 10 + i);
+			if (kinds[i].flags)
+				assert_int_equal(out[i].imm, 0xabc0 + i);
+			assert_int_equal(out[i].qpn, FAKE_QPN);
+			if (!ud)
+				continue;
+			assert_int_equal(out[i].src_qpn, 0x999);
+			assert_int_equal(out[i].slid, 0x1234);
+			assert_int_equal(out[i].sl, 5);
+			assert_int_equal(out[i].dlid_path_bits, 0x42);
 		}
+		assert_int_equal(f->rq->tail, 4);
+	}
 }
 
 /* Solicited completions are polled like all others, those of requests, too. */
 static void solicited_completions_are_polled_like_others(void **state)
 {
-	(void)state;
 	for (int at_once = 1; at_once <= 8; at_once += 7) {
-		struct fake *f = fake_create(NULL);
-
+		OWNED struct fake *f = fake_create(NULL);
 		post_write(f, 0);
-		fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN,
-						      .wqe_opcode = BSN_OPCODE_RDMA_WRITE,
-						      .solicited = 1 });
-		assert_int_equal(at_once == 1 ? bsn_poll(f->cq, out, 1)
-					      : bsn_poll(f->cq, out, at_once),
-				 1);
+		fake_req(f, .wqe_opcode = BSN_OPCODE_RDMA_WRITE, .solicited = 1);
+		assert_int_equal(poll_by(f, at_once), 1);
 		assert_int_equal(out[0].opcode, BSN_OPCODE_RDMA_WRITE);
 		assert_int_equal(f->rq->tail, 0);
 		post_recvs(f, 1);
-		fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-							.opcode = BSN_CQE_RESP_SEND,
-							.solicited = 1 });
-		assert_int_equal(at_once == 1 ? bsn_poll(f->cq, out, 1)
-					      : bsn_poll(f->cq, out, at_once),
-				 1);
+		fake_resp(f, .opcode = BSN_CQE_RESP_SEND, .solicited = 1);
+		poll_one(f, at_once, 500);
 		assert_int_equal(out[0].opcode, BSN_RECV);
-		assert_int_equal(out[0].id, 500);
 		assert_int_equal(f->rq->tail, 1);
-		fake_destroy(f);
 	}
 }
 
-/*
- * One poll gives sends and receives of one QP, and sends of several operations: each is told as
- * what it is.
- */
+/* Sends and receives of one QP, and sends of several operations, in one poll. */
 static void one_poll_gives_all_kinds_of_completions(void **state)
 {
 	static const uint8_t opcodes[] = { BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_SEND,
 					   BSN_OPCODE_SEND, BSN_OPCODE_RDMA_WRITE };
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 
-	(void)state;
 	for (unsigned round = 0; round < 20; round++) {
 		post_recvs(f, 4);
 		for (unsigned i = 0; i < 4; i++) {
 			const struct bsn_sge sge = { 0x1000, 8, 1 };
-
-			assert_int_equal(
-				opcodes[i] == BSN_OPCODE_SEND
-					? bsn_send(&f->ep, &sge, i, BSN_F_SIGNALED)
-					: bsn_write(&f->ep, &sge, &remote, i, BSN_F_SIGNALED),
-				0);
+			ok(opcodes[i] == BSN_OPCODE_SEND
+				   ? bsn_send(&f->ep, &sge, i, BSN_F_SIGNALED)
+				   : bsn_write(&f->ep, &sge, &remote, i, BSN_F_SIGNALED));
 			fake_done(f, 4 * round + i, opcodes[i]);
-			fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-								.opcode = BSN_CQE_RESP_SEND,
-								.wqe_counter = 4 * round + i });
+			fake_resp(f, .opcode = BSN_CQE_RESP_SEND, .wqe_counter = 4 * round + i);
 		}
 		assert_int_equal(bsn_poll(f->cq, out, 16), 8);
 		for (unsigned i = 0; i < 4; i++) {
@@ -127,64 +94,50 @@ static void one_poll_gives_all_kinds_of_completions(void **state)
 			assert_int_equal(out[2 * i + 1].id, 500 + i);
 		}
 	}
-	fake_destroy(f);
 }
 
 /* The CQE names its WQE, also on a QP's own receive queue. */
 static void receives_come_in_any_order(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 
-	(void)state;
 	for (unsigned round = 0; round < 100; round++) {
 		const struct bsn_sge sge = { 0x1000, 64, 1 };
 		const uint16_t first = f->rq->head;
 
 		for (unsigned i = 0; i < 16; i++)
-			assert_int_equal(bsn_recv(f->rq, &sge, 1000 + (uint16_t)(first + i)), 0);
+			ok(bsn_recv(f->rq, &sge, 1000 + (uint16_t)(first + i)));
 		assert_int_equal(bsn_recv(f->rq, &sge, 0), -EAGAIN);
 		for (unsigned i = 0; i < 16; i++)
 			if (i % 5 == 4)
-				fake_cqe_err(
-					f, (struct bsn_cqe_err){
-						   .qpn = FAKE_QPN,
-						   .opcode = BSN_CQE_RESP_ERR,
-						   .syndrome = BSN_SYNDROME_LOCAL_LENGTH,
-						   .wqe_counter = (uint16_t)(first + i * 7 % 16) });
+				fake_err(f, .opcode = BSN_CQE_RESP_ERR,
+					 .syndrome = BSN_SYNDROME_LOCAL_LENGTH,
+					 .wqe_counter = (uint16_t)(first + i * 7 % 16));
 			else
-				fake_cqe_resp(
-					f, (struct bsn_cqe_resp){
-						   .qpn = FAKE_QPN,
-						   .opcode = BSN_CQE_RESP_SEND,
-						   .wqe_counter = (uint16_t)(first + i * 7 % 16) });
+				fake_resp(f, .opcode = BSN_CQE_RESP_SEND,
+					  .wqe_counter = (uint16_t)(first + i * 7 % 16));
 		for (unsigned i = 0; i < 16; i++) {
 			assert_int_equal(
 				i % 2 ? bsn_poll(f->cq, out, 1) : bsn_poll(f->cq, out + 1, 1), 1);
 			assert_int_equal(out[!(i % 2)].id, 1000 + (uint16_t)(first + i * 7 % 16));
 		}
 	}
-	fake_destroy(f);
 }
 
 /* An SRQ's CQEs name their WQEs, and come in any order; the user is the QP's. */
 static void shared_receives_come_in_any_order(void **state)
 {
-	const struct fake_attr attr = { .is_srq = true, .recv_count = 8 };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.is_srq = true, .recv_count = 8);
 
-	(void)state;
 	post_recvs(f, 7);
 	for (unsigned i = 0; i < 7; i++)
-		fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-							.opcode = BSN_CQE_RESP_SEND,
-							.wqe_counter = i * 3 % 7 });
+		fake_resp(f, .opcode = BSN_CQE_RESP_SEND, .wqe_counter = i * 3 % 7);
 	assert_int_equal(bsn_poll(f->cq, out, 8), 7);
 	for (unsigned i = 0; i < 7; i++) {
 		assert_int_equal(out[i].id, 500 + i * 3 % 7);
 		assert_ptr_equal(out[i].user, dv_sq(f->sq)->route.hot.user);
 	}
 	post_recvs(f, 7);
-	fake_destroy(f);
 }
 
 /* -- an SRQ of several threads ----------------------------------------------------------------- */
@@ -195,112 +148,95 @@ enum { POLLERS = 2, SRQ_WQES = 16, MESSAGES = 30000 };
  * One thread posts. Each message goes to one of two pollers, as a device would deliver it; each
  * poller has a CQ of its own. A WQE whose number does not come back is lost.
  */
-struct shared_queue {
-	struct fake *owner;             /* of the SRQ */
-	struct fake *poller[POLLERS];
-	uint16_t sent[POLLERS][MESSAGES]; /* the WQE of each message to a poller */
-	uint32_t sent_count[POLLERS];     /* atomic */
-	uint32_t over;                    /* atomic: no more comes */
-	uint32_t got[POLLERS];
-	uint64_t sum[POLLERS];
-	bool is_wrong[POLLERS];
-};
-
-struct poller {
-	struct shared_queue *q;
-	unsigned which;
-};
+static struct poller {
+	struct fake *f;
+	uint16_t sent[MESSAGES]; /* the WQE of each message to it */
+	uint32_t sent_count;     /* atomic */
+	uint32_t got;
+	uint64_t sum;
+	bool is_wrong;
+} pollers[POLLERS];
+static uint32_t over; /* atomic: no more comes */
 
 static void *poll_shared(void *arg)
 {
-	const struct poller *me = arg;
-	struct shared_queue *q = me->q;
-	struct fake *f = q->poller[me->which];
-	uint32_t seen = 0;
+	struct poller *me = arg;
 
 	while (true) {
-		const uint32_t over = __atomic_load_n(&q->over, __ATOMIC_ACQUIRE);
-		const uint32_t sent = __atomic_load_n(&q->sent_count[me->which], __ATOMIC_ACQUIRE);
+		const uint32_t last = __atomic_load_n(&over, __ATOMIC_ACQUIRE);
+		const uint32_t sent = __atomic_load_n(&me->sent_count, __ATOMIC_ACQUIRE);
 		struct bsn_completion c[4];
 
-		if (seen == sent && over)
-			break;
-		if (seen == sent)
+		if (me->got == sent && last)
+			return NULL;
+		if (me->got == sent)
 			sched_yield();
-		for (; seen < sent; seen++) {
-			fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-								.opcode = BSN_CQE_RESP_SEND,
-								.wqe_counter =
-									q->sent[me->which][seen] });
-			q->is_wrong[me->which] |= bsn_poll(f->cq, c, 4) != 1;
-			q->sum[me->which] += c[0].id;
-			q->got[me->which]++;
+		for (; me->got < sent; me->got++) {
+			fake_resp(me->f, .opcode = BSN_CQE_RESP_SEND,
+				  .wqe_counter = me->sent[me->got]);
+			me->is_wrong |= bsn_poll(me->f->cq, c, 4) != 1;
+			me->sum += c[0].id;
 		}
 	}
-	return NULL;
+}
+
+/* Returns whether there was room at last. */
+static bool recv_patiently(struct bsn_rq *rq, uint64_t id)
+{
+	const struct bsn_sge sge = { 0x1000 + id, 64, 7 };
+
+	for (unsigned patience = 1000000; patience; patience--) {
+		if (bsn_recv(rq, &sge, id) != -EAGAIN)
+			return true;
+		sched_yield();
+	}
+	return false;
 }
 
 /* Returns whether all messages went out; a queue that lost its WQEs stays full. */
-static bool post_shared(struct shared_queue *q)
+static bool post_shared(struct bsn_rq *rq)
 {
-	const struct bsn_sge sge = { 0x1000, 64, 1 };
-	struct bsn_rq *rq = q->owner->rq;
-
 	for (uint32_t i = 0; i < MESSAGES; i++) {
 		const uint16_t wqe = bsn_srq_of(rq)->next;
-		const unsigned to = (unsigned)(random_u64() % POLLERS);
-		const uint32_t n = q->sent_count[to];
-		unsigned patience = 1000000;
+		struct poller *to = &pollers[random_u64() % POLLERS];
 
-		while (bsn_recv(rq, &sge, i) == -EAGAIN) {
-			if (!--patience)
-				return false;
-			sched_yield();
-		}
-		q->sent[to][n] = wqe;
-		__atomic_store_n(&q->sent_count[to], n + 1, __ATOMIC_RELEASE);
+		if (!recv_patiently(rq, i))
+			return false;
+		to->sent[to->sent_count] = wqe;
+		__atomic_store_n(&to->sent_count, to->sent_count + 1, __ATOMIC_RELEASE);
 	}
 	return true;
 }
 
 static void a_shared_queue_of_two_pollers_loses_nothing(void **state)
 {
-	const struct fake_attr attr = { .is_srq = true, .recv_count = SRQ_WQES };
-	struct shared_queue *q = calloc(1, sizeof(*q));
-	struct poller me[POLLERS];
+	OWNED struct fake *owner = FAKE(.is_srq = true, .recv_count = SRQ_WQES);
+	const struct bsn_sge sge = { 0x1000, 8, 1 };
 	pthread_t threads[POLLERS];
 	bool all_sent;
 
-	(void)state;
 	random_start();
-	assert_non_null(q);
-	q->owner = fake_create(&attr);
-	bsn_srq_share(q->owner->rq);
+	bsn_srq_share(owner->rq);
 	for (unsigned i = 0; i < POLLERS; i++) {
-		q->poller[i] = fake_create(&(struct fake_attr){ .no_recv = true });
-		dv_sq(q->poller[i]->sq)->route.hot.rq = q->owner->rq;
-		bsn_cq_remove(q->poller[i]->cq, FAKE_QPN);
-		assert_int_equal(
-			bsn_cq_add(q->poller[i]->cq, FAKE_QPN, &dv_sq(q->poller[i]->sq)->route.hot),
-			0);
-		me[i] = (struct poller){ q, i };
-		assert_int_equal(pthread_create(&threads[i], NULL, poll_shared, &me[i]), 0);
+		struct fake *f = pollers[i].f = FAKE(.no_recv = true);
+
+		dv_sq(f->sq)->route.hot.rq = owner->rq;
+		add_again(f);
+		ok(pthread_create(&threads[i], NULL, poll_shared, &pollers[i]));
 	}
-	all_sent = post_shared(q);
-	__atomic_store_n(&q->over, 1, __ATOMIC_RELEASE);
-	for (unsigned i = 0; i < POLLERS; i++)
+	all_sent = post_shared(owner->rq);
+	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < POLLERS; i++) {
 		pthread_join(threads[i], NULL);
+		fake_destroy(pollers[i].f);
+	}
 	assert_true(all_sent);
-	assert_false(q->is_wrong[0] || q->is_wrong[1]);
-	assert_int_equal(q->got[0] + q->got[1], MESSAGES);
-	assert_int_equal(q->sum[0] + q->sum[1], (uint64_t)MESSAGES * (MESSAGES - 1) / 2);
+	assert_false(pollers[0].is_wrong || pollers[1].is_wrong);
+	assert_int_equal(pollers[0].got + pollers[1].got, MESSAGES);
+	assert_int_equal(pollers[0].sum + pollers[1].sum, (uint64_t)MESSAGES * (MESSAGES - 1) / 2);
 	for (unsigned i = 0; i < SRQ_WQES - 1; i++) /* all are there again */
-		assert_int_equal(bsn_recv(q->owner->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 0), 0);
-	assert_int_equal(bsn_recv(q->owner->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 0), -EAGAIN);
-	for (unsigned i = 0; i < POLLERS; i++)
-		fake_destroy(q->poller[i]);
-	fake_destroy(q->owner);
-	free(q);
+		ok(bsn_recv(owner->rq, &sge, 0));
+	assert_int_equal(bsn_recv(owner->rq, &sge, 0), -EAGAIN);
 }
 
 /* -- on-demand page faults of a shared queue --------------------------------------------------- */
@@ -330,19 +266,14 @@ static uint16_t chain_take(struct chain *chain)
 
 static void fault(struct chain *chain)
 {
-	fake_cqe_err(chain->f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
-						     .opcode = BSN_CQE_RESP_ERR,
-						     .wqe_counter = chain_take(chain),
-						     .syndrome = BSN_SYNDROME_REMOTE_ABORTED,
-						     .vendor_syndrome =
-							     BSN_VENDOR_ODP_PAGE_FAULT });
+	fake_err(chain->f, .opcode = BSN_CQE_RESP_ERR, .wqe_counter = chain_take(chain),
+		 .syndrome = BSN_SYNDROME_REMOTE_ABORTED,
+		 .vendor_syndrome = BSN_VENDOR_ODP_PAGE_FAULT);
 }
 
 static void receive(struct chain *chain)
 {
-	fake_cqe_resp(chain->f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
-						       .opcode = BSN_CQE_RESP_SEND,
-						       .wqe_counter = chain_take(chain) });
+	fake_resp(chain->f, .opcode = BSN_CQE_RESP_SEND, .wqe_counter = chain_take(chain));
 }
 
 /* The receive that the device would take next is the one of this id, with all its pieces. */
@@ -371,34 +302,22 @@ static int post_two_pieces(struct bsn_rq *rq, uint64_t id)
 
 enum { ON_DEMAND_DEPTH = 5 };
 
-static struct fake_attr on_demand(uint32_t count, uint32_t depth)
-{
-	return (struct fake_attr){ .is_srq = true,
-				   .is_on_demand = true,
-				   .recv_count = count,
-				   .recv_capacity = depth };
-}
-
-/*
- * Each faulted receive is posted again after the others, whole. No WQE is used again before the
- * others were used.
- */
+/* A faulted receive is posted again, whole, after the others; its WQE is used after theirs. */
 static void check_reposts(uint32_t count)
 {
-	const struct fake_attr attr = on_demand(count, ON_DEMAND_DEPTH);
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.is_srq = true, .is_on_demand = true, .recv_count = count,
+				    .recv_capacity = ON_DEMAND_DEPTH);
 	struct chain chain = { .f = f };
-	struct bsn_completion c;
 	uint64_t next = 0;
 
 	for (uint64_t id = 0; id < ON_DEMAND_DEPTH; id++)
-		assert_int_equal(post_two_pieces(f->rq, id), 0);
+		ok(post_two_pieces(f->rq, id));
 	assert_int_equal(post_two_pieces(f->rq, 99), -EAGAIN);
 	for (unsigned i = 0; i < 40 * count; i++, next = (next + 1) % ON_DEMAND_DEPTH) {
 		const uint16_t faulted = chain.at;
 		assert_next(&chain, next);
 		fault(&chain);
-		assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
+		assert_int_equal(bsn_poll(f->cq, out, 1), 0);
 		assert_int_equal(fake_recv_record(f),
 				 (uint16_t)(ON_DEMAND_DEPTH + chain.taken));
 		assert_true(count == ON_DEMAND_DEPTH + 1 || bsn_srq_of(f->rq)->next != faulted);
@@ -407,16 +326,13 @@ static void check_reposts(uint32_t count)
 	for (unsigned i = 0; i < ON_DEMAND_DEPTH; i++, next = (next + 1) % ON_DEMAND_DEPTH) {
 		assert_next(&chain, next);
 		receive(&chain);
-		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
-		assert_int_equal(c.id, next);
+		poll_one(f, 1, next);
 	}
 	assert_int_equal(dv_sq(f->sq)->route.has_error, 0);
-	fake_destroy(f);
 }
 
 static void a_page_fault_is_posted_again(void **state)
 {
-	(void)state;
 	check_reposts(8);
 	check_reposts(32);
 }
@@ -424,19 +340,15 @@ static void a_page_fault_is_posted_again(void **state)
 /* If the queue was not made for page faults, or is a QP's own, the fault is shown to the user. */
 static void a_page_fault_is_shown_otherwise(void **state)
 {
-	(void)state;
 	for (int is_srq = 0; is_srq < 2; is_srq++) {
-		struct fake *f = fake_create(&(struct fake_attr){ .is_srq = is_srq });
+		OWNED struct fake *f = FAKE(.is_srq = is_srq);
 		struct chain chain = { .f = f };
-		struct bsn_completion c;
 
-		assert_int_equal(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42), 0);
+		ok(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42));
 		fault(&chain);
-		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
-		assert_int_equal(c.id, 42);
-		assert_int_equal(c.status, IBV_WC_REM_ABORT_ERR);
-		assert_int_equal(c.vendor_syndrome, BSN_VENDOR_ODP_PAGE_FAULT);
-		fake_destroy(f);
+		poll_one(f, 1, 42);
+		assert_int_equal(out[0].status, IBV_WC_REM_ABORT_ERR);
+		assert_int_equal(out[0].vendor_syndrome, BSN_VENDOR_ODP_PAGE_FAULT);
 	}
 }
 
@@ -449,24 +361,16 @@ static void other_failures_are_not_posted_again(void **state)
 		{ BSN_SYNDROME_REMOTE_ABORTED, BSN_VENDOR_ODP_PAGE_FAULT + 1 },
 		{ BSN_SYNDROME_LOCAL_PROTECTION, BSN_VENDOR_ODP_PAGE_FAULT },
 	};
-	struct fake *f = fake_create(&(struct fake_attr){ .is_srq = true, .is_on_demand = true });
-	struct bsn_completion c;
+	OWNED struct fake *f = FAKE(.is_srq = true, .is_on_demand = true);
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		const uint16_t wqe = bsn_srq_of(f->rq)->next;
-
-		assert_int_equal(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42 + i), 0);
-		fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
-						      .opcode = BSN_CQE_RESP_ERR,
-						      .syndrome = others[i].syndrome,
-						      .vendor_syndrome = others[i].vendor,
-						      .wqe_counter = wqe });
-		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
-		assert_int_equal(c.id, 42 + i);
-		assert_int_equal(c.vendor_syndrome, others[i].vendor);
+		const uint16_t wqe = next_recv(f);
+		ok(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42 + i));
+		fake_err(f, .opcode = BSN_CQE_RESP_ERR, .syndrome = others[i].syndrome,
+			 .vendor_syndrome = others[i].vendor, .wqe_counter = wqe);
+		poll_one(f, 1, 42 + i);
+		assert_int_equal(out[0].vendor_syndrome, others[i].vendor);
 	}
-	fake_destroy(f);
 }
 
 struct faulting {
@@ -482,11 +386,7 @@ static void *post_to_faulting(void *arg)
 	struct faulting *q = arg;
 
 	for (uint64_t id = 0; id < FAULTING_POSTS; id++) {
-		unsigned patience = 1000000;
-		while (bsn_recv(q->f->rq, &(struct bsn_sge){ 0x1000 + id, 64, 7 }, id) == -EAGAIN &&
-		       --patience)
-			sched_yield();
-		if (!patience) {
+		if (!recv_patiently(q->f->rq, id)) {
 			q->has_failed = true;
 			return NULL;
 		}
@@ -498,31 +398,29 @@ static void *post_to_faulting(void *arg)
 /* The poller posts again while another thread posts: nothing is lost, nothing comes twice. */
 static void page_faults_beside_a_poster(void **state)
 {
-	const struct fake_attr attr = on_demand(32, 20);
-	struct faulting q = { .f = fake_create(&attr) };
+	struct faulting q = { .f = FAKE(.is_srq = true, .is_on_demand = true, .recv_count = 32,
+					.recv_capacity = 20) };
 	struct chain chain = { .f = q.f };
 	uint8_t *seen = calloc(FAULTING_POSTS, 1);
 	uint32_t faults = 0, received = 0;
 	unsigned patience = 10000000;
 	pthread_t poster;
 
-	(void)state;
 	random_start();
 	assert_non_null(seen);
-	assert_int_equal(pthread_create(&poster, NULL, post_to_faulting, &q), 0);
+	ok(pthread_create(&poster, NULL, post_to_faulting, &q));
 	while (received < FAULTING_POSTS && --patience) {
 		const uint32_t posted = __atomic_load_n(&q.posted, __ATOMIC_ACQUIRE);
-		struct bsn_completion c;
 		if (posted + faults == chain.taken) {
 			sched_yield();
 		} else if (random_u64() % 4) {
 			fault(&chain);
 			faults++;
-			assert_int_equal(bsn_poll(q.f->cq, &c, 1), 0);
+			assert_int_equal(bsn_poll(q.f->cq, out, 1), 0);
 		} else {
 			receive(&chain);
-			assert_int_equal(bsn_poll(q.f->cq, &c, 1), 1);
-			assert_true(c.id < FAULTING_POSTS && !seen[c.id]++);
+			assert_int_equal(bsn_poll(q.f->cq, out, 1), 1);
+			assert_true(out[0].id < FAULTING_POSTS && !seen[out[0].id]++);
 			received++;
 		}
 	}
@@ -533,20 +431,9 @@ static void page_faults_beside_a_poster(void **state)
 	fake_destroy(q.f);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_of_receive),
-		cmocka_unit_test(solicited_completions_are_polled_like_others),
-		cmocka_unit_test(one_poll_gives_all_kinds_of_completions),
-		cmocka_unit_test(receives_come_in_any_order),
-		cmocka_unit_test(shared_receives_come_in_any_order),
-		cmocka_unit_test(a_shared_queue_of_two_pollers_loses_nothing),
-		cmocka_unit_test(a_page_fault_is_posted_again),
-		cmocka_unit_test(a_page_fault_is_shown_otherwise),
-		cmocka_unit_test(other_failures_are_not_posted_again),
-		cmocka_unit_test(page_faults_beside_a_poster),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(every_kind_of_receive), UNIT(solicited_completions_are_polled_like_others),
+	  UNIT(one_poll_gives_all_kinds_of_completions), UNIT(receives_come_in_any_order),
+	  UNIT(shared_receives_come_in_any_order),
+	  UNIT(a_shared_queue_of_two_pollers_loses_nothing), UNIT(a_page_fault_is_posted_again),
+	  UNIT(a_page_fault_is_shown_otherwise), UNIT(other_failures_are_not_posted_again),
+	  UNIT(page_faults_beside_a_poster))

@@ -8,7 +8,6 @@
 
 /* -- send queues: O1, O2, O3 ------------------------------------------------------------------- */
 
-static const struct bsn_remote remote = { 0x1000, 2 };
 static const struct bsn_sge three[] = { { 0x1000, 64, 3 }, { 0x2000, 64, 3 }, { 0x3000, 64, 3 } };
 
 #define ALL (BSN_F_SIGNALED | BSN_F_RING)
@@ -21,125 +20,86 @@ static void assert_published(struct fake *f, uint32_t pi, unsigned blueflame, un
 
 static void append_one(struct fake *f)
 {
-	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, BSN_F_SIGNALED), 0);
+	ok(bsn_write(&f->ep, three, &remote, 1, BSN_F_SIGNALED));
 }
 
-/* Publishes a request of one block by inline code, and then other requests of one block. */
+/* What a call publishes, from the block on that was next. */
+#define assert_publishes(call, blueflame)                                                          \
+	do {                                                                                       \
+		const uint32_t next = f->sq->pi;                                                   \
+		trace_start();                                                                     \
+		ok(call);                                                                          \
+		assert_published(f, next, blueflame, each);                                        \
+	} while (0)
+
+/* One block, by inline code and not; a prepared body is vectors, which inline code stores. */
 static void publish_single(struct fake *f, unsigned bytes, unsigned each)
 {
+	const struct bsn_wr wr = write_of(three, 1, 0);
 	struct bsn_prepared p;
-	struct bsn_wr wr = {
-		.sge = three, .sge_count = 1, .remote = remote, .opcode = BSN_OPCODE_RDMA_WRITE
-	};
 
-	trace_start();
-	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, ALL), 0);
-	assert_published(f, f->sq->pi - 1, bytes, each);
-	trace_start();
-	assert_int_equal(bsn_fetch_add(&f->ep, three, &remote, 1, 1, ALL), 0);
-	assert_published(f, f->sq->pi - 1, bytes, each);
-	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
-	trace_start();
-	assert_int_equal(bsn_sq_post_prepared(&f->ep, &p, 1, ALL), 0);
-	assert_published(f, f->sq->pi - 1, bytes, each);
+	ok(bsn_prepare(&f->ep, &wr, &p));
+	assert_publishes(bsn_write(&f->ep, three, &remote, 1, ALL), bytes);
+	assert_publishes(bsn_fetch_add(&f->ep, three, &remote, 1, 1, ALL), bytes);
+	assert_publishes(bsn_sq_post_prepared(&f->ep, &p, 1, ALL), bytes);
+	assert_publishes(bsn_post_prepared(&f->ep, &p, 1, ALL), bytes);
 	trace_start();
 	append_one(f);
 	assert_string_equal(trace_word("W"), "W");
-	assert_int_equal(bsn_ring(&f->sq->ep), 0);
+	ok(bsn_ring(&f->sq->ep));
 	assert_published(f, f->sq->pi - 1, bytes, each);
 }
 
-/* The body of a prepared request comes as vectors, and the inline code stores vectors. */
-static void publish_prepared(struct fake *f, unsigned bytes, unsigned each)
-{
-	const struct bsn_wr wr = {
-		.sge = three, .sge_count = 1, .remote = remote, .opcode = BSN_OPCODE_RDMA_WRITE
-	};
-	const uint32_t pi = f->sq->pi;
-	struct bsn_prepared p;
-
-	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
-	trace_start();
-	assert_int_equal(bsn_post_prepared(&f->ep, &p, 1, ALL), 0);
-	assert_published(f, pi, bytes, each);
-}
-
-/*
- * Publishes requests of several blocks: of a length that the compiler knows, and of others; inline
- * data of both kinds.
- */
+/* Several blocks, of lengths that the compiler knows or not; both kinds of inline data. */
 static void publish_long(struct fake *f, bool blueflame, unsigned each)
 {
 	static const uint8_t data[200];
 	volatile unsigned count = 3;
-	uint32_t pi = f->sq->pi;
+	const struct bsn_wr two_blocks = write_of(three, 3, ALL);
+	const uint32_t pi = f->sq->pi;
 
-	trace_start();
-	assert_int_equal(bsn_write_sgl(&f->ep, three, 3, &remote, 1, ALL), 0);
-	assert_published(f, pi, blueflame ? 128 : 0, each);
-	pi = f->sq->pi;
-	trace_start();
-	assert_int_equal(bsn_write_sgl(&f->ep, three, count, &remote, 1, ALL), 0);
-	assert_published(f, pi, blueflame ? 128 : 0, each);
-	pi = f->sq->pi;
-	trace_start();
-	assert_int_equal(bsn_write_inline(&f->ep, data, 12, &remote, 1, ALL), 0);
-	assert_published(f, pi, blueflame ? 64 : 0, each);
-	pi = f->sq->pi;
-	trace_start();
-	assert_int_equal(bsn_send_inline(&f->ep, data, 200, 1, ALL), 0);
-	assert_published(f, pi, blueflame ? 256 : 0, each);
+	assert_publishes(bsn_write_sgl(&f->ep, three, 3, &remote, 1, ALL), blueflame ? 128 : 0);
+	assert_publishes(bsn_write_sgl(&f->ep, three, count, &remote, 1, ALL), blueflame ? 128 : 0);
+	assert_publishes(bsn_post(&f->ep, &two_blocks), blueflame ? 128 : 0);
+	assert_int_equal(f->sq->pi, pi + 3 * 2);
+	assert_publishes(bsn_write_inline(&f->ep, data, 12, &remote, 1, ALL), blueflame ? 64 : 0);
+	assert_publishes(bsn_send_inline(&f->ep, data, 200, 1, ALL), blueflame ? 256 : 0);
 }
 
-static void publish_lists(struct fake *f, bool blueflame, unsigned each)
+static void publish_several(struct fake *f)
 {
-	const struct bsn_wr two_blocks = { .sge = three,
-					   .sge_count = 3,
-					   .remote = remote,
-					   .opcode = BSN_OPCODE_RDMA_WRITE,
-					   .flags = ALL };
-	uint32_t pi = f->sq->pi;
-
+	for (int rung_by_post = 0; rung_by_post < 2; rung_by_post++) {
+		const uint32_t pi = f->sq->pi;
+		trace_start();
+		append_one(f);
+		if (rung_by_post) {
+			ok(bsn_write(&f->ep, three, &remote, 1, ALL));
+		} else {
+			append_one(f);
+			ok(bsn_ring(&f->sq->ep));
+		}
+		assert_published(f, pi, 0, 8);
+	}
 	trace_start();
-	append_one(f);
-	append_one(f);
-	assert_int_equal(bsn_ring(&f->sq->ep), 0);
-	assert_published(f, pi, 0, 8);
-	trace_start();
-	append_one(f);
-	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, ALL), 0);
-	assert_published(f, f->sq->pi - 2, 0, 8);
-	trace_start();
-	pi = f->sq->pi;
-	assert_int_equal(bsn_post(&f->ep, &two_blocks), 0);
-	assert_int_equal(f->sq->pi, pi + 2);
-	assert_published(f, pi, blueflame ? 128 : 0, each);
-	trace_start();
-	assert_int_equal(bsn_ring(&f->sq->ep), 0); /* nothing to publish: nothing is stored */
+	ok(bsn_ring(&f->sq->ep)); /* nothing to publish: nothing is stored */
 	assert_string_equal(trace_word(""), "");
 }
 
 static void publish_in_mode(enum bsn_store store, bool locked, bool no_blueflame)
 {
-	const struct fake_attr attr = { .store = store,
-					.locked = locked,
-					.no_blueflame = no_blueflame };
 	const bool blueflame = store != BSN_STORE_DOORBELL && !no_blueflame;
 	const unsigned each = trace_bytes_at_a_time(store);
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.store = store, .locked = locked, .no_blueflame = no_blueflame);
 
 	for (unsigned lap = 0; lap < 40; lap++) { /* each wraps elsewhere */
 		publish_single(f, blueflame ? 64 : 0, each);
-		publish_prepared(f, blueflame ? 64 : 0, each);
-		publish_lists(f, blueflame, each);
+		publish_several(f);
 		publish_long(f, blueflame, each);
 	}
-	fake_destroy(f);
 }
 
 static void o1_o2_o3_in_every_mode(void **state)
 {
-	(void)state;
 	for (enum bsn_store s = BSN_STORE_8; s < BSN_STORE_COUNT; s++)
 		for (unsigned kind = 0; kind < 4; kind++) {
 			if (!bsn_store_supported(s)) {
@@ -154,18 +114,15 @@ static void o1_o2_o3_in_every_mode(void **state)
 static void the_toggle_is_the_lanes(void **state)
 {
 	const struct fake_attr attr = { .count_bb = 64 };
-	struct fake *f = fake_create(&attr), *g = fake_create(&attr);
+	OWNED struct fake *f = fake_create(&attr), *g = fake_create(&attr);
 
-	(void)state;
 	g->sq->lane = &f->lane.hot;
 	for (unsigned i = 0; i < 50; i++) {
 		struct fake *who = i * i % 3 ? f : g;
 		trace_start();
-		assert_int_equal(bsn_write(&who->ep, three, &remote, 1, ALL), 0);
+		ok(bsn_write(&who->ep, three, &remote, 1, ALL));
 		trace_assert_stores(fake_buffer(f, i % 2), 64, TRACE_MIXED);
 	}
-	fake_destroy(f);
-	fake_destroy(g);
 }
 
 /* -- several send queues ----------------------------------------------------------------------- */
@@ -184,26 +141,24 @@ static void assert_published_together(struct fake *const f[], unsigned count, un
 		append_one(f[i]);
 	}
 	trace_start();
-	assert_int_equal(bsn_ring_many(eps, count), 0);
+	ok(bsn_ring_many(eps, count));
 	assert_string_equal(trace_word(""), word);
 	for (unsigned i = 0; i < count; i++) {
 		assert_int_equal(fake_send_record(f[i]), f[i]->sq->pi);
 		fake_seek(f[i], f[i]->sq->pi);
 	}
 	trace_start();
-	assert_int_equal(bsn_ring_many(eps, count), 0); /* nothing to publish: nothing is stored */
+	ok(bsn_ring_many(eps, count)); /* nothing to publish: nothing is stored */
 	assert_int_equal(strspn(trace_word(""), "d"), trace_count);
 }
 
 /* By the doorbell alone each store is one event. Two reach a lane's buffers before its flush. */
 static void several_queues_share_barriers(void **state)
 {
-	const struct fake_attr attr = { .store = BSN_STORE_DOORBELL };
 	struct fake *f[QUEUES];
 
-	(void)state;
 	for (unsigned i = 0; i < QUEUES; i++)
-		f[i] = fake_create(&attr);
+		f[i] = FAKE(.store = BSN_STORE_DOORBELL);
 	assert_published_together(f, 1, 1, "dRsMx");
 	assert_published_together(f, 2, 2, "dRRsMMx");
 	assert_published_together(f, 2, 1, "dRRsMMx");
@@ -223,20 +178,18 @@ static void several_queues_share_barriers(void **state)
 /* A queue that is named twice, one that has nothing to publish, and one whose lane has a lock. */
 static void several_queues_of_any_kind(void **state)
 {
-	struct fake *f[] = { fake_create(NULL), fake_create(NULL),
-			     fake_create(&(struct fake_attr){ .locked = true }) };
+	struct fake *f[] = { fake_create(NULL), fake_create(NULL), FAKE(.locked = true) };
 	struct bsn_ep *const eps[] = { &f[2]->sq->ep, &f[0]->sq->ep, &f[1]->sq->ep,
 				       &f[0]->sq->ep };
 	struct bsn_ep *const none[] = { &f[0]->sq->ep, NULL };
 
-	(void)state;
 	append_one(f[0]);
 	append_one(f[0]);
 	append_one(f[2]);
 	trace_start();
 	assert_int_equal(bsn_ring_many(none, 2), -EINVAL);
 	assert_string_equal(trace_word(""), "");
-	assert_int_equal(bsn_ring_many(eps, 4), 0);
+	ok(bsn_ring_many(eps, 4));
 	assert_string_equal(trace_word("RM"), "dRsMx(dRsMx)");
 	assert_int_equal(dv_sq(f[0]->sq)->count_doorbells, 1);
 	assert_int_equal(dv_sq(f[0]->sq)->count_rung, 2 * BSN_BB_SIZE);
@@ -285,10 +238,9 @@ static void begin_cqe(struct fake *f, uint32_t opcode)
 
 static void o4_plain_completions(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 	struct bsn_completion c;
 
-	(void)state;
 	for (unsigned i = 0; i < 200; i++) {
 		begin_cqe(f, BSN_CQE_REQ);
 		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
@@ -296,15 +248,13 @@ static void o4_plain_completions(void **state)
 		assert_int_equal(c.byte_len, 4711);
 		assert_int_equal(c.opcode, BSN_OPCODE_RDMA_READ);
 	}
-	fake_destroy(f);
 }
 
 static void o4_all_others(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 	struct bsn_completion c;
 
-	(void)state;
 	memset(f->sq_ring, 0, f->sq_bytes); /* an error is looked up there */
 	for (unsigned i = 0; i < 200; i++) {
 		begin_cqe(f, i % 2 ? BSN_CQE_RESP_SEND : BSN_CQE_REQ_ERR);
@@ -314,24 +264,21 @@ static void o4_all_others(void **state)
 		if (i % 2)
 			assert_int_equal(c.byte_len, 4711);
 	}
-	fake_destroy(f);
 }
 
 /* The CQEs of a destroyed queue are found by their QPN, which must be read after the owner bit. */
 static void o4_disowning(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 	struct bsn_completion c;
 
-	(void)state;
 	begin_cqe(f, BSN_CQE_REQ_ERR);
 	bsn_cq_remove(f->cq, FAKE_QPN);
 	trace_on_event = NULL;
 	assert_true(wrote_rest);
-	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot), 0);
+	ok(bsn_cq_add(f->cq, FAKE_QPN, &dv_sq(f->sq)->route.hot));
 	assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
 	assert_int_equal(dv_cq(f->cq)->count_dropped, 1);
-	fake_destroy(f);
 }
 
 /* As soon as the record is stored, the device uses the CQEs before it again. */
@@ -350,19 +297,15 @@ static void write_over(unsigned kind)
 
 static void o5_the_record_follows_the_last_load(void **state)
 {
-	(void)state;
 	for (uint32_t spare = 0; spare <= 16; spare += 8) {
-		const struct fake_attr attr = { .spare = spare };
-		struct fake *f = fake_create(&attr);
+		OWNED struct fake *f = FAKE(.spare = spare);
 		struct bsn_completion c[16];
 
 		device = f;
 		for (unsigned i = 0; i < 40; i++) {
 			unsigned records = 0;
-
 			for (unsigned j = 0; j < 8; j++)
-				fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN,
-								      .byte_count = j });
+				fake_req(f, .byte_count = j);
 			trace_start();
 			trace_on_event = write_over;
 			assert_int_equal(bsn_poll(f->cq, c, 16), 8);
@@ -380,15 +323,13 @@ static void o5_the_record_follows_the_last_load(void **state)
 			}
 			assert_true(spare == 16 ? records <= 1 : records >= 1);
 		}
-		fake_destroy(f);
 	}
 }
 
 static void o8_arming(void **state)
 {
-	struct fake *f = fake_create(NULL);
+	OWNED struct fake *f = fake_create(NULL);
 
-	(void)state;
 	for (int solicited = 0; solicited < 2; solicited++) {
 		trace_start();
 		bsn_cq_arm(f->cq, solicited);
@@ -397,44 +338,24 @@ static void o8_arming(void **state)
 		assert_ptr_equal(trace_events[2].addr, dv_cq(f->cq)->record + 1);
 		trace_assert_stores(f->page + BSN_UAR_CQ_ARM_OFFSET, 8, 8);
 	}
-	fake_destroy(f);
 }
 
 /* -- receive queues: O7 ------------------------------------------------------------------------ */
 
 static void o7_receives(void **state)
 {
-	(void)state;
 	for (int srq = 0; srq < 2; srq++) {
-		const struct fake_attr attr = { .is_srq = srq };
-		struct fake *f = fake_create(&attr);
-
+		OWNED struct fake *f = FAKE(.is_srq = srq);
 		for (unsigned i = 0; i < 15; i++) {
 			trace_start();
-			assert_int_equal(i % 2 ? bsn_recv(f->rq, three, i)
-					       : bsn_recv_sgl(f->rq, three, 3, i),
-					 0);
+			ok(i % 2 ? bsn_recv(f->rq, three, i) : bsn_recv_sgl(f->rq, three, 3, i));
 			assert_string_equal(trace_word("W"), "WdR");
 			trace_assert_index(&trace_events[trace_count - 1], f->rq->record);
 		}
-		fake_destroy(f);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(o1_o2_o3_in_every_mode),
-		cmocka_unit_test(the_toggle_is_the_lanes),
-		cmocka_unit_test(several_queues_share_barriers),
-		cmocka_unit_test(several_queues_of_any_kind),
-		cmocka_unit_test(o4_plain_completions),
-		cmocka_unit_test(o4_all_others),
-		cmocka_unit_test(o4_disowning),
-		cmocka_unit_test(o5_the_record_follows_the_last_load),
-		cmocka_unit_test(o7_receives),
-		cmocka_unit_test(o8_arming),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(o1_o2_o3_in_every_mode), UNIT(the_toggle_is_the_lanes),
+	  UNIT(several_queues_share_barriers), UNIT(several_queues_of_any_kind),
+	  UNIT(o4_plain_completions), UNIT(o4_all_others), UNIT(o4_disowning),
+	  UNIT(o5_the_record_follows_the_last_load), UNIT(o7_receives), UNIT(o8_arming))

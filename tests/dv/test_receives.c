@@ -10,10 +10,8 @@ static void assert_received(const struct fake *f, uint32_t slot, const struct bs
 	struct bsn_bad bad;
 	unsigned at = 0;
 
-	assert_int_equal(bsn_recv_decode(f->rq_ring + slot * stride, stride,
-					 dv_rq(f->rq)->is_srq ? BSN_RECV_LINKED : BSN_RECV_PLAIN,
-					 &recv, &bad),
-			 0);
+	ok(bsn_recv_decode(f->rq_ring + slot * stride, stride,
+			   dv_rq(f->rq)->is_srq ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv, &bad));
 	for (uint32_t i = 0; i < count; i++) {
 		if (!sge[i].length)
 			continue;
@@ -59,10 +57,8 @@ static void receives_are_in_the_ring(void **state)
 		{ { 0x1000, 10, 1 }, { 0x2000, 20, 2 }, { 0x3000, 30, 3 }, { 0x4000, 40, 4 } },
 	};
 
-	(void)state;
 	for (uint32_t stride = 16; stride <= 128; stride *= 2) {
-		const struct fake_attr attr = { .recv_stride = stride, .recv_count = 8 };
-		struct fake *f = fake_create(&attr);
+		OWNED struct fake *f = FAKE(.recv_stride = stride, .recv_count = 8);
 		const uint32_t max = stride / 16;
 
 		for (uint32_t at = 0; at < 3 * 17; at++)
@@ -73,7 +69,7 @@ static void receives_are_in_the_ring(void **state)
 
 				memset(f->rq_ring, FAKE_POISON, f->rq_bytes);
 				seek_recv(f, head);
-				assert_int_equal(recv_by(f, way, sge, count, head), 0);
+				ok(recv_by(f, way, sge, count, head));
 				assert_received(f, slot, sge, count);
 				assert_poison(f->rq_ring, start);
 				assert_poison(f->rq_ring + start + stride,
@@ -82,50 +78,43 @@ static void receives_are_in_the_ring(void **state)
 				assert_int_equal(f->rq->ids[slot], head);
 			}
 		assert_int_equal(bsn_recv_sgl(f->rq, some[1], max + 1, 0), -EMSGSIZE);
-		fake_destroy(f);
 	}
 }
 
 static void a_full_receive_queue_refuses(void **state)
 {
-	const struct fake_attr attr = { .recv_count = 8, .recv_capacity = 6 };
 	const struct bsn_sge sge = { 0x1000, 10, 1 }, huge = { 0x1000, 0x80000000u, 1 };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.recv_count = 8, .recv_capacity = 6);
 	uint8_t before[8 * 64];
 
-	(void)state;
 	assert_int_equal(bsn_recv(f->rq, &huge, 0), -EMSGSIZE);
 	assert_poison(f->rq_ring, f->rq_bytes);
 	for (uint64_t i = 0; i < 6; i++)
-		assert_int_equal(bsn_recv(f->rq, &sge, i), 0);
+		ok(bsn_recv(f->rq, &sge, i));
 	memcpy(before, f->rq_ring, sizeof(before));
 	assert_int_equal(bsn_recv(f->rq, &sge, 6), -EAGAIN);
 	assert_int_equal(bsn_recv_sgl(f->rq, &sge, 1, 6), -EAGAIN);
 	assert_memory_equal(before, f->rq_ring, sizeof(before));
 	assert_int_equal(fake_recv_record(f), 6);
 	assert_int_equal(dv_rq(f->rq)->count_full, 2);
-	assert_int_equal(bsn_rq_retire(f->rq, 0), 0);
-	assert_int_equal(bsn_recv(f->rq, &sge, 6), 0);
+	ok(bsn_rq_retire(f->rq, 0));
+	ok(bsn_recv(f->rq, &sge, 6));
 	assert_int_equal(bsn_recv(f->rq, &sge, 7), -EAGAIN);
-	fake_destroy(f);
 }
 
 /* A linked list: posts follow the links, in whatever order WQEs came back; the links stay. */
 static void a_shared_queue_follows_its_links(void **state)
 {
-	const struct fake_attr attr = { .is_srq = true, .recv_count = 8 };
 	const struct bsn_sge sge[] = { { 0x1000, 10, 1 }, { 0x2000, 20, 2 }, { 0x3000, 30, 3 } };
-	struct fake *f = fake_create(&attr);
+	OWNED struct fake *f = FAKE(.is_srq = true, .recv_count = 8);
 	uint16_t posted[7] = { 0 };
 
-	(void)state;
 	assert_int_equal(f->rq->max_sge, 3);
 	for (unsigned round = 0; round < 50; round++) {
 		for (unsigned i = 0; i < 7; i++) {
 			posted[i] = bsn_srq_of(f->rq)->next;
-			assert_int_equal(i % 2 ? bsn_recv(f->rq, sge, 100 + posted[i])
-					       : bsn_recv_sgl(f->rq, sge, 3, 100 + posted[i]),
-					 0);
+			ok(i % 2 ? bsn_recv(f->rq, sge, 100 + posted[i])
+				 : bsn_recv_sgl(f->rq, sge, 3, 100 + posted[i]));
 			assert_received(f, posted[i], sge, i % 2 ? 1 : 3);
 			assert_int_equal(fake_recv_record(f), (uint16_t)(7 * round + i + 1));
 		}
@@ -135,7 +124,6 @@ static void a_shared_queue_follows_its_links(void **state)
 			assert_int_equal(bsn_rq_give_back(f->rq, slot), 100 + slot);
 		}
 	}
-	fake_destroy(f);
 }
 
 /* -- many receives at once --------------------------------------------------------------------- */
@@ -157,10 +145,7 @@ static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, 
 	}
 }
 
-/*
- * Many receives at once give the same bytes, ids, record and room as one by one, wherever in the
- * ring they begin.
- */
+/* Many at once give the bytes, ids, record and room of one by one, wherever they begin. */
 static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 {
 	struct fake *f[2] = { fake_create(attr), fake_create(attr) };
@@ -171,7 +156,6 @@ static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 
 	for (unsigned round = 0; round < 60; round++) {
 		int one = 0, got;
-
 		for (unsigned i = 0; i < many; i++) {
 			id++;
 			/* One in seven is empty; every other time all are plain: eight in a row. */
@@ -207,7 +191,6 @@ static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 
 static void many_receives_are_as_one_by_one(void **state)
 {
-	(void)state;
 	for (unsigned kind = 0; kind < 3; kind++) /* own, shared, shared and posted to by pollers */
 		for (uint32_t stride = 16; stride <= 64; stride *= 2)
 			for (unsigned many = 1; many <= MANY_SLOTS; many++) {
@@ -227,31 +210,18 @@ static void what_is_refused_of_many_ends_them(void **state)
 	struct bsn_sge sge[4] = { { 0x1000, 10, 1 }, { 0x2000, 20, 2 }, { 0x3000, 1u << 31, 3 } };
 	const uint64_t ids[4] = { 1, 2, 3, 4 };
 
-	(void)state;
 	for (int is_srq = 0; is_srq < 2; is_srq++) {
-		const struct fake_attr attr = { .is_srq = is_srq, .recv_stride = is_srq ? 32 : 16 };
-		struct fake *f = fake_create(&attr);
-
+		OWNED struct fake *f = FAKE(.is_srq = is_srq, .recv_stride = is_srq ? 32 : 16);
 		assert_int_equal(bsn_recv_many(f->rq, sge, ids, 0), 0);
 		assert_int_equal(bsn_recv_many(f->rq, sge, ids, 4), 2);
 		assert_int_equal(fake_recv_record(f), 2);
 		assert_int_equal(bsn_recv_many(f->rq, sge + 2, ids + 2, 2), -EMSGSIZE);
 		assert_int_equal(bsn_recv_many(f->rq, sge + 3, ids + 3, 1), 1);
 		assert_int_equal(fake_recv_record(f), 3);
-		fake_destroy(f);
 	}
 	assert_int_equal(bsn_recv_many(NULL, sge, ids, 1), -EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(receives_are_in_the_ring),
-		cmocka_unit_test(a_full_receive_queue_refuses),
-		cmocka_unit_test(a_shared_queue_follows_its_links),
-		cmocka_unit_test(many_receives_are_as_one_by_one),
-		cmocka_unit_test(what_is_refused_of_many_ends_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(receives_are_in_the_ring), UNIT(a_full_receive_queue_refuses),
+	  UNIT(a_shared_queue_follows_its_links), UNIT(many_receives_are_as_one_by_one),
+	  UNIT(what_is_refused_of_many_ends_them))

@@ -45,10 +45,7 @@ static uint32_t number(uint32_t i)
 	return 0x1000 + 5 * i;
 }
 
-/*
- * Looks up inline, by a size of the table that was loaded earlier. It reads nothing outside of the
- * table, and finds no wrong route.
- */
+/* Looks up inline, by an earlier size: nothing outside of the table, no wrong route. */
 static void look_up(uint8_t shift, uint32_t i)
 {
 	const uint32_t key = bsn_cq_key(number(i));
@@ -89,7 +86,6 @@ static void add_all(void)
 
 static void a_poller_between_any_two_stores_finds_each_queue(void **state)
 {
-	(void)state;
 	add_all();
 	looks = 0;
 	bsn_cq_fini(&cq.hot);
@@ -98,7 +94,6 @@ static void a_poller_between_any_two_stores_finds_each_queue(void **state)
 /* A poller may be in any of the tables, so they all stay until the CQ goes. */
 static void no_table_is_freed_before_the_cq(void **state)
 {
-	(void)state;
 	add_all();
 	looks = 0;
 	assert_int_equal(frees, 0);
@@ -112,7 +107,6 @@ static void no_table_is_freed_before_the_cq(void **state)
 /* A route whose addition was given up half-way is not found, and hides no other route. */
 static void an_abandoned_route_hides_no_other(void **state)
 {
-	(void)state;
 	memset(&cq, 0, sizeof(cq));
 	bsn_cq_init_entries(&cq.hot);
 	looks = 1;
@@ -126,13 +120,5 @@ static void an_abandoned_route_hides_no_other(void **state)
 	bsn_cq_fini(&cq.hot);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_poller_between_any_two_stores_finds_each_queue),
-		cmocka_unit_test(no_table_is_freed_before_the_cq),
-		cmocka_unit_test(an_abandoned_route_hides_no_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(a_poller_between_any_two_stores_finds_each_queue),
+	  UNIT(no_table_is_freed_before_the_cq), UNIT(an_abandoned_route_hides_no_other))

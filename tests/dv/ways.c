@@ -7,10 +7,12 @@ int post_long(struct bsn_ep *ep, const struct bsn_wr *wr)
 	return bsn_post(ep, wr);
 }
 
-int post_short_inline(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags)
+/* What callers of the next three give as constants, the compiler knows. */
+
+BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_wr *wr, uint32_t length,
+				 unsigned flags)
 {
 	const void *data = (const void *)(uintptr_t)wr->sge->addr;
-	const uint32_t length = wr->sge->length;
 
 	switch (wr->opcode) {
 	case BSN_OPCODE_RDMA_WRITE:
@@ -26,49 +28,26 @@ int post_short_inline(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags
 	}
 }
 
-/* A list whose length the compiler knows, or does not. */
-#define POST_LIST(count)                                                                           \
-	(wr->opcode == BSN_OPCODE_RDMA_WRITE ?                                                     \
-		 bsn_write_sgl(ep, wr->sge, count, &wr->remote, wr->id, wr->flags) :               \
-	 wr->opcode == BSN_OPCODE_RDMA_READ ?                                                      \
-		 bsn_read_sgl(ep, wr->sge, count, &wr->remote, wr->id, wr->flags) :                \
-	 wr->opcode == BSN_OPCODE_SEND ? bsn_send_sgl(ep, wr->sge, count, wr->id, wr->flags) :     \
-					 NOT_THIS_WAY)
-
-static int post_list(struct bsn_ep *ep, const struct bsn_wr *wr)
+BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned count,
+				unsigned flags)
 {
-	switch (wr->sge_count) {
-	case 0:
-		return POST_LIST(0);
-	case 1:
-		return POST_LIST(1);
-	case 2:
-		return POST_LIST(2);
-	case 3:
-		return POST_LIST(3);
-	case 4:
-		return POST_LIST(4);
+	switch (wr->opcode) {
+	case BSN_OPCODE_RDMA_WRITE:
+		return bsn_write_sgl(ep, wr->sge, count, &wr->remote, wr->id, flags);
+	case BSN_OPCODE_RDMA_READ:
+		return bsn_read_sgl(ep, wr->sge, count, &wr->remote, wr->id, flags);
+	case BSN_OPCODE_SEND:
+		return bsn_send_sgl(ep, wr->sge, count, wr->id, flags);
 	default:
-		return POST_LIST(5 + (wr->sge_count - 5));
+		return NOT_THIS_WAY;
 	}
 }
 
-static int post_list_of_any_length(struct bsn_ep *ep, const struct bsn_wr *wr)
-{
-	volatile unsigned count = wr->sge_count;
-
-	return POST_LIST(count);
-}
-
-/* The function of the operation's own name; with BSN_F_INLINE, too. */
-static int post_by_name(struct bsn_ep *ep, const struct bsn_wr *wr)
+BSN_ALWAYS_INLINE int post_sge(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags)
 {
 	const struct bsn_sge *sge = wr->sge;
 	const struct bsn_remote *r = &wr->remote;
-	const unsigned flags = wr->flags;
 
-	if (wr->sge_count != 1)
-		return NOT_THIS_WAY;
 	switch (wr->opcode) {
 	case BSN_OPCODE_RDMA_WRITE:
 		return bsn_write(ep, sge, r, wr->id, flags);
@@ -91,6 +70,37 @@ static int post_by_name(struct bsn_ep *ep, const struct bsn_wr *wr)
 	}
 }
 
+int post_short_inline(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags)
+{
+	return post_bytes(ep, wr, wr->sge->length, flags);
+}
+
+static int post_list_of_any_length(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	volatile unsigned count = wr->sge_count;
+
+	return post_sges(ep, wr, count, wr->flags);
+}
+
+/* A list whose length the compiler knows. */
+static int post_list(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const unsigned n = wr->sge_count, flags = wr->flags;
+
+	return n == 0   ? post_sges(ep, wr, 0, flags)
+	       : n == 1 ? post_sges(ep, wr, 1, flags)
+	       : n == 2 ? post_sges(ep, wr, 2, flags)
+	       : n == 3 ? post_sges(ep, wr, 3, flags)
+	       : n == 4 ? post_sges(ep, wr, 4, flags)
+			: post_sges(ep, wr, 5 + (n - 5), flags);
+}
+
+/* The function of the operation's own name; with BSN_F_INLINE, too. */
+static int post_by_name(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	return wr->sge_count == 1 ? post_sge(ep, wr, wr->flags) : NOT_THIS_WAY;
+}
+
 /* As above, but inline data by the function that takes no SGE. */
 int post_short(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
@@ -100,71 +110,38 @@ int post_short(struct bsn_ep *ep, const struct bsn_wr *wr)
 }
 
 /* A request of which the compiler knows flags, SGEs, and bytes of inline data. */
-#define KNOWN_INLINE(length)                                                                       \
-	case length:                                                                               \
-		return wr->opcode == BSN_OPCODE_RDMA_WRITE ?                                       \
-			       bsn_write_inline(ep, data, length, &wr->remote, wr->id, flags) :    \
-		       wr->opcode == BSN_OPCODE_RDMA_WRITE_IMM ?                                   \
-			       bsn_write_imm_inline(ep, data, length, &wr->remote, wr->imm,        \
-						    wr->id, flags) :                               \
-		       wr->opcode == BSN_OPCODE_SEND ?                                             \
-			       bsn_send_inline(ep, data, length, wr->id, flags) :                  \
-			       NOT_THIS_WAY;
-
-BSN_ALWAYS_INLINE int post_known_inline(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags)
-{
-	const void *data = (const void *)(uintptr_t)wr->sge->addr;
-
-	if (wr->sge_count != 1)
-		return NOT_THIS_WAY;
-	switch (wr->sge->length) {
-		KNOWN_INLINE(7) KNOWN_INLINE(8) KNOWN_INLINE(12) KNOWN_INLINE(13) KNOWN_INLINE(15)
-		KNOWN_INLINE(16) KNOWN_INLINE(28) KNOWN_INLINE(29) KNOWN_INLINE(44) KNOWN_INLINE(45)
-		KNOWN_INLINE(60) KNOWN_INLINE(61) KNOWN_INLINE(76) KNOWN_INLINE(77)
-	}
-	return NOT_THIS_WAY;
-}
-
 BSN_ALWAYS_INLINE int post_known_of(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags)
 {
-	const struct bsn_remote *r = &wr->remote;
-
+#define KNOWN(length)                                                                              \
+	case length:                                                                               \
+		return post_bytes(ep, wr, length, flags);
+	if (wr->flags & BSN_F_INLINE && wr->sge_count == 1)
+		switch (wr->sge->length) {
+			KNOWN(7)
+			KNOWN(8)
+			KNOWN(12)
+			KNOWN(13) KNOWN(15) KNOWN(16) KNOWN(28) KNOWN(29) KNOWN(44) KNOWN(45)
+				KNOWN(60) KNOWN(61) KNOWN(76) KNOWN(77)
+		}
 	if (wr->flags & BSN_F_INLINE)
-		return post_known_inline(ep, wr, flags);
-	if (wr->sge_count < 1 || wr->sge_count > 4)
 		return NOT_THIS_WAY;
-#define KNOWN_LIST(count)                                                                          \
-	(wr->opcode == BSN_OPCODE_RDMA_WRITE ?                                                     \
-		 bsn_write_sgl(ep, wr->sge, count, r, wr->id, flags) :                             \
-	 wr->opcode == BSN_OPCODE_RDMA_READ ? bsn_read_sgl(ep, wr->sge, count, r, wr->id, flags) : \
-	 wr->opcode == BSN_OPCODE_SEND      ? bsn_send_sgl(ep, wr->sge, count, wr->id, flags) :    \
-					      NOT_THIS_WAY)
-	if (wr->sge_count > 1)
-		return wr->sge_count == 2   ? KNOWN_LIST(2)
-		       : wr->sge_count == 3 ? KNOWN_LIST(3)
-					    : KNOWN_LIST(4);
-	switch (wr->opcode) {
-	case BSN_OPCODE_RDMA_WRITE_IMM:
-		return bsn_write_imm(ep, wr->sge, r, wr->imm, wr->id, flags);
-	case BSN_OPCODE_SEND_IMM: return bsn_send_imm(ep, wr->sge, wr->imm, wr->id, flags);
-	case BSN_OPCODE_SEND_INVAL: return bsn_send_inval(ep, wr->sge, wr->imm, wr->id, flags);
-	case BSN_OPCODE_ATOMIC_FA:
-		return bsn_fetch_add(ep, wr->sge, r, wr->swap_add, wr->id, flags);
-	case BSN_OPCODE_ATOMIC_CS:
-		return bsn_cmp_swap(ep, wr->sge, r, wr->compare, wr->swap_add, wr->id, flags);
-	default: return KNOWN_LIST(1);
-	}
+	return wr->sge_count == 1   ? post_sge(ep, wr, flags)
+	       : wr->sge_count == 2 ? post_sges(ep, wr, 2, flags)
+	       : wr->sge_count == 3 ? post_sges(ep, wr, 3, flags)
+	       : wr->sge_count == 4 ? post_sges(ep, wr, 4, flags)
+				    : NOT_THIS_WAY;
 }
 
 int post_known(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
-	switch (wr->flags & ~(unsigned)BSN_F_INLINE) {
-	case 0: return post_known_of(ep, wr, 0);
-	case BSN_F_SIGNALED: return post_known_of(ep, wr, BSN_F_SIGNALED);
-	case BSN_F_RING: return post_known_of(ep, wr, BSN_F_RING);
-	case BSN_F_RING | BSN_F_SIGNALED: return post_known_of(ep, wr, BSN_F_RING | BSN_F_SIGNALED);
-	default: return NOT_THIS_WAY;
-	}
+	const unsigned flags = wr->flags & ~(unsigned)BSN_F_INLINE;
+	const unsigned both = BSN_F_SIGNALED | BSN_F_RING;
+
+	return flags == 0                ? post_known_of(ep, wr, 0)
+	       : flags == BSN_F_SIGNALED ? post_known_of(ep, wr, BSN_F_SIGNALED)
+	       : flags == BSN_F_RING     ? post_known_of(ep, wr, BSN_F_RING)
+	       : flags == both           ? post_known_of(ep, wr, both)
+					 : NOT_THIS_WAY;
 }
 
 static int prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared *p)
