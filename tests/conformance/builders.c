@@ -9,28 +9,16 @@
 
 /* -- libmlx5 ----------------------------------------------------------------------------------- */
 
-static enum ibv_wr_opcode verbs_opcode(uint32_t opcode)
-{
-	switch (opcode) {
-	case BSN_OPCODE_SEND:
-		return IBV_WR_SEND;
-	case BSN_OPCODE_SEND_IMM:
-		return IBV_WR_SEND_WITH_IMM;
-	case BSN_OPCODE_SEND_INVAL:
-		return IBV_WR_SEND_WITH_INV;
-	case BSN_OPCODE_RDMA_WRITE:
-		return IBV_WR_RDMA_WRITE;
-	case BSN_OPCODE_RDMA_WRITE_IMM:
-		return IBV_WR_RDMA_WRITE_WITH_IMM;
-	case BSN_OPCODE_RDMA_READ:
-		return IBV_WR_RDMA_READ;
-	case BSN_OPCODE_ATOMIC_CS:
-		return IBV_WR_ATOMIC_CMP_AND_SWP;
-	default:
-		assert_int_equal(opcode, BSN_OPCODE_ATOMIC_FA);
-		return IBV_WR_ATOMIC_FETCH_AND_ADD;
-	}
-}
+static const uint8_t verbs_opcode[] = {
+	[BSN_OPCODE_SEND] = IBV_WR_SEND,
+	[BSN_OPCODE_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
+	[BSN_OPCODE_SEND_INVAL] = IBV_WR_SEND_WITH_INV,
+	[BSN_OPCODE_RDMA_WRITE] = IBV_WR_RDMA_WRITE,
+	[BSN_OPCODE_RDMA_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+	[BSN_OPCODE_RDMA_READ] = IBV_WR_RDMA_READ,
+	[BSN_OPCODE_ATOMIC_CS] = IBV_WR_ATOMIC_CMP_AND_SWP,
+	[BSN_OPCODE_ATOMIC_FA] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+};
 
 static unsigned verbs_flags(uint32_t flags)
 {
@@ -46,7 +34,7 @@ static void fill_verbs(const struct party *p, const struct bsn_wr *wr, struct ib
 		.wr_id = wr->id,
 		.sg_list = (struct ibv_sge *)(uintptr_t)wr->sge,
 		.num_sge = (int)wr->sge_count,
-		.opcode = verbs_opcode(wr->opcode),
+		.opcode = verbs_opcode[wr->opcode],
 		.send_flags = verbs_flags(wr->flags),
 	};
 	if (wr->opcode == BSN_OPCODE_SEND_INVAL)
@@ -57,7 +45,7 @@ static void fill_verbs(const struct party *p, const struct bsn_wr *wr, struct ib
 		verbs->wr.ud.ah = p->ah;
 		verbs->wr.ud.remote_qpn = p->to->qpn;
 		verbs->wr.ud.remote_qkey = 0x11111111;
-	} else if (wr->opcode == BSN_OPCODE_ATOMIC_CS || wr->opcode == BSN_OPCODE_ATOMIC_FA) {
+	} else if (is_atomic(wr->opcode)) {
 		verbs->wr.atomic.remote_addr = wr->remote.addr;
 		verbs->wr.atomic.rkey = wr->remote.rkey;
 		verbs->wr.atomic.compare_add =
@@ -85,33 +73,22 @@ static void start_wr(struct ibv_qp_ex *qp, const struct bsn_wr *wr)
 	const uint32_t rkey = wr->remote.rkey;
 	const uint64_t addr = wr->remote.addr;
 
-	switch (wr->opcode) {
-	case BSN_OPCODE_SEND:
+	if (wr->opcode == BSN_OPCODE_SEND)
 		ibv_wr_send(qp);
-		break;
-	case BSN_OPCODE_SEND_IMM:
+	else if (wr->opcode == BSN_OPCODE_SEND_IMM)
 		ibv_wr_send_imm(qp, htobe32(wr->imm));
-		break;
-	case BSN_OPCODE_SEND_INVAL:
+	else if (wr->opcode == BSN_OPCODE_SEND_INVAL)
 		ibv_wr_send_inv(qp, wr->imm);
-		break;
-	case BSN_OPCODE_RDMA_WRITE:
+	else if (wr->opcode == BSN_OPCODE_RDMA_WRITE)
 		ibv_wr_rdma_write(qp, rkey, addr);
-		break;
-	case BSN_OPCODE_RDMA_WRITE_IMM:
+	else if (wr->opcode == BSN_OPCODE_RDMA_WRITE_IMM)
 		ibv_wr_rdma_write_imm(qp, rkey, addr, htobe32(wr->imm));
-		break;
-	case BSN_OPCODE_RDMA_READ:
+	else if (wr->opcode == BSN_OPCODE_RDMA_READ)
 		ibv_wr_rdma_read(qp, rkey, addr);
-		break;
-	case BSN_OPCODE_ATOMIC_CS:
+	else if (wr->opcode == BSN_OPCODE_ATOMIC_CS)
 		ibv_wr_atomic_cmp_swp(qp, rkey, addr, wr->compare, wr->swap_add);
-		break;
-	default:
-		assert_int_equal(wr->opcode, BSN_OPCODE_ATOMIC_FA);
+	else
 		ibv_wr_atomic_fetch_add(qp, rkey, addr, wr->swap_add);
-		break;
-	}
 }
 
 static void set_wr_data(struct ibv_qp_ex *qp, const struct bsn_wr *wr)
@@ -281,10 +258,7 @@ const struct builder builders[] = {
 	{ .name = "ibv_wr_*", .has_send_ops = true, .post = post_wr },
 	{ .name = "bsn_post", .is_bunsen = true, .post = post_any },
 	{ .name = "bsn_write and its like", .is_bunsen = true, .post = post_call },
-	{ .name = "bsn_post_prepared",
-	  .is_bunsen = true,
-	  .has_wide_stores = true,
-	  .post = post_prepared },
+	{ "bsn_post_prepared", .is_bunsen = true, .has_wide_stores = true, .post = post_prepared },
 	{ .name = "bsn_ring", .is_bunsen = true, .post = post_and_ring },
 };
 const unsigned builder_count = sizeof(builders) / sizeof(builders[0]);

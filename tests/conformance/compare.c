@@ -8,7 +8,7 @@
 
 void published_start(void)
 {
-	assert_int_equal(softcx_record_stores(STORES), 0);
+	ok(softcx_record_stores(STORES));
 }
 
 /* Copies a WQE in one piece, also across the ring's end. */
@@ -37,7 +37,6 @@ void published_take(struct party *p, unsigned n, struct published *out)
 	out->count = n;
 	for (unsigned i = 0; i < n; i++) {
 		struct bsn_ctrl ctrl;
-
 		out->index[i] = p->pi;
 		copy_wqe(p, p->pi, out->wqe[i]);
 		bsn_ctrl_decode(&ctrl, out->wqe[i]);
@@ -49,13 +48,18 @@ void published_take(struct party *p, unsigned n, struct published *out)
 
 /* -- one side ---------------------------------------------------------------------------------- */
 
+static int complain_of(unsigned i, const char *what, const struct bsn_bad *bad)
+{
+	return COMPLAIN("WQE %u %s: byte %u, %s.%s: %s\n", i, what, bad->offset, bad->segment,
+			bad->field ? bad->field : "-", bad->why);
+}
+
 static int decode(const struct published *got, unsigned i, struct bsn_wqe *wqe)
 {
 	struct bsn_bad bad;
 
 	if (bsn_wqe_decode(got->wqe[i], WQE_BYTES, got->transport, wqe, &bad))
-		return COMPLAIN("WQE %u cannot be read: byte %u, %s.%s: %s\n", i, bad.offset,
-				bad.segment, bad.field ? bad.field : "-", bad.why);
+		return complain_of(i, "cannot be read", &bad);
 	return 0;
 }
 
@@ -67,8 +71,7 @@ static int check_wqe(const struct published *got, unsigned i)
 	if (decode(got, i, &wqe))
 		return 1;
 	if (bsn_wqe_check(&wqe, &bad))
-		return COMPLAIN("WQE %u is wrong: byte %u, %s.%s: %s\n", i, bad.offset, bad.segment,
-				bad.field ? bad.field : "-", bad.why);
+		return complain_of(i, "is wrong", &bad);
 	if (wqe.ctrl.qpn != got->qpn)
 		return COMPLAIN("WQE %u has QPN %#x, not %#x\n", i, wqe.ctrl.qpn, got->qpn);
 	if (wqe.ctrl.wqe_index != got->index[i])
@@ -174,9 +177,7 @@ static void set_qpn(uint8_t *bytes, uint32_t qpn)
 	bsn_sq_doorbell_encode(bytes, &head);
 }
 
-/*
- * Selects the bits that must be equal: those that the device reads in at least one of the two WQEs.
- */
+/* Selects the bits that must be equal: what the device reads of one WQE or the other. */
 static int mask_of(const struct published *want, const struct published *got, unsigned i,
 		   uint8_t mask[WQE_BYTES])
 {

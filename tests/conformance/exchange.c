@@ -14,26 +14,13 @@ enum {
 
 #define OLD_VALUE 0x1111111111111111ull /* the same, as an atomic sees it */
 
-static uint8_t *at(const struct exchange *x, size_t offset)
-{
-	return (uint8_t *)(uintptr_t)x->bench.memory->addr + offset;
-}
-
-static bool is_atomic(uint32_t opcode)
-{
-	return opcode == BSN_OPCODE_ATOMIC_CS || opcode == BSN_OPCODE_ATOMIC_FA;
-}
-
 static bool is_received(uint32_t opcode)
 {
 	return opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM ||
 	       opcode == BSN_OPCODE_SEND_INVAL || opcode == BSN_OPCODE_RDMA_WRITE_IMM;
 }
 
-/*
- * Whether all builders can post the operation. libmlx5 builds neither NOPs nor masked atomics. On a
- * real device, a peer cannot invalidate a key that plain verbs registered.
- */
+/* Whether all can post it: not NOPs, masked atomics; on a NIC no invalidation of a verbs MR. */
 bool exchange_can(const struct exchange *x, const struct bsn_wqe_op *op)
 {
 	return op->opcode != BSN_OPCODE_NOP && op->opcode != BSN_OPCODE_ATOMIC_MASKED_CS &&
@@ -98,7 +85,7 @@ static unsigned piece_bytes(const struct shape *shape, unsigned i, unsigned left
 /* Pieces with gaps between them; inline data need not be registered. */
 static void make_pieces(const struct exchange *x, struct request *r, const struct shape *shape)
 {
-	const uintptr_t source = (uintptr_t)at(x, SOURCE) + r->slice;
+	const uintptr_t source = (uintptr_t)bench_at(&x->bench, SOURCE) + r->slice;
 
 	for (unsigned i = 0; i < shape->sges; i++) {
 		const uintptr_t addr =
@@ -125,7 +112,8 @@ void exchange_make(struct exchange *x, struct request *r, unsigned nth, uint32_t
 		.sge = r->sge,
 		.sge_count = shape->sges,
 		.flags = flags | (shape->is_inline ? BSN_F_INLINE : 0u),
-		.remote = { (uintptr_t)at(x, TARGET) + r->slice, x->bench.memory->rkey },
+		.remote = { (uintptr_t)bench_at(&x->bench, TARGET) + r->slice,
+			    x->bench.memory->rkey },
 		.opcode = opcode,
 		.imm = opcode == BSN_OPCODE_SEND_INVAL ? x->victim[nth].rkey
 						       : (uint32_t)(dice >> 32),
@@ -151,7 +139,8 @@ static void describe(const struct party *p, const struct request *r, uint16_t in
 static void fill_memory(const struct exchange *x, const struct request *r)
 {
 	const bool comes_here = r->wr.opcode == BSN_OPCODE_RDMA_READ || is_atomic(r->wr.opcode);
-	uint8_t *local = at(x, SOURCE) + r->slice, *remote = at(x, TARGET) + r->slice;
+	uint8_t *local = bench_at(&x->bench, SOURCE) + r->slice,
+		*remote = bench_at(&x->bench, TARGET) + r->slice;
 
 	memset(comes_here ? local : remote - GRH, FRESH, SLICE_BYTES);
 	for (unsigned i = 0; i < SLICE_BYTES; i++)
@@ -163,7 +152,7 @@ static void fill_memory(const struct exchange *x, const struct request *r)
 /* Pieces of local memory against remote memory, which is in one piece and ends there. */
 static bool data_moved(const struct exchange *x, const struct request *r)
 {
-	const uint8_t *remote = at(x, TARGET) + r->slice;
+	const uint8_t *remote = bench_at(&x->bench, TARGET) + r->slice;
 
 	for (unsigned i = 0; i < r->wr.sge_count; i++) {
 		if (memcmp((void *)(uintptr_t)r->sge[i].addr, remote, r->sge[i].length))
@@ -177,8 +166,8 @@ static bool atomic_done(const struct exchange *x, const struct request *r)
 {
 	uint64_t now, result;
 
-	memcpy(&now, at(x, TARGET) + r->slice, sizeof(now));
-	memcpy(&result, at(x, SOURCE) + r->slice + RESULT, sizeof(result));
+	memcpy(&now, bench_at(&x->bench, TARGET) + r->slice, sizeof(now));
+	memcpy(&result, bench_at(&x->bench, SOURCE) + r->slice + RESULT, sizeof(result));
 	if (result != OLD_VALUE)
 		return false;
 	if (r->wr.opcode == BSN_OPCODE_ATOMIC_FA)
@@ -219,15 +208,9 @@ static int check_seen(const char *where, const struct seen *want, const struct s
 /* libibverbs has one opcode for all kinds of SEND, and one for both of WRITE. */
 static unsigned verbs_view(unsigned opcode)
 {
-	switch (opcode) {
-	case BSN_OPCODE_RDMA_WRITE_IMM:
-		return BSN_OPCODE_RDMA_WRITE;
-	case BSN_OPCODE_SEND_IMM:
-	case BSN_OPCODE_SEND_INVAL:
-		return BSN_OPCODE_SEND;
-	default:
-		return opcode;
-	}
+	return opcode == BSN_OPCODE_RDMA_WRITE_IMM ? BSN_OPCODE_RDMA_WRITE
+	       : opcode == BSN_OPCODE_SEND_IMM || opcode == BSN_OPCODE_SEND_INVAL ? BSN_OPCODE_SEND
+										  : opcode;
 }
 
 static int check_sent(struct party *p, const struct request *r)
@@ -305,7 +288,7 @@ static int check_outcome(const struct exchange *x, struct party *p, const struct
 
 static void prepare(const struct exchange *x, struct party *p, const struct request *r)
 {
-	const struct bsn_sge sge = { (uintptr_t)at(x, TARGET) + r->slice -
+	const struct bsn_sge sge = { (uintptr_t)bench_at(&x->bench, TARGET) + r->slice -
 					     (p->bench->type == BSN_QP_UD ? GRH : 0),
 				     SLICE_BYTES, x->bench.memory->lkey };
 
@@ -313,7 +296,7 @@ static void prepare(const struct exchange *x, struct party *p, const struct requ
 	if (is_received(r->wr.opcode))
 		party_receive(p->to, &sge, 1, ~r->wr.id);
 	if (r->wr.opcode == BSN_OPCODE_SEND_INVAL) /* the key is valid again */
-		assert_int_equal(cx_mr_modify(softcx_hca(), r->wr.imm, 0, NULL), 0);
+		ok(cx_mr_modify(softcx_hca(), r->wr.imm, 0, NULL));
 }
 
 static int post(struct exchange *x, struct party *p, const struct request *r, unsigned n,

@@ -9,11 +9,8 @@
 #include "../device/real_device.h"
 #include "../wqe/random.h"
 
-enum {
-	QKEY = 0x11111111,
-	HOP_LIMIT = 64,
-	CQ_ENTRIES = 256
-}; /* what bsn_qp_connect() and bsn_ep_create() take */
+/* The first two are what bsn_qp_connect() and bsn_ep_create() take. */
+enum { QKEY = 0x11111111, HOP_LIMIT = 64, CQ_ENTRIES = 256 };
 
 /* -- the device -------------------------------------------------------------------------------- */
 
@@ -48,23 +45,23 @@ void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum 
 	b->max_recv_sge = 1;
 	b->is_model = !real_device();
 	if (b->is_model)
-		assert_int_equal(softcx_start(&config), 0);
-	assert_int_equal(bsn_device_open(real_device(), &attr, &b->device), 0);
+		ok(softcx_start(&config));
+	ok(bsn_device_open(real_device(), &attr, &b->device));
 	b->info = bsn_device_info(b->device);
 	if (type == BSN_QP_UD && is_roce(b) != (link == CX_LINK_ROCE))
 		leave_out(b, "of the other link layer");
 	b->verbs = bsn_device_info(b->device)->verbs;
 	b->pd = b->device->default_pd.verbs;
-	assert_int_equal(bsn_buf_alloc(b->device, MEMORY_BYTES, NULL, &b->memory), 0);
+	ok(bsn_buf_alloc(b->device, MEMORY_BYTES, NULL, &b->memory));
 }
 
 void bench_close(struct bench *b)
 {
 	assert_int_equal(bench_lint_count(b), 0);
-	assert_int_equal(bsn_buf_free(b->memory), 0);
-	assert_int_equal(bsn_device_close(b->device), 0);
+	ok(bsn_buf_free(b->memory));
+	ok(bsn_device_close(b->device));
 	if (b->is_model)
-		assert_int_equal(softcx_stop(), 0);
+		ok(softcx_stop());
 }
 
 uint64_t bench_lint_count(const struct bench *b)
@@ -88,7 +85,7 @@ static uint64_t send_ops(enum bsn_qp_type type)
 				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 
-	return type == BSN_QP_RC ? reliable : type == BSN_QP_UC ? unreliable : datagram;
+	return type == BSN_QP_UC ? unreliable : type == BSN_QP_UD ? datagram : reliable;
 }
 
 static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
@@ -96,8 +93,7 @@ static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
 	return type == BSN_QP_RC ? IBV_QPT_RC : type == BSN_QP_UC ? IBV_QPT_UC : IBV_QPT_UD;
 }
 
-/* On a thread domain, as Bunsen's are: a register of its own, with BlueFlame. */
-static void create_domain(struct party *p)
+void party_create_domain(struct party *p)
 {
 	struct ibv_td_init_attr td = { 0 };
 	struct ibv_parent_domain_init_attr domain = { .pd = p->bench->pd };
@@ -138,7 +134,7 @@ static void create_verbs(struct party *p)
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 	};
 
-	create_domain(p);
+	party_create_domain(p);
 	if (b->has_channel) {
 		p->channel = ibv_create_comp_channel(b->verbs);
 		assert_non_null(p->channel);
@@ -185,7 +181,7 @@ static struct ibv_ah_attr path_to(const struct bench *b)
  * (verbs.c mlx5_ah_set_udp_sport()). Here all address handles get the same port, so that WQEs can
  * be compared.
  */
-static void set_source_port(uint8_t *av)
+void party_set_source_port(uint8_t *av)
 {
 	struct bsn_av_ud fields;
 
@@ -195,7 +191,7 @@ static void set_source_port(uint8_t *av)
 	bsn_store_be32(av + 12, bsn_av_ud_dword(&fields, 3));
 }
 
-static void create_ah(struct party *p)
+void party_create_ah(struct party *p)
 {
 	struct ibv_ah_attr path = path_to(p->bench);
 	struct mlx5dv_ah map;
@@ -204,22 +200,22 @@ static void create_ah(struct party *p)
 	p->ah = ibv_create_ah(p->bench->pd, &path);
 	assert_non_null(p->ah);
 	obj.ah.in = p->ah;
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH), 0);
+	ok(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH));
 	if (is_roce(p->bench))
-		set_source_port((uint8_t *)map.av);
+		party_set_source_port((uint8_t *)map.av);
 }
 
-static void modify_verbs(struct party *p, enum ibv_qp_state state, int rc, int uc, int ud,
-			 uint32_t dest_qpn)
+void party_modify(const struct bench *b, struct ibv_qp *qp, enum ibv_qp_state state, int mask,
+		  uint32_t dest_qpn)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = state,
-		.port_num = p->bench->info->port,
+		.port_num = b->info->port,
 		.qkey = QKEY,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = dest_qpn,
-		.ah_attr = path_to(p->bench),
+		.ah_attr = path_to(b),
 		.max_dest_rd_atomic = 16,
 		.max_rd_atomic = 16,
 		.min_rnr_timer = 12,
@@ -227,40 +223,41 @@ static void modify_verbs(struct party *p, enum ibv_qp_state state, int rc, int u
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 	};
-	const int mask = p->bench->type == BSN_QP_RC ? rc : p->bench->type == BSN_QP_UC ? uc : ud;
 
-	if (p->bench->type == BSN_QP_RC)
+	if (b->type != BSN_QP_UC)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-	assert_int_equal(ibv_modify_qp(p->verbs, &attr, IBV_QP_STATE | mask), 0);
+	ok(ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask));
 }
 
 static void connect_verbs(struct party *p, uint32_t dest_qpn)
 {
+	const bool rc = p->bench->type == BSN_QP_RC, ud = p->bench->type == BSN_QP_UD;
 	const int init = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	const int rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	const int rts = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_SQ_PSN;
+	const int rts =
+		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	const int reliable = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 
-	modify_verbs(p, IBV_QPS_INIT, init | IBV_QP_ACCESS_FLAGS, init | IBV_QP_ACCESS_FLAGS,
-		     init | IBV_QP_QKEY, 0);
-	modify_verbs(p, IBV_QPS_RTR, rtr | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, rtr, 0,
-		     dest_qpn);
-	modify_verbs(p, IBV_QPS_RTS, rts, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, dest_qpn);
+	party_modify(p->bench, p->verbs, IBV_QPS_INIT,
+		     init | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS), 0);
+	party_modify(p->bench, p->verbs, IBV_QPS_RTR, ud ? 0 : rtr | (rc ? reliable : 0), dest_qpn);
+	party_modify(p->bench, p->verbs, IBV_QPS_RTS, IBV_QP_SQ_PSN | (rc ? rts : 0), dest_qpn);
 }
 
 static void destroy_verbs(struct party *p)
 {
-	assert_int_equal(ibv_destroy_qp(p->verbs), 0);
+	ok(ibv_destroy_qp(p->verbs));
 	if (p->srq)
-		assert_int_equal(ibv_destroy_srq(p->srq), 0);
+		ok(ibv_destroy_srq(p->srq));
 	if (p->ah)
-		assert_int_equal(ibv_destroy_ah(p->ah), 0);
+		ok(ibv_destroy_ah(p->ah));
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(ibv_destroy_cq(p->cq[i]), 0);
+		if (p->cq[i])
+			ok(ibv_destroy_cq(p->cq[i]));
 	if (p->channel)
-		assert_int_equal(ibv_destroy_comp_channel(p->channel), 0);
-	assert_int_equal(ibv_dealloc_pd(p->domain), 0);
-	assert_int_equal(ibv_dealloc_td(p->td), 0);
+		ok(ibv_destroy_comp_channel(p->channel));
+	ok(ibv_dealloc_pd(p->domain));
+	ok(ibv_dealloc_td(p->td));
 }
 
 /* -- Bunsen ------------------------------------------------------------------------------------ */
@@ -282,48 +279,48 @@ static void create_bunsen(struct party *p)
 				    .signal_all = b->signal_all };
 
 	if (b->has_channel)
-		assert_int_equal(bsn_channel_create(b->device, &p->bsn_channel), 0);
+		ok(bsn_channel_create(b->device, &p->bsn_channel));
 	for (unsigned i = 0; i < 2; i++) {
 		cq.channel = i ? p->bsn_channel : NULL;
-		assert_int_equal(bsn_cq_create(b->device, &cq, &p->bsn_cq[i]), 0);
+		ok(bsn_cq_create(b->device, &cq, &p->bsn_cq[i]));
 	}
-	assert_int_equal(bsn_lane_create(b->device, &lane, &p->lane), 0);
+	ok(bsn_lane_create(b->device, &lane, &p->lane));
 	attr.lane = p->lane;
 	if (b->has_srq)
-		assert_int_equal(bsn_srq_create(b->device, &srq, &p->bsn_srq), 0);
+		ok(bsn_srq_create(b->device, &srq, &p->bsn_srq));
 	attr.srq = p->bsn_srq;
 	attr.cq = p->bsn_cq[0];
 	attr.recv_cq = p->bsn_cq[1];
-	assert_int_equal(bsn_qp_create(b->device, &attr, &p->qp), 0);
+	ok(bsn_qp_create(b->device, &attr, &p->qp));
 	if (b->type == BSN_QP_UD)
-		assert_int_equal(bsn_qp_connect(p->qp, NULL, NULL), 0);
+		ok(bsn_qp_connect(p->qp, NULL, NULL));
 }
 
 static void connect_bunsen(struct party *p, struct party *to)
 {
 	struct bsn_address address;
 
-	assert_int_equal(bsn_qp_address(to->qp, &address), 0);
+	ok(bsn_qp_address(to->qp, &address));
 	if (p->bench->type == BSN_QP_UD) {
-		assert_int_equal(bsn_ep_create(p->qp, &address, NULL, NULL, &p->ep), 0);
+		ok(bsn_ep_create(p->qp, &address, NULL, NULL, &p->ep));
 		if (is_roce(p->bench))
-			set_source_port((uint8_t *)&((struct bsn_peer *)(void *)p->ep)->head);
+			party_set_source_port((uint8_t *)&((struct bsn_peer *)(void *)p->ep)->head);
 		return;
 	}
-	assert_int_equal(bsn_qp_connect(p->qp, &address, NULL), 0);
+	ok(bsn_qp_connect(p->qp, &address, NULL));
 	p->ep = bsn_qp_ep(p->qp);
 }
 
 static void destroy_bunsen(struct party *p)
 {
-	if (p->ep && p->bench->type == BSN_QP_UD)
-		assert_int_equal(bsn_ep_destroy(p->ep), 0);
-	assert_int_equal(bsn_qp_destroy(p->qp), 0);
-	assert_int_equal(bsn_srq_destroy(p->bsn_srq), 0);
-	assert_int_equal(bsn_lane_destroy(p->lane), 0);
+	if (p->ep && p->bench->type != BSN_QP_RC && p->bench->type != BSN_QP_UC)
+		ok(bsn_ep_destroy(p->ep));
+	ok(bsn_qp_destroy(p->qp));
+	ok(bsn_srq_destroy(p->bsn_srq));
+	ok(bsn_lane_destroy(p->lane));
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(bsn_cq_destroy(p->bsn_cq[i]), 0);
-	assert_int_equal(bsn_channel_destroy(p->bsn_channel), 0);
+		ok(bsn_cq_destroy(p->bsn_cq[i]));
+	ok(bsn_channel_destroy(p->bsn_channel));
 }
 
 /* -- both -------------------------------------------------------------------------------------- */
@@ -333,7 +330,7 @@ static void map_srq(struct party *p, struct ibv_srq *srq)
 	struct mlx5dv_srq map = { 0 };
 	struct mlx5dv_obj obj = { .srq = { .in = srq, .out = &map } };
 
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ), 0);
+	ok(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ));
 	assert_int_equal(map.head, 0);
 	assert_int_equal(map.tail, RECV_DEPTH - 1);
 	p->recv_ring = map.buf;
@@ -341,25 +338,32 @@ static void map_srq(struct party *p, struct ibv_srq *srq)
 	p->recv_record = (const uint8_t *)map.dbrec;
 }
 
-static void map_queues(struct party *p)
+struct mlx5dv_qp party_map_send(struct party *p, struct ibv_qp *qp)
 {
 	struct mlx5dv_qp map = { 0 };
-	struct mlx5dv_obj obj = { .qp = { .in = p->verbs ? p->verbs : bsn_qp_info(p->qp)->verbs,
-					  .out = &map } };
+	struct mlx5dv_obj obj = { .qp = { .in = qp, .out = &map } };
 
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	ok(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP));
 	assert_int_equal(map.sq.stride, BSN_BB_SIZE);
-	p->qpn = obj.qp.in->qp_num;
+	p->qpn = qp->qp_num;
 	p->ring = map.sq.buf;
 	p->count_bb = map.sq.wqe_cnt;
 	p->record = (const uint8_t *)map.dbrec;
 	p->reg = (uint32_t)((uintptr_t)map.bf.reg % TRAP_PAGE_BYTES);
+	return map;
+}
+
+static void map_queues(struct party *p)
+{
+	struct ibv_qp *qp = p->verbs ? p->verbs : bsn_qp_info(p->qp)->verbs;
+	const struct mlx5dv_qp map = party_map_send(p, qp);
+
 	assert_int_equal(p->count_bb, RING_BB);
 	p->recv_ring = map.rq.buf;
 	p->recv_stride = map.rq.stride;
 	p->recv_record = p->record + BSN_DBR_RECV_OFFSET;
 	if (p->bench->has_srq)
-		map_srq(p, obj.qp.in->srq);
+		map_srq(p, qp->srq);
 	else
 		assert_int_equal(map.rq.wqe_cnt, RECV_DEPTH);
 }
@@ -378,18 +382,20 @@ void party_create(struct bench *b, struct party *p, const struct builder *builde
 
 void party_connect(struct party *p, struct party *to)
 {
+	const bool both_ways = p->bench->type != BSN_QP_UD;
+
 	p->to = to;
 	if (p->qp) {
 		connect_bunsen(p, to);
-		if (p->bench->type != BSN_QP_UD)
+		if (both_ways)
 			connect_bunsen(to, p);
 		return;
 	}
 	connect_verbs(p, to->qpn);
-	if (p->bench->type != BSN_QP_UD)
+	if (both_ways)
 		connect_verbs(to, p->qpn);
 	else
-		create_ah(p);
+		party_create_ah(p);
 }
 
 void party_destroy(struct party *p)
@@ -398,6 +404,20 @@ void party_destroy(struct party *p)
 		destroy_bunsen(p);
 	else
 		destroy_verbs(p);
+}
+
+void party_create_pair(struct bench *b, struct party *from, struct party *to,
+		       const struct builder *builder)
+{
+	party_create(b, from, builder);
+	party_create(b, to, builder);
+	party_connect(from, to);
+}
+
+void party_destroy_pair(struct party *from, struct party *to)
+{
+	party_destroy(from);
+	party_destroy(to);
 }
 
 void party_poison(struct party *p, uint64_t seed)
@@ -414,37 +434,25 @@ void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, u
 	struct ibv_recv_wr *bad, wr = { .wr_id = id, .num_sge = (int)count };
 
 	if (p->qp) {
-		assert_int_equal(bsn_recv_sgl(bsn_qp_rq(p->qp), sge, count, id), 0);
+		ok(bsn_recv_sgl(bsn_qp_rq(p->qp), sge, count, id));
 		return;
 	}
 	wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
 	if (p->srq)
-		assert_int_equal(ibv_post_srq_recv(p->srq, &wr, &bad), 0);
+		ok(ibv_post_srq_recv(p->srq, &wr, &bad));
 	else
-		assert_int_equal(ibv_post_recv(p->verbs, &wr, &bad), 0);
+		ok(ibv_post_recv(p->verbs, &wr, &bad));
 }
 
-static unsigned opcode_of(const struct ibv_wc *wc)
-{
-	switch (wc->opcode) {
-	case IBV_WC_SEND:
-		return BSN_OPCODE_SEND;
-	case IBV_WC_RDMA_WRITE:
-		return BSN_OPCODE_RDMA_WRITE;
-	case IBV_WC_RDMA_READ:
-		return BSN_OPCODE_RDMA_READ;
-	case IBV_WC_COMP_SWAP:
-		return BSN_OPCODE_ATOMIC_CS;
-	case IBV_WC_FETCH_ADD:
-		return BSN_OPCODE_ATOMIC_FA;
-	case IBV_WC_RECV:
-		return BSN_RECV;
-	case IBV_WC_RECV_RDMA_WITH_IMM:
-		return BSN_RECV_RDMA_WITH_IMM;
-	default:
-		return ~0u;
-	}
-}
+static const uint8_t opcode_of[] = {
+	[IBV_WC_SEND] = BSN_OPCODE_SEND,
+	[IBV_WC_RDMA_WRITE] = BSN_OPCODE_RDMA_WRITE,
+	[IBV_WC_RDMA_READ] = BSN_OPCODE_RDMA_READ,
+	[IBV_WC_COMP_SWAP] = BSN_OPCODE_ATOMIC_CS,
+	[IBV_WC_FETCH_ADD] = BSN_OPCODE_ATOMIC_FA,
+	[IBV_WC_RECV] = BSN_RECV,
+	[IBV_WC_RECV_RDMA_WITH_IMM] = BSN_RECV_RDMA_WITH_IMM,
+};
 
 static bool reap_verbs(struct party *p, unsigned which, struct seen *seen)
 {
@@ -456,7 +464,7 @@ static bool reap_verbs(struct party *p, unsigned which, struct seen *seen)
 		return false;
 	*seen = (struct seen){ .id = wc.wr_id,
 			       .status = (int)wc.status,
-			       .opcode = opcode_of(&wc),
+			       .opcode = opcode_of[wc.opcode],
 			       .byte_len = wc.byte_len,
 			       .imm = wc.wc_flags & IBV_WC_WITH_IMM ? be32toh(wc.imm_data)
 								    : wc.invalidated_rkey };

@@ -20,6 +20,8 @@
 #include "softcx.h"
 #include "shim/trap.h"
 
+#define ok(call) assert_int_equal(call, 0)
+
 enum {
 	DEPTH = 4, /* requests of the longest kind: with the maxima below, a ring of 64 BBs */
 	RING_BB = 64,
@@ -34,6 +36,10 @@ enum {
 	AREA_BYTES = 8192, /* of each */
 	MEMORY_BYTES = 65536,
 };
+
+/* A case that is a row of a table. */
+#define UNIT_ROW(row, function)                                                                    \
+	(struct CMUnitTest){ (row).name, function, NULL, NULL, (void *)(uintptr_t)&(row) }
 
 /* The device and what all parties share. */
 struct bench {
@@ -109,6 +115,23 @@ struct party {
 	const uint8_t *recv_record;
 };
 
+static inline uint8_t *bench_at(const struct bench *b, size_t offset)
+{
+	return (uint8_t *)(uintptr_t)b->memory->addr + offset;
+}
+
+static inline bool is_atomic(uint32_t opcode)
+{
+	return opcode == BSN_OPCODE_ATOMIC_CS || opcode == BSN_OPCODE_ATOMIC_FA;
+}
+
+/* A bit of @set for each flag that changes a WQE. */
+static inline unsigned flags_of(unsigned set)
+{
+	return (set & 1 ? BSN_F_SIGNALED : 0u) | (set & 2 ? BSN_F_FENCE : 0u) |
+	       (set & 4 ? BSN_F_SOLICITED : 0u);
+}
+
 /* What a completion said, in Bunsen's terms. */
 struct seen {
 	uint64_t id;
@@ -127,6 +150,24 @@ void party_create(struct bench *b, struct party *p, const struct builder *builde
 /* @p sends to @to, RC and UC also the other way; then both are ready to send. */
 void party_connect(struct party *p, struct party *to);
 void party_destroy(struct party *p);
+
+/* Two parties, the first of which sends to the second. */
+void party_create_pair(struct bench *b, struct party *from, struct party *to,
+		       const struct builder *builder);
+void party_destroy_pair(struct party *from, struct party *to);
+
+/* -- parts of libmlx5's parties -- */
+
+/* A thread domain, as Bunsen's queues have: a register of its own, with BlueFlame. */
+void party_create_domain(struct party *p);
+/* An address handle to the bench's own port. */
+void party_create_ah(struct party *p);
+void party_modify(const struct bench *b, struct ibv_qp *qp, enum ibv_qp_state state, int mask,
+		  uint32_t dest_qpn);
+/* What libmlx5 draws at random for an address handle, and Bunsen's endpoints have, too. */
+void party_set_source_port(uint8_t *av);
+/* Finds the send queue, and the receive queue if there is one. */
+struct mlx5dv_qp party_map_send(struct party *p, struct ibv_qp *qp);
 
 /* Fills the ring, in which nothing may be outstanding, with random bytes. */
 void party_poison(struct party *p, uint64_t seed);

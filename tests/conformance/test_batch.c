@@ -80,28 +80,24 @@ static void run(void **state)
 
 static const struct setting settings[] = {
 #define RC      .type = BSN_QP_RC, .link = CX_LINK_ROCE
+#define UD      .type = BSN_QP_UD, .link = CX_LINK_IB
+#define BELLS   .is_doorbell_only = true
 #define DEFAULT .store = BSN_STORE_8
 	{ .name = "RC", RC, DEFAULT },
 	{ .name = "UC", .type = BSN_QP_UC, .link = CX_LINK_IB, DEFAULT },
-	{ .name = "UD", .type = BSN_QP_UD, .link = CX_LINK_IB, DEFAULT },
+	{ .name = "UD", UD, DEFAULT },
 	{ .name = "UD on Ethernet", .type = BSN_QP_UD, .link = CX_LINK_ROCE, DEFAULT },
 	{ .name = "all signaled", RC, DEFAULT, .signal_all = true },
-	{ .name = "UD, all signaled",
-	  .type = BSN_QP_UD,
-	  .link = CX_LINK_IB,
-	  DEFAULT,
-	  .signal_all = true },
+	{ .name = "UD, all signaled", UD, DEFAULT, .signal_all = true },
 	{ .name = "stores of 16 bytes", RC, .store = BSN_STORE_16 },
 	{ .name = "stores by AVX-512", RC, .store = BSN_STORE_AVX512 },
 	{ .name = "stores by MOVDIR64B", RC, .store = BSN_STORE_MOVDIR64B },
 	{ .name = "stores by ST64B", RC, .store = BSN_STORE_ST64B },
-	{ .name = "8-byte doorbells", RC, .store = BSN_STORE_DOORBELL, .is_doorbell_only = true },
-	{ .name = "8-byte doorbells under a lock",
-	  RC,
-	  DEFAULT,
-	  .is_shared = true,
-	  .is_doorbell_only = true },
+	{ .name = "8-byte doorbells", RC, .store = BSN_STORE_DOORBELL, BELLS },
+	{ .name = "8-byte doorbells under a lock", RC, DEFAULT, .is_shared = true, BELLS },
 #undef RC
+#undef UD
+#undef BELLS
 #undef DEFAULT
 };
 
@@ -114,8 +110,7 @@ int main(void)
 
 	for (unsigned i = 0; i < SETTINGS; i++) {
 		if (bsn_store_supported(settings[i].store))
-			tests[n++] = (struct CMUnitTest){ settings[i].name, run, NULL, NULL,
-							  (void *)(uintptr_t)&settings[i] };
+			tests[n++] = UNIT_ROW(settings[i], run);
 		else
 			fprintf(stderr, "# not on this CPU: %s\n", settings[i].name);
 	}

@@ -31,7 +31,7 @@ struct armed {
 
 static void unblock(int fd)
 {
-	assert_int_equal(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), 0);
+	ok(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
 }
 
 static void map_cqs(void)
@@ -39,7 +39,7 @@ static void map_cqs(void)
 	struct mlx5dv_cq map = { 0 };
 	struct mlx5dv_obj obj = { .cq = { .in = t.receiver[0].cq[1], .out = &map } };
 
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	ok(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ));
 	t.cqn[0] = map.cqn;
 	t.record[0] = (const uint8_t *)map.dbrec;
 	t.cqn[1] = dv_cq(t.receiver[1].bsn_cq[1])->cqn;
@@ -48,16 +48,13 @@ static void map_cqs(void)
 
 static void start(void)
 {
+	random_start();
 	memset(&t, 0, sizeof(t));
 	bench_open(&t.bench, CX_LINK_IB, BSN_QP_RC, BSN_STORE_8);
 	t.bench.has_channel = true;
-	for (unsigned i = 0; i < SIDES; i++) {
-		const struct builder *builder = &builders[i ? builder_count - 1 : 0];
-
-		party_create(&t.bench, &t.sender[i], builder);
-		party_create(&t.bench, &t.receiver[i], builder);
-		party_connect(&t.sender[i], &t.receiver[i]);
-	}
+	for (unsigned i = 0; i < SIDES; i++)
+		party_create_pair(&t.bench, &t.sender[i], &t.receiver[i],
+				  &builders[i ? builder_count - 1 : 0]);
 	unblock(t.receiver[0].channel->fd);
 	unblock(bsn_channel_fd(t.receiver[1].bsn_channel));
 	map_cqs();
@@ -65,10 +62,8 @@ static void start(void)
 
 static void stop(void)
 {
-	for (unsigned i = 0; i < SIDES; i++) {
-		party_destroy(&t.sender[i]);
-		party_destroy(&t.receiver[i]);
-	}
+	for (unsigned i = 0; i < SIDES; i++)
+		party_destroy_pair(&t.sender[i], &t.receiver[i]);
 	bench_close(&t.bench);
 }
 
@@ -95,11 +90,11 @@ static void reap_all(unsigned side, unsigned n)
 
 static void arm(unsigned side, bool solicited, struct armed *out)
 {
-	assert_int_equal(softcx_record_stores(STORES), 0);
+	ok(softcx_record_stores(STORES));
 	if (side)
-		assert_int_equal(bsn_cq_request(t.receiver[side].bsn_cq[1], solicited), 0);
+		ok(bsn_cq_request(t.receiver[side].bsn_cq[1], solicited));
 	else
-		assert_int_equal(ibv_req_notify_cq(t.receiver[side].cq[1], solicited), 0);
+		ok(ibv_req_notify_cq(t.receiver[side].cq[1], solicited));
 	out->store_count = softcx_stores(&out->store, 1);
 	memcpy(out->record, t.record[side], sizeof(out->record));
 }
@@ -154,7 +149,6 @@ static void compare_stores(const struct armed *want, const struct armed *got)
 /* A few messages are reaped, an event is asked for, one more message comes. */
 static void arming(void **state)
 {
-	(void)state;
 	start();
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		const uint64_t dice = random_u64();
@@ -186,12 +180,4 @@ static void arming(void **state)
 	stop();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arming),
-	};
-
-	random_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(arming))

@@ -13,10 +13,12 @@
 #include "../wqe/random.h"
 
 enum { ROUNDS = 400, MOST = 6, BYTES = 100, CQES = 32, FAILS_EVERY = 7 };
+enum {
+	READ_ALL = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+};
 
-static const uint64_t read_all = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-
-struct sides {
+static struct sides {
 	struct loopback *l;
 	struct ibv_cq_ex *ex;
 	struct ibv_qp *qp;
@@ -24,10 +26,11 @@ struct sides {
 	struct mlx5dv_cq map;
 	struct fake *f;
 	uint32_t count; /* of CQEs so far */
-	uint32_t in_cqes; /* messages that came in them */
-	uint32_t results; /* what READs and atomics brought in them */
 	uint8_t into[4096];
-};
+} s;
+
+static uint32_t in_cqes; /* messages that came in CQEs */
+static uint32_t results; /* what READs and atomics brought in them */
 
 /* What each request is called, posted and completed. */
 static const struct {
@@ -57,63 +60,54 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* -- both sides -------------------------------------------------------------------------------- */
 
-static struct sides start(struct loopback *l)
+static void start(struct loopback *l)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = CQES - 1, .wc_flags = read_all };
-	struct ibv_qp_attr atomics = { .qp_state = IBV_QPS_RTS,
-				       .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-							  IBV_ACCESS_REMOTE_READ |
-							  IBV_ACCESS_REMOTE_ATOMIC };
+	struct ibv_cq_init_attr_ex attr = { .cqe = CQES - 1, .wc_flags = READ_ALL };
+	struct ibv_qp_attr atomics = { .qp_state = IBV_QPS_RTS, .qp_access_flags = REMOTE };
 	struct mlx5dv_obj obj;
-	struct sides s = { .l = l };
 
+	s = (struct sides){ .l = l };
 	s.ex = ibv_create_cq_ex(l->ctx, &attr);
 	assert_non_null(s.ex);
 	s.qp = loopback_create_signaling_qp(l->pd, ibv_cq_ex_to_cq(s.ex), NULL, IBV_QPT_RC,
 					    has_results);
 	assert_non_null(s.qp);
 	loopback_connect(s.qp);
-	assert_int_equal(ibv_modify_qp(s.qp, &atomics, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
-	s.mr = ibv_reg_mr(l->pd, l->memory, sizeof(l->memory),
-			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	ok(ibv_modify_qp(s.qp, &atomics, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS));
+	s.mr = ibv_reg_mr(l->pd, l->memory, sizeof(l->memory), IBV_ACCESS_LOCAL_WRITE | REMOTE);
 	assert_non_null(s.mr);
 	obj = (struct mlx5dv_obj){ .cq = { .in = ibv_cq_ex_to_cq(s.ex), .out = &s.map } };
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
-	s.f = fake_create(&(struct fake_attr){ .count_bb = 16,
-					       .cqe_count = s.map.cqe_cnt,
-					       .spare = 8,
-					       .cqe_stride = s.map.cqe_size });
-	assert_int_equal(bsn_cq_add(s.f->cq, s.qp->qp_num, &dv_sq(s.f->sq)->route.hot), 0);
-	return s;
+	ok(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ));
+	s.f = FAKE(.count_bb = 16, .cqe_count = s.map.cqe_cnt, .spare = 8,
+		   .cqe_stride = s.map.cqe_size);
+	ok(bsn_cq_add(s.f->cq, s.qp->qp_num, &dv_sq(s.f->sq)->route.hot));
 }
 
-static void stop(struct sides *s)
+static void stop(void)
 {
-	fake_destroy(s->f);
-	assert_int_equal(ibv_destroy_qp(s->qp), 0);
-	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(s->ex)), 0);
-	assert_int_equal(ibv_dereg_mr(s->mr), 0);
+	fake_destroy(s.f);
+	ok(ibv_destroy_qp(s.qp));
+	ok(ibv_destroy_cq(ibv_cq_ex_to_cq(s.ex)));
+	ok(ibv_dereg_mr(s.mr));
 }
 
-static void post_recv(struct sides *s, uint64_t id)
+static void post_recv(uint64_t id)
 {
-	struct ibv_sge sge = { (uintptr_t)s->l->memory + 1024, BYTES, s->l->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)s.l->memory + 1024, BYTES, s.l->mr->lkey };
 	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
-	const struct bsn_sge ours = { (uintptr_t)s->into, BYTES, 1 };
+	const struct bsn_sge ours = { (uintptr_t)s.into, BYTES, 1 };
 
-	assert_int_equal(ibv_post_recv(s->qp, &wr, &bad), 0);
-	assert_int_equal(bsn_recv(s->f->rq, &ours, id), 0);
+	ok(ibv_post_recv(s.qp, &wr, &bad));
+	ok(bsn_recv(s.f->rq, &ours, id));
 }
 
 /* Posts a request; with a wrong key it fails. */
-static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool solicited,
-		 bool fails)
+static void post(unsigned kind, uint64_t id, uint32_t imm, bool solicited, bool fails)
 {
-	const uint32_t rkey = s->mr->rkey + fails;
-	const uint64_t to = (uintptr_t)s->l->memory + 2048;
+	const uint32_t rkey = s.mr->rkey + fails;
+	const uint64_t to = (uintptr_t)s.l->memory + 2048;
 	const uint32_t bytes = kinds[kind].is_atomic ? 8 : lengths[id % LENGTHS];
-	struct ibv_sge sge = { (uintptr_t)s->l->memory, bytes, s->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)s.l->memory, bytes, s.mr->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = id,
 		.sg_list = &sge,
@@ -123,7 +117,7 @@ static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool
 		.imm_data = htonl(imm),
 		.wr.rdma = { to, rkey },
 	};
-	const struct bsn_sge local = { (uintptr_t)s->into, bytes, 1 };
+	const struct bsn_sge local = { (uintptr_t)s.into, bytes, 1 };
 	const struct bsn_wr ours = { .id = id,
 				     .sge = &local,
 				     .sge_count = 1,
@@ -140,19 +134,19 @@ static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool
 		wr.wr.atomic.compare_add = imm;
 	}
 
-	assert_int_equal(ibv_post_send(s->qp, &wr, &bad), 0);
-	assert_int_equal(bsn_post(&s->f->ep, &ours), 0);
+	ok(ibv_post_send(s.qp, &wr, &bad));
+	ok(bsn_post(&s.f->ep, &ours));
 }
 
 /* -- what both say ----------------------------------------------------------------------------- */
 
-static void copy_next(struct sides *s)
+static void copy_next(void)
 {
-	const uint32_t at = s->count++ % s->map.cqe_cnt;
-	const uint8_t *cqe = (const uint8_t *)s->map.buf + (size_t)at * s->map.cqe_size;
+	const uint32_t at = s.count++ % s.map.cqe_cnt;
+	const uint8_t *cqe = (const uint8_t *)s.map.buf + (size_t)at * s.map.cqe_size;
 
-	memcpy(fake_next_cqe(s->f) + BSN_CQE_SIZE - s->map.cqe_size, cqe, s->map.cqe_size);
-	s->f->cq_pi++;
+	memcpy(fake_next_cqe(s.f) + BSN_CQE_SIZE - s.map.cqe_size, cqe, s.map.cqe_size);
+	s.f->cq_pi++;
 }
 
 static unsigned kind_of(const struct bsn_completion *c)
@@ -165,34 +159,34 @@ static unsigned kind_of(const struct bsn_completion *c)
 }
 
 /* libmlx5 leaves an atomic's result in the CQE's order; Bunsen gives it the host's (bsn_cqe.h). */
-static void compare_result(struct sides *s, const struct bsn_completion *c)
+static void compare_result(const struct bsn_completion *c)
 {
-	uint64_t swapped = bsn_load_be64(s->l->memory);
+	uint64_t swapped = bsn_load_be64(s.l->memory);
 
-	s->results++;
+	results++;
 	if (kinds[kind_of(c)].is_atomic)
-		assert_memory_equal(s->into, &swapped, sizeof(swapped));
+		assert_memory_equal(s.into, &swapped, sizeof(swapped));
 	else
-		assert_memory_equal(s->into, s->l->memory, c->byte_len);
+		assert_memory_equal(s.into, s.l->memory, c->byte_len);
 }
 
 /* Both sides have copied data that came in the CQE to the memory of the request or the receive. */
-static void compare_data(struct sides *s, const struct bsn_completion *c)
+static void compare_data(const struct bsn_completion *c)
 {
 	struct bsn_cqe_tail tail;
 
-	bsn_cqe_tail_decode(&tail, (const uint8_t *)s->map.buf +
-					   ((s->count - 1) % s->map.cqe_cnt + 1) *
-						   (size_t)s->map.cqe_size -
-					   BSN_CQE_SIZE + BSN_CQE_TAIL_OFFSET);
+	bsn_cqe_tail_decode(&tail,
+			    (const uint8_t *)s.map.buf +
+				    ((s.count - 1) % s.map.cqe_cnt + 1) * (size_t)s.map.cqe_size -
+				    BSN_CQE_SIZE + BSN_CQE_TAIL_OFFSET);
 	if (tail.format != BSN_CQE_INLINE_32 && tail.format != BSN_CQE_INLINE_64)
 		return;
 	if (c->opcode != BSN_RECV) {
-		compare_result(s, c);
+		compare_result(c);
 		return;
 	}
-	s->in_cqes++;
-	assert_memory_equal(s->into, s->l->memory + 1024, c->byte_len);
+	in_cqes++;
+	assert_memory_equal(s.into, s.l->memory + 1024, c->byte_len);
 }
 
 static void compare_received(struct ibv_cq_ex *ex, const struct bsn_completion *c)
@@ -229,47 +223,38 @@ static void compare_one(struct ibv_cq_ex *ex, const struct bsn_completion *c)
 		assert_int_equal(ibv_wc_read_byte_len(ex), c->byte_len);
 }
 
-static unsigned compare_all(struct sides *s)
+static unsigned compare_all(void)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
 	struct bsn_completion c;
 	unsigned failed = 0, count = 0;
 
 	/* Copies each CQE before libmlx5 reads it. */
-	for (int err = ibv_start_poll(s->ex, &attr); err != ENOENT; err = ibv_next_poll(s->ex)) {
+	for (int err = ibv_start_poll(s.ex, &attr); err != ENOENT; err = ibv_next_poll(s.ex)) {
 		assert_int_equal(err, 0);
-		copy_next(s);
+		copy_next();
 		memset(&c, 0xee, sizeof(c));
-		assert_int_equal(bsn_cq_poll_stamped(s->f->cq, &c, 1), 1);
-		compare_one(s->ex, &c);
+		assert_int_equal(bsn_cq_poll_stamped(s.f->cq, &c, 1), 1);
+		compare_one(s.ex, &c);
 		if (!c.status)
-			compare_data(s, &c);
+			compare_data(&c);
 		failed += c.status != IBV_WC_SUCCESS;
 		count++;
 	}
 	if (count)
-		ibv_end_poll(s->ex);
-	assert_int_equal(bsn_poll(s->f->cq, &c, 1), 0);
+		ibv_end_poll(s.ex);
+	assert_int_equal(bsn_poll(s.f->cq, &c, 1), 0);
 	return failed;
-}
-
-static void begin_anew(struct sides *s)
-{
-	const uint32_t in_cqes = s->in_cqes, results = s->results;
-
-	stop(s);
-	*s = start(s->l);
-	s->in_cqes = in_cqes;
-	s->results = results;
 }
 
 static void are_read_alike(struct loopback *l)
 {
-	struct sides s = start(l);
 	unsigned failed = 0, now;
 
+	random_start();
+	in_cqes = results = 0;
+	start(l);
 	random_bytes(l->memory, 1024);
-
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		const bool fails = round % FAILS_EVERY == 0;
 		const unsigned count = 1 + (unsigned)(random_u64() % MOST);
@@ -281,20 +266,21 @@ static void are_read_alike(struct loopback *l)
 				fails_now ? with_keys[dice % WITH_KEYS] : (unsigned)(dice % KINDS);
 
 			if (kinds[kind].is_received || fails)
-				post_recv(&s, random_u64());
-			post(&s, kind, random_u64(), (uint32_t)(dice >> 32), dice >> 8 & 1,
-			     fails_now);
+				post_recv(random_u64());
+			post(kind, random_u64(), (uint32_t)(dice >> 32), dice >> 8 & 1, fails_now);
 		}
 		softcx_step(0);
-		now = compare_all(&s);
-		if (now)
-			begin_anew(&s);
+		now = compare_all();
+		if (now) { /* the QP is in error */
+			stop();
+			start(l);
+		}
 		failed += now;
 	}
 	assert_true(failed > ROUNDS / FAILS_EVERY / 2); /* flushes among them */
-	assert_true(s.in_cqes > ROUNDS / MOST);
-	assert_true(has_results ? s.results > ROUNDS / MOST : !s.results);
-	stop(&s);
+	assert_true(in_cqes > ROUNDS / MOST);
+	assert_true(has_results ? results > ROUNDS / MOST : !results);
+	stop();
 }
 
 static void cqes_are_read_alike(void **state)
@@ -318,17 +304,8 @@ static void cqes_of_128_bytes_are_read_alike(void **state)
 	unsetenv("MLX5_CQE_SIZE");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(cqes_are_read_alike, loopback_set_up,
-						loopback_tear_down),
-		cmocka_unit_test_setup_teardown(results_are_read_alike, loopback_set_up,
-						loopback_tear_down),
-		cmocka_unit_test_setup_teardown(cqes_of_128_bytes_are_read_alike, loopback_set_up,
-						loopback_tear_down),
-	};
+#define UNIT_OF(function)                                                                          \
+	cmocka_unit_test_setup_teardown(function, loopback_set_up, loopback_tear_down)
 
-	random_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT_OF(cqes_are_read_alike), UNIT_OF(results_are_read_alike),
+	  UNIT_OF(cqes_of_128_bytes_are_read_alike))

@@ -7,46 +7,29 @@
 #include "../share.h"
 #include "../wqe/random.h"
 
-/* With every flag. */
-static const struct shape shapes[] = {
-#define POINTERS(sges_)                                                                            \
-	{                                                                                          \
-		.sges = sges_                                                                      \
-	}
-#define INLINE(sges_, bytes_)                                                                      \
-	{                                                                                          \
-		.sges = sges_, .bytes = bytes_, .is_inline = true                                  \
-	}
-	POINTERS(0),       POINTERS(1),   POINTERS(2),   POINTERS(3),
-	POINTERS(MAX_SGE), INLINE(1, 0),  INLINE(1, 1),  INLINE(1, 15),
-	INLINE(1, 16),     INLINE(1, 17), INLINE(1, 44), INLINE(1, MAX_INLINE),
-};
+#define POINTERS(sges_) { .sges = sges_ }
+#define GAP(sges_) { .sges = sges_, .has_gap = true }
+#define INLINE(sges_, bytes_) { .sges = sges_, .bytes = bytes_, .is_inline = true }
 
-/* Lengths next to the ends of a unit, of a block and of the register's buffer; empty SGEs. */
-static const struct shape edges[] = {
-	{ .sges = 1, .has_gap = true },
-	{ .sges = 3, .has_gap = true },
-	INLINE(0, 0),
-	INLINE(1, 3),
-	INLINE(1, 4),
-	INLINE(1, 7),
-	INLINE(1, 8),
-	INLINE(1, 12),
-	INLINE(1, 28),
-	INLINE(1, 29),
-	INLINE(1, 45),
-	INLINE(3, 17),
-	INLINE(3, 44),
-	INLINE(1, 188),
-	INLINE(1, 189),
-	INLINE(1, 220),
-	INLINE(1, 221),
-	INLINE(1, 236),
-	INLINE(1, 237),
+/*
+ * The first ones with every flag. Then lengths next to the ends of a unit, of a block and of the
+ * register's buffer; empty SGEs.
+ */
+static const struct shape shapes[] = {
+	POINTERS(0),      POINTERS(1),      POINTERS(2),      POINTERS(3),      POINTERS(MAX_SGE),
+	INLINE(1, 0),     INLINE(1, 1),     INLINE(1, 15),    INLINE(1, 16),    INLINE(1, 17),
+	INLINE(1, 44),    INLINE(1, MAX_INLINE),
+
+	GAP(1),           GAP(3),           INLINE(0, 0),     INLINE(1, 3),     INLINE(1, 4),
+	INLINE(1, 7),     INLINE(1, 8),     INLINE(1, 12),    INLINE(1, 28),    INLINE(1, 29),
+	INLINE(1, 45),    INLINE(3, 17),    INLINE(3, 44),    INLINE(1, 188),   INLINE(1, 189),
+	INLINE(1, 220),   INLINE(1, 221),   INLINE(1, 236),   INLINE(1, 237),
 	INLINE(MAX_SGE, MAX_INLINE),
-#undef INLINE
-#undef POINTERS
 };
+enum { WITH_EVERY_FLAG = 12, SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+#undef POINTERS
+#undef GAP
+#undef INLINE
 
 static const struct shape one_place = { .sges = 1, .bytes = 8 };
 
@@ -77,15 +60,8 @@ static void at_every_position(struct exchange *x, uint32_t opcode, const struct 
 
 static void with_every_flag(struct exchange *x, uint32_t opcode, const struct shape *shape)
 {
-	static const unsigned bits[] = { BSN_F_SIGNALED, BSN_F_FENCE, BSN_F_SOLICITED };
-
-	for (unsigned set = 0; set < 8; set++) {
-		unsigned flags = 0;
-
-		for (unsigned i = 0; i < 3; i++)
-			flags |= set & 1u << i ? bits[i] : 0;
-		at_every_position(x, opcode, shape, flags);
-	}
+	for (unsigned set = 0; set < 8; set++)
+		at_every_position(x, opcode, shape, flags_of(set));
 }
 
 static bool can_have(const struct bsn_wqe_op *op, const struct shape *shape)
@@ -97,12 +73,11 @@ static void every_shape(struct exchange *x, const struct bsn_wqe_op *op)
 {
 	if (op->has_atomic)
 		with_every_flag(x, op->opcode, &one_place);
-	for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		if (can_have(op, &shapes[i]))
+	for (unsigned i = 0; i < SHAPES; i++)
+		if (can_have(op, &shapes[i]) && i < WITH_EVERY_FLAG)
 			with_every_flag(x, op->opcode, &shapes[i]);
-	for (unsigned i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
-		if (can_have(op, &edges[i]))
-			at_every_position(x, op->opcode, &edges[i], BSN_F_SIGNALED);
+		else if (can_have(op, &shapes[i]))
+			at_every_position(x, op->opcode, &shapes[i], BSN_F_SIGNALED);
 }
 
 static void every_request(const struct setting *setting,
@@ -116,47 +91,15 @@ static void every_request(const struct setting *setting,
 	exchange_start(&x, setting);
 	for (unsigned i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcodes[i]);
-
 		if (exchange_can(&x, op))
 			post(&x, op);
 	}
 	exchange_stop(&x);
 }
 
-static void reliable(void **state)
+static void each_request(void **state)
 {
-	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_RC,
-					       .link = CX_LINK_IB,
-					       .store = BSN_STORE_8 },
-		      every_shape);
-}
-
-static void unreliable(void **state)
-{
-	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_UC,
-					       .link = CX_LINK_ROCE,
-					       .store = BSN_STORE_8 },
-		      every_shape);
-}
-
-static void datagrams_on_infiniband(void **state)
-{
-	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_UD,
-					       .link = CX_LINK_IB,
-					       .store = BSN_STORE_8 },
-		      every_shape);
-}
-
-static void datagrams_on_ethernet(void **state)
-{
-	(void)state;
-	every_request(&(const struct setting){ .type = BSN_QP_UD,
-					       .link = CX_LINK_ROCE,
-					       .store = BSN_STORE_8 },
-		      every_shape);
+	every_request(*state, every_shape);
 }
 
 /* Publishes each shape by each store, or, if a share is enough, by some of them. */
@@ -167,12 +110,9 @@ static void by_store(struct exchange *x, const struct bsn_wqe_op *op)
 
 	if (op->has_atomic)
 		at_every_position(x, op->opcode, &one_place, BSN_F_SIGNALED);
-	for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+	for (unsigned i = 0; i < SHAPES; i++)
 		if (can_have(op, &shapes[i]) && n++ % share == 0)
 			at_every_position(x, op->opcode, &shapes[i], BSN_F_SIGNALED);
-	for (unsigned i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
-		if (can_have(op, &edges[i]) && n++ % share == 0)
-			at_every_position(x, op->opcode, &edges[i], BSN_F_SIGNALED);
 }
 
 static void every_store(void **state)
@@ -184,11 +124,9 @@ static void every_store(void **state)
 		{ .type = BSN_QP_UD, .link = CX_LINK_ROCE },
 	};
 
-	(void)state;
 	for (enum bsn_store store = BSN_STORE_16; store < BSN_STORE_COUNT; store++)
 		for (unsigned i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
 			struct setting setting = transports[i];
-
 			setting.store = store;
 			setting.is_doorbell_only = store == BSN_STORE_DOORBELL;
 			if (bsn_store_supported(store))
@@ -198,16 +136,24 @@ static void every_store(void **state)
 		}
 }
 
+static const struct setting settings[] = {
+#define SETTING(name_, type_, link_)                                                               \
+	{ .name = name_, .type = type_, .link = link_, .store = BSN_STORE_8 }
+	SETTING("reliable", BSN_QP_RC, CX_LINK_IB),
+	SETTING("unreliable", BSN_QP_UC, CX_LINK_ROCE),
+	SETTING("datagrams_on_infiniband", BSN_QP_UD, CX_LINK_IB),
+	SETTING("datagrams_on_ethernet", BSN_QP_UD, CX_LINK_ROCE),
+#undef SETTING
+};
+
+enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
+
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reliable),
-		cmocka_unit_test(unreliable),
-		cmocka_unit_test(datagrams_on_infiniband),
-		cmocka_unit_test(datagrams_on_ethernet),
-		cmocka_unit_test(every_store),
-	};
+	struct CMUnitTest tests[SETTINGS + 1] = { [SETTINGS] = cmocka_unit_test(every_store) };
 
+	for (unsigned i = 0; i < SETTINGS; i++)
+		tests[i] = UNIT_ROW(settings[i], each_request);
 	random_start();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);

@@ -29,36 +29,36 @@ static bool sets_layout(enum way way)
 /* -- what is posted ---------------------------------------------------------------------------- */
 
 /* Only the first part is used; the others have keys of nobody's, so that strides may be any. */
-static void make_parts(const struct rig *rig, const struct layout *layout, struct bsn_part *parts)
+static void make_parts(const struct layout *layout, struct bsn_part *parts)
 {
 	for (uint32_t i = 0; i < layout->count; i++) {
 		const uint32_t bytes = 1 + (uint32_t)(random_u64() % 40);
-		parts[i] = (struct bsn_part){
-			.addr = rig->bench.memory->addr + i * 64,
-			.bytes = bytes,
-			.stride = layout->stride ? layout->stride : bytes + random_u64() % 100,
-			.lkey = i ? NO_KEY + (i << 8) : rig->bench.memory->lkey
-		};
+		parts[i] =
+			(struct bsn_part){ .addr = rig.bench.memory->addr + i * 64,
+					   .bytes = bytes,
+					   .stride = layout->stride ? layout->stride
+								    : bytes + random_u64() % 100,
+					   .lkey = i ? NO_KEY + (i << 8) : rig.bench.memory->lkey };
 	}
 }
 
-static void call_once(struct rig *rig, struct mlx5dv_qp_ex *qp, const struct layout *layout,
-		      struct ibv_sge *sge, struct mlx5dv_mr_interleaved *blocks, unsigned access)
+static void call_once(struct mlx5dv_qp_ex *qp, const struct layout *layout, struct ibv_sge *sge,
+		      struct mlx5dv_mr_interleaved *blocks, unsigned access)
 {
 	if (layout->rounds)
-		mlx5dv_wr_mr_interleaved(qp, rig->mkey, access, layout->rounds,
+		mlx5dv_wr_mr_interleaved(qp, rig.mkey, access, layout->rounds,
 					 (uint16_t)layout->count, blocks);
 	else
-		mlx5dv_wr_mr_list(qp, rig->mkey, access, (uint16_t)layout->count, sge);
+		mlx5dv_wr_mr_list(qp, rig.mkey, access, (uint16_t)layout->count, sge);
 }
 
-static void call_setters(struct rig *rig, struct mlx5dv_qp_ex *qp, const struct layout *layout,
+static void call_setters(struct mlx5dv_qp_ex *qp, const struct layout *layout,
 			 const struct ibv_sge *sge, const struct mlx5dv_mr_interleaved *blocks,
 			 unsigned access, enum way way)
 {
 	struct mlx5dv_mkey_conf_attr attr = { 0 };
 
-	mlx5dv_wr_mkey_configure(qp, rig->mkey, (uint8_t)(sets_access(way) + sets_layout(way)),
+	mlx5dv_wr_mkey_configure(qp, rig.mkey, (uint8_t)(sets_access(way) + sets_layout(way)),
 				 &attr);
 	if (sets_access(way) && way != LAYOUT_FIRST)
 		mlx5dv_wr_set_mkey_access_flags(qp, access);
@@ -71,10 +71,10 @@ static void call_setters(struct rig *rig, struct mlx5dv_qp_ex *qp, const struct 
 		mlx5dv_wr_set_mkey_access_flags(qp, access);
 }
 
-static void post_verbs(struct rig *rig, const struct layout *layout, const struct bsn_part *parts,
-		       unsigned access, enum way way)
+static void post_verbs(const struct layout *layout, const struct bsn_part *parts, unsigned access,
+		       enum way way)
 {
-	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(rig->party[LIBMLX5].verbs);
+	struct ibv_qp_ex *qp = start_verbs(IBV_SEND_INLINE | IBV_SEND_SIGNALED);
 	struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(qp);
 	struct mlx5dv_mr_interleaved blocks[MOST];
 	struct ibv_sge sge[MOST];
@@ -88,14 +88,11 @@ static void post_verbs(struct rig *rig, const struct layout *layout, const struc
 			.lkey = parts[i].lkey,
 		};
 	}
-	ibv_wr_start(qp);
-	qp->wr_id = 1;
-	qp->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
 	if (way == BY_ONE_CALL)
-		call_once(rig, mlx5, layout, sge, blocks, access);
+		call_once(mlx5, layout, sge, blocks, access);
 	else
-		call_setters(rig, mlx5, layout, sge, blocks, access, way);
-	assert_int_equal(ibv_wr_complete(qp), 0);
+		call_setters(mlx5, layout, sge, blocks, access, way);
+	ok(ibv_wr_complete(qp));
 }
 
 static struct umr_kind kind_of(unsigned access, enum way way)
@@ -112,108 +109,95 @@ static struct umr_kind kind_of(unsigned access, enum way way)
 	return kind;
 }
 
-static void post_bunsen(struct rig *rig, const struct layout *layout, const struct bsn_part *parts,
-			unsigned access, enum way way)
+static void post_bunsen(const struct layout *layout, const struct bsn_part *parts, unsigned access,
+			enum way way)
 {
 	const struct bsn_layout_attr attr = { .parts = parts,
 					      .part_count = layout->count,
 					      .rounds = layout->rounds };
 	const struct umr_kind kind = kind_of(access, way);
-	struct umr umr = { .kind = &kind, .key = rig->mkey->lkey, .new_key = rig->mkey->lkey };
+	struct umr umr = { .kind = &kind, .key = rig.mkey->lkey, .new_key = rig.mkey->lkey };
 	struct bsn_layout *made;
 
-	assert_int_equal(bsn_layout_create(rig->pool, &attr, &made), 0);
+	ok(bsn_layout_create(rig.pool, &attr, &made));
 	if (sets_layout(way)) {
 		umr.length = made->map.length;
 		umr.translations = made->translations;
 		umr.count = made->translation_count;
 	}
-	assert_int_equal(umr_post(bsn_qp_ep(rig->party[BUNSEN].qp)->sq, &umr, 1,
-				  BSN_F_SIGNALED | BSN_F_RING),
-			 0);
-	assert_int_equal(bsn_layout_destroy(made), 0);
+	ok(umr_post(bunsen_sq(), &umr, 1, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_layout_destroy(made));
 }
 
 /* Posts a request that waits for the UMR: a WRITE through the mkey. */
-static void post_use(struct rig *rig, int who)
+static void post_use(int who)
 {
 	struct request r = { .wr = { .id = 2,
 				     .opcode = BSN_OPCODE_RDMA_WRITE,
 				     .flags = BSN_F_SIGNALED,
 				     .sge_count = 1,
-				     .remote = { rig->bench.memory->addr + TARGET,
-						 rig->bench.memory->rkey } } };
+				     .remote = { rig.bench.memory->addr + TARGET,
+						 rig.bench.memory->rkey } } };
 
-	r.sge[0] = (struct bsn_sge){ 0, 1, rig->mkey->lkey };
+	r.sge[0] = (struct bsn_sge){ 0, 1, rig.mkey->lkey };
 	r.wr.sge = r.sge;
-	assert_int_equal(rig->party[who].builder->post(&rig->party[who], &r, 1), 0);
+	assert_int_equal(rig.party[who].builder->post(&rig.party[who], &r, 1), 0);
 }
 
 /* -- every position ---------------------------------------------------------------------------- */
 
 /* Posts the UMR on both sides, and compares what they published. */
-static void post_both(struct rig *rig, const struct layout *layout, const struct bsn_part *parts,
-		      enum way way)
+static void post_both(const struct layout *layout, const struct bsn_part *parts, enum way way)
 {
 	const unsigned access = (unsigned)random_u64() & access_all;
 	const uint64_t seed = random_u64();
 
 	for (int who = 0; who < PARTIES; who++) {
-		struct published *out = who == BUNSEN ? &rig->got : &rig->want;
-		party_poison(&rig->party[who], seed + (uint64_t)who);
-		published_start();
+		begin(who, seed);
 		if (who == BUNSEN)
-			post_bunsen(rig, layout, parts, access, way);
+			post_bunsen(layout, parts, access, way);
 		else
-			post_verbs(rig, layout, parts, access, way);
-		published_take(&rig->party[who], 1, out);
-		reap(rig, who, 1);
+			post_verbs(layout, parts, access, way);
+		take(who, 1);
 	}
 }
 
 /* Posts the UMR, and then the first use of the mkey, which has to wait for it. */
-static void one_round(struct rig *rig, const struct layout *layout, enum way way)
+static void one_round(const struct layout *layout, enum way way)
 {
 	struct bsn_part parts[MOST];
 
-	make_parts(rig, layout, parts);
-	post_both(rig, layout, parts, way);
-	compare(rig);
+	make_parts(layout, parts);
+	post_both(layout, parts, way);
+	compare();
 	for (int who = 0; who < PARTIES; who++) {
 		published_start();
-		post_use(rig, who);
-		published_take(&rig->party[who], 1, who == BUNSEN ? &rig->got : &rig->want);
-		reap(rig, who, 2);
+		post_use(who);
+		take(who, 2);
 	}
-	compare(rig);
+	compare();
 }
 
 static void layouts_of_every_length(void **state)
 {
-	static struct rig rig;
-
-	(void)state;
-	rig_start(&rig);
+	rig_start();
 	for (uint32_t count = 1; count <= MOST; count++) {
 		for (uint32_t rounds = 0; rounds <= 3; rounds += 3) {
 			for (unsigned i = 0; i < 4 * WAYS; i++) {
 				const struct layout layout = { count, rounds,
 							       i % 2 ? 0 : MOST * 64 };
-				one_round(&rig, &layout, (enum way)(i / 4));
+				one_round(&layout, (enum way)(i / 4));
 			}
 		}
 	}
-	rig_stop(&rig);
+	rig_stop();
 }
 
 static void layouts_at_every_position(void **state)
 {
 	static const struct layout layouts[] = { { 1, 0, 0 },   { 4, 0, 0 },  { 5, 7, 0 },
 						 { 5, 7, 400 }, { 32, 0, 0 }, { 31, 2, 0 } };
-	static struct rig rig;
-
-	(void)state;
-	rig_start(&rig);
+	rig_start();
 	for (unsigned i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		bool seen[WAYS][RING_BB] = { { false } };
 		unsigned left = WAYS * RING_BB;
@@ -222,11 +206,11 @@ static void layouts_at_every_position(void **state)
 			const unsigned at = rig.party[BUNSEN].pi % RING_BB;
 			left -= !seen[way][at];
 			seen[way][at] = true;
-			one_round(&rig, &layouts[i], way);
+			one_round(&layouts[i], way);
 		}
 		assert_int_equal(left, 0);
 	}
-	rig_stop(&rig);
+	rig_stop();
 }
 
 /* -- where libmlx5 is wrong -------------------------------------------------------------------- */
@@ -246,33 +230,28 @@ static uint64_t take_length(struct published *out)
 	return length;
 }
 
-/*
- * libmlx5 44 adds the lengths of a list as int (qp.c umr_sg_list_create()). All else is the same.
- */
+/* libmlx5 44 adds the lengths of a list as int (qp.c umr_sg_list_create()). */
 static void long_lists_have_their_length(void **state)
 {
-	static struct rig rig;
-
-	(void)state;
-	rig_start(&rig);
+	rig_start();
 	for (uint32_t count = 1; rig.bench.is_model && count <= 8; count++) {
 		const struct layout layout = { .count = count };
 		const uint64_t sum = (uint64_t)count << 30;
 		struct bsn_part parts[MOST];
 		uint64_t theirs;
 
-		make_parts(&rig, &layout, parts);
+		make_parts(&layout, parts);
 		for (uint32_t i = 0; i < count; i++) {
 			parts[i].bytes = 1ull << 30;
 			parts[i].lkey = NO_KEY + (i << 8);
 		}
-		post_both(&rig, &layout, parts, (enum way)(count % (LAYOUT_ALONE + 1)));
-		assert_int_equal(take_length(&rig.got), sum);
-		theirs = take_length(&rig.want);
+		post_both(&layout, parts, (enum way)(count % (LAYOUT_ALONE + 1)));
+		assert_int_equal(take_length(&rig.posted[BUNSEN]), sum);
+		theirs = take_length(&rig.posted[LIBMLX5]);
 		assert_true(theirs == sum || theirs == (uint64_t)(int32_t)(uint32_t)sum);
-		compare(&rig);
+		compare();
 	}
-	rig_stop(&rig);
+	rig_stop();
 }
 
 /* The stride of the first entry. */
@@ -284,102 +263,90 @@ static uint32_t stride_of(const struct published *p)
 	return entry.stride;
 }
 
-static void post_column(struct rig *rig, struct bsn_mkey_pool *pool, struct bsn_mkey *mkey,
+static void post_column(struct bsn_mkey_pool *pool, struct bsn_mkey *mkey,
 			const struct bsn_part *part, uint32_t rounds)
 {
 	const struct bsn_layout_attr attr = { .parts = part, .part_count = 1, .rounds = rounds };
 	struct bsn_layout *column;
 
-	assert_int_equal(bsn_layout_create(pool, &attr, &column), 0);
+	ok(bsn_layout_create(pool, &attr, &column));
 	published_start();
-	post_verbs(rig, &(struct layout){ 1, rounds, 0 }, part, 0, ACCESS_FIRST);
-	published_take(&rig->party[LIBMLX5], 1, &rig->want);
-	reap(rig, LIBMLX5, 1);
+	post_verbs(&(struct layout){ 1, rounds, 0 }, part, 0, ACCESS_FIRST);
+	take(LIBMLX5, 1);
 	published_start();
-	assert_int_equal(bsn_mkey_configure(rig->party[BUNSEN].ep, mkey, column, 1,
-					    BSN_F_SIGNALED | BSN_F_RING),
-			 0);
-	published_take(&rig->party[BUNSEN], 1, &rig->got);
-	reap(rig, BUNSEN, 1);
-	assert_int_equal(bsn_layout_destroy(column), 0);
+	ok(bsn_mkey_configure(rig.party[BUNSEN].ep, mkey, column, 1, BSN_F_SIGNALED | BSN_F_RING));
+	take(BUNSEN, 1);
+	ok(bsn_layout_destroy(column));
 }
 
-/*
- * 16 bits of a stride: libmlx5 44 cuts what is longer (qp.c umr_strided_seg_create()). Bunsen makes
- * a list of all blocks of it.
- */
+/* libmlx5 44 cuts it to 16 bits (qp.c umr_strided_seg_create()). Bunsen lists all blocks. */
 static void long_strides_are_not_cut(void **state)
 {
 	enum { ROUNDS = 8, BYTES = 8 };
-	static struct rig rig;
 	struct bsn_mkey_pool *pool;
 	struct bsn_mkey *mkey;
 	struct bsn_mr *memory;
 	struct bsn_ctrl ctrl;
 
-	(void)state;
-	rig_start(&rig);
-	assert_int_equal(bsn_buf_alloc(rig.bench.device, 1 << 20, NULL, &memory), 0);
-	assert_int_equal(bsn_mkey_pool_create(rig.bench.device, NULL, &pool), 0);
-	assert_int_equal(bsn_mkey_take(pool, &mkey), 0);
+	rig_start();
+	ok(bsn_buf_alloc(rig.bench.device, 1 << 20, NULL, &memory));
+	ok(bsn_mkey_pool_create(rig.bench.device, NULL, &pool));
+	ok(bsn_mkey_take(pool, &mkey));
 	for (uint32_t stride = 0xfff8; stride <= 0x10008; stride += 8) {
 		const struct bsn_part part = {
 			.addr = memory->addr, .bytes = BYTES, .stride = stride, .lkey = memory->lkey
 		};
-		post_column(&rig, pool, mkey, &part, ROUNDS);
-		assert_int_equal(stride_of(&rig.want), stride & 0xffff);
-		bsn_ctrl_decode(&ctrl, rig.got.wqe[0]);
+		post_column(pool, mkey, &part, ROUNDS);
+		assert_int_equal(stride_of(&rig.posted[LIBMLX5]), stride & 0xffff);
+		bsn_ctrl_decode(&ctrl, rig.posted[BUNSEN].wqe[0]);
 		if (stride <= BSN_REPEAT_MAX_STRIDE)
-			assert_int_equal(stride_of(&rig.got), stride);
+			assert_int_equal(stride_of(&rig.posted[BUNSEN]), stride);
 		else
 			assert_int_equal(ctrl.ds, UMR_HEAD_DS + ROUNDS);
-		assert_int_equal(take_length(&rig.got), BYTES * ROUNDS);
+		assert_int_equal(take_length(&rig.posted[BUNSEN]), BYTES * ROUNDS);
 	}
-	assert_int_equal(bsn_mkey_give(mkey), 0);
-	assert_int_equal(bsn_mkey_pool_destroy(pool), 0);
-	assert_int_equal(bsn_buf_free(memory), 0);
-	rig_stop(&rig);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+	ok(bsn_buf_free(memory));
+	rig_stop();
 }
 
 enum { SHORT_DEPTH = 12, SHORT_SGE = 16, SHORT_LIST = 17 };
 
-/*
- * Blocks of a queue that libmlx5 makes for mlx5dv_wr_mkey_configure() alone; and how many requests
- * it takes.
- */
-static uint32_t blocks_of_libmlx5(struct rig *rig, uint32_t *depth)
+/* Blocks of a queue of libmlx5 for mlx5dv_wr_mkey_configure() alone; @depth: requests. */
+static uint32_t blocks_of_libmlx5(uint32_t *depth)
 {
-	struct ibv_cq *cq = ibv_create_cq(rig->bench.verbs, 16, NULL, NULL, 0);
+	struct ibv_cq *cq = ibv_create_cq(rig.bench.verbs, 16, NULL, NULL, 0);
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_RC,
 		.send_cq = cq,
 		.recv_cq = cq,
 		.cap = { .max_send_wr = SHORT_DEPTH, .max_send_sge = SHORT_SGE },
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = rig->bench.pd,
+		.pd = rig.bench.pd,
 		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
 	};
 	struct mlx5dv_qp_init_attr mlx5 = {
 		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
 		.send_ops_flags = MLX5DV_QP_EX_WITH_MKEY_CONFIGURE,
 	};
-	struct ibv_qp *qp = mlx5dv_create_qp(rig->bench.verbs, &init, &mlx5);
+	struct ibv_qp *qp = mlx5dv_create_qp(rig.bench.verbs, &init, &mlx5);
 	struct mlx5dv_qp map = { 0 };
 	struct mlx5dv_obj obj = { .qp = { .in = qp, .out = &map } };
 
 	assert_non_null(cq);
 	assert_non_null(qp);
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	ok(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP));
 	*depth = init.cap.max_send_wr;
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
+	ok(ibv_destroy_qp(qp));
+	ok(ibv_destroy_cq(cq));
 	return map.sq.wqe_cnt;
 }
 
 /* Posts as many as the queue takes, until each is done; returns their blocks. */
-static uint32_t fill(struct rig *rig, struct bsn_mkey *mkey, struct bsn_layout *list)
+static uint32_t fill(struct bsn_mkey *mkey, struct bsn_layout *list)
 {
-	struct bsn_ep *ep = rig->party[BUNSEN].ep;
+	struct bsn_ep *ep = rig.party[BUNSEN].ep;
 	uint32_t posted = 0, blocks;
 	int err;
 
@@ -387,9 +354,9 @@ static uint32_t fill(struct rig *rig, struct bsn_mkey *mkey, struct bsn_layout *
 		posted++;
 	assert_int_equal(err, -EAGAIN);
 	blocks = bsn_sq_outstanding_bb(ep->sq);
-	assert_int_equal(bsn_ring(ep), 0);
+	ok(bsn_ring(ep));
 	for (uint32_t i = 0; i < posted; i++)
-		reap(rig, BUNSEN, i);
+		reap(BUNSEN, i);
 	return blocks;
 }
 
@@ -405,34 +372,22 @@ static void configurations_do_not_overrun_the_ring(void **state)
 	const struct bsn_layout_attr attr = { .parts = parts, .part_count = SHORT_LIST };
 	struct bsn_layout *list;
 	struct bsn_mkey *mkey;
-	static struct rig rig;
 	uint32_t blocks, depth, capacity;
 
-	(void)state;
-	rig_start(&rig);
-	make_parts(&rig, &(struct layout){ .count = SHORT_LIST }, parts);
-	blocks = blocks_of_libmlx5(&rig, &depth);
+	rig_start();
+	make_parts(&(struct layout){ .count = SHORT_LIST }, parts);
+	blocks = blocks_of_libmlx5(&depth);
 	print_message("# libmlx5 promises %u configurations of %u blocks in a ring of %u\n", depth,
 		      bb, blocks);
-	assert_int_equal(bsn_mkey_take(rig.pool, &mkey), 0);
-	assert_int_equal(bsn_layout_create(rig.pool, &attr, &list), 0);
+	ok(bsn_mkey_take(rig.pool, &mkey));
+	ok(bsn_layout_create(rig.pool, &attr, &list));
 	capacity = dv_sq(rig.party[BUNSEN].ep->sq)->capacity_bb;
-	assert_in_range(fill(&rig, mkey, list), capacity + 1 - bb, capacity);
-	assert_int_equal(bsn_mkey_give(mkey), 0);
-	assert_int_equal(bsn_layout_destroy(list), 0);
-	rig_stop(&rig);
+	assert_in_range(fill(mkey, list), capacity + 1 - bb, capacity);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_layout_destroy(list));
+	rig_stop();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(layouts_of_every_length),
-		cmocka_unit_test(layouts_at_every_position),
-		cmocka_unit_test(long_lists_have_their_length),
-		cmocka_unit_test(long_strides_are_not_cut),
-		cmocka_unit_test(configurations_do_not_overrun_the_ring),
-	};
-
-	random_start();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, UNIT(layouts_of_every_length), UNIT(layouts_at_every_position),
+	  UNIT(long_lists_have_their_length), UNIT(long_strides_are_not_cut),
+	  UNIT(configurations_do_not_overrun_the_ring))
