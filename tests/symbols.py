@@ -10,7 +10,6 @@ HEADER: its own; after another '--' those of another library, which its own incl
 
 import fnmatch
 import re
-import subprocess
 import sys
 
 import tap
@@ -20,16 +19,14 @@ MARK = '__attribute__((visibility("default")))'
 
 
 def exported(library):
-    out = subprocess.run(['nm', '-D', '--defined-only', '--format=posix', library], check=True,
-                         capture_output=True, text=True).stdout
+    out = tap.said('nm', '-D', '--defined-only', '--format=posix', library)
     symbols = [line.split()[0] for line in out.splitlines() if line.split()[1] != 'A']
     return {symbol.partition('@')[0] for symbol in symbols}, {
         symbol for symbol in symbols if '@@BUNSEN_' not in symbol}
 
 
 def exported_by_archive(library):
-    out = subprocess.run(['nm', '-g', '--defined-only', '--format=posix', library], check=True,
-                         capture_output=True, text=True).stdout
+    out = tap.said('nm', '-g', '--defined-only', '--format=posix', library)
     names = {line.split()[0] for line in out.splitlines() if len(line.split()) > 1}
     return {name for name in names if not name.startswith('__odr_asan')}  # a sanitizer's
 
@@ -45,8 +42,7 @@ def declared(flags, headers):
     command = ['cc', '-E', '-P', '-x', 'c', '-std=gnu11', f'-DBSN_POST_API={MARK}', *flags]
     for header in headers:
         command += ['-include', header]
-    text = subprocess.run([*command, '/dev/null'], check=True, capture_output=True,
-                          text=True).stdout
+    text = tap.said(*command, '/dev/null')
     names = set()
     for declaration in re.split(re.escape(MARK), text)[1:]:
         head = re.match(r'[^;{=(]*', declaration)[0]

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a script that checks a list of things says, as TAP."""
 
+import subprocess
+
+
+def said(*command):
+    """What a command that succeeds prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+
 
 def report(results):
     """Prints (name, complaints) pairs, where no complaint means that it holds; the exit status."""

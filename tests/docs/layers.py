@@ -9,7 +9,6 @@ In the static libraries no object files use each other's symbols in a circle.
 
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
@@ -141,8 +140,7 @@ def check_public_headers_include_public_ones():
 
 def uses_of(archive):
     """{object: {object whose symbols it uses: their names}}, each by the name of its file."""
-    out = subprocess.run(['nm', '-A', '-g', '--format=posix', archive], check=True,
-                         capture_output=True, text=True, timeout=60).stdout
+    out = tap.said('nm', '-A', '-g', '--format=posix', archive)
     found = re.findall(r'\[(?:.*/)?(.+)\]: (\S+) (\w)', out)
     homes = {symbol: home for home, symbol, kind in found if kind not in 'Uw'}
     uses = {home: {} for home in homes.values()}

@@ -36,8 +36,7 @@ WANTED = {
 
 def set_up_without_any(folder):
     """The summary, as {NAME: ANSWER}, of a build that finds none of what it can do without."""
-    found = subprocess.run(['pkg-config', '--variable', 'pc_path', 'pkg-config'], check=True,
-                           capture_output=True, text=True).stdout.strip().split(':')
+    found = tap.said('pkg-config', '--variable', 'pc_path', 'pkg-config').strip().split(':')
     kept = folder / 'pkgconfig'
     kept.mkdir()
     for path in (path for directory in found for path in pathlib.Path(directory).glob('*.pc')):

@@ -8,7 +8,6 @@ usage: tree.py SOURCE_ROOT BUILD_ROOT
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
@@ -52,8 +51,7 @@ def check_spdx():
 
 
 def packages_of(*options):
-    return set(subprocess.run([ROOT / 'tools/setup', '--list', *options], check=True,
-                              capture_output=True, text=True).stdout.split())
+    return set(tap.said(ROOT / 'tools/setup', '--list', *options).split())
 
 
 def check_what_packages_are_built_with():
@@ -69,10 +67,9 @@ def check_what_packages_are_built_with():
 
 def check_tests_are_not_installed_with():
     """No target of tests/ is built by default, so that `meson install` builds none."""
-    told = subprocess.run(['meson', 'introspect', '--targets', BUILD], check=True,
-                          capture_output=True, text=True)
+    targets = json.loads(tap.said('meson', 'introspect', '--targets', BUILD))
     folder = str(ROOT / 'tests')
-    wrong = [f"{target['name']}: built by default" for target in json.loads(told.stdout)
+    wrong = [f"{target['name']}: built by default" for target in targets
              if target['defined_in'].startswith(folder) and target['build_by_default']]
     built = re.search(r'^build all: phony (.*)$', (BUILD / 'build.ninja').read_text(), re.MULTILINE)
     return wrong + [f'{name}: built by default' for name in built[1].split()
@@ -101,8 +98,7 @@ def check_whitespace():
 
 def check_headers_installed():
     """A header is public if and only if its name starts with bsn_ (or is bsn.h)."""
-    plan = json.loads(subprocess.run(['meson', 'introspect', '--installed', BUILD], check=True,
-                                     capture_output=True, text=True).stdout)
+    plan = json.loads(tap.said('meson', 'introspect', '--installed', BUILD))
     installed = {str(pathlib.Path(source).resolve()) for source in plan if source.endswith('.h')}
     left_out = tuple(f'engine/{part}/' for part in ('eal', 'ucm')
                      if not any(f'libbunsen-{part}.so' in source for source in plan))

@@ -16,7 +16,7 @@ COMMANDS = {'bsn-perf': ['cost', 'dc', 'lat', 'bw'], 'bsn-info': [None],
 
 def options_of(program, command):
     args = [program] + ([command] if command else []) + ['--help']
-    out = subprocess.run(args, check=True, capture_output=True, text=True, timeout=30).stdout
+    out = tap.said(*args)
     return set(re.findall(r'--[a-z-]+', out))
 
 

@@ -13,7 +13,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
@@ -80,10 +79,8 @@ class Meter:
         self.softcx, self.perf = softcx, perf
 
     def rows(self, ops, *args, softcx_args=()):
-        out = subprocess.run([self.softcx, 'run', *softcx_args, '--fabric',
-                              f'readme-{os.getpid()}', '--', self.perf, 'cost', '--json', '--op',
-                              ','.join(ops), *args],
-                             check=True, capture_output=True, text=True, timeout=240).stdout
+        out = tap.said(self.softcx, 'run', *softcx_args, '--fabric', f'readme-{os.getpid()}', '--',
+                       self.perf, 'cost', '--json', '--op', ','.join(ops), *args)
         return {row['op']: row for row in json.loads(out)['rows']}
 
     def counts(self, ops, *args):

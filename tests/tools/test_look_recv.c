@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The same of receive queues, shared ones and completion queues, whose owner moves on meanwhile. */
+#include "../wqe/encode.h"
 #include "look_rig.h"
 
 /* -- receive queue ----------------------------------------------------------------------------- */
@@ -8,9 +9,7 @@ static uint32_t life; /* from reset to reset */
 
 static void write_recv(uint8_t *to, uint32_t index)
 {
-	const struct bsn_data data = { .byte_count = 1, .lkey = life, .addr = index };
-
-	bsn_data_encode(to, &data);
+	ENCODE(data, to, .byte_count = 1, .lkey = life, .addr = index);
 }
 
 static void move_recv(void)
@@ -131,9 +130,7 @@ static uint8_t *slot_at(uint32_t slot)
 
 static void set_link(uint32_t slot, uint32_t next)
 {
-	const struct bsn_srq_next link = { .next_wqe_index = next };
-
-	bsn_srq_next_encode(slot_at(slot), &link);
+	ENCODE(srq_next, slot_at(slot), .next_wqe_index = next);
 }
 
 static void give_back(uint32_t slot)
@@ -300,12 +297,9 @@ static uint32_t polled;
 
 static void write_cqe(uint8_t *to, uint32_t index)
 {
-	const struct bsn_cqe_tail tail = { .opcode = BSN_CQE_REQ,
-					   .wqe_counter = index & UINT16_MAX,
-					   .owner = index / COUNT % 2 };
-
 	memset(to, (int)(index * 7), BYTES);
-	bsn_cqe_tail_encode(to + BSN_CQE_TAIL_OFFSET, &tail);
+	ENCODE(cqe_tail, to + BSN_CQE_TAIL_OFFSET, .opcode = BSN_CQE_REQ,
+	       .wqe_counter = index & UINT16_MAX, .owner = index / COUNT % 2);
 }
 
 static void publish_polled(void)
@@ -369,8 +363,8 @@ static void begin_cq(struct look *look)
 	for (uint32_t i = first_cqe; i < first_cqe + COUNT; i++) {
 		write_cqe(owner.ring[i % COUNT], i - COUNT); /* of the round before */
 		if (i < COUNT) {
-			const struct bsn_cqe_tail none = { .opcode = BSN_CQE_INVALID, .owner = 1 };
-			bsn_cqe_tail_encode(owner.ring[i % COUNT] + BSN_CQE_TAIL_OFFSET, &none);
+			ENCODE(cqe_tail, owner.ring[i % COUNT] + BSN_CQE_TAIL_OFFSET,
+			       .opcode = BSN_CQE_INVALID, .owner = 1);
 		}
 	}
 	for (unsigned i = 0; i < 3; i++)

@@ -11,7 +11,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -39,15 +38,11 @@ SLACK = 0.05
 def instructions(step):
     """What it costs to post a message, and to poll its completion, with symbols looked up."""
     with tempfile.NamedTemporaryFile() as out:
-        subprocess.run([SOFTCX, 'run', '--passive', '--fabric', f'tutorial-{os.getpid()}', '--',
-                        'valgrind', '--tool=callgrind',
-                        f'--callgrind-out-file={out.name}', '--toggle-collect=step_*', PROGRAM,
-                        step],
-                       env={**os.environ, 'LD_BIND_NOW': '1'},
-                       capture_output=True, timeout=100, check=True)
-        listing = subprocess.run(['callgrind_annotate', '--auto=no', '--inclusive=yes',
-                                  '--threshold=100', out.name],
-                                 capture_output=True, text=True, timeout=60, check=True).stdout
+        tap.said('env', 'LD_BIND_NOW=1', SOFTCX, 'run', '--passive', '--fabric',
+                 f'tutorial-{os.getpid()}', '--', 'valgrind', '--tool=callgrind',
+                 f'--callgrind-out-file={out.name}', '--toggle-collect=step_*', PROGRAM, step)
+        listing = tap.said('callgrind_annotate', '--auto=no', '--inclusive=yes',
+                           '--threshold=100', out.name)
     return [int(re.search(rf'^ *([\d,]+) .*tutorial\.c:step_{what}_', listing,
                           re.MULTILINE)[1].replace(',', ''))
             / MESSAGES for what in ('post', 'poll')]

@@ -16,7 +16,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'tools'))
 
-from harness import check, main  # noqa: E402
+from harness import check, has, main  # noqa: E402
 
 DEADLINE_S = 30
 
@@ -91,8 +91,7 @@ def expect(plan, command, status, boots, *texts, by='run'):
     started = machine.end()
     check(found == status, f'exit status {found}, not {status}\n{out}{err}')
     check(started == boots, f'{started} boots, not {boots}\n{err}')
-    for text in texts:
-        check(text in out + err, f'{text!r} is not in\n{out}{err}')
+    has(out + err, *texts)
 
 
 def test_a_program_has_its_status_and_its_output(_):

@@ -9,6 +9,7 @@ programs in pairs: those of the distribution, bsn-perf, and the examples. No tim
 guest is emulated.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -16,15 +17,18 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / 'tools'), str(HERE.parent / 'engine')]
 
 import features  # noqa: E402
-from harness import Bench, Failure, check, free_port  # noqa: E402
+from harness import Bench, Failure, check, free_port, has  # noqa: E402
 from ports import listens  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1])
+TOOLS = BUILD / 'tools'
+PERF = TOOLS / 'bsn-perf'
 ENGINE_TESTS = [pathlib.Path(path).resolve() for path in sys.argv[2:]]
 README = HERE.parent.parent / 'README.md'
 DEVICE = 'rxe0'
@@ -99,106 +103,75 @@ def check_table(tap):
 
 # -- programs -----------------------------------------------------------------------------------
 
-def pair(bench, *command, client=('127.0.0.1',), port='-p', **more):
-    """The outputs of client and server, which are started alike except for the host's name."""
-    number = free_port()
-    flags = [port, number] if port else [number]
-    server = bench.start(*command, *flags, **more)
-    while not listens(number) and server.poll() is None:
-        try:
-            server.wait(0.05)
-        except subprocess.TimeoutExpired:
-            pass
-    out = bench.run(*command, *flags, *client, **more)[0]
-    return out, bench.finish(server)[0]
+def pair(bench, *command):
+    """Server and client, which are started alike except for the host's name."""
+    port = free_port()
+    server = bench.start(*command, '-p', port)
+    while not listens(port) and server.poll() is None:
+        time.sleep(0.05)
+    bench.run(*command, '-p', port, '127.0.0.1')
+    bench.finish(server)
 
 
 def check_devinfo(bench):
-    out = bench.run('ibv_devinfo', '-d', DEVICE)[0]
-    for text in ('hca_id:\trxe0', 'PORT_ACTIVE', 'Ethernet'):
-        check(text in out, out)
+    has(bench.run('ibv_devinfo', '-d', DEVICE)[0], 'hca_id:\trxe0', 'PORT_ACTIVE', 'Ethernet')
 
 
 def check_info(bench):
-    out = bench.run(BUILD / 'tools/bsn-info', '--json')[0]
-    device = json.loads(out)['devices'][0]
-    check(device['name'] == DEVICE and device['direct'] is False, out)
-    check('libmlx5 does not drive' in device['why'], out)
+    device = bench.json(TOOLS / 'bsn-info')['devices'][0]
+    check(device['name'] == DEVICE and device['direct'] is False, device)
+    has(device['why'], 'libmlx5 does not drive')
     why_not = {feature['name']: feature['why_not'] for feature in device['features']}
-    check(why_not['direct'] and not why_not['srq'] and not why_not['atomics'], out)
+    check(why_not['direct'] and not why_not['srq'] and not why_not['atomics'], why_not)
 
 
 def check_direct_is_refused(bench):
-    bench.complains(f'{DEVICE} is not driven by libmlx5', BUILD / 'tools/bsn-perf', 'lat',
-                    BSN_PATH='direct')
+    bench.complains(f'{DEVICE} is not driven by libmlx5', PERF, 'lat', BSN_PATH='direct')
 
 
-def check_perf(bench, command, op, *more):
-    port = free_port()
-    few = [command, '--op', op, '--iters', '200', '--json', '--port', port, *more]
-    server = bench.start(BUILD / 'tools/bsn-perf', *few, 'server')
-    out = bench.run(BUILD / 'tools/bsn-perf', *few, 'client', ADDRESS)[0]
+def check_perf(bench, command, op):
+    few = [command, '--op', op, '--iters', '200', '--json', '--port', free_port(), '--path',
+           'verbs']
+    server = bench.start(PERF, *few, 'server')
+    out = bench.run(PERF, *few, 'client', ADDRESS)[0]
     bench.finish(server)
-    # Without --path, bsn-perf chooses the verbs path by itself.
-    check(json.loads(out)['path'] == (more[-1] if '--path' in more else 'verbs'), out)
+    check(json.loads(out)['path'] == 'verbs', out)
 
 
-def check_example(bench, name, text):
+def pair_of(bench, program, address='localhost'):
+    """The two processes of an example, the waiting one first."""
     port = free_port()
-    waiting = bench.start(BUILD / 'tools' / name, port)
-    going = bench.start(BUILD / 'tools' / name, port, 'localhost')
-    for process in waiting, going:
-        out = bench.finish(process)[0]
-        check(re.search(text, out), out)
+    waiting = bench.start(program, port)
+    return waiting, bench.start(program, port, address)
 
 
-def check_dc_pool(bench):
-    out = bench.run(BUILD / 'tools/dc_pool')[0]
-    check(out == '64 workers through 8 initiators: 63 raised, 1 failed\n', out)
-
-
-def check_dc_returns(bench):
-    out = bench.run(BUILD / 'tests/tools/dc_returns_on_device')[0]
-    check(out == 'gone and back 2 times\n', out)
-
-
-def check_dc_workers(bench):
-    port = free_port()
-    waiting = bench.start(BUILD / 'tools/dc_workers', port)
-    going = bench.start(BUILD / 'tools/dc_workers', port, 'localhost')
+def check_hello(bench, program):
+    waiting, going = pair_of(bench, program)
     heard = [bench.finish(process)[0] for process in (waiting, going)]
-    check(heard == ['16 workers were raised 160 times\n',
-                    '160 requests through 4 initiators, which went from worker to worker\n'], heard)
+    check(heard == [f'hello from process {process.pid}\n' for process in (going, waiting)], heard)
 
 
-def check_attach_cm(bench):
+def check_pair(bench, program, *wanted):
+    heard = [bench.finish(process)[0] for process in pair_of(bench, program)]
+    check(all(re.search(*pair) for pair in zip(wanted, heard, strict=True)), heard)
+
+
+def check_attach_cm(bench, program):
     port = free_port()
-    server = bench.start(BUILD / 'tools/attach_cm', port)
+    server = bench.start(program, port)
     said = server.stdout.readline()
     check(said == f'waiting for a client on port {port}\n', said)
-    client = bench.start(BUILD / 'tools/attach_cm', port, ADDRESS)
+    client = bench.start(program, port, ADDRESS)
     heard = [bench.finish(process)[0] for process in (client, server)]
     check(heard == [f'hello from process {process.pid}\n' for process in (server, client)], heard)
 
 
-def check_cm_calls(bench):
-    """What softcx's tests take for Linux's answers."""
-    out = bench.run(BUILD / 'tests/softcx/cm_calls', ADDRESS)[0]
-    recorded = (pathlib.Path(__file__).parent.parent / 'softcx/cm_calls.txt').read_text(
-        encoding='ascii')
-    check([line.rstrip() for line in out.splitlines()] == recorded.splitlines(), out)
-
-
-def check_fits(bench):
-    """What softcx(1) says of soft-RoCE, where the two ends of a connection disagree."""
-    out = bench.run(BUILD / 'tests/softcx/fits')[0]
-    recorded = HERE.parent / 'softcx/fits.txt'
-    check(out == recorded.read_text(encoding='ascii'), out)
-
-
-def check_attach(bench):
-    out = bench.run(BUILD / 'tools/attach')[0]
-    check(out == 'written by Bunsen, 1000 times\n', out)
+def check_says(bench, program, wanted, *args):
+    """What it prints; a path: what softcx's tests have there as Linux's answers."""
+    if isinstance(wanted, pathlib.Path):
+        wanted = wanted.read_text(encoding='ascii')
+    out = bench.run(program, *args)[0]
+    check([line.rstrip() for line in out.splitlines()] == wanted.splitlines(), out)
 
 
 def check_no_permission(bench):
@@ -211,8 +184,7 @@ def check_no_permission(bench):
         for program in ['bsn-info'], ['bsn-perf', 'lat']:
             bench.complains(f'no permission to open {DEVICE}: '
                             'check the permissions of /dev/infiniband',
-                            'setpriv', '--bounding-set=-all', BUILD / 'tools' / program[0],
-                            *program[1:])
+                            'setpriv', '--bounding-set=-all', TOOLS / program[0], *program[1:])
     finally:
         os.chown(file, before.st_uid, before.st_gid)
         os.chmod(file, before.st_mode)
@@ -231,64 +203,62 @@ def check_port_down(bench):
     set_link('down', 'DOWN')
     try:
         for role in ['server'], ['client', ADDRESS]:
-            bench.complains(f'port 1 of {DEVICE} is down', BUILD / 'tools/bsn-perf', 'lat',
-                            *role)
-        check('Ethernet, down' in bench.run(BUILD / 'tools/bsn-info')[0],
-              'bsn-info does not say it')
+            bench.complains(f'port 1 of {DEVICE} is down', PERF, 'lat', *role)
+        has(bench.run(TOOLS / 'bsn-info')[0], 'Ethernet, down')
     finally:
         set_link('up', 'ACTIVE')
 
 
 def check_peer_unreachable(bench):
-    bench.complains('Connection refused: start', BUILD / 'tools/bsn-perf', 'lat', '--timeout', '1',
-                    '--port', free_port(), 'client', ADDRESS)
-    bench.complains('Network is unreachable: see', BUILD / 'tools/bsn-perf', 'lat', 'client',
-                    '192.0.2.1')
-    bench.complains('rdma_cm: ', BUILD / 'tools/attach_cm', free_port(), ADDRESS)
+    bench.complains('Connection refused: start', PERF, 'lat', '--timeout', '1', '--port',
+                    free_port(), 'client', ADDRESS)
+    bench.complains('Network is unreachable: see', PERF, 'lat', 'client', '192.0.2.1')
+    bench.complains('rdma_cm: ', TOOLS / 'attach_cm', free_port(), ADDRESS)
 
 
 def programs():
-    """(name, program, function of a bench)"""
+    """(name, program, function of a bench, its other arguments)"""
     yield 'ibv_devinfo', 'ibv_devinfo', check_devinfo
-    for transport in PINGPONGS:
+    for transport, flags in itertools.product(PINGPONGS, ([], ['-e'])):
         program = f'ibv_{transport}_pingpong'
-        for flags in ([], ['-e']):
-            command = [program, '-d', DEVICE, '-g', GID, '-n', '100', *flags]
-            yield ' '.join([program, *flags]), program, lambda b, c=command: pair(b, *c)
+        yield (' '.join([program, *flags]), program, pair, program, '-d', DEVICE, '-g', GID, '-n',
+               '100', *flags)
     for program in PERFTESTS:
-        command = [program, '-d', DEVICE, '-x', GID, '-n', '100']
-        yield program, program, lambda b, c=command: pair(b, *c)
-    tool = str(BUILD / 'tools/bsn-perf')
-    yield 'bsn-info says why', str(BUILD / 'tools/bsn-info'), check_info
-    yield 'the direct path is refused', tool, check_direct_is_refused
-    for command in 'lat', 'bw':
-        for op in OPERATIONS:
-            yield (f'bsn-perf {command} --op {op} --path verbs', tool,
-                   lambda b, c=command, o=op: check_perf(b, c, o, '--path', 'verbs'))
-    for name, text in (('hello_write', r'^hello from process \d+\n$'),
-                       ('pingpong', r'1000 messages there and back; the last one said 199[89]')):
-        yield (f'example {name}', str(BUILD / 'tools' / name),
-               lambda b, n=name, t=text: check_example(b, n, t))
-    yield 'example dc_pool', str(BUILD / 'tools/dc_pool'), check_dc_pool
-    yield 'example dc_workers', str(BUILD / 'tools/dc_workers'), check_dc_workers
-    yield ('targets whose process is killed', str(BUILD / 'tests/tools/dc_returns_on_device'),
-           check_dc_returns)
-    yield 'example attach', str(BUILD / 'tools/attach'), check_attach
-    yield 'calls of librdmacm', str(BUILD / 'tests/softcx/cm_calls'), check_cm_calls
-    yield 'ends that disagree', str(BUILD / 'tests/softcx/fits'), check_fits
-    yield 'example attach_cm', str(BUILD / 'tools/attach_cm'), check_attach_cm
-    yield 'a device without permission', tool, check_no_permission
-    yield 'a peer that cannot be reached', tool, check_peer_unreachable
-    yield 'a port that is down', tool, check_port_down
+        yield program, program, pair, program, '-d', DEVICE, '-x', GID, '-n', '100'
+    yield 'bsn-info says why', TOOLS / 'bsn-info', check_info
+    yield 'the direct path is refused', PERF, check_direct_is_refused
+    for command, op in itertools.product(('lat', 'bw'), OPERATIONS):
+        yield f'bsn-perf {command} --op {op} --path verbs', PERF, check_perf, command, op
+    for name, program, function, *args in (
+            ('example hello_write', TOOLS / 'hello_write', check_hello),
+            ('example pingpong', TOOLS / 'pingpong', check_pair,
+             *['1000 messages there and back; the last one said 199[89]'] * 2),
+            ('example dc_pool', TOOLS / 'dc_pool', check_says,
+             '64 workers through 8 initiators: 63 raised, 1 failed'),
+            ('example dc_workers', TOOLS / 'dc_workers', check_pair,
+             '^16 workers were raised 160 times\n$',
+             '^160 requests through 4 initiators, which went from worker to worker\n$'),
+            ('targets whose process is killed', BUILD / 'tests/tools/dc_returns_on_device',
+             check_says, 'gone and back 2 times'),
+            ('example attach', TOOLS / 'attach', check_says, 'written by Bunsen, 1000 times'),
+            ('calls of librdmacm', BUILD / 'tests/softcx/cm_calls', check_says,
+             HERE.parent / 'softcx/cm_calls.txt', ADDRESS),
+            ('ends that disagree', BUILD / 'tests/softcx/fits', check_says,
+             HERE.parent / 'softcx/fits.txt'),
+            ('example attach_cm', TOOLS / 'attach_cm', check_attach_cm)):
+        yield name, program, function, program, *args
+    yield 'a device without permission', PERF, check_no_permission
+    yield 'a peer that cannot be reached', PERF, check_peer_unreachable
+    yield 'a port that is down', PERF, check_port_down
 
 
-def run_program(tap, name, program, function):
+def run_program(tap, name, program, function, *args):
     if not shutil.which(program):
         tap.case(name, skip=f'{program} is not there')
         return
     bench = Bench(name)
     try:
-        function(bench)
+        function(bench, *args)
         tap.case(name)
     except Failure as failure:
         tap.case(name, False, str(failure))
@@ -301,8 +271,8 @@ def main():
     for path in ENGINE_TESTS:
         run_engine_test(tap, path)
     check_table(tap)
-    for name, program, function in programs():
-        run_program(tap, name, program, function)
+    for each in programs():
+        run_program(tap, *each)
     print(f'1..{tap.count}')
     return 1 if tap.failed else 0
 

@@ -12,6 +12,9 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import tap
+
 HEADER = 'linux-headers-*/include/linux/mlx5/mlx5_ifc.h'
 
 # Ours, the kernel's, and where ours begins in it, bytes.
@@ -116,8 +119,8 @@ def main(layout):
         return 0
     kernel = kernel_structs(headers[-1].read_text(encoding='utf-8'))
     text = pathlib.Path(layout).read_text(encoding='utf-8')
-    seen = bad = 0
-    for number, (segment, struct, start) in enumerate(PAIRS, 1):
+    seen, results = 0, []
+    for segment, struct, start in PAIRS:
         wrong = []
         for name, first, bits in our_fields(text, segment):
             other = RENAMED.get((segment, name), name)
@@ -125,13 +128,9 @@ def main(layout):
             seen += theirs is not None
             if theirs and theirs != (8 * start + first, bits):
                 wrong.append(f'{name}: bit {8 * start + first}, {bits} wide; kernel: {theirs}')
-        bad += bool(wrong)
-        print(f'{"not ok" if wrong else "ok"} {number} - {segment} is {struct} from byte {start}')
-        print(''.join(f'# {line}\n' for line in wrong), end='')
-    enough = seen >= FEWEST
-    print(f'{"ok" if enough else "not ok"} {len(PAIRS) + 1} - the kernel has {seen} of the fields')
-    print(f'1..{len(PAIRS) + 1}')
-    return 1 if bad or not enough else 0
+        results.append((f'{segment} is {struct} from byte {start}', wrong))
+    enough = [] if seen >= FEWEST else [f'less than {FEWEST}']
+    return tap.report([*results, (f'the kernel has {seen} of the fields', enough)])
 
 
 sys.exit(main(sys.argv[1]))

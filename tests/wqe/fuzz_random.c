@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Feeds the fuzz target without libFuzzer: bytes that are almost a WQE, so that they get far. */
 #include "../fuzz/fuzz.h"
-#include "bsn_decode.h"
+#include "encode.h"
 #include "random.h"
 
 #define ROUNDS 300000
@@ -15,17 +15,15 @@ static const uint8_t opcodes[] = {
 static void make_plausible_umr(uint8_t *wqe, size_t size, uint32_t ds)
 {
 	const uint64_t dice = random_u64();
-	const struct bsn_umr_ctrl umr = { .is_inline = dice % 8 != 0,
-					  .klm_octowords = (uint32_t)(dice >> 8) % (ds + 1),
-					  .offset_or_bsf = (uint32_t)(dice >> 16) % (ds + 1) };
-	const struct bsn_repeat repeat = { .op = BSN_REPEAT_OP,
-					   .num_entries = (uint32_t)(dice >> 24) % 16 };
 
 	if (size < 2 * BSN_BB_SIZE + BSN_REPEAT_SIZE)
 		return;
-	bsn_umr_ctrl_encode(wqe + BSN_CTRL_SIZE, &umr);
+	ENCODE(umr_ctrl, wqe + BSN_CTRL_SIZE, .is_inline = dice % 8 != 0,
+	       .klm_octowords = (uint32_t)(dice >> 8) % (ds + 1),
+	       .offset_or_bsf = (uint32_t)(dice >> 16) % (ds + 1));
 	if (dice >> 32 & 1)
-		bsn_repeat_encode(wqe + 2 * BSN_BB_SIZE, &repeat);
+		ENCODE(repeat, wqe + 2 * BSN_BB_SIZE, .op = BSN_REPEAT_OP,
+		       .num_entries = (uint32_t)(dice >> 24) % 16);
 }
 
 /*
@@ -49,11 +47,9 @@ static void make_plausible(uint8_t *wqe, size_t size)
 	if (ctrl.opcode == BSN_OPCODE_UMR)
 		make_plausible_umr(wqe, size, ctrl.ds);
 	for (size_t at = 16; at + BSN_DS_SIZE <= size; at += BSN_DS_SIZE) {
-		const struct bsn_inline_hdr hdr = { .is_inline = 1,
-						    .byte_count = (uint32_t)random_u64() % 48 };
-
 		if (random_u64() % 3 == 0)
-			bsn_inline_hdr_encode(wqe + at, &hdr);
+			ENCODE(inline_hdr, wqe + at, .is_inline = 1,
+			       .byte_count = (uint32_t)random_u64() % 48);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "../unit.h"
 #include "goldens.h"
 #include "hexfile.h"
+#include "segments.h"
 
 static const char *golden_folder, *bad_folder;
 
@@ -35,18 +36,18 @@ static int judge(const struct hexfile *hex, struct bsn_bad *bad)
 	}
 }
 
-static const struct part *parts_of(const char *golden)
+static const struct golden *find_golden(const char *name)
 {
 	for (unsigned i = 0; i < GOLDEN_COUNT; i++)
-		if (!strcmp(goldens[i].name, golden))
-			return goldens[i].parts;
-	fail_msg("no encoder builds %s", golden);
+		if (!strcmp(goldens[i].name, name))
+			return &goldens[i];
+	fail_msg("no encoder builds %s", name);
 	return NULL;
 }
 
 static void assert_built(const struct hexfile *hex)
 {
-	const struct part *parts = parts_of(hex->name);
+	const struct part *parts = find_golden(hex->name)->parts;
 	uint8_t bytes[1024] = { 0 };
 	size_t size = 0;
 
@@ -67,6 +68,20 @@ static void assert_built(const struct hexfile *hex)
 static void encoders_give_the_golden_bytes(void **state)
 {
 	assert_int_equal(hex_visit(golden_folder, assert_built), GOLDEN_COUNT);
+}
+
+static void assert_segments(const struct hexfile *hex)
+{
+	char words[SEGMENTS_BYTES];
+
+	if (hex->kind == HEX_SEND)
+		assert_string_equal(segments_of(hex->bytes, hex->size, hex->transport, words),
+				    find_golden(hex->name)->segments);
+}
+
+static void golden_wqes_have_these_segments(void **state)
+{
+	assert_int_equal(hex_visit(golden_folder, assert_segments), GOLDEN_COUNT);
 }
 
 static void assert_accepted(const struct hexfile *hex)
@@ -201,6 +216,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encoders_give_the_golden_bytes),
+		cmocka_unit_test(golden_wqes_have_these_segments),
 		cmocka_unit_test(golden_bytes_are_accepted),
 		cmocka_unit_test(malformed_bytes_get_the_expected_refusal),
 		cmocka_unit_test(every_cut_of_a_golden_wqe_is_refused),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How the readers decode well-formed WQEs, and which fault they report first. */
 #include "../unit.h"
-#include "bsn_decode.h"
+#include "encode.h"
 
 static uint8_t bytes[1024];
 static struct bsn_wqe wqe;
@@ -9,10 +9,8 @@ static struct bsn_bad bad;
 
 static void begin(uint32_t opcode, uint32_t ds)
 {
-	const struct bsn_ctrl ctrl = { .opcode = opcode, .ds = ds, .ce = BSN_CE_ALWAYS };
-
 	memset(bytes, 0, sizeof(bytes));
-	bsn_ctrl_encode(bytes, &ctrl);
+	ENCODE(ctrl, bytes, .opcode = opcode, .ds = ds, .ce = BSN_CE_ALWAYS);
 }
 
 static int decode(enum bsn_transport transport)
@@ -95,12 +93,10 @@ static void the_shortest_wqe_of_each_operation(void **state)
 
 static void the_extension_bit_tells_the_address_vectors_length(void **state)
 {
-	const struct bsn_av_ud compact = { .qkey = 7, .dqpn = 0x123, .rlid = 9 };
-	const struct bsn_av_ud_grh extended = { .qkey = 8, .ext = 1, .dqpn = 0x456, .rgid_lo = 10 };
 	const struct bsn_av_dc_grh dc = { .dc_key = 1ull << 63, .ext = 1, .hop_limit = 11 };
 
 	begin(BSN_OPCODE_SEND, 3);
-	bsn_av_ud_encode(bytes + 16, &compact);
+	ENCODE(av_ud, bytes + 16, .qkey = 7, .dqpn = 0x123, .rlid = 9);
 	memset(bytes + 32, 0x11, 16); /* a data pointer, no part of the address vector */
 	assert_int_equal(decode(BSN_TRANSPORT_UD), 0);
 	assert_ptr_equal(wqe.parts[1].desc, &bsn_av_ud_desc);
@@ -110,7 +106,7 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 	assert_int_equal(wqe.data_count, 1);
 
 	begin(BSN_OPCODE_SEND, 5);
-	bsn_av_ud_grh_encode(bytes + 16, &extended);
+	ENCODE(av_ud_grh, bytes + 16, .qkey = 8, .ext = 1, .dqpn = 0x456, .rgid_lo = 10);
 	assert_int_equal(decode(BSN_TRANSPORT_UD), 0);
 	assert_ptr_equal(wqe.parts[1].desc, &bsn_av_ud_grh_desc);
 	assert_int_equal(wqe.to.ud.qkey, 8);
@@ -127,14 +123,10 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 /* libmlx5's post_send mixes inline pieces and pointers in any order. */
 static void inline_pieces_and_pointers_mix(void **state)
 {
-	const struct bsn_inline_hdr first = { .is_inline = 1, .byte_count = 28 };
-	const struct bsn_inline_hdr none = { .is_inline = 1, .byte_count = 0 };
-	const struct bsn_data pointer = { .byte_count = 5, .lkey = 6, .addr = 7 };
-
 	begin(BSN_OPCODE_SEND, 5);
-	bsn_inline_hdr_encode(bytes + 16, &first);
-	bsn_inline_hdr_encode(bytes + 48, &none);
-	bsn_data_encode(bytes + 64, &pointer);
+	ENCODE(inline_hdr, bytes + 16, .is_inline = 1, .byte_count = 28);
+	ENCODE(inline_hdr, bytes + 48, .is_inline = 1, .byte_count = 0);
+	ENCODE(data, bytes + 64, .byte_count = 5, .lkey = 6, .addr = 7);
 	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.data_count, 3);
 	assert_int_equal(wqe.total_bytes, 28 + 5);
@@ -154,12 +146,11 @@ static void inline_data_of_every_length(void **state)
 	struct bsn_piece piece;
 
 	for (uint32_t count = 0; count < 1024; count++) {
-		const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = count };
 		const uint32_t ds = 1 + (4 + count + 15) / 16;
 		uint32_t inside = 0, padding = 0;
 
 		begin(BSN_OPCODE_SEND, ds > BSN_WQE_MAX_DS ? BSN_WQE_MAX_DS : ds);
-		bsn_inline_hdr_encode(bytes + 16, &hdr);
+		ENCODE(inline_hdr, bytes + 16, .is_inline = 1, .byte_count = count);
 		assert_int_equal(decode(BSN_TRANSPORT_RC), ds > BSN_WQE_MAX_DS ? -EBADMSG : 0);
 		if (ds > BSN_WQE_MAX_DS)
 			continue;
@@ -175,14 +166,9 @@ static void inline_data_of_every_length(void **state)
 
 static void atomics_have_one_form(void **state)
 {
-	const struct bsn_masked_cs32 cs = {
-		.swap = 1, .compare = 2, .swap_mask = 3, .compare_mask = 4
-	};
-	const struct bsn_atomic_fa fa = { .add = UINT64_MAX };
-
 	begin(BSN_OPCODE_ATOMIC_MASKED_CS, 4);
 	bytes[0] = BSN_OPMOD_MASKED(4);
-	bsn_masked_cs32_encode(bytes + 32, &cs);
+	ENCODE(masked_cs32, bytes + 32, .swap = 1, .compare = 2, .swap_mask = 3, .compare_mask = 4);
 	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.atomic.size_bytes, 4);
 	assert_int_equal(wqe.atomic.swap_or_add, 1);
@@ -191,7 +177,7 @@ static void atomics_have_one_form(void **state)
 	assert_int_equal(wqe.atomic.compare_mask, 4);
 
 	begin(BSN_OPCODE_ATOMIC_FA, 4);
-	bsn_atomic_fa_encode(bytes + 32, &fa);
+	ENCODE(atomic_fa, bytes + 32, .add = UINT64_MAX);
 	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.atomic.size_bytes, 8);
 	assert_true(wqe.atomic.swap_or_add == UINT64_MAX);
@@ -230,9 +216,8 @@ static void translations_are_listed(void **state)
 	begin(BSN_OPCODE_UMR, 60);
 	bsn_umr_ctrl_encode(bytes + 16, &umr);
 	for (uint32_t i = 0; i < 52; i++) {
-		const struct bsn_klm klm = { .byte_count = 1u << 31, .mkey = i, .va = i };
-
-		bsn_klm_encode(bytes + 128 + 16 * (size_t)i, &klm);
+		ENCODE(klm, bytes + 128 + 16 * (size_t)i, .byte_count = 1u << 31, .mkey = i,
+		       .va = i);
 	}
 	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.as.umr.form, BSN_UMR_LIST);
@@ -248,16 +233,13 @@ static void repeat_blocks_say_how_much_they_map(void **state)
 {
 	const struct bsn_umr_ctrl umr = { .is_inline = 1, .klm_octowords = 4 };
 	const struct bsn_repeat repeat = { 96, BSN_REPEAT_OP, 8, 2 };
-	const struct bsn_repeat_entry entry = {
-		.stride = 4096, .byte_count = 64, .mkey = 5, .va = 6
-	};
 	struct bsn_piece_iter iter;
 	struct bsn_piece piece = { 0 };
 
 	begin(BSN_OPCODE_UMR, 12);
 	bsn_umr_ctrl_encode(bytes + 16, &umr);
 	bsn_repeat_encode(bytes + 128, &repeat);
-	bsn_repeat_entry_encode(bytes + 144, &entry);
+	ENCODE(repeat_entry, bytes + 144, .stride = 4096, .byte_count = 64, .mkey = 5, .va = 6);
 	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.as.umr.form, BSN_UMR_REPEAT);
 	assert_int_equal(wqe.as.umr.repeat.repeat_count, 8);
@@ -294,11 +276,10 @@ static void an_mkeys_fields_count_where_they_are_selected(void **state)
 
 static void each_packet_of_a_multi_packet_wqe_is_a_data_segment(void **state)
 {
-	const struct bsn_inline_hdr inside = { .is_inline = 1, .byte_count = 14 };
 	const struct bsn_data pointer = { .byte_count = 60, .lkey = 1, .addr = 2 };
 
 	begin(BSN_OPCODE_ENHANCED_MPSW, 6);
-	bsn_inline_hdr_encode(bytes + 32, &inside);
+	ENCODE(inline_hdr, bytes + 32, .is_inline = 1, .byte_count = 14);
 	bsn_data_encode(bytes + 64, &pointer);
 	bsn_data_encode(bytes + 80, &pointer);
 	assert_int_equal(decode(BSN_TRANSPORT_ETH), 0);
@@ -311,11 +292,10 @@ static void each_packet_of_a_multi_packet_wqe_is_a_data_segment(void **state)
 static void inline_headers_begin_in_the_ethernet_segment(void **state)
 {
 	for (uint32_t count = 0; count < 200; count++) {
-		const struct bsn_eth eth = { .inline_size = count };
 		const uint32_t ds = 2 + (count > 2 ? (count - 2 + 15) / 16 : 0);
 
 		begin(BSN_OPCODE_SEND, ds);
-		bsn_eth_encode(bytes + 16, &eth);
+		ENCODE(eth, bytes + 16, .inline_size = count);
 		assert_int_equal(decode(BSN_TRANSPORT_ETH), 0);
 		assert_int_equal(wqe.raw_offset, 16 * ds);
 		assert_int_equal(wqe.total_bytes, count);
@@ -354,7 +334,6 @@ static void what_is_not_described_is_raw_and_counts(void **state)
 /* What a comparison of two builders must not look at. */
 static void the_mask_clears_what_the_operation_does_not_use(void **state)
 {
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = 3 };
 	const uint8_t *mask;
 
 	begin(BSN_OPCODE_ATOMIC_FA, 4);
@@ -373,7 +352,7 @@ static void the_mask_clears_what_the_operation_does_not_use(void **state)
 	assert_int_equal(mask_of(BSN_TRANSPORT_RC)[40], 0xff);
 
 	begin(BSN_OPCODE_SEND_IMM, 3);
-	bsn_inline_hdr_encode(bytes + 32, &hdr);
+	ENCODE(inline_hdr, bytes + 32, .is_inline = 1, .byte_count = 3);
 	mask = mask_of(BSN_TRANSPORT_DC);
 	assert_int_equal(mask[9], 0xff);
 	assert_int_equal(mask[12], 0xff);
@@ -405,17 +384,16 @@ static void the_gravest_finding_comes_first(void **state)
 
 static void a_receive_list_ends_at_its_terminator_or_its_stride(void **state)
 {
-	const struct bsn_data data = { .byte_count = 100, .lkey = 1, .addr = 2 };
-	const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
 	static struct bsn_recv_wqe recv;
 
 	for (unsigned stride = 1; stride <= BSN_RECV_MAX_DATA; stride++)
 		for (unsigned used = 0; used <= stride; used++) {
 			memset(bytes, 0, sizeof(bytes));
 			for (unsigned i = 0; i < used; i++)
-				bsn_data_encode(bytes + 16 * i, &data);
+				ENCODE(data, bytes + 16 * i, .byte_count = 100, .lkey = 1,
+				       .addr = 2);
 			if (used < stride)
-				bsn_data_encode(bytes + 16 * used, &end);
+				ENCODE(data, bytes + 16 * used, .lkey = BSN_LKEY_TERMINATOR);
 			assert_int_equal(
 				bsn_recv_decode(bytes, 16 * stride, BSN_RECV_PLAIN, &recv, &bad),
 				0);
@@ -441,16 +419,14 @@ static void a_shared_receive_wqe_begins_with_its_link(void **state)
 
 static void rows_are_described_with_their_symbols(void **state)
 {
-	const struct bsn_cqe_err err = { .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
-					 .vendor_syndrome = BSN_VENDOR_REMOTE_ACCESS_NAK,
-					 .opcode = BSN_CQE_REQ_ERR,
-					 .wqe_opcode = BSN_OPCODE_RDMA_WRITE };
 	struct bsn_row_iter rows;
 	struct bsn_row_view view;
 	unsigned symbols = 0;
 
 	memset(bytes, 0, BSN_CQE128_SIZE);
-	bsn_cqe_err_encode(bytes + 64, &err);
+	ENCODE(cqe_err, bytes + 64, .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
+	       .vendor_syndrome = BSN_VENDOR_REMOTE_ACCESS_NAK, .opcode = BSN_CQE_REQ_ERR,
+	       .wqe_opcode = BSN_OPCODE_RDMA_WRITE);
 	bsn_row_iter_init(&rows, &bsn_cqe_err_desc, bytes, 64);
 	while (bsn_row_next(&rows, &view)) {
 		if (!view.symbol || !view.value)

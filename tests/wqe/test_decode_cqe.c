@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How the readers decode CQEs, whole ones and compressed ones. */
 #include "../unit.h"
-#include "bsn_decode.h"
+#include "encode.h"
 
 static uint8_t bytes[1024];
 static struct bsn_bad bad;
@@ -54,12 +54,9 @@ static void inline_data_fill_their_place_and_no_more(void **state)
 
 	for (unsigned i = 0; i < 2; i++)
 		for (uint32_t count = 0; count <= places[i].most + 1; count++) {
-			const struct bsn_cqe_resp resp = { .opcode = BSN_CQE_RESP_SEND,
-							   .format = places[i].format,
-							   .byte_count = count };
-
 			memset(bytes, 0, BSN_CQE128_SIZE);
-			bsn_cqe_resp_encode(bytes + 64, &resp);
+			ENCODE(cqe_resp, bytes + 64, .opcode = BSN_CQE_RESP_SEND,
+			       .format = places[i].format, .byte_count = count);
 			assert_int_equal(bsn_cqe_decode(bytes, BSN_CQE128_SIZE, &cqe, &bad),
 					 count > places[i].most ? -EBADMSG : 0);
 			if (count <= places[i].most)
@@ -100,10 +97,8 @@ static struct bsn_cqe_eth packet(size_t i)
 static void set_minis(uint32_t first, uint32_t byte_count)
 {
 	for (uint32_t i = 0; i < BSN_MINI_BASIC_MOST; i++) {
-		const struct bsn_mini_hash mini = { .rss_hash = first + i,
-						    .byte_count = byte_count + i };
-
-		bsn_mini_hash_encode(array + BSN_MINI_SIZE * (size_t)i, &mini);
+		ENCODE(mini_hash, array + BSN_MINI_SIZE * (size_t)i, .rss_hash = first + i,
+		       .byte_count = byte_count + i);
 	}
 }
 
@@ -144,18 +139,16 @@ static void basic_blocks_expand_to_what_they_count(void **state)
 static void enhanced_arrays_follow_a_whole_cqe(void **state)
 {
 	struct bsn_cqe_block block = { .format = BSN_MINI_CSUM, .is_enhanced = true };
-	const struct bsn_mini_csum mini = { .checksum = 0xbeef, .byte_count = 1500 };
 	uint16_t counter = 5;
 
 	TITLE(.byte_count = 64, .rss_hash = 3, .rss_hash_type = 4, .wqe_counter = 5);
 	begin(&block);
 	for (uint32_t count = 1; count <= BSN_MINI_ENHANCED_MOST; count++) {
-		const struct bsn_cqe_tail tail = { .opcode = count - 1,
-						   .format = BSN_CQE_COMPRESSED };
-
 		for (uint32_t i = 0; i < count; i++)
-			bsn_mini_csum_encode(array + BSN_MINI_SIZE * (size_t)i, &mini);
-		bsn_cqe_tail_encode(array + BSN_CQE_TAIL_OFFSET, &tail);
+			ENCODE(mini_csum, array + BSN_MINI_SIZE * (size_t)i, .checksum = 0xbeef,
+			       .byte_count = 1500);
+		ENCODE(cqe_tail, array + BSN_CQE_TAIL_OFFSET, .opcode = count - 1,
+		       .format = BSN_CQE_COMPRESSED);
 		expand(&block, count);
 		for (uint32_t i = 0; i < count; i++) {
 			struct bsn_cqe_resp resp;
@@ -177,15 +170,11 @@ static void enhanced_arrays_follow_a_whole_cqe(void **state)
 static void mini_cqes_of_requests_name_their_wqe(void **state)
 {
 	struct bsn_cqe_block block = { .format = BSN_MINI_HASH };
-	const struct bsn_cqe_req request = { .opcode = BSN_CQE_REQ,
-					     .format = BSN_CQE_COMPRESSED,
-					     .byte_count = 2,
-					     .qpn = 0x48,
-					     .wqe_opcode = BSN_OPCODE_SEND };
 	const struct bsn_mini_req minis[2] = { { 7, BSN_OPCODE_RDMA_READ, 32 },
 					       { 9, BSN_OPCODE_RDMA_WRITE, 0 } };
 
-	bsn_cqe_req_encode(title, &request);
+	ENCODE(cqe_req, title, .opcode = BSN_CQE_REQ, .format = BSN_CQE_COMPRESSED, .byte_count = 2,
+	       .qpn = 0x48, .wqe_opcode = BSN_OPCODE_SEND);
 	begin(&block);
 	for (size_t i = 0; i < 2; i++)
 		bsn_mini_req_encode(array + BSN_MINI_SIZE * i, &minis[i]);
@@ -207,12 +196,11 @@ static void strides_move_the_counter(void **state)
 {
 	struct bsn_cqe_block block = { .format = BSN_MINI_CSUM, .is_striding = true };
 	const struct bsn_cqe_strides strides = { .strides = 3, .byte_count = 100 };
-	const struct bsn_mini_csum csum = { .stride_index = 77,
-					    .byte_count = bsn_cqe_strides_dword(&strides, 0) };
 
 	TITLE(.format = BSN_CQE_COMPRESSED, .byte_count = 2, .wqe_counter = 10);
 	for (size_t i = 0; i < 2; i++)
-		bsn_mini_csum_encode(array + BSN_MINI_SIZE * i, &csum);
+		ENCODE(mini_csum, array + BSN_MINI_SIZE * i, .stride_index = 77,
+		       .byte_count = bsn_cqe_strides_dword(&strides, 0));
 	begin(&block);
 	expand(&block, 2);
 	assert_int_equal(packet(1).wqe_counter, 13);
@@ -226,14 +214,10 @@ static void strides_move_the_counter(void **state)
 static void packets_keep_tag_and_headers(void **state)
 {
 	struct bsn_cqe_block block = { .format = BSN_MINI_FTAG_STRIDX };
-	const struct bsn_mini_ftag ftag = { 0x3456, 8, 0x12, 1500 };
-	const struct bsn_mini_l34h l34h = { .header_types = 0x28,
-					    .stride_index = 9,
-					    .byte_count = 60 };
 	struct bsn_cqe_eth eth;
 
 	TITLE(.format = BSN_CQE_COMPRESSED, .byte_count = 1);
-	bsn_mini_ftag_encode(array, &ftag);
+	ENCODE(mini_ftag, array, 0x3456, 8, 0x12, 1500);
 	begin(&block);
 	expand(&block, 1);
 	eth = packet(0);
@@ -241,7 +225,7 @@ static void packets_keep_tag_and_headers(void **state)
 	assert_int_equal(eth.byte_count, 1500);
 	assert_int_equal(eth.wqe_counter, 8);
 	block.format = BSN_MINI_L34H_STRIDX;
-	bsn_mini_l34h_encode(array, &l34h);
+	ENCODE(mini_l34h, array, .header_types = 0x28, .stride_index = 9, .byte_count = 60);
 	begin(&block);
 	expand(&block, 1);
 	eth = packet(0);

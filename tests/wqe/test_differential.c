@@ -132,8 +132,6 @@ static uint32_t some(unsigned bits)
 	return (uint32_t)(random_u64() >> 32) & BSN_ROW_MASK(bits);
 }
 
-#define IN_EACH_ROUND for (unsigned round = 0; round < ROUNDS; round++)
-
 #define FIELDS(...)                                                                                \
 	{                                                                                          \
 		__VA_ARGS__                                                                        \
@@ -148,8 +146,7 @@ static uint32_t some(unsigned bits)
 
 static void control_segment(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_ctrl v =
 			FIELDS(.opmod = some(8), .wqe_index = some(16), .opcode = some(8),
 			       .qpn = some(24), .ds = some(6), .signature = some(8),
@@ -171,8 +168,7 @@ static void control_segment(void **state)
 
 static void stream_channel(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct mlx5_wqe_ctrl_seg theirs;
 		struct bsn_ctrl v;
 
@@ -186,8 +182,7 @@ static void stream_channel(void **state)
 
 static void data_pointer(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_data v =
 			FIELDS(.byte_count = some(31), .lkey = some(32), .addr = random_u64());
 		struct mlx5_wqe_data_seg theirs;
@@ -199,8 +194,7 @@ static void data_pointer(void **state)
 
 static void inline_header(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_inline_hdr v = { .is_inline = 1, .byte_count = some(10) };
 
 		ASSERT_ENCODED(inline_hdr, &v,
@@ -211,8 +205,7 @@ static void inline_header(void **state)
 
 static void remote_address(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_raddr v = { .raddr = random_u64(), .rkey = some(32) };
 		const struct mlx5_wqe_raddr_seg theirs =
 			FIELDS(.raddr = htobe64(v.raddr), .rkey = htobe32(v.rkey));
@@ -223,8 +216,7 @@ static void remote_address(void **state)
 
 static void atomics(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_atomic_cs cs = { .swap = random_u64(), .compare = random_u64() };
 		const struct bsn_atomic_fa fa = { .add = cs.swap };
 		struct mlx5_wqe_atomic_seg theirs =
@@ -264,8 +256,7 @@ static void atomics(void **state)
 
 static void address_vector_of_ud(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_av_ud_grh v = { .qkey = some(32), SOME_DESTINATION };
 		const struct bsn_av_ud compact = { .qkey = v.qkey, COMPACT_PART_OF(v) };
 		struct mlx5_wqe_datagram_seg theirs = { 0 };
@@ -279,8 +270,7 @@ static void address_vector_of_ud(void **state)
 
 static void address_vector_of_dc(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_av_dc_grh v = { .dc_key = random_u64(), SOME_DESTINATION };
 		const struct bsn_av_dc compact = { .dc_key = v.dc_key, COMPACT_PART_OF(v) };
 		struct mlx5_wqe_datagram_seg theirs = { 0 };
@@ -293,8 +283,7 @@ static void address_vector_of_dc(void **state)
 
 static void link_of_a_shared_receive_queue(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_srq_next v = { .next_wqe_index = some(16), .signature = some(8) };
 		const struct mlx5_wqe_srq_next_seg theirs =
 			FIELDS(.next_wqe_index = htobe16((uint16_t)v.next_wqe_index),
@@ -306,8 +295,7 @@ static void link_of_a_shared_receive_queue(void **state)
 
 static void control_of_a_umr(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_umr_ctrl v =
 			FIELDS(.is_inline = some(1), .check = some(1), .has_offset = some(1),
 			       .check_qpn = some(1), .klm_octowords = some(16),
@@ -328,8 +316,7 @@ static void control_of_a_umr(void **state)
 
 static void context_of_an_mkey(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct mlx5_wqe_mkey_context_seg theirs;
 		struct bsn_mkey_ctx v;
 		uint32_t flags_pd;
@@ -361,8 +348,7 @@ static void context_of_an_mkey(void **state)
 
 static void translations(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_klm klm = { some(32), some(32), random_u64() };
 		const struct bsn_repeat repeat = { klm.byte_count, BSN_REPEAT_OP, klm.mkey,
 						   some(16) };
@@ -388,8 +374,7 @@ static void translations(void **state)
 /* As rdma-core's qp.c set_tm_seg() fills it. */
 static void tag_matching(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_tm v =
 			FIELDS(.op = some(2), .wants_cqe = some(1), .has_sw_cnt = some(1),
 			       .index = some(16), .sw_cnt = some(16), .tag = random_u64(),
@@ -407,8 +392,7 @@ static void tag_matching(void **state)
 
 static void ethernet(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		uint8_t header[18]; /* as much as mlx5dv.h has room for */
 		const struct bsn_eth v =
 			FIELDS(.l4_csum = some(1), .l3_csum = some(1), .mss = some(16),
@@ -427,8 +411,7 @@ static void ethernet(void **state)
 /* As rdma-core's cq.c mlx5_arm_cq() puts the words together. */
 static void arming_a_completion_queue(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const struct bsn_cq_doorbell v =
 			FIELDS(.sn = some(2), .cmd = some(1), .ci = some(24), .cqn = some(24));
 		const struct bsn_dbr_cq_arm record = { .sn = v.sn, .cmd = v.cmd, .ci = v.ci };
@@ -444,8 +427,7 @@ static void arming_a_completion_queue(void **state)
 /* As rdma-core's qp.c, srq.c and cq.c write the records, and post_send_db() rings. */
 static void doorbells_of_queues(void **state)
 {
-	IN_EACH_ROUND
-	{
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		const uint32_t counter = some(32), qpn = some(24);
 		const struct bsn_dbr_wq wq = { .index = counter };
 		const struct bsn_dbr_cq_ci cq = { .ci = counter };

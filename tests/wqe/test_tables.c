@@ -37,6 +37,11 @@ struct codec {
 
 ALL_SEGMENTS(WRAP)
 
+static const struct bsn_row *end_of(const struct bsn_seg_desc *desc)
+{
+	return desc->rows + desc->row_count;
+}
+
 static const struct codec codecs[] = { ALL_SEGMENTS(CODEC) };
 #define CODEC_COUNT (sizeof(codecs) / sizeof(codecs[0]))
 
@@ -54,9 +59,7 @@ static void rows_tile_their_segment(void **state)
 		uint8_t owner[64][32] = { 0 };
 
 		assert_int_equal(desc->size_bytes % 4, 0);
-		for (unsigned r = 0; r < desc->row_count; r++) {
-			const struct bsn_row *row = &desc->rows[r];
-
+		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			assert_true(row->width >= 1 && row->lsb + row->width <= 64);
 			for (unsigned b = 0; b < row->width; b++) {
 				uint8_t *cell = &owner[row->dword + b / 32][row->lsb + b % 32];
@@ -83,16 +86,16 @@ static void field_names_are_unique_and_explained(void **state)
 		const struct bsn_seg_desc *desc = bsn_segments[s];
 
 		assert_true(*desc->doc);
-		for (unsigned r = 0; r < desc->row_count; r++) {
-			const struct bsn_row *row = &desc->rows[r];
+		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			const bool is_field =
 				row->kind == BSN_ROW_FIELD || row->kind == BSN_ROW_FIELD64;
 
 			assert_int_equal(is_field, row->name != NULL);
 			assert_int_equal(is_field, row->doc != NULL);
-			for (unsigned other = 0; is_field && other < r; other++)
-				if (desc->rows[other].name)
-					assert_string_not_equal(desc->rows[other].name, row->name);
+			for (const struct bsn_row *other = desc->rows; is_field && other < row;
+			     other++)
+				if (other->name)
+					assert_string_not_equal(other->name, row->name);
 		}
 	}
 }
@@ -100,9 +103,7 @@ static void field_names_are_unique_and_explained(void **state)
 /* What the encoder must make of random bytes that were decoded: the fields, and zero elsewhere. */
 static void clear_unnamed(const struct bsn_seg_desc *desc, uint8_t *bytes)
 {
-	for (unsigned r = 0; r < desc->row_count; r++) {
-		const struct bsn_row *row = &desc->rows[r];
-
+	for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 		if (!row->name)
 			bsn_store_be32(bytes + 4 * row->dword,
 				       bsn_load_be32(bytes + 4 * row->dword) &
@@ -152,8 +153,8 @@ static void rows_read_what_the_decoder_reads(void **state)
 		random_bytes(bytes, sizeof(bytes));
 		memset(host, 0, sizeof(host));
 		codec->decode(host, bytes);
-		for (unsigned r = 0; r < codec->desc->row_count; r++) {
-			const struct bsn_row *row = &codec->desc->rows[r];
+		for (const struct bsn_row *row = codec->desc->rows; row < end_of(codec->desc);
+		     row++) {
 			const size_t width = row->kind == BSN_ROW_FIELD64 ? 8 : 4;
 			uint64_t value = 0;
 			uint32_t narrow = 0;
@@ -312,8 +313,7 @@ static void reserved_and_ignored_bits_are_these(void **state)
 				want_zero = unnamed[i].zero;
 				want_ignored = unnamed[i].ignored;
 			}
-		for (unsigned r = 0; r < desc->row_count; r++) {
-			const struct bsn_row *row = &desc->rows[r];
+		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			uint32_t *bits = row->kind == BSN_ROW_ZERO ? zero : ignored;
 
 			if (!row->name)
@@ -358,15 +358,17 @@ static void every_number_of_a_field_fits_it(void **state)
 {
 	unsigned fields = 0;
 
-	for (size_t s = 0; s < bsn_segment_count; s++)
-		for (unsigned r = 0; r < bsn_segments[s]->row_count; r++) {
-			const struct bsn_row *row = &bsn_segments[s]->rows[r];
-			const struct bsn_enum *list = bsn_row_enum(bsn_segments[s], row);
+	for (size_t s = 0; s < bsn_segment_count; s++) {
+		const struct bsn_seg_desc *desc = bsn_segments[s];
+
+		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
+			const struct bsn_enum *list = bsn_row_enum(desc, row);
 
 			fields += list != NULL;
 			for (size_t i = 0; list && i < list->count; i++)
 				assert_true(list->values[i].value <= BSN_ROW_MASK(row->width));
 		}
+	}
 	assert_true(fields > 10);
 }
 
@@ -402,9 +404,8 @@ static void a_row_is_written_alone(void **state)
 	for (size_t s = 0; s < bsn_segment_count; s++) {
 		const struct bsn_seg_desc *desc = bsn_segments[s];
 
-		for (unsigned r = 0; r < desc->row_count; r++) {
+		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			uint8_t bytes[256], others[256];
-			const struct bsn_row *row = &desc->rows[r];
 			const uint64_t mask = row->kind == BSN_ROW_FIELD64
 						      ? UINT64_MAX
 						      : BSN_ROW_MASK(row->width);
