@@ -77,7 +77,7 @@ int cost_count_bus(struct cost *cost)
 	if (!sees_stores(&bus))
 		return complain("--bus: softcx sees no stores in its passive mode: use softcx run "
 				"without --passive");
-	err = cost_each(cost, COST_ONE_BY_ONE, NULL, count_one);
+	err = cost_each(cost, NULL, count_one);
 	end_progress();
 	return err;
 }

@@ -330,12 +330,15 @@ struct cost_case {
 };
 
 /*
- * Each row by each column that is wanted and has it, and by the loops alone; until one fails. By
- * the second order, columns that share their queues are apart: neither finds them in the cache.
+ * A row by each column that is wanted and has it, and by the loops alone; until one fails. By the
+ * second order, columns that share their queues are apart: neither finds them in the cache.
  */
 enum cost_order_of_columns { COST_ONE_BY_ONE = 1, COST_EACH_THIRD = 3 };
-int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
-	      int (*one)(const struct cost_case *of, void *arg));
+int cost_each_column(struct cost *cost, unsigned r, enum cost_order_of_columns order, void *arg,
+		     int (*one)(const struct cost_case *of, void *arg));
+
+/* Each row, its columns one by one. */
+int cost_each(struct cost *cost, void *arg, int (*one)(const struct cost_case *of, void *arg));
 
 /*
  * What is called right before and after the measured call; NULL: nothing.

@@ -116,8 +116,8 @@ int cost_count_in_child(struct cost *cost, bool instructions, bool lines)
 	CALLGRIND_TOGGLE_COLLECT;
 	snprintf(store, sizeof(store), "store %s", store_name(cost->device));
 	CALLGRIND_DUMP_STATS_AT(store);
-	err = instructions ? cost_each(cost, COST_ONE_BY_ONE, NULL, count_row) : 0;
-	return err || !lines ? err : cost_each(cost, COST_ONE_BY_ONE, NULL, count_lines_of);
+	err = instructions ? cost_each(cost, NULL, count_row) : 0;
+	return err || !lines ? err : cost_each(cost, NULL, count_lines_of);
 }
 
 /* -- reading the dumps ------------------------------------------------------------------------- */

@@ -176,15 +176,15 @@ static bool has(const struct cost_case *of)
 	return of->cost->has_column[of->c] && of->queue && of->column->run_of(of->row);
 }
 
-int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
-	      int (*one)(const struct cost_case *of, void *arg))
+int cost_each_column(struct cost *cost, unsigned r, enum cost_order_of_columns order, void *arg,
+		     int (*one)(const struct cost_case *of, void *arg))
 {
+	const struct cost_row *row = &cost->rows[r];
+	const enum cost_queues kind = row->shape.queues;
 	int err = 0;
 
-	for (unsigned i = 0; i < cost->row_count * COST_ALL_COLUMNS && !err; i++) {
-		const unsigned c = i * order % COST_ALL_COLUMNS, r = i / COST_ALL_COLUMNS;
-		const struct cost_row *row = &cost->rows[r];
-		const enum cost_queues kind = row->shape.queues;
+	for (unsigned i = 0; i < COST_ALL_COLUMNS && !err; i++) {
+		const unsigned c = i * order % COST_ALL_COLUMNS;
 		struct cost_case of = { cost, c, r, row, cost_column_of(c, kind), NULL,
 					cost_counts_of(&cost->rig, row) };
 
@@ -193,5 +193,14 @@ int cost_each(struct cost *cost, enum cost_order_of_columns order, void *arg,
 		if (has(&of))
 			err = one(&of, arg);
 	}
+	return err;
+}
+
+int cost_each(struct cost *cost, void *arg, int (*one)(const struct cost_case *of, void *arg))
+{
+	int err = 0;
+
+	for (unsigned r = 0; r < cost->row_count && !err; r++)
+		err = cost_each_column(cost, r, COST_ONE_BY_ONE, arg, one);
 	return err;
 }

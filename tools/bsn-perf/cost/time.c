@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Time, taken in rounds: each row by each column in turn, so that whatever disturbs the machine
- * disturbs all of them. The median of the rounds is the figure. Hot: of many operations; cold: of a
- * single one whose code is in no cache, less what the loop and the clock take then.
+ * Time, taken in rounds of all columns, so that whatever disturbs the machine disturbs all of them.
+ * A row has all its rounds before the next one begins: its branches are then predicted as well as
+ * those of libmlx5's code, which each row runs. The median of the rounds is the figure. Hot: of
+ * many operations; cold: of a single one whose code is in no cache, less what the loop and the
+ * clock take then.
  */
 #include "cost.h"
 
@@ -212,13 +214,14 @@ static int time_series(struct cost *cost, bool is_cold)
 					      sizeof(double)) };
 	int err = series.ns ? 0 : complain("no memory");
 
-	for (unsigned round = 0; round < rounds && !err; round++) {
-		show_progress("%sround %u of %u", is_cold ? "cold: " : "", round + 1, rounds);
-		err = cost_each(cost, COST_EACH_THIRD, &series, time_one);
+	for (unsigned r = 0; r < cost->row_count && !err; r++) {
+		show_progress("%s%s", is_cold ? "cold: " : "", cost->rows[r].name);
+		for (unsigned round = 0; round < rounds && !err; round++)
+			err = cost_each_column(cost, r, COST_EACH_THIRD, &series, time_one);
 	}
 	end_progress();
 	if (!err)
-		err = cost_each(cost, COST_ONE_BY_ONE, &series, sum_up);
+		err = cost_each(cost, &series, sum_up);
 	free(series.ns);
 	return err;
 }
