@@ -3,10 +3,8 @@
  * Posts of lists, of bytes and of atomics, to any peer. An exported function only chooses one of
  * two copies of the code. That code looks for room, puts the WQE into the ring, moves the slot on
  * and publishes the WQE from the ring. A request that does not fit, or is refused, goes to
- * bsn_sq_post_request() before a byte is written: the free slot still describes the request that
- * was there.
+ * bsn_sq_post_request(); until then, only free slots were written.
  *
- *	take_…      if this file posts the operation, else …_cold
  *	…_to_any    chooses the copy, …_to_one or …_to_peer
  *	…_refilled  no room was known: looks for more, and posts again, or …_cold
  *	…_cold      makes it a struct bsn_request, for request.c
@@ -62,15 +60,43 @@ static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_
 	return bsn_sq_post_request(ep, &r);
 }
 
-/* -- no room is known: defined below ---------------------------------------------------------- */
+/* -- no room is known: the poller may have freed some ----------------------------------------- */
 
-static int post_sgl_refilled(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			     const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-static int post_inline_refilled(struct bsn_ep *ep, uint32_t what, const void *data,
-				const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-static int post_atomic_refilled(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				const struct bsn_remote *remote, const uint64_t operand[2],
-				uint64_t id);
+static bool find_room(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
+{
+	const unsigned ds = head_ds(peer_of(ep), what) + data_ds;
+
+	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds));
+}
+
+static __attribute__((noinline)) int post_sgl_refilled(struct bsn_ep *ep, uint32_t what,
+						       const struct bsn_sge *sge,
+						       const struct bsn_remote *remote,
+						       uint32_t imm, uint64_t id)
+{
+	return find_room(ep, what, count_of(what))
+		       ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
+		       : post_sgl_cold(ep, what, sge, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
+							  const void *data,
+							  const struct bsn_remote *remote,
+							  uint32_t imm, uint64_t id)
+{
+	return find_room(ep, what, bsn_inline_ds(count_of(what)))
+		       ? bsn_sq_post_inline(ep, what, data, remote, imm, id)
+		       : post_inline_cold(ep, what, data, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_atomic_refilled(struct bsn_ep *ep, uint32_t what,
+							  const struct bsn_sge *sge,
+							  const struct bsn_remote *remote,
+							  const uint64_t operand[2], uint64_t id)
+{
+	return find_room(ep, what, 2) ? bsn_sq_post_atomic(ep, what, sge, remote, operand, id)
+				      : post_atomic_cold(ep, what, sge, remote, operand, id);
+}
 
 /* -- what programs call ----------------------------------------------------------------------- */
 
@@ -79,33 +105,35 @@ static int post_atomic_refilled(struct bsn_ep *ep, uint32_t what, const struct b
  * a queue of many. The exported function only chooses, so a request for the queue's path gets there
  * before registers are saved.
  */
-BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
-				const struct bsn_sge *sge, unsigned count,
-				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+/* Puts data pointers; false: an SGE is none, being empty or too long. */
+BSN_ALWAYS_INLINE bool put_list(uint8_t *at, const struct bsn_sge *sge, unsigned count)
 {
-	const struct place p = place_of(ep, peer, what, count);
-	uint8_t *at;
-
-	if (!has_room(&p))
-		return post_sgl_refilled(ep, what, sge, remote, imm, id);
-	if (BSN_UNLIKELY(count > 1 && count > p.sq->max_sge) ||
-	    BSN_UNLIKELY(!are_plain(sge, count)))
-		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
-	for (const struct bsn_sge *const end = sge + count; sge != end; sge++)
+	for (const struct bsn_sge *const end = sge + count; sge != end; sge++) {
+		if (!bsn_is_plain(sge))
+			return false;
 		at = bsn_put_sge(at, sge);
-	return end_post(&p, id, what);
+	}
+	return true;
 }
 
-/* Most lists have one SGE, which needs no loop. */
 BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
 {
 	const unsigned count = count_of(what);
+	const struct place p = place_of(ep, peer, what, count);
+	uint8_t *at;
 
-	return count == 1 ? post_list(ep, peer, what, sge, 1, remote, imm, id)
-			  : post_list(ep, peer, what, sge, count, remote, imm, id);
+	if (!has_room(&p))
+		return post_sgl_refilled(ep, what, sge, remote, imm, id);
+	if (BSN_UNLIKELY(count > 1 && count > p.sq->max_sge))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
+	if (count == 1 && bsn_is_plain(sge)) /* as most lists */
+		bsn_put_sge(at, sge);
+	else if (!put_list(at, sge, count))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	return end_post(&p, id, what);
 }
 
 static __attribute__((noinline)) int post_sges_to_one(struct bsn_ep *ep, uint32_t what,
@@ -132,18 +160,12 @@ BSN_ALWAYS_INLINE int post_sges_to_any(struct bsn_ep *ep, uint32_t what, const s
 	return post_sges_to_one(ep, what, sge, remote, imm, id);
 }
 
-BSN_ALWAYS_INLINE int take_sges(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_LIST, BSN_F_PLAIN))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	return post_sges_to_any(ep, what, sge, remote, imm, id);
-}
-
-int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	return take_sges(ep, what, sge, remote, imm, id);
 }
 
 BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
@@ -184,18 +206,12 @@ BSN_ALWAYS_INLINE int post_bytes_to_any(struct bsn_ep *ep, uint32_t what, const 
 	return post_bytes_to_one(ep, what, data, remote, imm, id);
 }
 
-BSN_ALWAYS_INLINE int take_bytes(struct bsn_ep *ep, uint32_t what, const void *data,
-				 const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_GATHER, BSN_F_ALL))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	return post_bytes_to_any(ep, what, data, remote, imm, id);
-}
-
-int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
-		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	return take_bytes(ep, what, data, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t what,
@@ -254,20 +270,25 @@ static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t 
 
 int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
+	uint32_t what;
+
 	if (BSN_UNLIKELY(!ep))
 		return bsn_sq_no_endpoint();
 	if (BSN_UNLIKELY(wr->opcode > 63 || wr->map))
 		return bsn_sq_post_wr(ep, wr);
 	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
+		what = with_count(wr->opcode | wr->flags, wr->sge_count);
+		if (is_one_of(ep->sq->ops & BSN_OPS_WITH_LIST, wr->opcode))
+			return post_sges_to_any(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
 		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
-			return post_atomic_wr(ep, with_count(wr->opcode | wr->flags, wr->sge_count),
-					      wr);
-		return take_sges(ep, with_count(wr->opcode | wr->flags, wr->sge_count), wr->sge,
-				 &wr->remote, imm_of(wr), wr->id);
+			return post_atomic_wr(ep, what, wr);
+		return post_sgl_cold(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
 	}
-	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge))
-		return take_bytes(ep, with_count(wr->opcode | wr->flags, wr->sge->length),
-				  to_data(wr->sge), &wr->remote, imm_of(wr), wr->id);
+	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge)) {
+		what = with_count(wr->opcode | wr->flags, wr->sge->length);
+		return bsn_sq_post_inline(ep, what, to_data(wr->sge), &wr->remote, imm_of(wr),
+					  wr->id);
+	}
 	return bsn_sq_post_wr(ep, wr);
 }
 
@@ -285,42 +306,4 @@ int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 		return bsn_sq_post_request(ep, r);
 	return bsn_sq_post_inline(ep, with_count(rest, r->sge->length), to_data(r->sge), r->remote,
 				  r->imm, r->id);
-}
-
-/* -- no room is known: the poller may have freed some ----------------------------------------- */
-
-static bool find_room(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
-{
-	const unsigned ds = head_ds(peer_of(ep), what) + data_ds;
-
-	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds));
-}
-
-static __attribute__((noinline)) int post_sgl_refilled(struct bsn_ep *ep, uint32_t what,
-						       const struct bsn_sge *sge,
-						       const struct bsn_remote *remote,
-						       uint32_t imm, uint64_t id)
-{
-	if (!find_room(ep, what, count_of(what)))
-		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	return post_sges_to_any(ep, what, sge, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
-							  const void *data,
-							  const struct bsn_remote *remote,
-							  uint32_t imm, uint64_t id)
-{
-	if (!find_room(ep, what, bsn_inline_ds(count_of(what))))
-		return post_inline_cold(ep, what, data, remote, imm, id);
-	return post_bytes_to_any(ep, what, data, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_atomic_refilled(struct bsn_ep *ep, uint32_t what,
-							  const struct bsn_sge *sge,
-							  const struct bsn_remote *remote,
-							  const uint64_t operand[2], uint64_t id)
-{
-	return find_room(ep, what, 2) ? post_operands(ep, what, sge, remote, operand, id)
-				      : post_atomic_cold(ep, what, sge, remote, operand, id);
 }

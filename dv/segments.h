@@ -125,15 +125,6 @@ BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq,
 	return put_remote(put_control(at, sq, peer, what, ds, imm), what, remote);
 }
 
-/* Whether no SGE is empty or too long for a data pointer. */
-BSN_ALWAYS_INLINE bool are_plain(const struct bsn_sge *sge, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (!bsn_is_plain(&sge[i]))
-			return false;
-	return true;
-}
-
 /*
  * Puts the header and @n bytes of data, at least one. Data longer than a DS are stored from their
  * end: first the last 16 bytes (of 13 to 15 bytes the last 8), then whole DS, which the copy to the
