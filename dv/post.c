@@ -74,9 +74,8 @@ static __attribute__((noinline)) int post_sgl_refilled(struct bsn_ep *ep, uint32
 						       const struct bsn_remote *remote,
 						       uint32_t imm, uint64_t id)
 {
-	return find_room(ep, what, count_of(what))
-		       ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
-		       : post_sgl_cold(ep, what, sge, remote, imm, id);
+	return find_room(ep, what, count_of(what)) ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
+						   : post_sgl_cold(ep, what, sge, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,

@@ -11,10 +11,25 @@ struct shot {
 	uint8_t hidden[RING_BB];
 };
 
-/* What the poster only notes may change: where room is known to end, and which thread looked. */
+static void shoot_requests(const struct fake *f, struct shot *shot)
+{
+	const uint16_t pi = f->sq->pi;
+
+	for (uint32_t k = bsn_sq_outstanding_bb(f->sq); k; k--) {
+		const size_t at = (uint16_t)(pi - k) % RING_BB * BSN_BB_SIZE;
+
+		memcpy(shot->ring + at, f->sq_ring + at, BSN_BB_SIZE);
+	}
+}
+
+/*
+ * What the poster only notes may change: where room is known to end, and which thread looked; and
+ * so may slots that are free.
+ */
 static void shoot(const struct fake *f, struct shot *shot)
 {
 	memset(shot, 0, sizeof(*shot));
+	shoot_requests(f, shot);
 	memcpy(&shot->sq, f->sq, sizeof(shot->sq));
 	shot->sq.count_full = 0;
 	shot->sq.hot.slot = NULL; /* the ring's end is its beginning; pi tells */
@@ -23,7 +38,6 @@ static void shoot(const struct fake *f, struct shot *shot)
 	shot->sq.wide_pi = 0;
 	shot->lane = f->lane;
 	shot->lane.owner_thread = 0;
-	memcpy(shot->ring, f->sq_ring, sizeof(shot->ring));
 	memcpy(shot->page, f->page, FAKE_PAGE);
 	memcpy(shot->record, f->record, sizeof(shot->record));
 	memcpy(shot->ids, dv_sq(f->sq)->route.ids, sizeof(shot->ids));
