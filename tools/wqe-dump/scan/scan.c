@@ -8,7 +8,6 @@
 #include "../bytes/hex.h"
 #include "../bytes/raw.h"
 #include "../forms/form.h"
-#include "marks.h"
 #include "prefix.h"
 
 /* Forms that may wait for lines at once: one for each process of a merged log. */
@@ -25,11 +24,23 @@ struct open_form {
 	void *state;
 };
 
+/* A mark of a form, in the chain of those whose beginnings have one hash. */
+struct mark {
+	const char *text;
+	size_t len;
+	uint64_t bits; /* of the forms */
+	uint16_t next; /* place in the list, plus 1; 0: none */
+};
+
+#define MARKS_MAX (FORMS_MAX * 8)
+
 struct scan {
 	struct feed feed; /* for the form that gets the line; first, so that it leads to the scan */
 	const struct form *only;
 	struct raw_attr bytes;
-	struct marks *marks;
+	unsigned mark_count;
+	struct mark marks[MARKS_MAX];
+	uint16_t chains[4096]; /* by hash */
 	bool takes_hex;
 	struct input *input;
 	bool has_next;         /* the line goes on with another message */
@@ -57,6 +68,49 @@ const struct form *form_find(const char *name)
 		if (!strcmp((*form)->name, name))
 			return *form;
 	return NULL;
+}
+
+/* -- their marks ------------------------------------------------------------------------------- */
+
+#define MARK_MIN 3 /* characters that are hashed */
+
+static uint16_t *find_chain(struct scan *scan, const char *text)
+{
+	const unsigned hash = (unsigned char)text[0] + 67u * (unsigned char)text[1] +
+			      67u * 67u * (unsigned char)text[2];
+
+	return &scan->chains[hash % COUNT(scan->chains)];
+}
+
+static void collect_marks(struct scan *scan)
+{
+	for (unsigned i = 0; forms[i]; i++) {
+		if (scan->only && forms[i] != scan->only)
+			continue;
+		for (const char *const *text = forms[i]->marks; *text; text++) {
+			uint16_t *chain = find_chain(scan, *text);
+
+			scan->marks[scan->mark_count++] =
+				(struct mark){ *text, strlen(*text), UINT64_C(1) << i, *chain };
+			*chain = (uint16_t)scan->mark_count;
+		}
+	}
+}
+
+/* The bits of the forms that have a mark in the line. */
+static uint64_t find_marks(struct scan *scan, const struct line *line)
+{
+	uint64_t bits = 0;
+
+	for (size_t at = 0; at + MARK_MIN <= line->len; at++)
+		for (unsigned nth = *find_chain(scan, line->text + at); nth;) {
+			const struct mark *mark = &scan->marks[nth - 1];
+
+			if (!strncmp(line->text + at, mark->text, mark->len))
+				bits |= mark->bits;
+			nth = mark->next;
+		}
+	return bits;
 }
 
 /* -- forms that wait for more lines ------------------------------------------------------------ */
@@ -216,8 +270,7 @@ static void feed_first(struct scan *scan, struct line *line, char *next)
 	first.len = (size_t)(next - line->text);
 	*next = '\0';
 	scan->has_next = true;
-	feed_message(scan, &first, marks_find(scan->marks, first.text, first.len),
-		     may_be_hex(scan, &first));
+	feed_message(scan, &first, find_marks(scan, &first), may_be_hex(scan, &first));
 	scan->has_next = false;
 	*next = begin;
 	line->text = next;
@@ -227,7 +280,7 @@ static void feed_first(struct scan *scan, struct line *line, char *next)
 
 static void feed_line(struct scan *scan, struct line *line)
 {
-	uint64_t bits = marks_find(scan->marks, line->text, line->len);
+	uint64_t bits = find_marks(scan, line);
 	bool is_hex = may_be_hex(scan, line);
 	char *next;
 
@@ -239,7 +292,7 @@ static void feed_line(struct scan *scan, struct line *line)
 	while ((next = prefix_next(line))) {
 		feed_first(scan, line, next);
 		prefix_strip(line);
-		bits = marks_find(scan->marks, line->text, line->len);
+		bits = find_marks(scan, line);
 		is_hex = may_be_hex(scan, line);
 	}
 	feed_message(scan, line, bits, is_hex);
@@ -283,21 +336,6 @@ int scan_input(struct scan *scan, struct input *input)
 
 /* -- the scanner ------------------------------------------------------------------------------- */
 
-static struct marks *collect_marks(const struct form *only)
-{
-	struct mark list[FORMS_MAX * 8];
-	size_t count = 0;
-
-	for (unsigned i = 0; forms[i]; i++) {
-		if (only && forms[i] != only)
-			continue;
-		for (const char *const *mark = forms[i]->marks; *mark; mark++)
-			if (count < COUNT(list))
-				list[count++] = (struct mark){ *mark, UINT64_C(1) << i };
-	}
-	return marks_create(list, count);
-}
-
 struct scan *scan_create(const struct scan_attr *attr, struct tell *tell)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
@@ -310,15 +348,11 @@ struct scan *scan_create(const struct scan_attr *attr, struct tell *tell)
 		scan->bytes.stride_bytes = BSN_DATA_SIZE;
 	scan->takes_hex = !attr->only || attr->only == &form_hex;
 	scan->feed = (struct feed){ .tell = tell, .bytes = &scan->bytes, .rest = find_rest };
-	scan->marks = collect_marks(attr->only);
-	if (scan->marks)
-		return scan;
-	scan_destroy(scan);
-	return NULL;
+	collect_marks(scan);
+	return scan;
 }
 
 void scan_destroy(struct scan *scan)
 {
-	marks_destroy(scan->marks);
 	free(scan);
 }
