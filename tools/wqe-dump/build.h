@@ -34,20 +34,11 @@ struct build {
 /** build_refuse() - prints on standard error what is wrong; returns -EINVAL */
 int build_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/**
- * build_begin() - appends the operation's segments, zero except for the opcode
- * @operation: name of an opcode, with or without RDMA_; recv, recv-srq …
- */
+/** build_begin() - appends the segments of "write", "RDMA_WRITE", "recv-srq" …, without fields */
 int build_begin(struct build *build, const char *operation);
 
-/**
- * build_set() - sets a field
- * @field: "rkey", or "raddr.rkey" if two segments have one of that name
- * @value: a number, or the name of a value: "ALWAYS"
- */
+/* Set a field: "rkey", or "raddr.rkey" if two segments have one; to a number, or to "ALWAYS" … */
 int build_set(struct build *build, const char *field, const char *value);
-
-/** build_set_number() - likewise */
 int build_set_number(struct build *build, const char *field, uint64_t value);
 
 /** build_pointer() - appends a data segment, or to a UMR a translation */
@@ -65,10 +56,7 @@ int build_raw(struct build *build, const uint8_t *data, size_t size);
 /** build_segment() - appends a segment by name; build_set() then sets its fields */
 int build_segment(struct build *build, const char *name);
 
-/**
- * build_end() - fills in the counts, and checks the WQE
- * @is_forced: accepts it though a ConnectX would refuse it
- */
+/** build_end() - fills in the counts, and unless @is_forced refuses what a ConnectX would */
 int build_end(struct build *build, bool is_forced);
 
 #endif

@@ -16,12 +16,7 @@ enum {
 /** complain() - a line on standard error; names and arguments in it may have any bytes */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/**
- * command_finish() - the exit status after everything was printed
- * @status: so far
- *
- * Return: @status, or WQE_DUMP_FAILED if standard output failed. A closed pipe is no failure.
- */
+/** command_finish() - the exit status: WQE_DUMP_FAILED if output failed, except for a closed pipe */
 int command_finish(int status);
 
 struct tell;

@@ -101,7 +101,6 @@ static int read_compression(struct compression *compression, const char *word)
 	static const char *const formats[] = {
 #define FORMAT_NAME(name, value, doc) [value] = #name,
 		BSN_MINI_FORMATS(FORMAT_NAME)
-#undef FORMAT_NAME
 	};
 
 	if (!strcmp(word, "enhanced"))

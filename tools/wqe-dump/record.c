@@ -9,7 +9,6 @@ const char *record_kind_name(enum record_kind kind)
 {
 #define KIND_NAME(NAME, name) [RECORD_##NAME] = #name,
 	static const char *const names[] = { RECORD_KINDS(KIND_NAME) };
-#undef KIND_NAME
 
 	return names[kind];
 }
@@ -25,7 +24,6 @@ const char *record_transport_name(enum bsn_transport transport)
 {
 #define TRANSPORT_NAME(name, value, doc) [BSN_TRANSPORT_##name] = #name,
 	static const char *const names[] = { BSN_TRANSPORTS(TRANSPORT_NAME) };
-#undef TRANSPORT_NAME
 
 	return names[transport];
 }

@@ -20,7 +20,6 @@
 
 #define RECORD_KIND(NAME, name) RECORD_##NAME,
 enum record_kind { RECORD_KINDS(RECORD_KIND) };
-#undef RECORD_KIND
 
 /* The side that detected the error. */
 enum record_side { SIDE_UNKNOWN, SIDE_REQUESTER, SIDE_RESPONDER };
@@ -69,7 +68,6 @@ struct record {
 	enum record_side side;
 #define RECORD_NUMBER(name) struct number name;
 	RECORD_NUMBERS(RECORD_NUMBER)
-#undef RECORD_NUMBER
 	char status[RECORD_TEXT_BYTES]; /* as it was printed, or "" */
 	unsigned field_count;
 	struct record_field fields[RECORD_MAX_FIELDS];
@@ -107,20 +105,14 @@ struct sink {
 	void (*end)(void);
 };
 
-/** record_kind_name() - its name in the JSON: "error_cqe" … */
+/* Names: of the kind in the JSON; "requester", "responder" or NULL; "RC" …; of the WQE's opcode */
 const char *record_kind_name(enum record_kind kind);
-
-/** record_side_name() - "requester", "responder", or NULL */
 const char *record_side_name(enum record_side side);
-
-/** record_transport_name() - "RC" … */
 const char *record_transport_name(enum bsn_transport transport);
+const char *record_opcode_name(const struct record *record); /* or NULL */
 
 /** record_transport_find() - enum bsn_transport by its name, in capitals or not */
 struct number record_transport_find(const char *name);
-
-/** record_opcode_name() - the name of the WQE's opcode, or NULL */
-const char *record_opcode_name(const struct record *record);
 
 /** record_cqe_opcode() - what the opcode of a CQE means, or NULL */
 const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode);
@@ -128,30 +120,22 @@ const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode);
 /** record_field_text() - the text of a field; NULL: it is a number */
 static inline const char *record_field_text(const struct record *record, unsigned nth)
 {
-	const struct record_field *field = &record->fields[nth];
+	const uint16_t text = record->fields[nth].text;
 
-	return field->text ? record->texts + field->text - 1 : NULL;
+	return text ? record->texts + text - 1 : NULL;
 }
 
-/**
- * record_add_number() - adds a field, or changes the one of this name; does nothing if it is full
- * @name: a constant, or from another record
- */
+/* Add a field, or change that of this name, which is a constant; nothing is done if it is full. */
 void record_add_number(struct record *record, const char *name, uint64_t value);
-
-/** record_add_text() - likewise; a text that is too long is cut */
+/* A text that is too long is cut. */
 void record_add_text(struct record *record, const char *name, const char *text, size_t len);
-
-/** record_set_status() - likewise */
 void record_set_status(struct record *record, const char *text, size_t len);
 
 /**
- * record_decode() - makes it the record of a CQE or WQE, with the numbers of that
- * @record: has the transport of a send WQE; what is not in the bytes stays as it is
- * @bytes: valid as long as the record
- * @bad: filled with what is wrong
+ * record_decode() - makes it the record of a CQE or WQE; what is not in the bytes stays as it is
+ * @record: has the transport of a send WQE; valid as long as @bytes, and until the next call
  *
- * Return: 0, or -EBADMSG. What was decoded is valid until the next call.
+ * Return: 0, or -EBADMSG with @bad.
  */
 int record_decode(struct record *record, enum raw_kind kind, const void *bytes, size_t size,
 		  struct bsn_bad *bad);
@@ -164,9 +148,8 @@ struct record_row {
 	uint32_t offset, size_bytes; /* of its bytes */
 	const char *name;
 	uint64_t value;
-	const char *text; /* instead of a value, or NULL */
-	const uint8_t
-		*bytes; /* instead of a value, or NULL: inline data, and what no table describes */
+	const char *text;     /* instead of a value, or NULL */
+	const uint8_t *bytes; /* likewise: inline data, and what no table describes */
 	const struct bsn_enum_value *symbol;
 };
 

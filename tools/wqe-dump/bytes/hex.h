@@ -31,22 +31,14 @@ struct hex_row {
 
 #define HEX_ROW_MAX 4096 /* bytes of a line that are examined */
 
-/**
- * hex_is_likely() - whether a line may have bytes
- *
- * Cheap: it looks at few of its characters.
- */
+/** hex_is_likely() - whether a line may have bytes; it looks at few of its characters */
 bool hex_is_likely(const char *text, size_t len);
 
 /**
- * hex_row_read() - finds the bytes in a line
- * @text: the line, which ends with a NUL
- * @row: what was found
- * @bytes: the bytes, at most HEX_ROW_MAX; may be NULL
+ * hex_row_read() - finds the bytes in a line, HEX_ROW_MAX at most; false: it has none
+ * @bytes: may be NULL
  *
- * There may be text before the bytes. An offset, and the same bytes in ASCII after them, do not
- * count.
- * Return: whether there are any.
+ * There may be text before them. An offset, and the same bytes in ASCII after them, do not count.
  */
 bool hex_row_read(const char *text, struct hex_row *row, uint8_t *bytes);
 

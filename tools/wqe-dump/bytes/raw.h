@@ -38,11 +38,8 @@ struct raw {
 };
 
 /**
- * raw_tell() - tells of each CQE or WQE in the bytes, or that they are neither
- * @attr: what the user says
+ * raw_tell() - tells of each CQE or WQE in the bytes; false, and tells that: they are neither
  * @raw: its kind is set to what the bytes were, for bytes that follow
- *
- * Return: false: they are neither.
  */
 bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw);
 
@@ -58,22 +55,13 @@ static inline bool is_zero(const uint8_t *bytes, size_t size)
 	return true;
 }
 
-/**
- * judge_bytes() - how much the bytes look like CQEs or WQEs
- * @attr: what is known about them
- * @kind: filled with the likeliest kind
- *
- * Return: points a unit, in tenths; 0 or less: they are neither.
- */
+/** judge_bytes() - points a unit, in tenths, for the likeliest kind; 0 or less: it is neither */
 int judge_bytes(const struct raw_attr *attr, const uint8_t *bytes, size_t size,
 		enum raw_kind *kind);
 
 /**
- * judge_title() - whether a CQE is the title of a block of compressed ones, in the basic layout
- * @attr: what is known about the queue
- * @proper: the CQE
- *
- * Return: CQEs, and slots, of the block, UINT16_MAX at most; 0: it is no title.
+ * judge_title() - CQEs, and slots, of the block of compressed ones that a CQE is the title of in the
+ * basic layout, UINT16_MAX at most; 0: it is no title
  */
 uint32_t judge_title(const struct raw_attr *attr, const uint8_t *proper);
 
@@ -84,10 +72,8 @@ bool judge_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl);
 bool judge_ring(const uint8_t *bytes, size_t size);
 
 /**
- * judge_transport() - the transport with which a WQE makes most sense
- * @oddities: filled with how many things in it no program would post even so
- *
- * Return: enum bsn_transport, or -EBADMSG: it is no WQE with any.
+ * judge_transport() - enum bsn_transport with which a WQE makes most sense, and has the fewest
+ * things that no program would post; -EBADMSG: it is no WQE with any
  */
 int judge_transport(const uint8_t *bytes, size_t size, unsigned *oddities);
 

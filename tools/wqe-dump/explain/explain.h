@@ -11,7 +11,6 @@
 
 #define ENUM_PARTY(NAME, text) PARTY_##NAME,
 enum party { PARTIES(ENUM_PARTY) };
-#undef ENUM_PARTY
 
 /* The kinds of numbers that name errors, each a space of its own: X(NAME, what it is called) */
 #define ERROR_SPACES(X)                                                                            \
@@ -25,7 +24,6 @@ enum party { PARTIES(ENUM_PARTY) };
 
 #define ENUM_SPACE(NAME, text) SPACE_##NAME,
 enum error_space { ERROR_SPACES(ENUM_SPACE) SPACE_COUNT };
-#undef ENUM_SPACE
 
 /** struct error - what is known of an error */
 struct error {
@@ -86,30 +84,16 @@ struct meaning meaning_of(enum error_space space, uint32_t value);
 /** explain() - fills in all of an explanation */
 void explain(const struct error *error, struct explanation *explanation);
 
-/**
- * explanation_of() - likewise, from a cache: a log has few different errors, each many times
- *
- * Return: valid until the next call.
- */
+/** explanation_of() - likewise, from a cache; valid until the next call */
 const struct explanation *explanation_of(const struct error *error);
 
-/**
- * explanation_cause() - the nth cause; the likeliest comes first
- *
- * Return: false when there is no @nth.
- */
+/** explanation_cause() - the nth cause, the likeliest first; false: there is none */
 bool explanation_cause(const struct explanation *explanation, unsigned nth, struct cause *cause);
 
-/**
- * error_syndrome() - the syndrome, or the one that becomes the verbs status; -1: neither is known
- */
+/** error_syndrome() - the syndrome, or that which becomes the verbs status; -1: it is unknown */
 int error_syndrome(const struct error *error);
 
-/**
- * error_fits() - whether vendor syndrome and syndrome or status may go together
- *
- * Return: false if they are known not to.
- */
+/** error_fits() - false: vendor syndrome and syndrome or status are known not to go together */
 bool error_fits(const struct error *error);
 
 /** error_is_same() - whether the same is known about both errors */

@@ -17,12 +17,9 @@ struct readings {
 };
 
 /**
- * question_read() - takes a question apart
+ * question_read() - fills in readings; none if nothing in the question names an error
  * @words: numbers and words in any order; "status", "syndrome", "vendor", "health", "command" say
  *         what the next number is
- * @count: of @words
- * @base: of numbers without 0x
- * @readings: filled; none if nothing in the question names an error
  */
 void question_read(const char *const *words, unsigned count, enum number_base base,
 		   struct readings *readings);

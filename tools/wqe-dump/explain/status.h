@@ -6,12 +6,8 @@
 #include "../record.h"
 
 /**
- * status_at() - the status whose name or text a text begins with
- * @text: IBV_WC_GENERAL_ERR, IB_WC_GENERAL_ERR, GENERAL_ERR, or the words of libibverbs or of the
- *        kernel, in capitals or not
- * @len: bytes of it
- *
- * Return: enum ibv_wc_status; unknown if there is none.
+ * status_at() - enum ibv_wc_status whose name or text a text begins with, @len bytes of it:
+ * IBV_WC_GENERAL_ERR, IB_WC_GENERAL_ERR, GENERAL_ERR, or the words of libibverbs or of the kernel
  */
 struct number status_at(const char *text, size_t *len);
 

@@ -74,7 +74,6 @@ struct form {
 
 #define DECLARE_FORM(id) extern const struct form form_##id;
 FORMS(DECLARE_FORM)
-#undef DECLARE_FORM
 
 /** forms - all of them, up to a NULL */
 extern const struct form *const forms[];

@@ -20,39 +20,15 @@
  * ConnectX.
  */
 #define OTHER_NICS(X, N)                                                                           \
-	X("bnxt_en", "bnxt_en")                                                                    \
-	X("bnxt_re", "bnxt_re")                                                                    \
-	X("cxgb4", "cxgb4")                                                                        \
-	X("efa", "efa 0000:")                                                                      \
-	X("erdma", "erdma")                                                                        \
-	X("hfi1", "hfi1")                                                                          \
-	X("hns", "libhns")                                                                         \
-	X("hns3", "hns3")                                                                          \
-	X("hns_roce_hw_v2", "hns_roce")                                                            \
-	X("iw_cxgb4", "cxgb4")                                                                     \
-	X("i40e", "abnormal ae_id")                                                                \
-	X("i40iw", "i40iw")                                                                        \
-	X("ice", "abnormal ae_id")                                                                 \
-	X("ionic", "ionic")                                                                        \
-	X("irdma", "irdma")                                                                        \
-	X("ib_mthca", "mthca")                                                                     \
-	X("ib_qib", "ib_qib")                                                                      \
-	X("mana", "mana_")                                                                         \
-	X("mana_ib", "mana_ib")                                                                    \
-	X("mlx4", "mlx4:")                                                                         \
-	X("mlx4_core", "mlx4_")                                                                    \
-	X("mlx4_en", "mlx4_")                                                                      \
-	X("mlx4_ib", "mlx4_")                                                                      \
-	X("mcxnex", "mcxnex")                                                                      \
-	X("mthca", "mthca")                                                                        \
-	X("ocrdma", "ocrdma")                                                                      \
-	X("qedr", "qedr")                                                                          \
-	N("rdmap")                                                                                 \
-	X("rdma_rxe", "rdma_rxe")                                                                  \
-	N("rxe")                                                                                   \
-	X("siw", "siw")                                                                            \
-	X("usnic", "usnic")                                                                        \
-	X("vmw_pvrdma", "vmw_pvrdma")
+	X("bnxt_en", "bnxt_en") X("bnxt_re", "bnxt_re") X("cxgb4", "cxgb4")                        \
+	X("efa", "efa 0000:") X("erdma", "erdma") X("hfi1", "hfi1") X("hns", "libhns")             \
+	X("hns3", "hns3") X("hns_roce_hw_v2", "hns_roce") X("iw_cxgb4", "cxgb4")                   \
+	X("i40e", "abnormal ae_id") X("i40iw", "i40iw") X("ice", "abnormal ae_id")                 \
+	X("ionic", "ionic") X("irdma", "irdma") X("ib_mthca", "mthca") X("ib_qib", "ib_qib")       \
+	X("mana", "mana_") X("mana_ib", "mana_ib") X("mlx4", "mlx4:") X("mlx4_core", "mlx4_")      \
+	X("mlx4_en", "mlx4_") X("mlx4_ib", "mlx4_") X("mcxnex", "mcxnex") X("mthca", "mthca")      \
+	X("ocrdma", "ocrdma") X("qedr", "qedr") N("rdmap") X("rdma_rxe", "rdma_rxe") N("rxe")      \
+	X("siw", "siw") X("usnic", "usnic") X("vmw_pvrdma", "vmw_pvrdma")
 
 /* -- their names in a line --------------------------------------------------------------------- */
 
@@ -90,11 +66,8 @@ static bool is_name(const char *text, const char *name)
 
 static const char *name_at(const char *text)
 {
-#define DRIVER(name, mark) name,
-#define DEVICE(name)       name,
-	static const char *const names[] = { OTHER_NICS(DRIVER, DEVICE) };
-#undef DRIVER
-#undef DEVICE
+#define NAME(name, ...) name,
+	static const char *const names[] = { OTHER_NICS(NAME, NAME) };
 	static size_t ends[UCHAR_MAX + 1]; /* one past the last name with this initial */
 	const size_t count = COUNT(names);
 
@@ -177,12 +150,9 @@ static enum form_answer feed_other_nic(struct feed *feed, const struct line *lin
 }
 
 static const char *const other_nic_marks[] = {
-#define DRIVER(name, mark) mark,
-#define DEVICE(name)
-	OTHER_NICS(DRIVER, DEVICE)
-#undef DRIVER
-#undef DEVICE
-		NULL,
+#define MARK(name, mark) mark,
+#define NO_MARK(name)
+	OTHER_NICS(MARK, NO_MARK) NULL,
 };
 
 const struct form form_other_nic = {

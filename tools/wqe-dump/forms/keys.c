@@ -170,7 +170,6 @@ void keys_add(struct record *record, const struct record *other)
 	if (other->name.is_known)                                                                  \
 		record->name = other->name;
 	RECORD_NUMBERS(ADD_NUMBER)
-#undef ADD_NUMBER
 	for (unsigned i = 0; i < other->field_count; i++) {
 		const char *text = record_field_text(other, i);
 

@@ -75,12 +75,7 @@ enum read_answer {
 	READ_WELL,
 };
 
-/**
- * keys_read() - reads a line of a shape
- * @record: filled, from zero
- *
- * A number that may have been cut by the end of the line is not taken.
- */
+/** keys_read() - makes a record of a line, without a number that the line's end may have cut */
 enum read_answer keys_read(const struct line *line, const struct shape *shape,
 			   struct record *record);
 
@@ -92,12 +87,7 @@ enum read_answer keys_read(const struct line *line, const struct shape *shape,
  */
 void keys_tell(struct feed *feed, const struct line *line, struct record *record);
 
-/**
- * keys_begin() - reads the first of several lines
- * @record: the form's state; its line is 0 until now
- *
- * Return: FORM_MORE where it is of the shape.
- */
+/** keys_begin() - reads the first of several lines into the form's state: FORM_MORE, if it is */
 enum form_answer keys_begin(struct feed *feed, const struct line *line, const struct shape *shape,
 			    struct record *record);
 
@@ -115,11 +105,7 @@ void keys_close(struct feed *feed, void *state);
  */
 enum form_answer keys_feed(struct feed *feed, const struct line *line, const struct shape *shapes);
 
-/**
- * form_feed() - the feed() of a form whose lines are such shapes
- *
- * Source code has the words of lines of any program, too, and is not read as such.
- */
+/** form_feed() - the feed() of a form whose lines are such shapes */
 enum form_answer form_feed(struct feed *feed, const struct line *line, void *state);
 
 /** struct pair - two lines, of which people often show only the second one */

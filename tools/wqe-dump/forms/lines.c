@@ -96,7 +96,6 @@ static unsigned weigh(const struct record *record, enum read_answer answer)
 	count = *record->status != '\0';
 #define COUNT_NUMBER(name) count += record->name.is_known;
 	RECORD_NUMBERS(COUNT_NUMBER)
-#undef COUNT_NUMBER
 	return count;
 }
 

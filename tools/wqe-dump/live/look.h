@@ -34,8 +34,7 @@ struct look {
 };
 
 /**
- * look_take() - reads the entries of the queue
- * @goes_on: reads only entries that came since the last look, even if they are done by now
+ * look_take() - reads the entries, or if it @goes_on those that came since the last look
  *
  * Return: 0, with @why if the end could not be read, or the QP is on the verbs path; -EAGAIN with
  * @why if nothing could be read, since the queue moves too fast; or as target_read() with its why.

@@ -32,16 +32,10 @@ struct published_list {
  */
 int published_read(struct target *target, struct published_list *list);
 
-/**
- * published_is_same() - whether two entries are one queue: nothing in an entry changes while it is
- * listed
- */
+/** published_is_same() - whether entries, which never change, are of one queue */
 bool published_is_same(const struct published *a, const struct published *b);
 
-/**
- * published_is_still() - whether a queue is still listed unchanged; false: it is not, or cannot be
- * read
- */
+/** published_is_still() - whether a queue is still listed unchanged, and can be read */
 bool published_is_still(struct target *target, const struct published *queue);
 
 void published_free(struct published_list *list);

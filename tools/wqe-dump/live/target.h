@@ -28,12 +28,7 @@ struct target {
 	struct core *core;
 };
 
-/**
- * target_open_process() - a running process
- *
- * Nothing is stopped, written to or called in it.
- * Return: 0, or -errno with @why.
- */
+/** target_open_process() - a running process, which goes on; 0, or -errno with @why */
 int target_open_process(struct target *target, long pid);
 
 /**
@@ -42,9 +37,7 @@ int target_open_process(struct target *target, long pid);
  */
 int target_open_core(struct target *target, const char *path, bool is_trusted);
 
-/**
- * target_begin() - begins a look: finds out how much memory there is, which limits what may be read
- */
+/** target_begin() - begins a look: how much memory there is limits what may be read */
 void target_begin(struct target *target);
 
 /** target_has_room() - whether something of this size fits into the target's memory */

@@ -37,18 +37,10 @@ void summary_write(const struct record *record, char *text);
 /** summary_place() - where a record was: file and line, slot */
 void summary_place(const struct record *record, char *text);
 
-/**
- * summary_partner() - where the WQE of an error is, or the error of a WQE
- *
- * Return: false if that is not known.
- */
+/** summary_partner() - where the WQE of an error is, or the error of a WQE; false: unknown */
 bool summary_partner(const struct record *record, char *text);
 
-/**
- * summary_finding() - the nth thing that is wrong with a WQE, the gravest first
- *
- * Return: false if there is no @nth.
- */
+/** summary_finding() - the nth thing that is wrong with a WQE, the gravest first; false: none */
 bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text);
 
 /** print_explanation() - a paragraph of short lines, each @indent columns from the left */
@@ -57,11 +49,7 @@ void print_explanation(FILE *to, const struct explanation *explanation, unsigned
 /** explanation_json() - what a record has as "explanation" */
 struct json_object *explanation_json(const struct explanation *explanation);
 
-/*
- * Kinds of errors. Errors that differ only by their place are of one kind, which is explained once.
- */
-
-/** struct error_kind - errors that have one explanation */
+/** struct error_kind - errors that differ only by their place, and are explained once */
 struct error_kind {
 	struct error error;
 	unsigned long count;
@@ -72,11 +60,7 @@ struct error_kind {
 /** kinds_begin() - forgets all kinds */
 void kinds_begin(void);
 
-/**
- * kinds_count() - counts a record
- *
- * Return: its kind; NULL if nothing is known of it, or there are too many kinds.
- */
+/** kinds_count() - counts a record; its kind, or NULL: it is unknown, or one too many */
 const struct error_kind *kinds_count(const struct record *record);
 
 /** kinds_get() - the nth kind in order of appearance, or NULL */

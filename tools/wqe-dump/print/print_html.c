@@ -32,7 +32,6 @@ enum { EMPTY_MAX = 16 };
 
 #define COUNT_KIND(NAME, name) +1
 enum { KINDS = 0 RECORD_KINDS(COUNT_KIND) };
-#undef COUNT_KIND
 
 enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
 

@@ -98,7 +98,6 @@ static void add_numbers(struct json_object *object, const struct record *record)
 {
 #define ADD_NUMBER(name) add_number(object, #name, &record->name);
 	RECORD_NUMBERS(ADD_NUMBER)
-#undef ADD_NUMBER
 	add_text(object, "opcode_name", record_opcode_name(record));
 	if (record->partner_file)
 		add(object, record->wqe ? "error" : "wqe", new_partner(record));

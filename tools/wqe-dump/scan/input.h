@@ -32,13 +32,7 @@ struct input {
 	char half;
 };
 
-/**
- * input_open() - opens a file
- * @input: filled
- * @path: its name; "-" is standard input
- *
- * Return: 0, or -errno.
- */
+/** input_open() - opens a file, or for "-" standard input; 0, or -errno */
 int input_open(struct input *input, const char *path);
 
 /** input_from_memory() - reads from a copy of some bytes */
@@ -47,37 +41,28 @@ int input_from_memory(struct input *input, const void *bytes, size_t size);
 void input_close(struct input *input);
 
 /**
- * input_is_binary() - whether the input begins with bytes rather than text
+ * input_is_binary() - 1 if the input begins with bytes, 0 with text; or -errno
  *
  * UTF-16 is text. From here on it is read as one byte a character, and what ASCII lacks as dots.
- * Return: 1, 0, or -errno.
  */
 int input_is_binary(struct input *input);
 
 /**
- * input_next() - the next line, or piece of a line
+ * input_next() - the next line, or piece of a line: 1, 0 at the end, or -errno
  *
  * Soft line breaks of quoted-printable mail are undone; a carriage return at the end is dropped.
- * Return: 1, 0 at the end, or -errno.
  */
 int input_next(struct input *input, struct line *line);
 
 /**
- * input_ahead() - copies a line that is still to be read
+ * input_ahead() - copies a line that is still to be read; the last one stays valid
  * @nth: 1 is the one that input_next() gives next
- * @text: filled, with a NUL at its end
  *
- * The line that was read last stays valid. Waits until the line is there.
- * Return: false if there is none, or it does not fit into @size bytes.
+ * Return: false: there is none, or it does not fit into @size bytes with a NUL.
  */
 bool input_ahead(struct input *input, unsigned nth, char *text, size_t size);
 
-/**
- * input_bytes() - the next bytes of the input
- * @bytes: valid until the next call
- *
- * Return: how many, at most INPUT_MAX_BYTES; 0 at the end; or -errno.
- */
+/** input_bytes() - the next bytes, INPUT_MAX_BYTES at most, up to the next call; or -errno */
 long input_bytes(struct input *input, const uint8_t **bytes);
 
 #endif

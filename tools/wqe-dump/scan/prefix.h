@@ -5,12 +5,7 @@
 
 #include "../text/text.h"
 
-/**
- * markup_undo() - writes a line with the characters that the program printed
- *
- * HTML references such as "&gt;" become the character; no-break spaces, typographic quotes and the
- * multiplication sign become what a keyboard has.
- */
+/** markup_undo() - makes HTML's "&gt;", typographic quotes and the like what the program printed */
 void markup_undo(struct line *line);
 
 /**
@@ -21,19 +16,13 @@ void markup_undo(struct line *line);
  */
 void prefix_strip(struct line *line);
 
-/**
- * prefix_next() - finds a second message in a line, as programs that share a terminal write it
- * @line: without the prefix of its first message
- *
- * Return: the prefix of the second message, or NULL.
- */
+/* The prefix of a second message in a stripped line, of programs that share a terminal; or NULL */
 char *prefix_next(const struct line *line);
 
 /**
- * prefix_strip_quote() - takes off what quoting put before a line
+ * prefix_strip_quote() - takes off marks of mail, comments and strings, tags of a page, blanks
  *
- * Marks of mail, of comments and strings, tags of a page, blanks.
- * Return: false if the rest is empty or has a logger's prefix, and so is a line of its own.
+ * Return: false: the rest is empty or has a logger's prefix, and so is a line of its own.
  */
 bool prefix_strip_quote(struct line *line);
 

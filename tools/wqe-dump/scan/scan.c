@@ -40,7 +40,7 @@ struct scan {
 	struct raw_attr bytes;
 	unsigned mark_count;
 	struct mark marks[MARKS_MAX];
-	uint16_t chains[4096]; /* by hash */
+	uint16_t chains[1 << 14]; /* by hash */
 	bool takes_hex;
 	struct input *input;
 	bool has_next;         /* the line goes on with another message */
@@ -57,7 +57,6 @@ const struct form form_binary = { .name = "binary", .marks = MARKS(NULL) };
 const struct form *const forms[] = {
 #define POINT_TO(id) &form_##id,
 	FORMS(POINT_TO) NULL
-#undef POINT_TO
 };
 
 _Static_assert(COUNT(forms) <= FORMS_MAX + 1, "each form has a bit of a word");
@@ -72,14 +71,14 @@ const struct form *form_find(const char *name)
 
 /* -- their marks ------------------------------------------------------------------------------- */
 
-#define MARK_MIN 3 /* characters that are hashed */
+#define MARK_MIN 3 /* characters, which are hashed; a NUL or more follow */
 
 static uint16_t *find_chain(struct scan *scan, const char *text)
 {
-	const unsigned hash = (unsigned char)text[0] + 67u * (unsigned char)text[1] +
-			      67u * 67u * (unsigned char)text[2];
+	uint32_t begin;
 
-	return &scan->chains[hash % COUNT(scan->chains)];
+	memcpy(&begin, text, sizeof(begin));
+	return &scan->chains[(begin << 8) * 2654435761u >> 18];
 }
 
 static void collect_marks(struct scan *scan)
@@ -100,15 +99,15 @@ static void collect_marks(struct scan *scan)
 /* The bits of the forms that have a mark in the line. */
 static uint64_t find_marks(struct scan *scan, const struct line *line)
 {
+	const char *const end = line->text + line->len;
+	const struct mark *mark;
 	uint64_t bits = 0;
 
-	for (size_t at = 0; at + MARK_MIN <= line->len; at++)
-		for (unsigned nth = *find_chain(scan, line->text + at); nth;) {
-			const struct mark *mark = &scan->marks[nth - 1];
-
-			if (!strncmp(line->text + at, mark->text, mark->len))
+	for (const char *at = line->text; at + MARK_MIN <= end; at++)
+		for (unsigned nth = *find_chain(scan, at); nth; nth = mark->next) {
+			mark = &scan->marks[nth - 1];
+			if (!strncmp(at, mark->text, mark->len))
 				bits |= mark->bits;
-			nth = mark->next;
 		}
 	return bits;
 }

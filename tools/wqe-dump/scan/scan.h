@@ -12,19 +12,10 @@ struct scan_attr {
 	struct raw_attr bytes;   /* stride_bytes 0: BSN_DATA_SIZE */
 };
 
-/**
- * scan_create() - makes a scanner
- * @tell: told of what is found; the scanner sets its file and source
- *
- * Return: it, or NULL: out of memory.
- */
+/** scan_create() - makes a scanner, which sets @tell's file and source; NULL: out of memory */
 struct scan *scan_create(const struct scan_attr *attr, struct tell *tell);
 
-/**
- * scan_input() - scans an input up to its end
- *
- * Return: 0, or -errno.
- */
+/** scan_input() - scans an input up to its end; 0, or -errno */
 int scan_input(struct scan *scan, struct input *input);
 
 void scan_destroy(struct scan *scan);

@@ -19,22 +19,13 @@ struct tell {
 	unsigned long count, unread; /* records so far, and dumps that could not be read */
 };
 
-/**
- * tell_open() - tells a sink
- * @tell: filled
- *
- * Return: 0, or -ENOMEM.
- */
+/** tell_open() - tells a sink; 0, or -ENOMEM */
 int tell_open(struct tell *tell, struct sink *sink);
 
 /** tell_record() - reports what was found; the record is not used after the call */
 void tell_record(struct tell *tell, struct record *record);
 
-/**
- * tell_unread() - tells of something that looked like a dump and could not be read
- * @line: its line; 0: there are no lines
- * @format: like printf: a sentence without a full stop
- */
+/* Tells why what looked like a dump could not be read, without a full stop; @line 0: no lines */
 void tell_unread(struct tell *tell, unsigned long line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -39,21 +39,16 @@ static inline const char *text_next_word(const char *text)
 const char *text_find(const char *text, const char *word);
 
 /**
- * text_number() - reads a number after blanks, brackets and the like
- * @base: 10 or 16; a 0x before the digits overrides it
+ * text_number() - reads a number after blanks, brackets and the like; 0x overrides @base
  *
- * Return: what follows the number, or NULL if there is none.
+ * Return: what follows the number; NULL: there is none.
  */
 const char *text_number(const char *text, int base, uint64_t *number);
 
 /** text_number_after() - likewise, after a word; false: the word or the number is not there */
 bool text_number_after(const char *text, const char *word, int base, uint64_t *number);
 
-/**
- * text_is_source() - whether a line is source code rather than output
- *
- * Source code names the same statuses, and has the same words with "%d" after them.
- */
+/** text_is_source() - whether a line is source code, which has the words of output and statuses */
 bool text_is_source(const char *text);
 
 #endif
