@@ -16,7 +16,7 @@ enum {
 /** complain() - a line on standard error; names and arguments in it may have any bytes */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** command_finish() - the exit status: WQE_DUMP_FAILED if output failed, except for a closed pipe */
+/** command_finish() - the exit status, FAILED if output failed; a closed pipe is no failure */
 int command_finish(int status);
 
 struct tell;

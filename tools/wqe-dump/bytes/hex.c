@@ -16,10 +16,7 @@ struct word {
 	unsigned gap;            /* blanks before it */
 };
 
-/*
- * The characters of hex, for hex_is_likely(). About half of the characters of text are not among
- * them.
- */
+/* Characters of hex, for hex_is_likely(); about half of those of text are others. */
 static bool is_of_hex(char c)
 {
 	if ((unsigned)c - '0' <= ':' - '0' || ((unsigned)c | 0x20) - 'a' <= 'f' - 'a')
@@ -190,9 +187,7 @@ static uint64_t word_value(const struct word *word)
 	return value;
 }
 
-/*
- * Whether a run begins with an offset that is as wide as its words. Then it has one word too many.
- */
+/* Whether a run begins with an offset as wide as its words, and so has one word too many. */
 static bool begins_with_offset(const struct run *run)
 {
 	const unsigned width = run->digits / 2;

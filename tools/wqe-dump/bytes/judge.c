@@ -70,10 +70,7 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 	return 1;
 }
 
-/*
- * Whether the first half of a CQE of 128 B has bytes that are not inline data, and so may be
- * another CQE.
- */
+/* Whether the first half of a CQE of 128 B is no inline data, and so maybe another CQE. */
 static bool has_odd_half(const uint8_t *bytes, size_t size)
 {
 	struct bsn_cqe_tail tail;

@@ -56,10 +56,7 @@ static void set_transport(struct teller *teller)
 					   : most_likely_transport(teller->raw);
 }
 
-/*
- * Sets the QPN, and the producer, which is after the newest WQE. Indices have 16 bits; a ring has
- * at most half as many slots.
- */
+/* Sets the QPN, and the producer: after the newest WQE, by indices of 16 bits. */
 static void set_queue(struct teller *teller)
 {
 	const uint32_t count = teller->ring.count;

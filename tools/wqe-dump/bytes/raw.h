@@ -60,8 +60,8 @@ int judge_bytes(const struct raw_attr *attr, const uint8_t *bytes, size_t size,
 		enum raw_kind *kind);
 
 /**
- * judge_title() - CQEs, and slots, of the block of compressed ones that a CQE is the title of in the
- * basic layout, UINT16_MAX at most; 0: it is no title
+ * judge_title() - CQEs, and slots, of the block of compressed ones that a CQE is the title of in
+ * the basic layout, UINT16_MAX at most; 0: it is no title
  */
 uint32_t judge_title(const struct raw_attr *attr, const uint8_t *proper);
 

@@ -31,10 +31,7 @@ static bool is_unwritten(const uint8_t *proper)
 
 /* -- CQEs -------------------------------------------------------------------------------------- */
 
-/*
- * @offset: of the CQE, or of the mini CQE that it was expanded from; @compressed says which, or is
- * NULL.
- */
+/* @offset: of the CQE, or of the mini CQE that it is from, which @compressed describes. */
 static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const uint8_t *bytes,
 		     size_t size, const char *compressed)
 {
@@ -106,9 +103,7 @@ static void tell_block(struct walker *walker, uint32_t count)
 			    count - told, count);
 }
 
-/*
- * A compressed CQE: in the basic layout the title of `count` CQEs, in the enhanced layout an array.
- */
+/* A compressed CQE: the title of `count` CQEs, or in the enhanced layout (0) an array. */
 static void tell_compressed(struct walker *walker, uint32_t count)
 {
 	const struct teller *teller = walker->teller;
@@ -166,10 +161,7 @@ static uint32_t find_next_cqe(const struct teller *teller, uint32_t first)
 	return first;
 }
 
-/*
- * Where a ring's first CQE is: after the slots of a session whose title is at the ring's end. No
- * session is longer than its ring.
- */
+/* Where a ring's first CQE is: after the slots of a session that wraps around its end. */
 static uint32_t find_first_cqe(struct teller *teller)
 {
 	const uint32_t count = teller->ring.count;

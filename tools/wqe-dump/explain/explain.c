@@ -162,9 +162,7 @@ static struct code lookup(const struct code codes[256], const struct number *num
 	return number && number->value < 256 ? codes[number->value] : (struct code){ 0 };
 }
 
-/*
- * Whether mlx5 has no such vendor syndrome, and nothing else shows that the device is one of mlx5.
- */
+/* Whether mlx5 has no such vendor syndrome, and nothing else shows that it is mlx5. */
 static bool is_foreign(const struct error *error)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);

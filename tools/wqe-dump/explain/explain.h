@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What an error means, who noticed it and when, and what the cause usually is, by topics.h and
- * causes.h.
- */
+/* What an error means, who noticed it and when, and its usual cause: topics.h, causes.h. */
 #ifndef WQE_DUMP_EXPLAIN_H
 #define WQE_DUMP_EXPLAIN_H
 

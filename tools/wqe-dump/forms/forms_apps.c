@@ -16,9 +16,7 @@
 #include "../text/text.h"
 #include "keys.h"
 
-/*
- * -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal
- */
+/* -- NCCL and those with its code: src/transport/net_ib/p2p.cc; vendor errors are decimal ------ */
 
 KEYS_FORM(nccl, "nccl", MARKS("Got completion from peer ", "Got completion with error "),
 	/* The same line, as people shorten it. */
@@ -154,9 +152,7 @@ KEYS_FORM(gpunetio, "gpunetio", MARKS(" wqe_qpn="),
 		  FIELD_DECIMAL("hw_synd_type=", "hw_syndrome_type"),
 		  DECIMAL("wqe_counter=", wqe_index)));
 
-/*
- * -- NVSHMEM: ibgda_device.cuh over several lines, src/modules/transport/ibdevx and ibrc on one
- */
+/* -- NVSHMEM: ibgda_device.cuh over several lines; src/modules/transport/ibdevx, ibrc on one --- */
 
 static const struct shape nvshmem_first =
 	LINE(ERROR_CQE, REQUESTER, "syndrome=", HEX("syndrome=", syndrome),
@@ -209,10 +205,7 @@ static void sort_opcode(struct record *record, const char *line)
 	record->opcode = (struct number){ 0 };
 }
 
-/*
- * The crypto driver swaps one byte as if it were four, so it prints 0x13 as 13000000
- * (mlx5_crypto_xts.c mlx5_crypto_xts_cqe_err_handle()).
- */
+/* mlx5_crypto_xts_cqe_err_handle() swaps one byte as if it were four: 0x13 is 13000000. */
 static void turn_syndrome(struct record *record, const char *line)
 {
 	uint64_t value;

@@ -225,9 +225,7 @@ DUMP_FORM(mlx5_core_wqe, "mlx5_core-wqe", MARKS("WQE DUMP: WQ size "),
 DUMP_FORM(mlx5_ib_wqe, "mlx5_ib-wqe", MARKS("dump WQE index "), { .kind = RAW_WQE });
 DUMP_FORM(libmlx5_wqe, "libmlx5-wqe", MARKS("dump wqe at "), { .kind = RAW_WQE });
 
-/*
- * -- error CQEs of the Ethernet driver: mlx5/core/en.h mlx5e_dump_error_cqe(), then the CQE itself
- */
+/* -- the Ethernet driver: mlx5/core/en.h mlx5e_dump_error_cqe(), then the CQE itself ----------- */
 
 static void finish_mlx5e(struct record *record, const char *line)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the kernel writes, except for dumps: about the device, its commands, and users of RDMA in
- * the kernel.
- */
+/* What the kernel writes, except for dumps: of the device, commands, users of RDMA. */
 #include "form.h"
 
 #include <ctype.h>
@@ -99,10 +96,7 @@ static const struct {
 	{ "ext_synd", KEY_HEX },
 };
 
-/*
- * Returns what follows @word, the first word of a message: at the line's beginning, or after "...:
- * ".
- */
+/* What follows @word, which begins a message: at the line's beginning or after "...: ". */
 static const char *find_message(const char *text, const char *word)
 {
 	const char *at = text_find(text, word);
@@ -167,10 +161,7 @@ static const char *take_health(struct record *record, const char *line)
 	return NULL;
 }
 
-/*
- * Whether all that was read is ones, as a device that is gone from PCIe returns. Small numbers do
- * not show that.
- */
+/* Whether all but small numbers is ones, as a device that is gone from PCIe returns. */
 static bool reads_ones(const struct record *record)
 {
 	bool has_ones = record->syndrome.value == UINT8_MAX;
@@ -205,10 +196,7 @@ static void tell_health(struct feed *feed, void *state)
 			    "a health buffer, and its syndrome is not there");
 }
 
-/*
- * Whether a line begins a health buffer. A log may begin in the middle of one, and people may show
- * only its syndrome; then the driver's prefix shows what it is.
- */
+/* Whether a health buffer may begin here; a log may begin in the middle of one. */
 static bool begins_health(const char *text)
 {
 	return strstr(text, "assert_var[") || strstr(text, "print_health_info:");

@@ -32,10 +32,7 @@
 
 /* -- their names in a line --------------------------------------------------------------------- */
 
-/*
- * Whether a name is also an English word. Such a name counts only if a device's address or more of
- * a name follows.
- */
+/* Whether a name is also a word, and needs a device's address or more of a name after it. */
 static bool is_english(const char *name)
 {
 	return !strcmp(name, "ice") || !strcmp(name, "ionic") || !strcmp(name, "mana");
@@ -44,10 +41,7 @@ static bool is_english(const char *name)
 /* From this length on a name also begins names of functions: bnxt_re_poll_cq(). */
 #define FUNCTIONS_MIN 5
 
-/*
- * Whether a text begins with a name, alone or with a number (bnxt_re0, rdmap16s27), or with the
- * name of one of the driver's functions.
- */
+/* With a name, alone or with a number (bnxt_re0, rdmap16s27), or one of its functions'. */
 static bool is_name(const char *text, const char *name)
 {
 	const size_t len = strlen(name);
@@ -105,9 +99,7 @@ static bool has_sign(const char *text, const char *sign)
 	return false;
 }
 
-/*
- * Drivers print much else: without these words a line is no error; nor are items of a change log.
- */
+/* Whether a line has a word of errors, and is no source and no item of a change log. */
 static bool is_error(const char *text)
 {
 	static const char *const signs[] = { "err",      "error", "fail",       "abnormal",

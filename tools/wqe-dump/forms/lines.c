@@ -203,10 +203,7 @@ static unsigned read_on(struct feed *feed, struct reading *r, unsigned wanted, b
 	return used;
 }
 
-/*
- * Reads a line; if something is missing, together with following lines that have no logger's prefix
- * and begin no message of these shapes.
- */
+/* If something is missing in a line, reads it with those that seem to continue it. */
 static void read_whole(struct feed *feed, const struct line *line, struct reading *r)
 {
 	const unsigned wanted = count_wanted(r->shape, line);

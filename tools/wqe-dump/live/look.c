@@ -49,9 +49,7 @@ static int check_queue(struct look *look)
 	return 0;
 }
 
-/*
- * Keeps which slots are free now. The next look compares them, to find what was posted in between.
- */
+/* Keeps which slots are free, by which the next look finds what was posted since. */
 static int remember_free(struct look *look)
 {
 	const uint32_t count = look->published.queue.count;

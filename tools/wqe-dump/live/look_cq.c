@@ -65,10 +65,7 @@ static bool is_there(const struct look *look, uint32_t index)
 	       tail.owner == (index / look->published.queue.count) % 2;
 }
 
-/*
- * Reads all CQEs from @first on. The first copy has the owner bit, so the second copy of a CQE is
- * whole.
- */
+/* Reads all CQEs from @first on. One that has its owner bit in the first copy is whole. */
 static int read_cqes(struct look *look, uint32_t first)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -90,9 +87,7 @@ static int read_cqes(struct look *look, uint32_t first)
 	return err;
 }
 
-/*
- * CQEs that came since the last look, and were polled, may still be in the ring. Reads them, too.
- */
+/* Also reads CQEs that came since the last look and were polled, if they are still there. */
 static int read_cqes_since(struct look *look, uint32_t consumer, bool goes_on)
 {
 	int err;

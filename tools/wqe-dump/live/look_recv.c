@@ -9,10 +9,7 @@ struct recv_state {
 	uint32_t rung; /* the doorbell record */
 };
 
-/*
- * Reads the consumer before and after the producer, whose 16 bits do not say how many rounds
- * passed.
- */
+/* The consumer is read twice: the 16 bits of the producer do not say how many rounds passed. */
 static int read_recv(struct look *look, struct recv_state *s)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -74,10 +71,7 @@ static int read_shared(struct look *look, struct shared_state *s)
 			   LOOK_VALUE(q->consumer, s->next));
 }
 
-/*
- * Marks the free slots, each of which names the next one; all others are posted. False: a free slot
- * has an impossible number.
- */
+/* Marks the free slots, each of which names the next one. False: one has an impossible number. */
 static bool mark_free(struct look *look, uint32_t slot)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;

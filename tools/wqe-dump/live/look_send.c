@@ -107,9 +107,7 @@ static int follow_chain(struct look *look)
 	return -EAGAIN;
 }
 
-/*
- * Where to begin: where the last look ended, if that WQE still exists; else at the poster's mark.
- */
+/* Where to begin: where the last look ended, if that WQE still exists, or at the poster's mark. */
 static uint32_t first_send(struct look *look, const struct send_state *s, bool goes_on)
 {
 	if (!goes_on || !look->has_last || is_before(s->producer, look->last_end))

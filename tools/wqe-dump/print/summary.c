@@ -110,10 +110,7 @@ static void add_code(struct text *text, const struct explanation *e, enum error_
 	}
 }
 
-/*
- * Adds a text that a line or a queue in use has: "state" says whether an entry is outstanding,
- * polled, …
- */
+/* Adds a text of a line, or of a queue in use: "state" is outstanding, polled, … */
 static void add_field(struct text *text, const struct record *record, const char *name)
 {
 	for (unsigned i = 0; i < record->field_count; i++)

@@ -206,9 +206,7 @@ static size_t decode_mail(char *text, size_t len)
 	return out;
 }
 
-/*
- * The length of the soft break at the end of `len` bytes, `last` of them after the previous break.
- */
+/* The length of the soft break after `len` bytes, `last` of them after the break before. */
 static size_t soft_break_bytes(const char *text, size_t len, size_t last)
 {
 	const size_t cr = len && text[len - 1] == '\r';
@@ -219,10 +217,7 @@ static size_t soft_break_bytes(const char *text, size_t len, size_t last)
 	return text[len - cr - 2] == '=' || !memcmp(text + len - cr - 4, "=0A", 3) ? 0 : 1 + cr;
 }
 
-/*
- * Joins lines of quoted-printable mail that end in "=": the text before a soft break is moved up to
- * the text after it.
- */
+/* Joins quoted-printable lines that end in "=": moves text up to that after the soft break. */
 static long join_mail(struct input *input, long len, bool *has_newline)
 {
 	size_t last = (size_t)len, soft;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A file, standard input or a pipe as a stream of lines; memory is bounded, however long they are.
- */
+/* A file, standard input or a pipe as lines, which may be long: memory is bounded. */
 #ifndef WQE_DUMP_INPUT_H
 #define WQE_DUMP_INPUT_H
 

@@ -240,10 +240,7 @@ bool prefix_strip_quote(struct line *line)
 	return *line->text ? !strip_one(line) : has_tag;
 }
 
-/*
- * Whether a bracket begins a message: "[1700000001.300002] ", or "[node-7:683:0:683] file.c:177" of
- * a UCX that writes no time
- */
+/* Whether "[1700000001.300002] " or "[node-7:683:0:683] file.c:177" begins a message of UCX. */
 static bool begins_message(const char *text)
 {
 	const size_t process = strcspn(text, "] ");

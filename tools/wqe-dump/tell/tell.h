@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Completes what was found: adds what it means, and the record that belongs to it. Then passes it
- * to the sink.
- */
+/* Adds to what was found what it means and what belongs to it; then it is for the sink. */
 #ifndef WQE_DUMP_TELL_H
 #define WQE_DUMP_TELL_H
 
