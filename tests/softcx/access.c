@@ -3,10 +3,6 @@
  * The decoders alone: known encodings, cut short at each byte, refused ones, and random bytes.
  * trap.c tests what the encodings mean, by running them.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "unit.h"
 #include "shim/access.h"
 

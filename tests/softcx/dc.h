@@ -176,20 +176,11 @@ static inline void assert_write(unsigned target)
 	assert_int_equal(write_to(d.dct[target]->qp_num, KEY, 1024).status, IBV_WC_SUCCESS);
 }
 
-static inline enum ibv_qp_state dci_state(void)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	assert_int_equal(ibv_query_qp(d.dci, &attr, IBV_QP_STATE, &init), 0);
-	return attr.qp_state;
-}
-
 static inline void assert_failed(struct ibv_wc wc, enum ibv_wc_status status, uint32_t vendor)
 {
 	assert_int_equal(wc.status, status);
 	assert_int_equal(wc.vendor_err, vendor);
-	assert_int_equal(dci_state(), IBV_QPS_ERR);
+	assert_int_equal(loopback_state(d.dci), IBV_QPS_ERR);
 	assert_int_equal(loopback_modify_to(d.dci, 0, IBV_QPS_RESET, IBV_QP_STATE), 0);
 	open_initiator(d.dci);
 }
@@ -202,10 +193,7 @@ static inline void expect_no_event(void)
 	assert_int_equal(poll(&ready, 1, 0), 0);
 }
 
-#define PLANNED(f, plan)                                                                           \
-	{                                                                                          \
-#f, f, set_up, tear_down, (char *)plan                                             \
-	}
-#define TEST(f) PLANNED(f, NULL)
+#define PLANNED(f, plan) GIVEN(f, plan, set_up, tear_down)
+#define TEST(f)          PLANNED(f, NULL)
 
 #endif

@@ -85,14 +85,15 @@ static inline struct qp_request dci_request(void)
 	return r;
 }
 
-static inline int set_up_dc_on(void **state, const char *fault_plan)
+/* The case names a plan of faults, or NULL. */
+static inline int set_up_dc(void **state)
 {
 	uint8_t out[BSN_CREATED_OUT_SIZE] = { 0 };
 	struct qp_request dci;
 	struct bsn_dctc dct;
 	struct rmp_request rmp;
 
-	set_up_on(state, CX_LINK_IB, fault_plan);
+	set_up_on(state, CX_LINK_IB, *state);
 	memset(&d, 0, sizeof(d));
 	d.umem = made(mlx5dv_devx_umem_reg(lo.ctx, d.memory, sizeof(d.memory), 0));
 	d.rmp_umem = made(mlx5dv_devx_umem_reg(lo.ctx, d.memory + RMP_AT, PAGE, 0));
@@ -106,11 +107,6 @@ static inline int set_up_dc_on(void **state, const char *fault_plan)
 	d.dci = made(create_qp(&dci, out));
 	d.dcin = number_of(out);
 	return 0;
-}
-
-static inline int set_up_dc(void **state)
-{
-	return set_up_dc_on(state, NULL);
 }
 
 static inline int tear_down_dc(void **state)
@@ -259,6 +255,6 @@ static inline unsigned limit_of(void)
 	return wq.lwm;
 }
 
-#define TEST_DC(f) cmocka_unit_test_setup_teardown(f, set_up_dc, tear_down_dc)
+#define TEST_DC(f) GIVEN(f, NULL, set_up_dc, tear_down_dc)
 
 #endif

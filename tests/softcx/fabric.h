@@ -7,7 +7,6 @@
 
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { DEADLINE_S = 60 };
 

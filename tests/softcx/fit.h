@@ -7,11 +7,9 @@
 #define TESTS_SOFTCX_FIT_H
 
 #include "loopback.h"
+#include "xrc.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 enum { FIT_HALF = 16384, FIT_MOST = 8192, FIT_STEPS = 64, FIT_PSN = 0xfffffe, FIT_QKEY = 7,
        FIT_GRH = 40 };
@@ -77,26 +75,10 @@ static inline void fit_reset_told(void)
 
 static inline void fit_create_target(void)
 {
-	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
-							  IBV_XRCD_INIT_ATTR_OFLAGS,
-					     .fd = -1,
-					     .oflags = O_CREAT };
-	struct ibv_srq_init_attr_ex srq = {
-		.attr = { .max_wr = 1, .max_sge = 1 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-		.srq_type = IBV_SRQT_XRC,
-		.pd = f.pd,
-		.cq = f.cq[B],
-	};
-	struct ibv_qp_init_attr_ex target = { .qp_type = IBV_QPT_XRC_RECV,
-					      .comp_mask = IBV_QP_INIT_ATTR_XRCD };
-
-	f.xrcd = srq.xrcd = target.xrcd = ibv_open_xrcd(f.ctx, &domain);
-	assert_non_null(f.xrcd);
-	f.srq = made(ibv_create_srq_ex(f.ctx, &srq));
+	f.xrcd = made(xrc_open_domain(f.ctx, -1, O_CREAT));
+	f.srq = made(xrc_create_srq(f.pd, f.cq[B], f.xrcd, 1));
 	f.srq_has_receive = false;
-	f.qp[B] = ibv_create_qp_ex(f.ctx, &target);
+	f.qp[B] = made(xrc_create_target(f.ctx, f.xrcd));
 }
 
 /* IBV_QPT_XRC_SEND: A initiates, and B is the target. */
@@ -178,26 +160,8 @@ static inline int fit_init(unsigned end)
 				    .pkey_index = f.told[end].pkey_index,
 				    .qkey = f.told[end].qkey,
 				    .qp_access_flags = (unsigned)f.access };
-	const int ud_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
 
-	return ibv_modify_qp(f.qp[end], &attr,
-			     f.qp[end]->qp_type == IBV_QPT_UD ? ud_mask : LOOPBACK_INIT_MASK);
-}
-
-static inline int fit_rtr_mask(enum ibv_qp_type type)
-{
-	if (type == IBV_QPT_UD)
-		return IBV_QP_STATE;
-	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV)
-		return LOOPBACK_RTR_MASK;
-	return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-}
-
-static inline int fit_rts_mask(enum ibv_qp_type type)
-{
-	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
-		return LOOPBACK_RTS_MASK;
-	return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_XRC_RECV ? IBV_QP_TIMEOUT : 0);
+	return ibv_modify_qp(f.qp[end], &attr, loopback_mask(f.qp[end]->qp_type, IBV_QPS_INIT));
 }
 
 static inline struct ibv_ah_attr fit_path(unsigned end)
@@ -226,7 +190,7 @@ static inline int fit_rtr(unsigned end)
 		.min_rnr_timer = 1,
 		.ah_attr = fit_path(end),
 	};
-	const int err = ibv_modify_qp(f.qp[end], &attr, fit_rtr_mask(type));
+	const int err = ibv_modify_qp(f.qp[end], &attr, loopback_mask(type, IBV_QPS_RTR));
 
 	if (err || type != IBV_QPT_UD || end != A)
 		return err;
@@ -247,7 +211,7 @@ static inline int fit_rts(unsigned end)
 		.max_rd_atomic = f.told[end].max_rd_atomic,
 	};
 
-	return ibv_modify_qp(f.qp[end], &attr, fit_rts_mask(f.qp[end]->qp_type));
+	return ibv_modify_qp(f.qp[end], &attr, loopback_mask(f.qp[end]->qp_type, IBV_QPS_RTS));
 }
 
 /* Both ends as they are told. */
@@ -344,15 +308,6 @@ static inline enum ibv_event_type fit_event(void)
 	return type;
 }
 
-static inline enum ibv_qp_state fit_state(unsigned end)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	assert_int_equal(ibv_query_qp(f.qp[end], &attr, IBV_QP_STATE, &init), 0);
-	return attr.qp_state;
-}
-
 /* The next completion of A, after virtual time has passed as needed. */
 static inline struct ibv_wc fit_wait(void)
 {
@@ -390,9 +345,9 @@ static inline struct effect fit_run(enum ibv_wr_opcode opcode, uint32_t len, uns
 	effect.vendor = wc.status ? (uint8_t)wc.vendor_err : 0;
 	fit_reap_receives();
 	effect.executed = fit_is_executed(opcode, len);
-	effect.responder_fails = fit_state(B) == IBV_QPS_ERR;
+	effect.responder_fails = loopback_state(f.qp[B]) == IBV_QPS_ERR;
 	effect.event = fit_event();
-	assert_int_equal(fit_state(A), wc.status ? IBV_QPS_ERR : IBV_QPS_RTS);
+	assert_int_equal(loopback_state(f.qp[A]), wc.status ? IBV_QPS_ERR : IBV_QPS_RTS);
 	return effect;
 }
 

@@ -6,9 +6,6 @@
 #ifndef TEST_SOFTCX_LOOPBACK_H
 #define TEST_SOFTCX_LOOPBACK_H
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "unit.h"
@@ -21,6 +18,25 @@ enum {
 	LOOPBACK_RTS_MASK = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
 };
+
+/* What a transition of a queue pair of this type names. */
+static inline int loopback_mask(enum ibv_qp_type type, enum ibv_qp_state to)
+{
+	const bool answers = type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV;
+	const bool asks = type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+
+	if (to == IBV_QPS_INIT)
+		return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		       (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+	if (to == IBV_QPS_RTS)
+		return asks ? LOOPBACK_RTS_MASK
+			    : IBV_QP_STATE | IBV_QP_SQ_PSN |
+				       (type == IBV_QPT_XRC_RECV ? IBV_QP_TIMEOUT : 0);
+	if (type == IBV_QPT_UD)
+		return IBV_QP_STATE;
+	return LOOPBACK_RTR_MASK &
+	       ~(answers ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
 
 static struct loopback {
 	struct ibv_context *ctx;
@@ -87,6 +103,15 @@ static inline int loopback_modify_to(struct ibv_qp *qp, uint32_t dest_qpn, enum 
 static inline int loopback_modify(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
 {
 	return loopback_modify_to(qp, qp->qp_num, state, mask);
+}
+
+static inline enum ibv_qp_state loopback_state(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
 }
 
 static inline struct ibv_qp *loopback_create_signaling_qp(struct ibv_pd *pd, struct ibv_cq *cq,

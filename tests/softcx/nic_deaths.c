@@ -4,12 +4,10 @@
  * others.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -292,7 +290,6 @@ static void join_elsewhere(int in, int out)
 	int answer = -1;
 	pid_t pid;
 
-	(void)in;
 	config_of(&config);
 	if (!leave_the_pid_namespace()) {
 		NEED(write(out, &answer, sizeof(answer)) == sizeof(answer));
@@ -330,7 +327,6 @@ static void another_pid_namespace_is_refused(void **state)
 
 static void die_with_the_lock(int in, int out)
 {
-	(void)in;
 	open_rig();
 	tell(out);
 	cx_lock(rig.hca);
@@ -356,7 +352,6 @@ static void a_lock_holder_that_dies_blocks_nobody(void **state)
 
 static void *take_the_lock(void *arg)
 {
-	(void)arg;
 	cx_lock(rig.hca);
 	return NULL;
 }
@@ -392,7 +387,6 @@ static void who_lost_the_lock_is_taken_for_dead(void **state)
 
 static void just_die(int in, int out)
 {
-	(void)in;
 	open_rig();
 	tell(out);
 	raise(SIGKILL);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model between processes: they meet on a fabric by name, and reach each other's memory. */
 #define _GNU_SOURCE 1
-#include <errno.h>
-
 #include "processes.h"
 #include "nic/process.h"
 
 static void expect_good(unsigned count)
 {
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(rig_next(&rig.cq[0]).tail.opcode, BSN_CQE_REQ);
-	}
 }
 
 static void processes_reach_each_others_memory(void **state)
@@ -104,8 +101,6 @@ static void use_what_the_parent_made(int in, int out)
 {
 	uint32_t pd;
 
-	(void)in;
-	(void)out;
 	cx_after_fork_child(rig.hca);
 	NEED(cx_qp_destroy(rig.hca, rig.qp[0].number) == -EINVAL);
 	NEED(cx_step(rig.hca, 0) == 0);

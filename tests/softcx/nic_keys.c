@@ -5,11 +5,6 @@
  * where each byte of a range is. The model's spans must cover exactly those bytes, and there are
  * never more spans than bytes.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit.h"
 #include "bsn_cmd.h"
 #include "bsn_umr.h"

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE 1
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model alone: how much it holds, what is in use, and what harms it. */
 #include <endian.h>
-#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 

@@ -4,11 +4,8 @@
  * misses what happens to it meanwhile.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "unit.h"
 #include "bsn_syndrome.h"

@@ -7,31 +7,14 @@
 #include "datasheet.h"
 #include "rig.h"
 
-#include <string.h>
-
 static struct rig rig;
 static int allowed_lint;
 
-static inline int setup_of(enum ibv_qp_type type)
-{
-	allowed_lint = 0;
-	rig_setup(&rig, type);
-	return 0;
-}
-
 static inline int setup(void **state)
 {
-	return setup_of(IBV_QPT_RC);
-}
-
-static inline int setup_uc(void **state)
-{
-	return setup_of(IBV_QPT_UC);
-}
-
-static inline int setup_ud(void **state)
-{
-	return setup_of(IBV_QPT_UD);
+	allowed_lint = 0;
+	rig_setup(&rig, (enum ibv_qp_type)given(state));
+	return 0;
 }
 
 static inline int teardown(void **state)
@@ -87,8 +70,8 @@ static inline void fill(uint8_t *bytes, size_t len, unsigned seed)
 		bytes[i] = (uint8_t)(i * 7 + seed * 31 + 1);
 }
 
-#define TEST(name)    cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_UC(name) cmocka_unit_test_setup_teardown(name, setup_uc, teardown)
-#define TEST_UD(name) cmocka_unit_test_setup_teardown(name, setup_ud, teardown)
+#define TEST(f)    GIVEN(f, IBV_QPT_RC, setup, teardown)
+#define TEST_UC(f) GIVEN(f, IBV_QPT_UC, setup, teardown)
+#define TEST_UD(f) GIVEN(f, IBV_QPT_UD, setup, teardown)
 
 #endif

@@ -4,9 +4,6 @@
 #define TESTS_SOFTCX_PLANS_H
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "unit.h"
 #include "rig.h"

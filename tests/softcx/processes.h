@@ -4,10 +4,7 @@
 #define TESTS_SOFTCX_PROCESSES_H
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "unit.h"
 #include "nic/tables.h"

@@ -5,8 +5,6 @@
 
 #include "loopback.h"
 
-#include <errno.h>
-
 #include <infiniband/mlx5dv.h>
 
 #include "bsn_cmd.h"
@@ -213,12 +211,7 @@ static inline int set_up_on(void **state, enum cx_link link, const char *fault_p
 
 static inline int set_up(void **state)
 {
-	return set_up_on(state, CX_LINK_IB, NULL);
-}
-
-static inline int set_up_roce(void **state)
-{
-	return set_up_on(state, CX_LINK_ROCE, NULL);
+	return set_up_on(state, (enum cx_link)given(state), NULL);
 }
 
 static inline int tear_down(void **state)
@@ -424,7 +417,7 @@ static inline void expect_failed(unsigned end, enum bsn_syndrome syndrome)
 	assert_int_equal(cqe.syndrome, syndrome);
 }
 
-#define TEST(f)      cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define TEST_ROCE(f) cmocka_unit_test_setup_teardown(f, set_up_roce, tear_down)
+#define TEST(f)      GIVEN(f, CX_LINK_IB, set_up, tear_down)
+#define TEST_ROCE(f) GIVEN(f, CX_LINK_ROCE, set_up, tear_down)
 
 #endif

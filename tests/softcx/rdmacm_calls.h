@@ -6,11 +6,8 @@
 #include "loopback.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include <rdma/rdma_user_cm.h>
 
@@ -71,16 +68,22 @@ static inline int open_channel(int flags)
 	return fd;
 }
 
-static inline uint32_t create(int fd, uint64_t uid)
+static inline uint32_t create_of(int fd, uint64_t uid, unsigned ps, unsigned qp_type)
 {
 	struct rdma_ucm_create_id_resp resp;
 	union command c = COMMAND(CREATE_ID, create_id, sizeof(resp));
 
 	c.create_id = (struct rdma_ucm_create_id){ .uid = uid,
 						   .response = (uintptr_t)&resp,
-						   .ps = RDMA_PS_TCP };
+						   .ps = (uint16_t)ps,
+						   .qp_type = (uint8_t)qp_type };
 	assert_int_equal(tell(fd, &c), 0);
 	return resp.id;
+}
+
+static inline uint32_t create(int fd, uint64_t uid)
+{
+	return create_of(fd, uid, RDMA_PS_TCP, 0);
 }
 
 static inline uint32_t destroy(int fd, uint32_t id)
@@ -104,14 +107,18 @@ static inline struct __kernel_sockaddr_storage loopback_at(int port)
 	return storage;
 }
 
-static inline int bind_to(int fd, uint32_t id, int port)
+static inline int bind_to_address(int fd, uint32_t id, size_t size,
+				  struct __kernel_sockaddr_storage address)
 {
 	union command c = COMMAND(BIND, bind, 0);
 
-	c.bind = (struct rdma_ucm_bind){ .id = id,
-					 .addr_size = sizeof(struct sockaddr_in),
-					 .addr = loopback_at(port) };
+	c.bind = (struct rdma_ucm_bind){ .id = id, .addr_size = (uint16_t)size, .addr = address };
 	return tell(fd, &c);
+}
+
+static inline int bind_to(int fd, uint32_t id, int port)
+{
+	return bind_to_address(fd, id, sizeof(struct sockaddr_in), loopback_at(port));
 }
 
 static inline int listen_at(int fd, uint32_t id)
@@ -122,14 +129,35 @@ static inline int listen_at(int fd, uint32_t id)
 	return tell(fd, &c);
 }
 
-static inline int resolve(int fd, uint32_t id)
+static inline int resolve_address(int fd, uint32_t id, size_t size,
+				  struct __kernel_sockaddr_storage address)
 {
 	union command c = COMMAND(RESOLVE_ADDR, resolve_addr, 0);
 
-	c.resolve_addr = (struct rdma_ucm_resolve_addr){ .id = id,
-							 .timeout_ms = LONG_MS,
-							 .dst_size = sizeof(struct sockaddr_in),
-							 .dst_addr = loopback_at(PORT) };
+	c.resolve_addr = (struct rdma_ucm_resolve_addr){
+		.id = id, .timeout_ms = LONG_MS, .dst_size = (uint16_t)size, .dst_addr = address
+	};
+	return tell(fd, &c);
+}
+
+static inline int resolve(int fd, uint32_t id)
+{
+	return resolve_address(fd, id, sizeof(struct sockaddr_in), loopback_at(PORT));
+}
+
+static inline int resolve_route(int fd, uint32_t id, uint32_t timeout_ms)
+{
+	union command c = COMMAND(RESOLVE_ROUTE, resolve_route, 0);
+
+	c.resolve_route = (struct rdma_ucm_resolve_route){ .id = id, .timeout_ms = timeout_ms };
+	return tell(fd, &c);
+}
+
+static inline int connect_id(int fd, uint32_t id)
+{
+	union command c = COMMAND(CONNECT, connect, 0);
+
+	c.connect = (struct rdma_ucm_connect){ .conn_param.valid = 1, .id = id };
 	return tell(fd, &c);
 }
 
@@ -170,11 +198,6 @@ static inline int set_up_plan(enum cx_link link, const char *plan)
 
 	snprintf(fabric, sizeof(fabric), "test-rdmacm-%d", getpid());
 	return softcx_start(&config);
-}
-
-static inline int set_up_link(enum cx_link link)
-{
-	return set_up_plan(link, NULL);
 }
 
 static inline int tear_down(void **state)

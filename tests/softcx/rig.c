@@ -3,8 +3,6 @@
 #include "unit.h"
 #include "rig.h"
 
-#include <string.h>
-
 #include "bsn_cmd.h"
 #include "datasheet.h"
 

@@ -5,8 +5,6 @@
  */
 #include "loopback.h"
 
-#include <stdio.h>
-
 #include "shim/trap.h"
 
 struct text {
@@ -60,22 +58,13 @@ static void assert_width(const char *name, long count)
 
 /* -- the device -------------------------------------------------------------------------------- */
 
-static int set_up_mode(void **state, enum trap_mode mode)
+static int set_up(void **state)
 {
-	int err = loopback_set_up_active(state);
+	const enum trap_mode mode = (enum trap_mode)given(state);
 
+	loopback_set_up_active(state);
 	trap_set_mode(mode);
-	return err;
-}
-
-static int set_up_exact(void **state)
-{
-	return set_up_mode(state, TRAP_EXACT);
-}
-
-static int set_up_absorbing(void **state)
-{
-	return set_up_mode(state, TRAP_ABSORB);
+	return 0;
 }
 
 /* A chain of `count` WRITEs of `len` bytes, of which the last is signaled. */
@@ -235,11 +224,8 @@ static void a_snapshot_stays_what_it_was(void **state)
 
 /* -- main -------------------------------------------------------------------------------------- */
 
-#define EACH_MODE(f)                                                                               \
-	{ #f " (exact)", f, set_up_exact, loopback_tear_down, NULL },                              \
-	{                                                                                          \
-#f " (absorbed)", f, set_up_absorbing, loopback_tear_down, NULL                    \
-	}
+#define MODE(name, f, mode) NAMED(name, f, mode, set_up, loopback_tear_down)
+#define EACH_MODE(f)        MODE(#f " (exact)", f, TRAP_EXACT), MODE(#f " (absorbed)", f, TRAP_ABSORB)
 
 int main(void)
 {

@@ -79,7 +79,7 @@ static void each_stream_keeps_its_connection(void **state)
 static void a_stream_fails_alone(void **state)
 {
 	fail_stream(5);
-	assert_int_equal(dci_state(), IBV_QPS_RTS);
+	assert_int_equal(loopback_state(d.dci), IBV_QPS_RTS);
 	assert_stream_write(6, 0);
 	assert_int_equal(write_by_stream(5, 0, d.mr->rkey).status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_not_equal(mlx5dv_dci_stream_id_reset(d.dci, 6), 0);
@@ -91,9 +91,9 @@ static void a_stream_fails_alone(void **state)
 static void too_many_streams_in_error_fail_the_queue(void **state)
 {
 	fail_stream(1);
-	assert_int_equal(dci_state(), IBV_QPS_RTS);
+	assert_int_equal(loopback_state(d.dci), IBV_QPS_RTS);
 	fail_stream(1 << 15);
-	assert_int_equal(dci_state(), IBV_QPS_ERR);
+	assert_int_equal(loopback_state(d.dci), IBV_QPS_ERR);
 	assert_int_equal(loopback_modify_to(d.dci, 0, IBV_QPS_RESET, IBV_QP_STATE), 0);
 	open_initiator(d.dci);
 	assert_stream_write(1, 0);
@@ -183,11 +183,8 @@ static void targets_without_room_send_initiators_away(void **state)
 	assert_int_equal(await().status, IBV_WC_SUCCESS);
 }
 
-#define PLANNED_STREAMS(f, plan)                                                                   \
-	{                                                                                          \
-#f, f, set_up_streams, tear_down, (char *)plan                                     \
-	}
-#define STREAMS(f) PLANNED_STREAMS(f, NULL)
+#define PLANNED_STREAMS(f, plan) GIVEN(f, plan, set_up_streams, tear_down)
+#define STREAMS(f)               PLANNED_STREAMS(f, NULL)
 
 /* Targets have the first numbers of a fabric. */
 int main(void)

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "nic/tables.h"
 
@@ -36,10 +35,9 @@ static void close_channel(struct mlx5dv_devx_event_channel **channel)
 	*channel = NULL;
 }
 
-/* Two NOPs take the port down and up. */
 static int set_up_channels(void **state)
 {
-	set_up_dc_on(state, "opcode=NOP nth=1 port-down; opcode=NOP nth=1 port-up");
+	set_up_dc(state);
 	open_channels();
 	return 0;
 }
@@ -466,7 +464,10 @@ static void a_list_is_taken_whole_or_not_at_all(void **state)
 	expect_none();
 }
 
-#define ON_CHANNELS(f) cmocka_unit_test_setup_teardown(f, set_up_channels, tear_down_channels)
+/* Two NOPs take the port down and up. */
+#define ON_CHANNELS(f)                                                                             \
+	GIVEN(f, "opcode=NOP nth=1 port-down; opcode=NOP nth=1 port-up", set_up_channels,          \
+	      tear_down_channels)
 
 int main(void)
 {

@@ -6,12 +6,10 @@
  */
 #include "loopback.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static bool has_event(int fd)
 {

@@ -3,7 +3,6 @@
 #include "fit.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 
 #include "bsn_syndrome.h"
 
@@ -21,25 +20,14 @@ static const char *const plans[] = {
 enum { KEY_DEFAULT, KEY_FULL, KEY_LIMITED, KEY_LIMITED_TOO, KEY_OTHER, KEY_NONE,
        KEY_INVALID, KEY_UNSET = 99 };
 
-static int set_up(void **state, enum cx_link link)
+static int set_up(void **state)
 {
-	struct cx_config config = loopback_config(link, true);
+	struct cx_config config = loopback_config((enum cx_link)given(state), true);
 
-	config.fault_plan = plans[link];
+	config.fault_plan = plans[config.link];
 	fit_open(config);
-
 	fit_create_qps(IBV_QPT_RC);
 	return 0;
-}
-
-static int set_up_ib(void **state)
-{
-	return set_up(state, CX_LINK_IB);
-}
-
-static int set_up_roce(void **state)
-{
-	return set_up(state, CX_LINK_ROCE);
 }
 
 static int tear_down(void **state)
@@ -347,8 +335,8 @@ static void the_requester_sends_no_more_reads_than_it_may(void **state)
 	assert_int_equal(effect.status, IBV_WC_SUCCESS);
 }
 
-#define IB(test) cmocka_unit_test_setup_teardown(test, set_up_ib, tear_down)
-#define ROCE(test) { #test " (RoCE)", test, set_up_roce, tear_down, NULL }
+#define IB(f)   GIVEN(f, CX_LINK_IB, set_up, tear_down)
+#define ROCE(f) NAMED(#f " (RoCE)", f, CX_LINK_ROCE, set_up, tear_down)
 
 int main(void)
 {

@@ -2,8 +2,6 @@
 /* The device has as many objects as it says; a process has as many contexts as it wants. */
 #include "loopback.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 enum { CONTEXTS = 1000 };

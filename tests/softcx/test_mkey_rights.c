@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What memory keys and windows open, and what is refused: each misuse has its own error. */
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "mkeys.h"
 #include "nic/hca.h"
 #include "bsn_syndrome.h"

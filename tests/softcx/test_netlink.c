@@ -5,11 +5,8 @@
  */
 #include "loopback.h"
 
-#include <errno.h>
 #include <linux/netlink.h>
-#include <stdio.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <rdma/rdma_netlink.h>
 

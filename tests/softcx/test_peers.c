@@ -6,7 +6,6 @@
  */
 #include "fabric.h"
 
-#include <errno.h>
 #include <sys/eventfd.h>
 
 #include <infiniband/mlx5dv.h>
@@ -122,16 +121,13 @@ static void what_is_outstanding_is_flushed(void **state)
 static void its_owner_is_told(void **state)
 {
 	struct ibv_async_event event;
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
 
 	be_failed();
 	assert_int_equal(ibv_get_async_event(lo.ctx, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
 	assert_ptr_equal(event.element.qp, lo.qp);
 	ibv_ack_async_event(&event);
-	assert_int_equal(ibv_query_qp(lo.qp, &attr, IBV_QP_STATE, &init), 0);
-	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	assert_int_equal(loopback_state(lo.qp), IBV_QPS_ERR);
 }
 
 /* Posting a receive is no doorbell, and polling no call into the device. */
@@ -189,11 +185,8 @@ static void a_port_that_the_peer_takes_down_is_told_here_too(void **state)
 	close(fd);
 }
 
-#define PLANNED(f, plan)                                                                           \
-	{                                                                                          \
-#f, f, set_up, tear_down, (char *)plan                                             \
-	}
-#define TEST(f) PLANNED(f, NULL)
+#define PLANNED(f, plan) GIVEN(f, plan, set_up, tear_down)
+#define TEST(f)          PLANNED(f, NULL)
 
 int main(void)
 {

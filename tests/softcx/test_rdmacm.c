@@ -16,16 +16,12 @@
 static uint32_t ask_for_connection(int fd)
 {
 	const uint32_t id = create(fd, 1);
-	union command route = COMMAND(RESOLVE_ROUTE, resolve_route, 0);
-	union command c = COMMAND(CONNECT, connect, 0);
 
 	assert_int_equal(resolve(fd, id), 0);
 	assert_event(fd, id, ADDR_RESOLVED);
-	route.resolve_route.id = id;
-	assert_int_equal(tell(fd, &route), 0);
+	assert_int_equal(resolve_route(fd, id, 0), 0);
 	assert_event(fd, id, ROUTE_RESOLVED);
-	c.connect = (struct rdma_ucm_connect){ .conn_param.valid = 1, .id = id };
-	assert_int_equal(tell(fd, &c), 0);
+	assert_int_equal(connect_id(fd, id), 0);
 	return id;
 }
 
@@ -71,13 +67,11 @@ static void an_id_without_a_device_has_no_peer(void **state)
 {
 	const int fd = open_channel(0);
 	const uint32_t id = create(fd, 1);
-	union command route = COMMAND(RESOLVE_ROUTE, resolve_route, 0);
 	union command connect = COMMAND(CONNECT, connect, 0);
 	union command query = COMMAND(QUERY, query, sizeof(struct rdma_ucm_query_addr_resp));
 	struct rdma_ucm_query_addr_resp resp;
 
-	route.resolve_route.id = id;
-	assert_int_equal(tell(fd, &route), EINVAL);
+	assert_int_equal(resolve_route(fd, id, 0), EINVAL);
 	connect.connect.id = id;
 	assert_int_equal(tell(fd, &connect), EINVAL);
 	connect.connect.conn_param.valid = 1;
@@ -143,7 +137,6 @@ static atomic_int signals;
 
 static void note_signal(int number)
 {
-	(void)number;
 	atomic_fetch_add(&signals, 1);
 }
 
@@ -355,15 +348,10 @@ static void a_plan_holds_messages_back(void **state)
 
 static int set_up(void **state)
 {
-	return set_up_link(CX_LINK_ROCE);
+	return set_up_plan(CX_LINK_ROCE, *state);
 }
 
-static int set_up_held(void **state)
-{
-	return set_up_plan(CX_LINK_ROCE, "opcode=REQ delay 100000; opcode=DREQ delay 100000");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(f) GIVEN(f, NULL, set_up, tear_down)
 
 int main(void)
 {
@@ -381,7 +369,8 @@ int main(void)
 #endif
 		TEST(an_id_moves_to_another_channel_with_its_events),
 		TEST(a_channel_is_there_until_its_last_process_closes_it),
-		cmocka_unit_test_setup_teardown(a_plan_holds_messages_back, set_up_held, tear_down),
+		GIVEN(a_plan_holds_messages_back,
+		      "opcode=REQ delay 100000; opcode=DREQ delay 100000", set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,37 +33,21 @@ static struct __kernel_sockaddr_storage ib_address_of(bool is_any)
 
 static uint32_t create_of_ib(int fd)
 {
-	struct rdma_ucm_create_id_resp resp;
-	union command c = COMMAND(CREATE_ID, create_id, sizeof(resp));
-
-	c.create_id = (struct rdma_ucm_create_id){
-		.uid = 1, .response = (uintptr_t)&resp, .ps = RDMA_PS_IB, .qp_type = IBV_QPT_RC
-	};
-	assert_int_equal(tell(fd, &c), 0);
-	return resp.id;
+	return create_of(fd, 1, RDMA_PS_IB, IBV_QPT_RC);
 }
 
-static uint32_t listen_at_service(int fd)
+static void listen_at_service(int fd)
 {
 	const uint32_t id = create_of_ib(fd);
-	union command c = COMMAND(BIND, bind, 0);
 
-	c.bind = (struct rdma_ucm_bind){ .id = id,
-					 .addr_size = sizeof(struct ib_address),
-					 .addr = ib_address_of(true) };
-	assert_int_equal(tell(fd, &c), 0);
+	assert_int_equal(bind_to_address(fd, id, sizeof(struct ib_address), ib_address_of(true)),
+			 0);
 	assert_int_equal(listen_at(fd, id), 0);
-	return id;
 }
 
 static int resolve_gid(int fd, uint32_t id)
 {
-	union command c = COMMAND(RESOLVE_ADDR, resolve_addr, 0);
-
-	c.resolve_addr = (struct rdma_ucm_resolve_addr){ .id = id,
-							 .dst_size = sizeof(struct ib_address),
-							 .dst_addr = ib_address_of(false) };
-	return tell(fd, &c);
+	return resolve_address(fd, id, sizeof(struct ib_address), ib_address_of(false));
 }
 
 /* As from a subnet manager, whom the kernel asks in vain. */
@@ -98,7 +82,6 @@ static void infiniband_connects_by_gid_where_the_program_knows_a_path(void **sta
 {
 	const int server = open_channel(0), client = open_channel(0);
 	const uint32_t id = create_of_ib(client);
-	union command c = COMMAND(CONNECT, connect, 0);
 	struct rdma_ucm_event_resp event;
 
 	listen_at_service(server);
@@ -107,8 +90,7 @@ static void infiniband_connects_by_gid_where_the_program_knows_a_path(void **sta
 	assert_event(client, id, ADDR_RESOLVED);
 	assert_int_equal(set_path(client, id, LID), 0);
 	assert_event(client, id, ROUTE_RESOLVED);
-	c.connect = (struct rdma_ucm_connect){ .conn_param.valid = 1, .id = id };
-	assert_int_equal(tell(client, &c), 0);
+	assert_int_equal(connect_id(client, id), 0);
 	assert_int_equal(get_event(server, &event), 0);
 	assert_int_equal(event.event, CONNECT_REQUEST);
 	assert_int_equal(event.param.conn.private_data_len, 92); /* no address takes a part */
@@ -124,13 +106,11 @@ static void no_subnet_manager_knows_a_path(void **state)
 {
 	const int fd = open_channel(0);
 	const uint32_t id = create_of_ib(fd);
-	union command c = COMMAND(RESOLVE_ROUTE, resolve_route, 0);
 	struct rdma_ucm_event_resp event;
 
 	assert_int_equal(resolve_gid(fd, id), 0);
 	assert_event(fd, id, ADDR_RESOLVED);
-	c.resolve_route = (struct rdma_ucm_resolve_route){ .id = id, .timeout_ms = SOON_MS };
-	assert_int_equal(tell(fd, &c), 0);
+	assert_int_equal(resolve_route(fd, id, SOON_MS), 0);
 	assert_int_equal(get_event(fd, &event), 0);
 	assert_int_equal(event.event, ROUTE_ERROR);
 	assert_int_equal((int)event.status, -ETIMEDOUT);
@@ -139,7 +119,7 @@ static void no_subnet_manager_knows_a_path(void **state)
 
 static int set_up(void **state)
 {
-	return set_up_link(CX_LINK_IB);
+	return set_up_plan(CX_LINK_IB, NULL);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -6,10 +6,7 @@
 #define _GNU_SOURCE 1
 #include "loopback.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum { PAGE = 4096, BYTES = 64, DEADLINE_S = 60 };
 

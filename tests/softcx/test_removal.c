@@ -6,35 +6,22 @@
 #define _GNU_SOURCE 1
 #include "loopback.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include <infiniband/mlx5dv.h>
 
 #include "bsn_cmd.h"
 
-static int set_up_plan(void **state, bool passive)
+static int set_up(void **state)
 {
-	struct cx_config config = loopback_config(CX_LINK_IB, passive);
+	struct cx_config config = loopback_config(CX_LINK_IB, given(state));
 
 	config.fault_plan = "opcode=RDMA_WRITE nth=1 remove-device";
 	return loopback_set_up_config(state, &config);
-}
-
-static int set_up_removable(void **state)
-{
-	return set_up_plan(state, true);
-}
-
-static int set_up_removable_active(void **state)
-{
-	return set_up_plan(state, false);
 }
 
 static void a_device_that_is_gone_says_so(void **state)
@@ -64,9 +51,8 @@ static void expect_end(struct mlx5dv_devx_event_channel *channel)
 	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
 
 	assert_int_equal(poll(&ready, 1, 0), 1);
-	for (unsigned n = 0; n < 2; n++) {
+	for (unsigned n = 0; n < 2; n++)
 		fails(mlx5dv_devx_get_event(channel, (void *)bytes, sizeof(bytes)), EIO);
-	}
 	mlx5dv_devx_destroy_event_channel(channel);
 }
 
@@ -158,8 +144,8 @@ static void who_waits_for_an_asynchronous_event_is_told(void **state)
 	expect_woken(read_async_events);
 }
 
-#define PASSIVE(f) cmocka_unit_test_setup_teardown(f, set_up_removable, loopback_tear_down)
-#define ACTIVE(f)  cmocka_unit_test_setup_teardown(f, set_up_removable_active, loopback_tear_down)
+#define PASSIVE(f) GIVEN(f, true, set_up, loopback_tear_down)
+#define ACTIVE(f)  GIVEN(f, false, set_up, loopback_tear_down)
 
 int main(void)
 {

@@ -6,7 +6,6 @@
 #include "fit.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <time.h>
 
 static const char network[] = "ip link add rn0 type veth peer name rn1 && ip link set lo up &&"
@@ -16,24 +15,14 @@ static const char network[] = "ip link add rn0 type veth peer name rn1 && ip lin
 			      "ip route add 10.20.0.0/16 via 10.9.0.254 &&"
 			      "ip route add fd20::/16 via fd09::fe dev rn0 && exec \"$0\" inside";
 
-static int set_up_config(void **state, bool passive)
+static int set_up(void **state)
 {
-	struct cx_config config = loopback_config(CX_LINK_ROCE, passive);
+	struct cx_config config = loopback_config(CX_LINK_ROCE, given(state));
 
 	config.interface = "rn0";
 	fit_open(config);
 	fit_create_qps(IBV_QPT_RC);
 	return 0;
-}
-
-static int set_up(void **state)
-{
-	return set_up_config(state, true);
-}
-
-static int set_up_active(void **state)
-{
-	return set_up_config(state, false);
 }
 
 static int tear_down(void **state)
@@ -148,8 +137,8 @@ static void a_neighbour_is_asked_for_during_a_second(void **state)
 		    990);
 }
 
-#define PASSIVE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define ACTIVE(f)  cmocka_unit_test_setup_teardown(f, set_up_active, tear_down)
+#define PASSIVE(f) GIVEN(f, true, set_up, tear_down)
+#define ACTIVE(f)  GIVEN(f, false, set_up, tear_down)
 
 int main(int argc, char **argv)
 {

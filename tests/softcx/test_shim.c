@@ -5,13 +5,11 @@
  */
 #define _GNU_SOURCE 1
 #include <glob.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <infiniband/mlx5dv.h>
 #include <linux/capability.h>
@@ -19,17 +17,12 @@
 #include "loopback.h"
 
 /* A context and a domain alone: the limits of locked memory count all regions. */
-static int set_up_link(void **state, enum cx_link link)
+static int set_up(void **state)
 {
-	assert_int_equal(loopback_start(link), 0);
+	assert_int_equal(loopback_start((enum cx_link)given(state)), 0);
 	lo.ctx = loopback_open_device();
 	lo.pd = made(ibv_alloc_pd(lo.ctx));
 	return 0;
-}
-
-static int set_up(void **state)
-{
-	return set_up_link(state, CX_LINK_IB);
 }
 
 static int tear_down(void **state)
@@ -38,11 +31,6 @@ static int tear_down(void **state)
 	assert_int_equal(ibv_close_device(lo.ctx), 0);
 	assert_int_equal(softcx_stop(), 0);
 	return 0;
-}
-
-static int set_up_roce(void **state)
-{
-	return set_up_link(state, CX_LINK_ROCE);
 }
 
 /* -- the device -------------------------------------------------------------------------------- */
@@ -305,8 +293,8 @@ static void locked_memory_is_limited(void **state)
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &old), 0);
 }
 
-#define ON_IB(f)   cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define ON_ROCE(f) cmocka_unit_test_setup_teardown(f, set_up_roce, tear_down)
+#define ON_IB(f)   GIVEN(f, CX_LINK_IB, set_up, tear_down)
+#define ON_ROCE(f) GIVEN(f, CX_LINK_ROCE, set_up, tear_down)
 
 int main(void)
 {

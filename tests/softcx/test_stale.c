@@ -6,7 +6,6 @@
 #define _GNU_SOURCE 1
 #include "fabric.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/mman.h>
 #include <sys/mman.h>

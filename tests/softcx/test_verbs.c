@@ -33,30 +33,9 @@ static void fill_ah(enum cx_link link, struct ibv_ah_attr *ah)
 	assert_int_equal(ibv_query_gid(v.ctx, 1, 3, &ah->grh.dgid), 0);
 }
 
-static int init_mask(enum ibv_qp_type type)
-{
-	return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-	       (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
-}
-
-static int rtr_mask(enum ibv_qp_type type)
-{
-	const int address = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-
-	return IBV_QP_STATE | (type == IBV_QPT_UD ? 0 : address) |
-	       (type == IBV_QPT_RC ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
-}
-
-static int rts_mask(enum ibv_qp_type type)
-{
-	const int retries =
-		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-
-	return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_RC ? retries : 0);
-}
-
 static void connect_qp(struct ibv_qp *qp, struct ibv_qp *to, enum cx_link link)
 {
+	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 	struct ibv_qp_attr attr = { .port_num = 1,
 				    .qkey = QKEY,
 				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
@@ -72,12 +51,11 @@ static void connect_qp(struct ibv_qp *qp, struct ibv_qp *to, enum cx_link link)
 				    .rnr_retry = 3 };
 
 	fill_ah(link, &attr.ah_attr);
-	attr.qp_state = IBV_QPS_INIT;
-	assert_int_equal(ibv_modify_qp(qp, &attr, init_mask(qp->qp_type)), 0);
-	attr.qp_state = IBV_QPS_RTR;
-	assert_int_equal(ibv_modify_qp(qp, &attr, rtr_mask(qp->qp_type)), 0);
-	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(ibv_modify_qp(qp, &attr, rts_mask(qp->qp_type)), 0);
+	for (unsigned i = 0; i < COUNT_OF(states); i++) {
+		attr.qp_state = states[i];
+		assert_int_equal(ibv_modify_qp(qp, &attr, loopback_mask(qp->qp_type, states[i])),
+				 0);
+	}
 }
 
 static void create_qp(struct ibv_qp **qp, enum ibv_qp_type type)
@@ -109,25 +87,18 @@ static void create_srq(void)
 
 static void start(enum cx_link link, const char *plan)
 {
-	const struct cx_config config = { .generation = CX_GEN_CX6,
-					  .link = link,
-					  .fault_plan = plan,
-					  .passive = true,
-					  .private_fabric = true };
-	struct ibv_device **list;
+	struct cx_config config = loopback_config(link, true);
 
 	memset(&v, 0, sizeof(v));
+	config.fault_plan = plan;
 	assert_int_equal(softcx_start(&config), 0);
-	list = made(ibv_get_device_list(NULL));
-	v.ctx = made(ibv_open_device(list[0]));
-	ibv_free_device_list(list);
+	v.ctx = loopback_open_device();
 	v.pd = ibv_alloc_pd(v.ctx);
 	v.mr = made(ibv_reg_mr(v.pd, v.buf, BUF,
 			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC));
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++)
 		v.cq[i] = made(ibv_create_cq(v.ctx, 2 * DEPTH, NULL, NULL, 0));
-	}
 }
 
 /* What a pair is made of. */
@@ -447,11 +418,8 @@ static void a_queue_is_resized_under_way(void **state)
 	}
 }
 
-#define CASE(name, f, kind)                                                                        \
-	{                                                                                          \
-		name, f, set_up, tear_down, &(kind)                                                \
-	}
-#define ON_RC(f) CASE(#f, f, rc)
+#define CASE(name, f, kind) NAMED(name, f, &(kind), set_up, tear_down)
+#define ON_RC(f)            CASE(#f, f, rc)
 
 int main(void)
 {

@@ -9,9 +9,7 @@
 #include <ftw.h>
 #include <glob.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static int start(void **state)
 {

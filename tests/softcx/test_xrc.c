@@ -3,12 +3,9 @@
  * XRC by unmodified libmlx5: who owns a domain, which shared receive queue a request reaches
  * through a target, and whose rights it has.
  */
-#include "loopback.h"
+#include "xrc.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 enum { BYTES = 64, RECVS = 8, ID = 77 };
 
@@ -30,40 +27,13 @@ static struct xrc {
 	FILE *file;
 } x;
 
-static struct ibv_xrcd *open_domain(struct ibv_context *ctx, int fd, int oflags)
-{
-	struct ibv_xrcd_init_attr init = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = fd,
-		.oflags = oflags,
-	};
-
-	errno = 0;
-	return ibv_open_xrcd(ctx, &init);
-}
-
-static struct ibv_srq *create_srq(struct side *s, struct ibv_xrcd *xrcd)
-{
-	struct ibv_srq_init_attr_ex init = {
-		.attr = { .max_wr = RECVS, .max_sge = 1 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-		.srq_type = IBV_SRQT_XRC,
-		.pd = s->pd,
-		.xrcd = xrcd,
-		.cq = s->cq,
-	};
-
-	return ibv_create_srq_ex(s->ctx, &init);
-}
-
 static void open_side(struct side *s, int fd)
 {
 	s->ctx = loopback_open_device();
 	s->pd = ibv_alloc_pd(s->ctx);
 	s->cq = ibv_create_cq(s->ctx, 64, NULL, NULL, 0);
-	s->xrcd = made(open_domain(s->ctx, fd, O_CREAT));
-	s->srq = made(create_srq(s, s->xrcd));
+	s->xrcd = made(xrc_open_domain(s->ctx, fd, O_CREAT));
+	s->srq = made(xrc_create_srq(s->pd, s->cq, s->xrcd, RECVS));
 	assert_int_equal(ibv_get_srq_num(s->srq, &s->srqn), 0);
 	s->mr = made(ibv_reg_mr(s->pd, s->memory, sizeof(s->memory),
 				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
@@ -77,15 +47,6 @@ static void close_side(struct side *s)
 	assert_int_equal(ibv_dereg_mr(s->mr), 0);
 	assert_int_equal(ibv_dealloc_pd(s->pd), 0);
 	assert_int_equal(ibv_close_device(s->ctx), 0);
-}
-
-static struct ibv_qp *create_target(struct ibv_context *ctx, struct ibv_xrcd *xrcd)
-{
-	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV,
-					    .comp_mask = IBV_QP_INIT_ATTR_XRCD,
-					    .xrcd = xrcd };
-
-	return ibv_create_qp_ex(ctx, &init);
 }
 
 static struct ibv_qp *create_initiator(struct side *s)
@@ -125,10 +86,8 @@ static int set_up(void **state)
 	x.file = made(tmpfile());
 	open_side(&x.a, fileno(x.file));
 	open_side(&x.b, fileno(x.file));
-	x.target = create_target(x.a.ctx, x.a.xrcd);
-	x.initiator = create_initiator(&x.a);
-	assert_non_null(x.target);
-	assert_non_null(x.initiator);
+	x.target = made(xrc_create_target(x.a.ctx, x.a.xrcd));
+	x.initiator = made(create_initiator(&x.a));
 	connect_both();
 	return 0;
 }
@@ -217,9 +176,9 @@ static void a_write_has_the_rights_of_the_srq(void **state)
 
 static void an_srq_of_another_domain_is_refused(void **state)
 {
-	struct ibv_xrcd *own = made(open_domain(x.b.ctx, -1, 0));
+	struct ibv_xrcd *own = made(xrc_open_domain(x.b.ctx, -1, 0));
 	uint32_t srqn;
-	struct ibv_srq *srq = made(create_srq(&x.b, own));
+	struct ibv_srq *srq = made(xrc_create_srq(x.b.pd, x.b.cq, own, RECVS));
 
 	assert_int_equal(ibv_get_srq_num(srq, &srqn), 0);
 	post(IBV_WR_SEND, srqn, &x.b, 0);
@@ -240,13 +199,13 @@ static void a_domain_is_opened_as_a_file_is(void **state)
 	FILE *other = made(tmpfile());
 	struct ibv_xrcd *again;
 
-	not_made(open_domain(x.a.ctx, fileno(x.file), O_CREAT | O_EXCL), EINVAL);
-	not_made(open_domain(x.a.ctx, fileno(other), 0), EAGAIN);
-	again = made(open_domain(x.a.ctx, fileno(other), O_CREAT | O_EXCL));
+	not_made(xrc_open_domain(x.a.ctx, fileno(x.file), O_CREAT | O_EXCL), EINVAL);
+	not_made(xrc_open_domain(x.a.ctx, fileno(other), 0), EAGAIN);
+	again = made(xrc_open_domain(x.a.ctx, fileno(other), O_CREAT | O_EXCL));
 	assert_int_equal(ibv_close_xrcd(again), 0);
 	fclose(other);
-	not_made(open_domain(x.a.ctx, 9999, O_CREAT), EBADF);
-	again = made(open_domain(x.a.ctx, fileno(x.file), 0));
+	not_made(xrc_open_domain(x.a.ctx, 9999, O_CREAT), EBADF);
+	again = made(xrc_open_domain(x.a.ctx, fileno(x.file), 0));
 	assert_int_equal(ibv_close_xrcd(again), 0);
 	assert_int_equal(ibv_close_xrcd(x.a.xrcd), EBUSY);
 }

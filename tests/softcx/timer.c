@@ -2,7 +2,6 @@
 /* The model's clock, with a model that only counts. */
 #define _GNU_SOURCE 1
 #include <dirent.h>
-#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,12 +10,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "unit.h"
 
@@ -40,7 +36,6 @@ static uint64_t now_ns(void)
 
 uint64_t cx_next_deadline_ns(struct cx_hca *hca)
 {
-	(void)hca;
 	atomic_fetch_add(&asked, 1);
 	return deadline;
 }
@@ -48,24 +43,20 @@ uint64_t cx_next_deadline_ns(struct cx_hca *hca)
 /* There are no connections. */
 uint64_t rdmacm_next_deadline_ns(struct cx_hca *hca)
 {
-	(void)hca;
 	return 0;
 }
 
 void rdmacm_run_timers(struct cx_hca *hca)
 {
-	(void)hca;
 }
 
 uint32_t *cx_alarm(struct cx_hca *hca)
 {
-	(void)hca;
 	return &alarm_word;
 }
 
 bool cx_is_reachable(const struct cx_hca *hca)
 {
-	(void)hca;
 	return reachable;
 }
 
@@ -73,7 +64,6 @@ void cx_run_timers(struct cx_hca *hca)
 {
 	sigset_t mask;
 
-	(void)hca;
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	if (!sigismember(&mask, SIGTERM) || !sigismember(&mask, SIGALRM) ||
 	    sigismember(&mask, SIGSEGV))

@@ -5,16 +5,11 @@
  * their meaning.
  */
 #define _GNU_SOURCE 1
-#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "unit.h"
 #include "shim/access.h"
@@ -171,10 +166,16 @@ static volatile int handled;
 
 static void on_fault(int number, siginfo_t *info, void *ucontext)
 {
-	(void)info;
-	(void)ucontext;
 	handled = number;
 	siglongjmp(back, 1);
+}
+
+/* How many reports a store of 8 bytes makes. */
+static unsigned ring_once(void)
+{
+	calls = 0;
+	*(volatile uint64_t *)(uar + BLOCK) = 1;
+	return calls;
 }
 
 static void wild_store_reaches_the_programs_handler(void **state)
@@ -190,9 +191,7 @@ static void wild_store_reaches_the_programs_handler(void **state)
 		if (!sigsetjmp(back, 1))
 			*(volatile char *)readonly = 1;
 		assert_int_equal(handled, SIGSEGV);
-		calls = 0;
-		*(volatile uint64_t *)(uar + BLOCK) = 1; /* doorbells still ring */
-		assert_int_equal(calls, 1);
+		assert_int_equal(ring_once(), 1); /* doorbells still ring */
 	}
 	assert_ptr_equal(signal(SIGSEGV, SIG_DFL), on_fault);
 	munmap(readonly, 4096);
@@ -246,15 +245,12 @@ static void store_blocked(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	calls = 0;
-	*(volatile uint64_t *)(uar + BLOCK) = 1;
-	_exit(calls == 1 ? 0 : 1);
+	_exit(ring_once() != 1);
 }
 
 /* Its second fault: Linux blocks the signal while its handler runs. */
 static void fault_again(int number)
 {
-	(void)number;
 	if (handled++)
 		_exit(1);
 	store_wildly();
@@ -293,10 +289,7 @@ static void fault_blocked(void)
 
 static void ring_in_the_handler(int number)
 {
-	(void)number;
-	calls = 0;
-	*(volatile uint64_t *)(uar + BLOCK) = 1;
-	_exit(calls == 1 ? 0 : 1);
+	_exit(ring_once() != 1);
 }
 
 static void ring_after_a_fault(void)
@@ -312,7 +305,6 @@ static void a_handler_may_ring(void **state)
 
 static void leave_by_jump(int number)
 {
-	(void)number;
 	siglongjmp(back, 1);
 }
 
@@ -359,11 +351,9 @@ static void a_mask_is_read_back_as_it_was_set(void **state)
 	signal(SIGUSR2, SIG_DFL);
 }
 
-static void *ring_once(void *arg)
+static void *ring_in_a_thread(void *arg)
 {
-	(void)arg;
-	*(volatile uint64_t *)(uar + BLOCK) = 1;
-	return NULL;
+	return ring_once() == 1 ? arg : NULL;
 }
 
 /* A thread that begins with all of them blocked. */
@@ -372,14 +362,14 @@ static void threads_ring_whatever_their_mask(void **state)
 	pthread_attr_t attr;
 	pthread_t thread;
 	sigset_t all;
+	void *rang;
 
 	sigfillset(&all);
 	assert_int_equal(pthread_attr_init(&attr), 0);
 	assert_int_equal(pthread_attr_setsigmask_np(&attr, &all), 0);
-	calls = 0;
-	assert_int_equal(pthread_create(&thread, &attr, ring_once, NULL), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(calls, 1);
+	assert_int_equal(pthread_create(&thread, &attr, ring_in_a_thread, uar), 0);
+	assert_int_equal(pthread_join(thread, &rang), 0);
+	assert_ptr_equal(rang, uar);
 	pthread_attr_destroy(&attr);
 }
 
@@ -509,10 +499,8 @@ static void what_cannot_be_read_is_answered(void **state)
 #endif
 		}
 	}
-	calls = 0;
 	trap_set_mode(TRAP_EXACT);
-	*(volatile uint64_t *)(void *)(uar + BLOCK) = 1;
-	assert_int_equal(calls, 1); /* doorbells ring as before */
+	assert_int_equal(ring_once(), 1); /* doorbells ring as before */
 	munmap(first, TRAP_PAGE_BYTES);
 	munmap(second, TRAP_PAGE_BYTES);
 }

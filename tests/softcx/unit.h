@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cmocka, and what every test of softcx may use. */
+/* cmocka, the headers that most tests of softcx need, and what their cases may use. */
 #ifndef TESTS_SOFTCX_UNIT_H
 #define TESTS_SOFTCX_UNIT_H
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "../unit.h"
 
@@ -17,6 +19,18 @@
 	cmocka_run_group_tests_name(__FILE__, ((const struct CMUnitTest[]){ __VA_ARGS__ }),        \
 				    set_up, tear_down)
 #define RUN(...) RUN_IN(NULL, NULL, __VA_ARGS__)
+
+/* A case whose set-up finds a number or a text at *state, by its function's name or another one. */
+/* clang-format off */
+#define NAMED(name, f, value, set_up, tear_down)                                                   \
+	{ name, f, set_up, tear_down, (void *)(uintptr_t)(value) }
+/* clang-format on */
+#define GIVEN(f, value, set_up, tear_down) NAMED(#f, f, value, set_up, tear_down)
+
+static inline unsigned given(void **state)
+{
+	return (unsigned)(uintptr_t)*state;
+}
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
