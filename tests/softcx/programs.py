@@ -236,7 +236,8 @@ def cases():
         yield f'ibv_devinfo on {link}', 'ibv_devinfo', check_devinfo, link, [], {}
         for command, options, client_more, env in pairs(link):
             name = ' '.join([*command, *options, *env.values(), 'on', link])
-            yield (name, command[0], lambda case, c=command, m=client_more: run_pair(case, c, m) and None,
+            yield (name, command[0],
+                   lambda case, c=command, m=client_more: run_pair(case, c, m) and None,
                    link, options, env)
     for generation, part_id in (('cx5', 4119), ('cx6', 4123), ('cx7', 4129)):
         yield (f'ibv_devinfo on {generation}', 'ibv_devinfo',

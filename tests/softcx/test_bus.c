@@ -225,7 +225,8 @@ static void a_snapshot_stays_what_it_was(void **state)
 /* -- main -------------------------------------------------------------------------------------- */
 
 #define MODE(name, f, mode) NAMED(name, f, mode, set_up, loopback_tear_down)
-#define EACH_MODE(f)        MODE(#f " (exact)", f, TRAP_EXACT), MODE(#f " (absorbed)", f, TRAP_ABSORB)
+
+#define EACH_MODE(f) MODE(#f " (exact)", f, TRAP_EXACT), MODE(#f " (absorbed)", f, TRAP_ABSORB)
 
 int main(void)
 {
