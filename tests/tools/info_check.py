@@ -254,22 +254,20 @@ def test_manual_has_each_check(bench):
 # -- every finding is seen -----------------------------------------------------------------------
 
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|.', re.DOTALL)
 
 
 def arguments_of(call):
     """The top-level arguments of the text of a call, which begins behind its parenthesis."""
-    parts, depth, start, at = [], 0, 0, 0
-    while depth >= 0:
-        literal = LITERAL.match(call, at)
-        if literal:
-            at = literal.end()
-            continue
-        if call[at] in '(,)' and (depth == 0 or call[at] != ','):
-            depth += {'(': 1, ')': -1, ',': 0}[call[at]]
-            if depth <= 0 and call[at] == ',' or depth < 0:
-                parts.append(call[start:at])
-                start = at + 1
-        at += 1
+    parts, depth = [''], 0
+    for token in TOKEN.findall(call):
+        depth += {'(': 1, ')': -1}.get(token, 0)
+        if depth < 0:
+            break
+        if token == ',' and not depth:
+            parts.append('')
+        else:
+            parts[-1] += token
     return parts
 
 

@@ -33,29 +33,21 @@ struct hexfile {
 
 static inline bool hex_set_kind(struct hexfile *hex, const char *kind, const char *transport)
 {
+	static const char *const kinds[] = { "send", "recv", "recv-srq", "recv-signed", "cqe" };
 	static const char *const transports[] = {
 #define HEX_TRANSPORT(name, value, doc) [BSN_TRANSPORT_##name] = #name,
 		BSN_TRANSPORTS(HEX_TRANSPORT)
 #undef HEX_TRANSPORT
 	};
+	unsigned k = 0, t = 0;
 
-	static const char *const others[] = { [HEX_RECV] = "recv",
-					      [HEX_RECV_SRQ] = "recv-srq",
-					      [HEX_RECV_SIGNED] = "recv-signed",
-					      [HEX_CQE] = "cqe" };
-
-	for (unsigned i = HEX_RECV; i <= HEX_CQE; i++)
-		if (!strcmp(kind, others[i])) {
-			hex->kind = (enum hex_kind)i;
-			return true;
-		}
-	hex->kind = HEX_SEND;
-	for (unsigned i = 0; i < sizeof(transports) / sizeof(transports[0]); i++)
-		if (!strcmp(kind, "send") && !strcmp(transport, transports[i])) {
-			hex->transport = (enum bsn_transport)i;
-			return true;
-		}
-	return false;
+	while (k <= HEX_CQE && strcmp(kind, kinds[k]))
+		k++;
+	while (k == HEX_SEND && t <= BSN_TRANSPORT_IPOIB && strcmp(transport, transports[t]))
+		t++;
+	hex->kind = (enum hex_kind)k;
+	hex->transport = (enum bsn_transport)t;
+	return k <= HEX_CQE && t <= BSN_TRANSPORT_IPOIB;
 }
 
 static inline bool hex_read_line(struct hexfile *hex, const char *line)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes one of the README's tables: what bsn-perf cost counts on softcx.
+"""Writes one of the documents' tables: what is counted on softcx.
 
-usage: readme_tables.py costs|column README SOFTCX BSN_PERF [--check]
-  costs    instructions of posts, polls and receives
-  column   how a column of a matrix is written
-  --check  writes nothing, and says as TAP which of Bunsen's figures have changed
+usage: tables.py costs|column|tutorial DOCUMENT SOFTCX PROGRAM [--check]
+  costs     instructions of posts, polls and receives, by bsn-perf
+  column    how a column of a matrix is written, by bsn-perf
+  tutorial  instructions of a message in each step of the tutorial
+  --check   writes nothing, and says as TAP which of Bunsen's figures have changed
 """
 
 import json
@@ -14,11 +15,10 @@ import pathlib
 import re
 import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import tap
-
-SLACK = 0.03  # of instructions: another valgrind, compiler, or softcx of another day
 
 COLUMNS = {'bunsen': 'Bunsen', 'bsn_post': '`bsn_post()`', 'ibv_wr': '`ibv_wr_*`',
            'ibv': '`ibv_post_send` …'}
@@ -74,13 +74,29 @@ COLUMN = {
 }
 
 
-class Meter:
-    def __init__(self, softcx, perf):
-        self.softcx, self.perf = softcx, perf
+# Each step of the tutorial, of so many messages.
+MESSAGES = 64
+STEPS = {
+    'verbs': 'verbs',
+    'attached': 'the same queue pair, attached',
+    'own': 'a queue pair of one\'s own',
+    'batch': 'one completion and doorbell for 16',
+    'inline': 'inline',
+    'prepared': 'prepared',
+    'many': 'polled for many',
+}
 
-    def rows(self, ops, *args, softcx_args=()):
-        out = tap.said(self.softcx, 'run', *softcx_args, '--fabric', f'readme-{os.getpid()}', '--',
-                       self.perf, 'cost', '--json', '--op', ','.join(ops), *args)
+
+class Meter:
+    def __init__(self, softcx, program):
+        self.softcx, self.program = softcx, program
+
+    def run(self, *command, softcx_args=()):
+        return tap.said(self.softcx, 'run', *softcx_args, '--fabric', f'tables-{os.getpid()}', '--',
+                        *command)
+
+    def rows(self, ops, *args, **more):
+        out = self.run(self.program, 'cost', '--json', '--op', ','.join(ops), *args, **more)
         return {row['op']: row for row in json.loads(out)['rows']}
 
     def counts(self, ops, *args):
@@ -118,8 +134,31 @@ def column(meter):
             [cells(op, *row) for op, row in COLUMN.items()])
 
 
-# Of each table: who makes it; which cells are Bunsen's instructions, and which must be the same.
-TABLES = {'costs': (costs, slice(1, 3), slice(0)), 'column': (column, slice(1, 2), slice(2, None))}
+def tutorial(meter):
+    def instructions(step):
+        """What it costs to post a message, and to poll its completion, with symbols looked up."""
+        with tempfile.NamedTemporaryFile() as out:
+            meter.run('env', 'LD_BIND_NOW=1', 'valgrind', '--tool=callgrind',
+                      f'--callgrind-out-file={out.name}', '--toggle-collect=step_*',
+                      meter.program, step, softcx_args=['--passive'])
+            listing = tap.said('callgrind_annotate', '--auto=no', '--inclusive=yes',
+                               '--threshold=100', out.name)
+        return [int(re.search(rf'(?m)^ *([\d,]+) .*tutorial\.c:step_{what}_',
+                              listing)[1].replace(',', '')) / MESSAGES for what in ('post', 'poll')]
+
+    def cells(number, step, title):
+        post, poll = instructions(step)
+        return [f'{number}. {title}', f'{post:.1f}', f'{poll:.1f}', f'{post + poll:.0f}']
+
+    return (['instructions a message', 'to post', 'to poll', 'together'],
+            [cells(number, *step) for number, step in enumerate(STEPS.items(), 1)])
+
+
+# Of each table: who makes it; which cells are Bunsen's instructions, and which must be the same;
+# how much the former may differ, by another valgrind, compiler, C library, or softcx.
+TABLES = {'costs': (costs, slice(1, 3), slice(0), 0.03),
+          'column': (column, slice(1, 2), slice(2, None), 0.03),
+          'tutorial': (tutorial, slice(1, None), slice(0), 0.05)}
 
 
 def line_of(cells):
@@ -136,31 +175,33 @@ def read(table):
     return {cells[0].strip(): [cell.strip() for cell in cells] for cells in lines}
 
 
-def is_close(a, b):
-    a, b = (float(cell.replace(',', '') or 0) for cell in (a, b))
-    return abs(a - b) <= SLACK * b
-
-
 def stale(name, before, rows):
     """Rows whose figures have changed."""
-    _, counted, exact = TABLES[name]
+    _, counted, exact, slack = TABLES[name]
     was = read(before)
-    return [f'{cells[0]}: {was.get(cells[0])} is {cells}: ninja {name.removesuffix("s")}-table'
-            for cells in rows
-            if cells[0] not in was or was[cells[0]][exact] != cells[exact]
-            or not all(map(is_close, was[cells[0]][counted], cells[counted]))]
+
+    def is_close(a, b):
+        a, b = (float(cell.replace(',', '') or 0) for cell in (a, b))
+        return abs(a - b) <= slack * b
+
+    wrong = [f'{cells[0]}: {was.get(cells[0])} is {cells}' for cells in rows
+             if cells[0] not in was or was[cells[0]][exact] != cells[exact]
+             or not all(map(is_close, was[cells[0]][counted], cells[counted]))]
+    wrong += [f'{title}: is no row' for title in was if title not in {cells[0] for cells in rows}]
+    return [f'{line}: ninja {name.removesuffix("s")}-table' for line in wrong]
 
 
-def main(name, readme, softcx, perf, check=None):
-    path = pathlib.Path(readme)
+def main(name, document, softcx, program, check=None):
+    path = pathlib.Path(document)
     text = path.read_text(encoding='utf-8')
     begin, end = f'<!-- {name} -->\n', f'<!-- end of {name} -->\n'
     if check and not shutil.which('valgrind'):
         print('1..0 # SKIP valgrind is not installed')
         return 0
-    head, rows = TABLES[name][0](Meter(softcx, perf))
+    head, rows = TABLES[name][0](Meter(softcx, program))
     if check:
-        return tap.report([(f'the {name} of the README: what is counted',
+        where = path.stem if path.stem == name else f'{name} of the {path.stem}'
+        return tap.report([(f'the {where}: what is counted',
                             stale(name, text.partition(begin)[2].partition(end)[0], rows))])
     path.write_text(re.sub(f'(?s)(?<={begin}).*(?={end})', lambda _: written(head, rows), text),
                     encoding='utf-8')
