@@ -48,7 +48,6 @@ LONG_FILES = [
 ]
 
 LONG_FUNCTIONS = [
-    'tests/engine/dc_rc.c every_operation_goes_there',
     'tests/tools/perf.py test_wrong_usage',
 ]
 

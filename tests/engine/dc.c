@@ -18,46 +18,48 @@ struct dc {
 	int user[TARGETS];
 };
 
-static struct bsn_dct_attr dct_attr(struct dc *d)
+static struct bsn_dct *new_target(struct bench *b, struct dc *d)
 {
-	return (struct bsn_dct_attr){
+	const struct bsn_dct_attr attr = {
 		.cq = d->into, .srq = d->srq, .access_key = KEY, .user = d
 	};
+	struct bsn_dct *dct;
+
+	ok(bsn_dct_create(b->device, &attr, &dct));
+	return dct;
 }
 
-static void make(struct bench *b, struct dc *d)
+static int unmake(struct dc *d)
 {
+	for (int i = 0; i < TARGETS; i++) {
+		ok(bsn_ep_destroy(d->ep[i]));
+		ok(bsn_dct_destroy(d->dct[i]));
+	}
+	free(d);
+	return 0;
+}
+
+static struct dc *make(struct bench *b)
+{
+	struct dc *d = calloc(1, sizeof(*d));
 	struct bsn_qp_attr initiator = { .type = BSN_QP_DC,
 					 .max_inline = LONGEST_INLINE,
 					 .max_send_sge = 4 };
-	struct bsn_dct_attr target;
 	struct bsn_address address;
 
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 1024 }, &d->cq));
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 64 }, &d->into));
-	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = RECVS }, &d->srq));
-	target = dct_attr(d);
-	for (int i = 0; i < TARGETS; i++)
-		ok(bsn_dct_create(b->device, &target, &d->dct[i]));
-	initiator.cq = d->cq;
-	ok(bsn_qp_create(b->device, &initiator, &d->dci));
+	assert_non_null(d);
+	d->cq = initiator.cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 1024 });
+	d->into = bench_cq(b, &(struct bsn_cq_attr){ .entries = 64 });
+	d->srq = bench_srq(b, &(struct bsn_srq_attr){ .recv_depth = RECVS });
+	d->dci = bench_qp(b, &initiator);
 	ok(bsn_qp_connect(d->dci, NULL, NULL));
+	undo_later(b, unmake, d);
 	for (int i = 0; i < TARGETS; i++) {
+		d->dct[i] = new_target(b, d);
 		ok(bsn_dct_address(d->dct[i], &address));
 		ok(bsn_ep_create(d->dci, &address, NULL, &d->user[i], &d->ep[i]));
 	}
-}
-
-static void unmake(struct dc *d)
-{
-	for (int i = 0; i < TARGETS; i++)
-		ok(bsn_ep_destroy(d->ep[i]));
-	ok(bsn_qp_destroy(d->dci));
-	for (int i = 0; i < TARGETS; i++)
-		ok(bsn_dct_destroy(d->dct[i]));
-	ok(bsn_srq_destroy(d->srq));
-	ok(bsn_cq_destroy(d->into));
-	ok(bsn_cq_destroy(d->cq));
+	return d;
 }
 
 static void post_recv(struct bench *b, struct dc *d, uint64_t id)
@@ -90,17 +92,15 @@ static void expect_sent(struct bench *b, struct dc *d, int target, uint64_t id, 
 static void messages_go_to_the_peer_they_are_posted_to(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	struct dc d;
+	struct dc *d = make(b);
 
-	make(b, &d);
 	for (uint64_t id = 0; id < 3 * RECVS; id++) {
 		const int target = id % 3 == 1;
-		post_recv(b, &d, 100 + id);
-		ok(bsn_send(d.ep[target], &local, id, NOW));
-		expect_sent(b, &d, target, id, BSN_OPCODE_SEND);
-		expect_at_target(b, &d, target, 100 + id, LENGTH);
+		post_recv(b, d, 100 + id);
+		ok(bsn_send(d->ep[target], &local, id, NOW));
+		expect_sent(b, d, target, id, BSN_OPCODE_SEND);
+		expect_at_target(b, d, target, 100 + id, LENGTH);
 	}
-	unmake(&d);
 }
 
 static void every_operation_of_rc(struct bench *b)
@@ -110,35 +110,33 @@ static void every_operation_of_rc(struct bench *b)
 	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
+	struct dc *d = make(b);
 	struct bsn_completion c;
-	struct dc d;
 
-	make(b, &d);
-	ok(bsn_write(d.ep[0], &local, &to, 1, NOW));
-	expect_sent(b, &d, 0, 1, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_write(d->ep[0], &local, &to, 1, NOW));
+	expect_sent(b, d, 0, 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	memset(bench_at(b, 1, INTO), 0x5a, LENGTH);
-	ok(bsn_read(d.ep[1], &back, &to, 2, NOW));
-	expect_sent(b, &d, 1, 2, BSN_OPCODE_RDMA_READ);
+	ok(bsn_read(d->ep[1], &back, &to, 2, NOW));
+	expect_sent(b, d, 1, 2, BSN_OPCODE_RDMA_READ);
 	assert_memory_equal(bench_at(b, 0, INTO), bench_at(b, 1, INTO), LENGTH);
 	*counter = 40;
-	ok(bsn_fetch_add(d.ep[0], &word, &to, 2, 3, NOW));
-	expect_sent(b, &d, 0, 3, BSN_OPCODE_ATOMIC_FA);
+	ok(bsn_fetch_add(d->ep[0], &word, &to, 2, 3, NOW));
+	expect_sent(b, d, 0, 3, BSN_OPCODE_ATOMIC_FA);
 	assert_int_equal(*counter, 42);
-	ok(bsn_cmp_swap(d.ep[1], &word, &to, 42, 7, 4, NOW));
-	expect_sent(b, &d, 1, 4, BSN_OPCODE_ATOMIC_CS);
+	ok(bsn_cmp_swap(d->ep[1], &word, &to, 42, 7, 4, NOW));
+	expect_sent(b, d, 1, 4, BSN_OPCODE_ATOMIC_CS);
 	assert_int_equal(*counter, 7);
-	post_recv(b, &d, 100);
-	ok(bsn_write_imm(d.ep[1], &local, &to, 0xcafe, 5, NOW));
-	expect_sent(b, &d, 1, 5, BSN_OPCODE_RDMA_WRITE_IMM);
-	c = expect_done(b, d.into, 100, BSN_RECV_RDMA_WITH_IMM);
+	post_recv(b, d, 100);
+	ok(bsn_write_imm(d->ep[1], &local, &to, 0xcafe, 5, NOW));
+	expect_sent(b, d, 1, 5, BSN_OPCODE_RDMA_WRITE_IMM);
+	c = expect_done(b, d->into, 100, BSN_RECV_RDMA_WITH_IMM);
 	assert_int_equal(c.imm, 0xcafe);
-	post_recv(b, &d, 101);
-	ok(bsn_send_imm(d.ep[0], &local, 0xbeef, 6, NOW));
-	expect_sent(b, &d, 0, 6, BSN_OPCODE_SEND_IMM);
-	c = expect_done(b, d.into, 101, BSN_RECV);
+	post_recv(b, d, 101);
+	ok(bsn_send_imm(d->ep[0], &local, 0xbeef, 6, NOW));
+	expect_sent(b, d, 0, 6, BSN_OPCODE_SEND_IMM);
+	c = expect_done(b, d->into, 101, BSN_RECV);
 	assert_int_equal(c.imm, 0xbeef);
-	unmake(&d);
 }
 
 /* A ring of them goes round, whose WQEs have one block and two. */
@@ -154,45 +152,41 @@ static void masked_atomics_and_copies(struct bench *b)
 	};
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
-	struct dc d;
+	struct dc *d = make(b);
 
-	make(b, &d);
 	for (uint64_t id = 0; id < 300; id += 3) {
 		const int target = id % 2;
 
 		*counter = 8;
-		ok(bsn_masked_fetch_add(d.ep[target], &word, &to, &fa, 8, id, NOW));
-		expect_sent(b, &d, target, id, BSN_OPCODE_ATOMIC_MASKED_FA);
+		ok(bsn_masked_fetch_add(d->ep[target], &word, &to, &fa, 8, id, NOW));
+		expect_sent(b, d, target, id, BSN_OPCODE_ATOMIC_MASKED_FA);
 		assert_int_equal(*counter, 1);
-		ok(bsn_masked_cmp_swap(d.ep[!target], &word, &to, &cs, id % 4 ? 8 : 4, id + 1,
+		ok(bsn_masked_cmp_swap(d->ep[!target], &word, &to, &cs, id % 4 ? 8 : 4, id + 1,
 				       NOW));
-		expect_sent(b, &d, !target, id + 1, BSN_OPCODE_ATOMIC_MASKED_CS);
+		expect_sent(b, d, !target, id + 1, BSN_OPCODE_ATOMIC_MASKED_CS);
 		assert_int_equal(*counter, 0x71);
-		ok(bsn_memcpy(d.ep[target], &into, &local, &status, id + 2, NOW));
-		expect_sent(b, &d, target, id + 2, BSN_OPCODE_MMO);
+		ok(bsn_memcpy(d->ep[target], &into, &local, &status, id + 2, NOW));
+		expect_sent(b, d, target, id + 2, BSN_OPCODE_MMO);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	}
-	unmake(&d);
 }
 
 static void inline_data_of_every_length(struct bench *b)
 {
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
-	struct dc d;
+	struct dc *d = make(b);
 
-	make(b, &d);
 	for (uint32_t length = 0; length <= LONGEST_INLINE; length++) {
 		const int target = length & 1;
-		post_recv(b, &d, length);
-		ok(bsn_send_inline(d.ep[target], bench_at(b, 0, 0), length, length, NOW));
-		expect_sent(b, &d, target, length, BSN_OPCODE_SEND);
-		expect_at_target(b, &d, target, length, length);
+		post_recv(b, d, length);
+		ok(bsn_send_inline(d->ep[target], bench_at(b, 0, 0), length, length, NOW));
+		expect_sent(b, d, target, length, BSN_OPCODE_SEND);
+		expect_at_target(b, d, target, length, length);
 		memset(bench_at(b, 1, INTO), 0, LONGEST_INLINE);
-		ok(bsn_write_inline(d.ep[target], bench_at(b, 0, 0), length, &to, length, NOW));
-		expect_sent(b, &d, target, length, BSN_OPCODE_RDMA_WRITE);
+		ok(bsn_write_inline(d->ep[target], bench_at(b, 0, 0), length, &to, length, NOW));
+		expect_sent(b, d, target, length, BSN_OPCODE_RDMA_WRITE);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), length);
 	}
-	unmake(&d);
 }
 
 static void a_prepared_request_goes_to_any_peer(struct bench *b)
@@ -203,17 +197,15 @@ static void a_prepared_request_goes_to_any_peer(struct bench *b)
 				   .sge_count = 1,
 				   .remote = bench_remote(b, 1, INTO) };
 	struct bsn_prepared prepared;
-	struct dc d;
+	struct dc *d = make(b);
 
-	make(b, &d);
-	ok(bsn_prepare(d.ep[0], &wr, &prepared));
+	ok(bsn_prepare(d->ep[0], &wr, &prepared));
 	for (uint64_t id = 0; id < 4; id++) {
 		memset(bench_at(b, 1, INTO), 0, LENGTH);
-		ok(bsn_post_prepared(d.ep[id & 1], &prepared, id, NOW));
-		expect_sent(b, &d, (int)(id & 1), id, BSN_OPCODE_RDMA_WRITE);
+		ok(bsn_post_prepared(d->ep[id & 1], &prepared, id, NOW));
+		expect_sent(b, d, (int)(id & 1), id, BSN_OPCODE_RDMA_WRITE);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	}
-	unmake(&d);
 }
 
 /* Round the ring, requests of several lengths, unsignaled in between. */
@@ -221,20 +213,18 @@ static void a_ring_goes_round(struct bench *b)
 {
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	struct bsn_sge local[4];
-	struct dc d;
+	struct dc *d = make(b);
 
-	make(b, &d);
 	for (int i = 0; i < 4; i++)
 		local[i] = bench_sge(b, 0, (size_t)i * 16, 16);
 	for (uint64_t id = 0; id < 1000; id++) {
 		const int target = id % 5 == 0;
 		memset(bench_at(b, 1, INTO), 0, 64);
-		ok(bsn_write_sgl(d.ep[!target], local, 1 + id % 4, &to, id, 0));
-		ok(bsn_write_sgl(d.ep[target], local, 1 + (id + 1) % 4, &to, id, NOW));
-		expect_sent(b, &d, target, id, BSN_OPCODE_RDMA_WRITE);
+		ok(bsn_write_sgl(d->ep[!target], local, 1 + id % 4, &to, id, 0));
+		ok(bsn_write_sgl(d->ep[target], local, 1 + (id + 1) % 4, &to, id, NOW));
+		expect_sent(b, d, target, id, BSN_OPCODE_RDMA_WRITE);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), 16 * (1 + id % 4));
 	}
-	unmake(&d);
 }
 
 /* What the device is asked to do fits one block where the vector is compact. */
@@ -244,141 +234,109 @@ static void a_vector_is_as_short_as_it_can_be(struct bench *b)
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	struct bsn_wqe wqe;
 	struct bsn_bad bad;
-	struct dc d;
+	struct dc *d = make(b);
 
-	make(b, &d);
-	post_recv(b, &d, 1);
-	ok(bsn_send(d.ep[0], &local, 2, NOW));
-	expect_sent(b, &d, 0, 2, BSN_OPCODE_SEND);
-	assert_int_equal(bsn_wqe_decode(dv_sq(bench_sq(d.dci))->ring, 2 * BSN_BB_SIZE,
+	post_recv(b, d, 1);
+	ok(bsn_send(d->ep[0], &local, 2, NOW));
+	expect_sent(b, d, 0, 2, BSN_OPCODE_SEND);
+	assert_int_equal(bsn_wqe_decode(dv_sq(bench_sq(d->dci))->ring, 2 * BSN_BB_SIZE,
 					BSN_TRANSPORT_DC, &wqe, &bad),
 			 0);
 	assert_int_equal(wqe.to.dc.ext, !is_ib);
 	assert_int_equal(wqe.to.dc.dc_key, KEY);
-	assert_int_equal(wqe.to.dc.dqpn, bsn_dct_number(d.dct[0]));
+	assert_int_equal(wqe.to.dc.dqpn, bsn_dct_number(d->dct[0]));
 	assert_int_equal(wqe.size_bytes, is_ib ? 48 : 80);
-	unmake(&d);
 }
 
 static void a_target_that_went_fails_the_request(struct bench *b)
 {
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	struct dc *d = make(b);
+	struct bsn_dct *dct = new_target(b, d);
 	struct bsn_address address;
 	struct bsn_completion c;
 	struct bsn_ep *gone;
-	struct bsn_dct_attr attr;
-	struct bsn_dct *dct;
-	struct dc d;
 
-	make(b, &d);
-	attr = dct_attr(&d);
-	ok(bsn_dct_create(b->device, &attr, &dct));
 	ok(bsn_dct_address(dct, &address));
-	ok(bsn_ep_create(d.dci, &address, NULL, &gone, &gone));
+	ok(bsn_ep_create(d->dci, &address, NULL, &gone, &gone));
 	ok(bsn_dct_destroy(dct));
 	ok(bsn_write(gone, &local, &to, 1, NOW));
-	c = expect_status(b, d.cq, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	c = expect_status(b, d->cq, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(c.syndrome, 0x15);
 	assert_int_equal(c.vendor_syndrome, 0x81);
 	assert_ptr_equal(c.user, &gone);
-	ok(bsn_write(d.ep[0], &local, &to, 2, NOW));
-	expect_status(b, d.cq, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
-	ok(bsn_qp_reset(d.dci));
-	ok(bsn_qp_connect(d.dci, NULL, NULL));
-	ok(bsn_write(d.ep[0], &local, &to, 3, NOW));
-	expect_sent(b, &d, 0, 3, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_write(d->ep[0], &local, &to, 2, NOW));
+	expect_status(b, d->cq, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	ok(bsn_qp_reset(d->dci));
+	ok(bsn_qp_connect(d->dci, NULL, NULL));
+	ok(bsn_write(d->ep[0], &local, &to, 3, NOW));
+	expect_sent(b, d, 0, 3, BSN_OPCODE_RDMA_WRITE);
 	ok(bsn_ep_destroy(gone));
-	unmake(&d);
-}
-
-static void refused(int result, int error, const char *word)
-{
-	assert_int_equal(result, -error);
-	if (!strstr(bsn_error_text(), word))
-		fail_msg("\"%s\" lacks \"%s\"", bsn_error_text(), word);
 }
 
 static void what_does_not_fit_is_refused(struct bench *b)
 {
-	struct bsn_qp_attr dci = { .type = BSN_QP_DC, .recv_depth = 4 };
-	struct bsn_qp_attr rc = { .type = BSN_QP_RC };
-	struct bsn_dct_attr attr;
+	struct dc *d = make(b);
+	const struct bsn_qp_attr dci = { .type = BSN_QP_DC, .cq = d->cq, .recv_depth = 4 },
+				 rc = { .type = BSN_QP_RC, .cq = d->cq };
+	struct bsn_dct_attr attr = { .cq = d->into };
+	struct bsn_qp *const of_rc = bench_qp(b, &rc);
 	struct bsn_address address, rcs;
 	struct bsn_dct *dct = NULL;
 	struct bsn_ep *ep = NULL;
 	struct bsn_qp *qp = NULL;
-	struct dc d;
 
-	make(b, &d);
-	dci.cq = rc.cq = d.cq;
-	refused(bsn_qp_create(b->device, &dci, &qp), EINVAL, "receives nothing");
-	refused(bsn_qp_address(d.dci, &address), EINVAL, "bsn_dct_address");
-	attr = dct_attr(&d);
-	attr.srq = NULL;
-	refused(bsn_dct_create(b->device, &attr, &dct), EINVAL, "SRQ");
-	attr = dct_attr(&d);
-	attr.cq = NULL;
-	refused(bsn_dct_create(b->device, &attr, &dct), EINVAL, "CQ");
-	attr = dct_attr(&d);
-	attr.connect.mtu = 1000;
-	refused(bsn_dct_create(b->device, &attr, &dct), EINVAL, "1000");
-	attr = dct_attr(&d);
-	assert_int_equal(bsn_srq_destroy(d.srq), -EBUSY);
-	assert_int_equal(bsn_cq_destroy(d.into), -EBUSY);
-	assert_int_equal(bsn_qp_destroy(d.dci), -EBUSY);
+	fails(EINVAL, "receives nothing", bsn_qp_create(b->device, &dci, &qp));
+	fails(EINVAL, "bsn_dct_address", bsn_qp_address(d->dci, &address));
+	fails(EINVAL, "SRQ", bsn_dct_create(b->device, &attr, &dct));
+	attr = (struct bsn_dct_attr){ .srq = d->srq };
+	fails(EINVAL, "CQ", bsn_dct_create(b->device, &attr, &dct));
+	attr = (struct bsn_dct_attr){ .cq = d->into, .srq = d->srq, .connect.mtu = 1000 };
+	fails(EINVAL, "1000", bsn_dct_create(b->device, &attr, &dct));
+	attr.connect.mtu = 0;
+	assert_int_equal(bsn_srq_destroy(d->srq), -EBUSY);
+	assert_int_equal(bsn_cq_destroy(d->into), -EBUSY);
+	assert_int_equal(bsn_qp_destroy(d->dci), -EBUSY);
 	assert_int_equal(bsn_device_close(b->device), -EBUSY);
-	ok(bsn_qp_create(b->device, &rc, &qp));
-	ok(bsn_qp_address(qp, &rcs));
-	refused(bsn_ep_create(d.dci, &rcs, NULL, NULL, &ep), EPROTO, "DC");
-	ok(bsn_dct_address(d.dct[0], &address));
-	refused(bsn_qp_connect(qp, &address, NULL), EPROTO, "DC");
+	ok(bsn_qp_address(of_rc, &rcs));
+	fails(EPROTO, "DC", bsn_ep_create(d->dci, &rcs, NULL, NULL, &ep));
+	ok(bsn_dct_address(d->dct[0], &address));
+	fails(EPROTO, "DC", bsn_qp_connect(of_rc, &address, NULL));
 	address.bytes[0] ^= 1;
-	refused(bsn_ep_create(d.dci, &address, NULL, NULL, &ep), EPROTO, "address");
+	fails(EPROTO, "address", bsn_ep_create(d->dci, &address, NULL, NULL, &ep));
 	address.bytes[0] ^= 1;
 	address.bytes[3] ^= 0x40;
-	refused(bsn_ep_create(d.dci, &address, NULL, NULL, &ep), EPROTO, "version");
+	fails(EPROTO, "version", bsn_ep_create(d->dci, &address, NULL, NULL, &ep));
 	assert_int_equal(bsn_dct_create(b->device, &attr, NULL), -EINVAL);
 	assert_int_equal(bsn_dct_address(NULL, &address), -EINVAL);
 	assert_int_equal(bsn_dct_number(NULL), 0);
 	ok(bsn_dct_destroy(NULL));
-	ok(bsn_qp_destroy(qp));
-	unmake(&d);
 }
 
 static void plain_verbs_have_none(struct bench *b)
 {
-	struct bsn_qp_attr qp = { .type = BSN_QP_DC };
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_qp_attr qp = { .type = BSN_QP_DC, .cq = bench_cq(b, NULL) };
+	const struct bsn_device_info *info = bench_info(b);
 	struct bsn_qp *dci;
-	struct bsn_cq *cq;
 	unsigned found = 0;
 
-	ok(bsn_cq_create(b->device, NULL, &cq));
-	qp.cq = cq;
-	refused(bsn_qp_create(b->device, &qp, &dci), EOPNOTSUPP, "no DC");
+	fails(EOPNOTSUPP, "no DC", bsn_qp_create(b->device, &qp, &dci));
 	for (unsigned i = 0; i < info->feature_count; i++)
 		found += !strcmp(info->features[i].name, "dc") && info->features[i].why_not;
 	assert_int_equal(found, 1);
-	ok(bsn_cq_destroy(cq));
 }
 
 #define ON_DIRECT BARE, DIRECT, OWN
 
 static const struct bench_case cases[] = {
-	{ CASE(messages_go_to_the_peer_they_are_posted_to), ON_DIRECT },
-	{ CASE_OF(messages_go_to_the_peer_they_are_posted_to, "on RoCE"), ON_DIRECT, ROCE },
-	{ CASE(every_operation_of_rc), ON_DIRECT },
-	{ CASE_OF(every_operation_of_rc, "on RoCE"), ON_DIRECT, ROCE },
-	{ CASE(masked_atomics_and_copies), ON_DIRECT },
-	{ CASE_OF(masked_atomics_and_copies, "on RoCE"), ON_DIRECT, ROCE },
-	{ CASE(inline_data_of_every_length), ON_DIRECT },
-	{ CASE_OF(inline_data_of_every_length, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(messages_go_to_the_peer_they_are_posted_to, ON_DIRECT),
+	AND_ON_ROCE(every_operation_of_rc, ON_DIRECT),
+	AND_ON_ROCE(masked_atomics_and_copies, ON_DIRECT),
+	AND_ON_ROCE(inline_data_of_every_length, ON_DIRECT),
 	{ CASE(a_prepared_request_goes_to_any_peer), ON_DIRECT },
-	{ CASE(a_ring_goes_round), ON_DIRECT },
-	{ CASE_OF(a_ring_goes_round, "on RoCE"), ON_DIRECT, ROCE },
-	{ CASE(a_vector_is_as_short_as_it_can_be), ON_DIRECT, MODEL },
-	{ CASE_OF(a_vector_is_as_short_as_it_can_be, "on RoCE"), ON_DIRECT, MODEL, ROCE },
+	AND_ON_ROCE(a_ring_goes_round, ON_DIRECT),
+	AND_ON_ROCE(a_vector_is_as_short_as_it_can_be, ON_DIRECT, MODEL),
 	{ CASE(a_target_that_went_fails_the_request), ON_DIRECT },
 	{ CASE(what_does_not_fit_is_refused), ON_DIRECT },
 	{ CASE(plain_verbs_have_none), BARE, VERBS, OWN },

@@ -3,73 +3,63 @@
  * DC with a full handshake: who asks for it gets it, whichever end that is, and all else is as
  * ever.
  */
-#include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
-
 #include "dc_rig.h"
 #include "../port_count.h"
-#include "nic/tables.h"
 
-static uint64_t full_before;
+/* Neither end is as BSN_TEST_FULL_HANDSHAKE wants it. */
+#define make_with(b, full_targets, ...)                                                            \
+	make_targets(b, &(struct bsn_dc_pool_attr){ __VA_ARGS__ }, full_targets)
 
-static void start(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr,
-		  bool has_full_targets)
+/* What the device knows of an initiator. */
+static const struct cx_qp *model_of(const struct bsn_dc_pool *pool, unsigned initiator)
 {
-	make_targets(b, r, attr, has_full_targets);
-	full_before = model_count(CX_DC_full_handshake);
+	return cx_qp_find(softcx_hca(), bsn_qp_info(pool->initiators[initiator].qp)->number);
 }
 
 /* Connections since the start, and of these, those by a full handshake. */
 static void expect_connected(const struct rig *r, uint64_t count, uint64_t full)
 {
 	assert_int_equal(model_count(CX_DC_connect) - r->connects, count);
-	assert_int_equal(model_count(CX_DC_full_handshake) - full_before, full);
+	assert_int_equal(model_count(CX_DC_full_handshake) - r->full, full);
 }
 
 /* -- targets ----------------------------------------------------------------------------------- */
 
+static void connect_in_full(struct rig *r)
+{
+	for (int p = 0; p < 6; p++)
+		write_and_finish(r, p, (uint64_t)p);
+	write_and_finish(r, 5, 6); /* it is connected */
+	expect_connected(r, 6, 6);
+	assert_memory_equal(bench_at(r->b, 1, INTO), bench_at(r->b, 0, 0), LENGTH);
+}
+
 static void who_connects_to_a_target_does_so_in_full(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2 };
-	struct rig r;
-
-	start(b, &r, &attr, true);
-	for (int p = 0; p < 6; p++)
-		write_and_finish(&r, p, (uint64_t)p);
-	write_and_finish(&r, 5, 6); /* it is connected */
-	expect_connected(&r, 6, 6);
-	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
-	unmake(&r);
+	connect_in_full(make_with(b, true, .initiators = 2));
 }
 
 /* They name the set of counters that the kernel gives to queues of verbs. */
 static void the_port_counts_them_as_others(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2, .full_handshake = true };
 	const unsigned connects = port_count("rx_dct_connect");
 	const unsigned writes = port_count("rx_write_requests");
-	struct rig r;
+	struct rig *r = make_with(b, true, .initiators = 2, .full_handshake = true);
 
-	start(b, &r, &attr, true);
 	for (int p = 0; p < 6; p++)
-		write_and_finish(&r, p, (uint64_t)p);
+		write_and_finish(r, p, (uint64_t)p);
 	assert_int_equal(port_count("rx_dct_connect") - connects, 6);
 	assert_int_equal(port_count("rx_write_requests") - writes, 6);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(
-			cx_qp_find(softcx_hca(), bsn_qp_info(r.pool->initiators[i].qp)->number)
-				->run.counter_set,
-			CX_PORT_COUNTERS);
-	unmake(&r);
+		assert_int_equal(model_of(r->pool, i)->run.counter_set, CX_PORT_COUNTERS);
 }
 
 static void without_it_nobody_does(struct bench *b)
 {
-	struct rig r;
+	struct rig *r = make_targets(b, NULL, false);
 
-	start(b, &r, NULL, false);
-	write_and_finish(&r, 0, 1);
-	expect_connected(&r, 1, 0);
-	unmake(&r);
+	write_and_finish(r, 0, 1);
+	expect_connected(r, 1, 0);
 }
 
 /* READs and atomics of both kinds, and messages, whose receives are the SRQ's. */
@@ -80,45 +70,36 @@ static void a_target_has_all_rights(struct bench *b)
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const word = (uint64_t *)(void *)bench_at(b, 1, INTO);
+	struct rig *r = make_targets(b, NULL, true);
 	struct bsn_completion c;
-	struct rig r;
 
-	start(b, &r, NULL, true);
 	*word = 40;
-	ok(bsn_fetch_add(r.ep[0], &back, &to, 2, 1, NOW));
-	ok(bsn_read(r.ep[0], &back, &to, 2, NOW));
-	assert_int_equal(work(&r), 2);
-	expect(&r, 0, 0, 1, BSN_OPCODE_ATOMIC_FA, IBV_WC_SUCCESS);
-	expect(&r, 1, 0, 2, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
+	ok(bsn_fetch_add(r->ep[0], &back, &to, 2, 1, NOW));
+	ok(bsn_read(r->ep[0], &back, &to, 2, NOW));
+	assert_int_equal(work(r), 2);
+	expect(r, 0, 0, 1, BSN_OPCODE_ATOMIC_FA, IBV_WC_SUCCESS);
+	expect(r, 1, 0, 2, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
 	assert_memory_equal(bench_at(b, 0, INTO), word, 8);
 	assert_int_equal(*word, 42);
-	ok(bsn_recv(r.srq, &into, 7));
-	ok(bsn_send(r.ep[0], &local, 3, NOW));
-	assert_int_equal(work(&r), 1);
-	c = expect_done(b, r.into, 7, BSN_RECV);
-	assert_int_equal(c.qpn, bsn_dct_number(r.dct[0]));
+	ok(bsn_recv(r->srq, &into, 7));
+	ok(bsn_send(r->ep[0], &local, 3, NOW));
+	assert_int_equal(work(r), 1);
+	c = expect_done(b, r->into, 7, BSN_RECV);
+	assert_int_equal(c.qpn, bsn_dct_number(r->dct[0]));
 	assert_int_equal(c.byte_len, LENGTH);
 	assert_memory_equal(bench_at(b, 1, INTO + 1024), bench_at(b, 0, 0), LENGTH);
-	unmake(&r);
 }
 
-/*
- * What was on its way fails at the initiator, as with any target; the number may be another one's
- * then.
- */
+/* What was on its way fails; its number may be another target's then. */
 static void a_target_goes_with_requests_on_their_way(struct bench *b)
 {
-	struct rig r;
+	struct rig *r = make_targets(b, NULL, true);
 
-	start(b, &r, NULL, true);
-	write_and_finish(&r, 0, 1);
-	ok(write_to(&r, 0, 2));
-	ok(bsn_dct_destroy(r.dct[0]));
-	r.dct[0] = NULL;
-	assert_int_equal(work(&r), 1);
-	expect(&r, 0, 0, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
-	write_and_finish(&r, 1, 3);
-	unmake(&r);
+	write_and_finish(r, 0, 1);
+	ok(write_to(r, 0, 2));
+	remove_target(r, 0);
+	expect_one(r, 0, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	write_and_finish(r, 1, 3);
 }
 
 /* Its last byte is that of the key in an address. */
@@ -126,100 +107,71 @@ static void a_wrong_key_gets_no_answer(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
-	struct bsn_address address;
+	struct rig *r = make_targets(b, NULL, true);
+	struct bsn_address address = target_address(r, 0);
 	struct bsn_ep *ep;
-	struct rig r;
 
-	start(b, &r, NULL, true);
-	ok(bsn_dct_address(r.dct[0], &address));
 	assert_int_equal(address.bytes[15], KEY);
 	address.bytes[15]++;
-	ok(bsn_dc_peer_create(r.pool, &address, NULL, &r.user[0], &ep));
+	ep = new_peer(r, &address, &r->user[0]);
 	ok(bsn_write(ep, &local, &to, 1, NOW));
-	assert_int_equal(work(&r), 1);
-	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
-	expect_connected(&r, 0, 0);
-	write_and_finish(&r, 0, 2);
-	expect_connected(&r, 1, 1);
+	expect_one(r, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	expect_connected(r, 0, 0);
+	write_and_finish(r, 0, 2);
+	expect_connected(r, 1, 1);
 	ok(bsn_dc_peer_destroy(ep));
-	unmake(&r);
 }
 
 /* The port has no GID there, which only the device looks up. */
 static void what_the_firmware_refuses_is_said(struct bench *b)
 {
-	struct bsn_dct_attr attr = { .full_handshake = true, .connect = { .gid_index = 1 } };
+	struct rig *r = make_targets(b, NULL, true);
+	const struct bsn_dct_attr attr = {
+		.cq = r->into, .srq = r->srq, .full_handshake = true, .connect = { .gid_index = 1 }
+	};
 	struct bsn_dct *dct = NULL;
-	struct rig r;
 
-	start(b, &r, NULL, true);
-	attr.cq = r.into;
-	attr.srq = r.srq;
-	is_refused(bsn_dct_create(b->device, &attr, &dct), EREMOTEIO, "bad parameter");
+	fails(EREMOTEIO, "bad parameter", bsn_dct_create(b->device, &attr, &dct));
 	assert_non_null(strstr(bsn_error_text(), "full handshake"));
 	assert_null(dct);
-	unmake(&r);
 }
 
 /* -- initiators -------------------------------------------------------------------------------- */
 
 static void initiators_connect_in_full(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2, .full_handshake = true };
-	struct rig r;
-
-	start(b, &r, &attr, false);
-	for (int p = 0; p < 6; p++)
-		write_and_finish(&r, p, (uint64_t)p);
-	write_and_finish(&r, 5, 6); /* it is connected */
-	expect_connected(&r, 6, 6);
-	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
-	unmake(&r);
+	connect_in_full(make_with(b, false, .initiators = 2, .full_handshake = true));
 }
 
 /* Its ring goes round three times and more, and is empty each time. */
 static void a_ring_goes_round(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1,
-					       .send_depth = 8,
-					       .full_handshake = true };
-	struct rig r;
+	struct rig *r =
+		make_with(b, false, .initiators = 1, .send_depth = 8, .full_handshake = true);
 	uint32_t blocks;
 
-	start(b, &r, &attr, false);
-	blocks = dv_sq(r.pool->initiators[0].sq)->bb_mask + 1;
+	blocks = dv_sq(r->pool->initiators[0].sq)->bb_mask + 1;
 	for (uint64_t id = 0; id < 3 * blocks + 5; id++) {
 		memset(bench_at(b, 0, 0), (int)id + 1, LENGTH);
-		write_and_finish(&r, 0, id);
+		write_and_finish(r, 0, id);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	}
-	expect_connected(&r, 1, 1);
-	unmake(&r);
+	expect_connected(r, 1, 1);
 }
 
 /* After a repair it has the first block again, and still asks for full handshakes. */
 static void a_repaired_one_does_so_again(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1,
-					       .spares = 1,
-					       .full_handshake = true };
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_remote nowhere = { 0, 0 };
-	struct rig r;
+	struct rig *r = make_with(b, false, .initiators = 1, .spares = 1, .full_handshake = true);
 
-	start(b, &r, &attr, false);
 	for (uint64_t round = 0; round < 4; round++) {
-		write_and_finish(&r, 0, 1);
-		ok(bsn_write(r.ep[0], &local, &nowhere, 2, NOW));
-		assert_int_equal(work(&r), 1);
-		expect(&r, 0, 0, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
-		assert_int_equal(write_to(&r, 0, 3), -ENOTCONN);
-		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
-		ok(bsn_dc_peer_reset(r.ep[0]));
-		assert_int_equal(r.done[0].src_qpn, round / 2); /* two of them in turn */
+		write_and_finish(r, 0, 1);
+		write_and_fail(r, 0, 2);
+		assert_int_equal(write_to(r, 0, 3), -ENOTCONN);
+		bring_back(r, 0, 1);
+		assert_int_equal(r->done[0].src_qpn, round / 2); /* two of them in turn */
 	}
-	expect_connected(&r, 4, 4);
-	unmake(&r);
+	expect_connected(r, 4, 4);
 }
 
 static unsigned count_umems(void)
@@ -258,17 +210,16 @@ static void pools_work_side_by_side(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 3, .full_handshake = true };
 	struct bsn_dc_pool *more;
-	struct rig r;
+	struct rig *r;
 
 	ok(bsn_dc_pool_create(b->device, &attr, &more));
-	start(b, &r, &attr, true);
-	assert_ptr_not_equal(more->initiators[0].qp->lane, r.pool->initiators[0].qp->lane);
-	assert_ptr_equal(r.pool->initiators[1].qp->lane, r.pool->initiators[0].qp->lane);
-	write_and_finish(&r, 0, 1);
+	r = make_targets(b, &attr, true);
+	assert_ptr_not_equal(more->initiators[0].qp->lane, r->pool->initiators[0].qp->lane);
+	assert_ptr_equal(r->pool->initiators[1].qp->lane, r->pool->initiators[0].qp->lane);
+	write_and_finish(r, 0, 1);
 	ok(bsn_dc_pool_destroy(more));
-	write_and_finish(&r, 1, 2);
-	expect_connected(&r, 2, 2);
-	unmake(&r);
+	write_and_finish(r, 1, 2);
+	expect_connected(r, 2, 2);
 }
 
 /*
@@ -277,43 +228,36 @@ static void pools_work_side_by_side(struct bench *b)
  */
 static void their_register_rings(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .full_handshake = true };
+	struct rig *r = make_with(b, true, .initiators = 1, .full_handshake = true);
 	struct bsn_counters counters;
-	struct rig r;
 
 	if (getenv("TESTS_SHARE"))
 		return;
-	start(b, &r, &attr, true);
 	for (uint64_t id = 0; id < 4; id++) {
-		ok(write_to(&r, 0, id));
-		while (!poll(&r))
+		ok(write_to(r, 0, id));
+		while (!poll(r))
 			;
-		expect(&r, 0, 0, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+		expect(r, 0, 0, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 	}
-	ok(bsn_qp_counters(r.pool->initiators[0].qp, &counters));
+	ok(bsn_qp_counters(r->pool->initiators[0].qp, &counters));
 	assert_int_equal(counters.blueflame, 4);
-	expect_connected(&r, 1, 1);
-	unmake(&r);
+	expect_connected(r, 1, 1);
 }
 
 static void they_have_no_lane_of_others(struct bench *b)
 {
-	struct bsn_dc_pool_attr attr = { .full_handshake = true };
-	struct bsn_dc_pool *pool = NULL;
+	struct bsn_lane *lane;
 
-	ok(bsn_lane_create(b->device, NULL, &attr.lane));
-	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "lane");
-	assert_null(pool);
-	ok(bsn_lane_destroy(attr.lane));
+	ok(bsn_lane_create(b->device, NULL, &lane));
+	fails(EINVAL, "lane", try_pool(b, .full_handshake = true, .lane = lane));
+	ok(bsn_lane_destroy(lane));
 }
 
 /* -- the same as by verbs ---------------------------------------------------------------------- */
 
 /* What the device knows of an end, but for its number and objects. */
-static void expect_same(uint32_t by_verbs, uint32_t by_command)
+static void expect_same(const struct cx_qp *v, const struct cx_qp *c)
 {
-	const struct cx_qp *v = cx_qp_find(softcx_hca(), by_verbs),
-			   *c = cx_qp_find(softcx_hca(), by_command);
 	const struct ibv_global_route *v_grh = &v->mod.ah_attr.grh, *c_grh = &c->mod.ah_attr.grh;
 
 	assert_true(c->attr.full_handshake && !v->attr.full_handshake);
@@ -341,26 +285,24 @@ static void expect_same(uint32_t by_verbs, uint32_t by_command)
 
 static void a_target_is_the_same_as_by_verbs(struct bench *b)
 {
+	struct rig *r = make_targets(b, NULL, true);
 	struct bsn_dct_attr attr = {
+		.cq = r->into,
+		.srq = r->srq,
 		.access_key = 0x123456789abcull,
 		.connect = { .mtu = 512, .min_rnr_timer = 7, .hop_limit = 33, .traffic_class = 104 }
 	};
-	struct bsn_dct *dct[2];
-	struct rig r;
+	const struct cx_qp *qps[2];
+	struct bsn_dct *dct;
 
-	start(b, &r, NULL, true);
-	attr.cq = r.into;
-	attr.srq = r.srq;
 	for (int i = 0; i < 2; i++) {
 		attr.full_handshake = i;
-		ok(bsn_dct_create(b->device, &attr, &dct[i]));
+		ok(bsn_dct_create(b->device, &attr, &dct));
+		undo_later(b, bsn_dct_destroy, dct);
+		qps[i] = cx_qp_find(softcx_hca(), bsn_dct_number(dct));
 	}
-	expect_same(bsn_dct_number(dct[0]), bsn_dct_number(dct[1]));
-	assert_int_equal(cx_qp_find(softcx_hca(), bsn_dct_number(dct[0]))->mod.qp_access_flags,
-			 cx_qp_find(softcx_hca(), bsn_dct_number(dct[1]))->mod.qp_access_flags);
-	for (int i = 0; i < 2; i++)
-		ok(bsn_dct_destroy(dct[i]));
-	unmake(&r);
+	expect_same(qps[0], qps[1]);
+	assert_int_equal(qps[0]->mod.qp_access_flags, qps[1]->mod.qp_access_flags);
 }
 
 static void an_initiator_is_the_same_as_by_verbs(struct bench *b)
@@ -373,68 +315,48 @@ static void an_initiator_is_the_same_as_by_verbs(struct bench *b)
 						      .retry_count = 3,
 						      .rnr_retry = 2,
 						      .max_rd_atomic = 4 } };
-	struct bsn_dc_pool *pools[2];
+	const struct cx_qp *qps[2];
 
 	for (int i = 0; i < 2; i++) {
 		attr.full_handshake = i;
-		ok(bsn_dc_pool_create(b->device, &attr, &pools[i]));
+		qps[i] = model_of(new_pool(b, &attr), 0);
 	}
-	expect_same(bsn_qp_info(pools[0]->initiators[0].qp)->number,
-		    bsn_qp_info(pools[1]->initiators[0].qp)->number);
-	for (int i = 0; i < 2; i++)
-		ok(bsn_dc_pool_destroy(pools[i]));
+	expect_same(qps[0], qps[1]);
 }
 
 /* -- where there is none ----------------------------------------------------------------------- */
 
 static void without_commands_it_is_refused(struct bench *b)
 {
-	const struct bsn_dc_pool_attr full = { .full_handshake = true };
-	struct bsn_dct_attr attr = { .full_handshake = true };
-	const bool is_on_verbs = b->kind == BENCH_VERBS;
-	struct bsn_dc_pool *pool = NULL;
+	struct rig *r = make_targets(b, NULL, false);
+	const struct bsn_dct_attr attr = { .cq = r->into, .srq = r->srq, .full_handshake = true };
 	struct bsn_dct *dct = NULL;
-	struct rig r;
 
-	start(b, &r, NULL, false);
-	attr.cq = r.into;
-	attr.srq = r.srq;
-	is_refused(bsn_dct_create(b->device, &attr, &dct), EOPNOTSUPP, "full handshake");
-	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "verbs" : "DevX"));
+	fails(EOPNOTSUPP, "full handshake", bsn_dct_create(b->device, &attr, &dct));
+	assert_non_null(strstr(bsn_error_text(), b->kind == BENCH_VERBS ? "verbs" : "DevX"));
 	assert_non_null(strstr(bsn_error_text(), why_not(b, "dc-full-handshake")));
 	assert_null(dct);
-	is_refused(bsn_dc_pool_create(b->device, &full, &pool), EOPNOTSUPP, "full handshake");
+	fails(EOPNOTSUPP, "full handshake", try_pool(b, .full_handshake = true));
 	assert_non_null(strstr(bsn_error_text(), why_not(b, "dc-full-handshake")));
-	assert_null(pool);
-	unmake(&r);
 }
 
-#define ON_DIRECT BARE, DIRECT, OWN, MODEL
-#define ON_VERBS  BARE, VERBS, OWN, MODEL
-
 static const struct bench_case cases[] = {
-	{ CASE(who_connects_to_a_target_does_so_in_full), ON_DIRECT },
-	{ CASE_OF(who_connects_to_a_target_does_so_in_full, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(who_connects_to_a_target_does_so_in_full, ON_DIRECT),
 	{ CASE(the_port_counts_them_as_others), ON_DIRECT },
 	{ CASE(without_it_nobody_does), ON_DIRECT },
-	{ CASE(a_target_has_all_rights), ON_DIRECT },
-	{ CASE_OF(a_target_has_all_rights, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(a_target_has_all_rights, ON_DIRECT),
 	{ CASE(a_target_goes_with_requests_on_their_way), ON_DIRECT },
 	{ CASE(a_wrong_key_gets_no_answer), ON_DIRECT },
 	{ CASE(what_the_firmware_refuses_is_said), ON_DIRECT },
-	{ CASE(initiators_connect_in_full), ON_DIRECT },
-	{ CASE_OF(initiators_connect_in_full, "on RoCE"), ON_DIRECT, ROCE },
-	{ CASE(a_ring_goes_round), ON_DIRECT },
-	{ CASE_OF(a_ring_goes_round, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(initiators_connect_in_full, ON_DIRECT),
+	AND_ON_ROCE(a_ring_goes_round, ON_DIRECT),
 	{ CASE(a_repaired_one_does_so_again), ON_DIRECT },
 	{ CASE(it_gives_back_what_it_took), ON_DIRECT },
 	{ CASE(pools_work_side_by_side), ON_DIRECT },
 	{ CASE(their_register_rings), ON_DIRECT, .is_active = true },
 	{ CASE(they_have_no_lane_of_others), ON_DIRECT },
-	{ CASE(a_target_is_the_same_as_by_verbs), ON_DIRECT },
-	{ CASE_OF(a_target_is_the_same_as_by_verbs, "on RoCE"), ON_DIRECT, ROCE },
-	{ CASE(an_initiator_is_the_same_as_by_verbs), ON_DIRECT },
-	{ CASE_OF(an_initiator_is_the_same_as_by_verbs, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(a_target_is_the_same_as_by_verbs, ON_DIRECT),
+	AND_ON_ROCE(an_initiator_is_the_same_as_by_verbs, ON_DIRECT),
 	{ CASE(without_commands_it_is_refused), ON_DIRECT, .no_devx = true },
 	{ CASE_OF(without_commands_it_is_refused, "plain verbs"), ON_VERBS },
 };

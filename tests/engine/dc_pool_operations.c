@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations of DC peers that not every device has, and ways and checks of a peer. */
-#include "dc_pool_rig.h"
+#include "dc_rig.h"
+
+#include <infiniband/mlx5dv.h>
 
 /* -- operations that not every device has ------------------------------------------------------ */
 
@@ -33,8 +35,7 @@ static void expect_word(struct rig *r, int p, unsigned opcode, unsigned bytes, u
 	const uint8_t *result = bench_at(r->b, 1, INTO - BESIDE);
 	uint64_t now;
 
-	assert_int_equal(work(r), 1);
-	expect(r, 0, p, 7, opcode, IBV_WC_SUCCESS);
+	expect_one(r, p, 7, opcode, IBV_WC_SUCCESS);
 	memcpy(&now, bench_at(r->b, 1, INTO), sizeof(now));
 	assert_int_equal(now, after);
 	if (bytes == 4) { /* big-endian */
@@ -48,24 +49,21 @@ static void expect_word(struct rig *r, int p, unsigned opcode, unsigned bytes, u
 /* To peers with an initiator and without one; by an initiator whose READs have a limit, too. */
 static void masked_atomics_go_to_peers(struct bench *b, uint32_t max_reads)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2, .max_reads = max_reads };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 2, .max_reads = max_reads);
 
-	make(b, &r, &attr);
 	for (int k = 0; k < 12; k++) {
 		const unsigned bytes = k % 2 ? 4 : 8;
 		const int p = k / 4;
 		const uint64_t before = 0x12f7;
 
 		memcpy(bench_at(b, 1, INTO), &before, sizeof(before));
-		ok(add_fields(&r, p, bytes));
-		expect_word(&r, p, BSN_OPCODE_ATOMIC_MASKED_FA, bytes, before, 0x1208);
-		ok(swap_low_byte(&r, p, bytes));
-		expect_word(&r, p, BSN_OPCODE_ATOMIC_MASKED_CS, bytes, 0x1208, 0x12ab);
+		ok(add_fields(r, p, bytes));
+		expect_word(r, p, BSN_OPCODE_ATOMIC_MASKED_FA, bytes, before, 0x1208);
+		ok(swap_low_byte(r, p, bytes));
+		expect_word(r, p, BSN_OPCODE_ATOMIC_MASKED_CS, bytes, 0x1208, 0x12ab);
 	}
-	expect_connects(&r, 3);
-	assert_int_equal(add_fields(&r, 0, 3), -EINVAL);
-	unmake(&r);
+	expect_connects(r, 3);
+	assert_int_equal(add_fields(r, 0, 3), -EINVAL);
 }
 
 static void masked_atomics(struct bench *b)
@@ -76,16 +74,12 @@ static void masked_atomics(struct bench *b)
 
 static void masked_atomics_have_the_limit_of_reads(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .max_reads = 2 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .max_reads = 2);
 
-	make(b, &r, &attr);
-	ok(add_fields(&r, 0, 8));
-	ok(swap_low_byte(&r, 0, 4));
-	assert_int_equal(add_fields(&r, 0, 8), -EAGAIN);
-	assert_non_null(strstr(bsn_error_text(), "max_reads"));
-	assert_int_equal(work(&r), 2);
-	unmake(&r);
+	ok(add_fields(r, 0, 8));
+	ok(swap_low_byte(r, 0, 4));
+	fails(EAGAIN, "max_reads", add_fields(r, 0, 8));
+	assert_int_equal(work(r), 2);
 }
 
 static int copy_by(struct rig *r, int p, uint32_t bytes)
@@ -100,55 +94,46 @@ static int copy_by(struct rig *r, int p, uint32_t bytes)
 /* No peer takes part, so the device connects nobody; the order is that of the peer's requests. */
 static void copies_are_made_by_initiators(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1);
 
-	make(b, &r, &attr);
 	for (int p = 0; p < 3; p++) {
 		memset(bench_at(b, 1, INTO), 0, LENGTH + 1);
-		ok(copy_by(&r, p, LENGTH));
-		assert_int_equal(copy_by(&r, p + 3, LENGTH), -EAGAIN);
-		assert_int_equal(work(&r), 2);
-		expect(&r, 0, p, 7, BSN_OPCODE_MMO, IBV_WC_SUCCESS);
-		expect(&r, 1, p + 3, 0, BSN_DC_READY, IBV_WC_SUCCESS);
+		ok(copy_by(r, p, LENGTH));
+		assert_int_equal(copy_by(r, p + 3, LENGTH), -EAGAIN);
+		assert_int_equal(work(r), 2);
+		expect(r, 0, p, 7, BSN_OPCODE_MMO, IBV_WC_SUCCESS);
+		expect(r, 1, p + 3, 0, BSN_DC_READY, IBV_WC_SUCCESS);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 		assert_int_equal(*bench_at(b, 1, INTO + LENGTH), 0);
-		poll(&r); /* it does not use its turn */
+		poll(r); /* it does not use its turn */
 	}
-	assert_int_equal(counters_of(&r).connects, 0);
-	ok(copy_by(&r, 0, LENGTH));
-	ok(write_to(&r, 0, 8));
-	assert_int_equal(work(&r), 2);
-	expect(&r, 0, 0, 7, BSN_OPCODE_MMO, IBV_WC_SUCCESS);
-	expect(&r, 1, 0, 8, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
-	assert_int_equal(counters_of(&r).connects, 1);
-	assert_int_equal(copy_by(&r, 0, 0), -EMSGSIZE);
-	unmake(&r);
+	assert_int_equal(counters_of(r).connects, 0);
+	ok(copy_by(r, 0, LENGTH));
+	ok(write_to(r, 0, 8));
+	assert_int_equal(work(r), 2);
+	expect(r, 0, 0, 7, BSN_OPCODE_MMO, IBV_WC_SUCCESS);
+	expect(r, 1, 0, 8, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	assert_int_equal(counters_of(r).connects, 1);
+	assert_int_equal(copy_by(r, 0, 0), -EMSGSIZE);
 }
 
 static void use_a_turn(struct bench *b, unsigned copies, unsigned swaps, unsigned revocations)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 8 * LENGTH };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .turn_bytes = 8 * LENGTH);
 
-	make(b, &r, &attr);
-	ok(write_to(&r, 0, 1));
-	assert_int_equal(write_to(&r, 1, 1), -EAGAIN); /* from here on it is counted */
+	ok(write_to(r, 0, 1));
+	assert_int_equal(write_to(r, 1, 1), -EAGAIN); /* from here on it is counted */
 	while (copies--)
-		ok(copy_by(&r, 0, LENGTH));
+		ok(copy_by(r, 0, LENGTH));
 	while (swaps--)
-		ok(swap_low_byte(&r, 0, 4));
+		ok(swap_low_byte(r, 0, 4));
 	softcx_step(1);
-	poll(&r);
-	assert_int_equal(counters_of(&r).revocations, revocations);
-	for (int k = 0; k < 3; k++)
-		work(&r);
-	unmake(&r);
+	poll(r);
+	assert_int_equal(counters_of(r).revocations, revocations);
+	work_on(r, 3);
 }
 
-/*
- * They count as what they move: the bytes of a copy once, those of an atomic without its operands.
- */
+/* They count as what they move: a copy its bytes once, an atomic without its operands. */
 static void they_count_in_a_turn(struct bench *b)
 {
 	use_a_turn(b, 7, 0, 0);
@@ -159,24 +144,14 @@ static void they_count_in_a_turn(struct bench *b)
 
 static void they_are_refused(struct bench *b)
 {
-	struct rig r;
+	struct rig *r = make_of(b, NULL);
 
-	make(b, &r, NULL);
 	for (unsigned bytes = 4; bytes <= 8; bytes += 4) {
-		assert_int_equal(add_fields(&r, 0, bytes), -EOPNOTSUPP);
-		assert_non_null(strstr(bsn_error_text(), "masked"));
-		assert_int_equal(swap_low_byte(&r, 0, bytes), -EOPNOTSUPP);
+		fails(EOPNOTSUPP, "masked", add_fields(r, 0, bytes));
+		assert_int_equal(swap_low_byte(r, 0, bytes), -EOPNOTSUPP);
 	}
-	assert_int_equal(copy_by(&r, 0, LENGTH), -EOPNOTSUPP);
-	assert_non_null(strstr(bsn_error_text(), "copy"));
-	assert_int_equal(counters_of(&r).waiting, 0);
-	unmake(&r);
-}
-
-static void expect_no_umr(int result)
-{
-	assert_int_equal(result, -EOPNOTSUPP);
-	assert_non_null(strstr(bsn_error_text(), "RC"));
+	fails(EOPNOTSUPP, "copy", copy_by(r, 0, LENGTH));
+	assert_int_equal(counters_of(r).waiting, 0);
 }
 
 /* Eight bytes out of each 256, as one SGE. */
@@ -185,7 +160,7 @@ static const struct bsn_map *map_columns(struct bsn_layout *columns, struct bsn_
 	const struct bsn_map *map = NULL;
 
 	if (dv_sq(ep->sq)->has_peers)
-		expect_no_umr(bsn_layout_map(columns, ep, BSN_MAP_KEY, &map));
+		fails(EOPNOTSUPP, "RC", bsn_layout_map(columns, ep, BSN_MAP_KEY, &map));
 	else
 		ok(bsn_layout_map(columns, ep, BSN_MAP_KEY, &map));
 	return map;
@@ -197,10 +172,7 @@ static void expect_columns(struct bench *b, const uint8_t *packed)
 		assert_memory_equal(packed + 8 * k, bench_at(b, 0, 256 * k), 8);
 }
 
-/*
- * An initiator posts no UMR: an RC QP does, and once that has completed peers are posted to with
- * the mkey.
- */
+/* An initiator posts no UMR: an RC QP does. When it is done, peers are posted to with the mkey. */
 static void layouts_are_local_memory(struct bench *b)
 {
 	struct bsn_mkey_pool *keys = make_pool(b, 4, 16);
@@ -211,34 +183,30 @@ static void layouts_are_local_memory(struct bench *b)
 			     .flags = NOW,
 			     .id = 7,
 			     .remote = bench_remote(b, 1, INTO) };
+	struct rig *r = make_of(b, NULL);
 	const struct bsn_map *map;
-	struct rig r;
 
-	make(b, &r, NULL);
-	map_columns(columns, r.ep[0]);
-	write_and_finish(&r, 0, 1); /* it has an initiator then */
-	map_columns(columns, r.ep[0]);
+	map_columns(columns, r->ep[0]);
+	write_and_finish(r, 0, 1); /* it has an initiator then */
+	map_columns(columns, r->ep[0]);
 	map = map_columns(columns, b->ep[0]);
 	complete_all(b);
 	for (int p = 0; p < 2; p++) {
 		memset(bench_at(b, 1, INTO), 0, LENGTH);
-		ok(post_map(r.ep[p], wr, map));
-		assert_int_equal(work(&r), 1);
-		expect(&r, 0, p, 7, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+		ok(post_map(r->ep[p], wr, map));
+		expect_one(r, p, 7, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 		expect_columns(b, bench_at(b, 1, INTO));
 	}
 	wr.opcode = BSN_OPCODE_SEND;
-	ok(bsn_recv(r.srq, &into, 0));
-	ok(post_map(r.ep[1], wr, map));
-	assert_int_equal(work(&r), 1);
+	ok(bsn_recv(r->srq, &into, 0));
+	ok(post_map(r->ep[1], wr, map));
+	assert_int_equal(work(r), 1);
 	memset(bench_at(b, 1, INTO), 0x77, LENGTH);
 	wr.opcode = BSN_OPCODE_RDMA_READ;
-	ok(post_map(r.ep[1], wr, map));
-	assert_int_equal(work(&r), 1);
-	expect(&r, 0, 1, 7, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
+	ok(post_map(r->ep[1], wr, map));
+	expect_one(r, 1, 7, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
 	expect_columns(b, bench_at(b, 1, INTO));
 	drop(map);
-	unmake(&r);
 }
 
 /* A SEND takes the mkey back that its target made for whom it comes from. */
@@ -251,27 +219,22 @@ static void a_peer_may_invalidate(struct bench *b)
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
 			     into = bench_sge(b, 1, INTO, LENGTH);
 	const struct bsn_part part = column(b, 0);
-	struct bsn_layout *layout = make_layout(keys, &part, 1, 8);
-	struct bsn_mkey *mkey;
-	struct rig r;
+	struct bsn_layout *layout = keep_layout(b, keys, &part, 1, 8);
+	struct bsn_mkey *mkey = take_mkey(b, keys);
+	struct rig *r = make_of(b, NULL);
 
-	make(b, &r, NULL);
-	ok(bsn_mkey_take(keys, &mkey));
-	expect_no_umr(bsn_mkey_configure(r.ep[0], mkey, layout, 1, NOW));
+	fails(EOPNOTSUPP, "RC", bsn_mkey_configure(r->ep[0], mkey, layout, 1, NOW));
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 1, 0));
 	complete_all(b);
-	expect_no_umr(bsn_mkey_invalidate(r.ep[0], mkey, 1, NOW)); /* a peer without an initiator */
-	ok(bsn_recv(r.srq, &into, 2));
-	ok(bsn_send_inval(r.ep[0], &local, mkey->rkey, 3, NOW));
-	expect_no_umr(bsn_mkey_invalidate(r.ep[0], mkey, 1, NOW));
-	assert_int_equal(work(&r), 1);
-	expect(&r, 0, 0, 3, BSN_OPCODE_SEND_INVAL, IBV_WC_SUCCESS);
-	assert_int_equal(bsn_poll(r.into, r.done, MAX_DONE), 1);
-	assert_int_equal(r.done[0].flags & BSN_C_INVAL ? r.done[0].imm : 0, mkey->rkey);
+	/* A peer without an initiator. */
+	fails(EOPNOTSUPP, "RC", bsn_mkey_invalidate(r->ep[0], mkey, 1, NOW));
+	ok(bsn_recv(r->srq, &into, 2));
+	ok(bsn_send_inval(r->ep[0], &local, mkey->rkey, 3, NOW));
+	fails(EOPNOTSUPP, "RC", bsn_mkey_invalidate(r->ep[0], mkey, 1, NOW));
+	expect_one(r, 0, 3, BSN_OPCODE_SEND_INVAL, IBV_WC_SUCCESS);
+	assert_int_equal(bsn_poll(r->into, r->done, MAX_DONE), 1);
+	assert_int_equal(r->done[0].flags & BSN_C_INVAL ? r->done[0].imm : 0, mkey->rkey);
 	ok(bsn_invalidated(b->device, mkey->rkey));
-	ok(bsn_mkey_give(mkey));
-	ok(bsn_layout_destroy(layout));
-	unmake(&r);
 }
 
 /* -- ways and checks --------------------------------------------------------------------------- */
@@ -290,135 +253,107 @@ static uint32_t port_of(struct rig *r, int p)
 /* The request as the device was given it. */
 static uint32_t port_of_request(struct rig *r, int p)
 {
-	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-	const struct bsn_remote nowhere = { 0, 0 };
 	struct bsn_dc_error error;
 	struct bsn_av_dc av;
 
-	ok(bsn_write(r->ep[p], &local, &nowhere, 4, NOW));
-	assert_int_equal(work(r), 1);
-	assert_int_equal(r->done[0].status, IBV_WC_REM_ACCESS_ERR);
-	ok(bsn_dc_peer_error(r->ep[p], &error));
+	write_and_fail(r, p, 4);
+	error = error_of(r, p);
 	bsn_av_dc_decode(&av, error.wqe + BSN_DS_SIZE);
 	assert_int_equal(av.dc_key, KEY);
-	assert_int_equal(bsn_dc_pool_repair(r->pool), 0);
-	ok(bsn_dc_peer_reset(r->ep[p]));
+	bring_back(r, p, p + 1);
 	return av.rlid;
 }
 
 /* Peers of one host have ports of their own, and one changes from request to request. */
 static void a_peer_has_its_udp_port(struct bench *b)
 {
-	struct bsn_connect_attr of_v1 = { .gid_index = 2 }; /* of the same IPv4 address */
-	struct bsn_address address;
+	const struct bsn_connect_attr of_v1 = { .gid_index = 2 }; /* of the same IPv4 address */
+	struct rig *r = make_of(b, NULL);
+	const struct bsn_address address = target_address(r, 0);
+	const uint32_t others = port_of(r, 1);
 	struct bsn_ep *ep;
-	uint32_t others;
-	struct rig r;
 
-	make(b, &r, NULL);
 	assert_null(why_not(b, "dc-udp-port"));
-	others = port_of(&r, 1);
 	assert_true(others >= 0xc000);
-	assert_int_equal(port_of_request(&r, 1), others);
+	assert_int_equal(port_of_request(r, 1), others);
 	for (uint32_t port = 0xc000; port <= 0xffff; port += 0x1555) {
-		ok(bsn_dc_peer_udp_port(r.ep[0], (uint16_t)port));
-		write_and_finish(&r, 0, 1);
-		assert_int_equal(port_of_request(&r, 0), port);
+		ok(bsn_dc_peer_udp_port(r->ep[0], (uint16_t)port));
+		write_and_finish(r, 0, 1);
+		assert_int_equal(port_of_request(r, 0), port);
 	}
-	assert_int_equal(port_of_request(&r, 1), others);
-	assert_int_equal(bsn_dc_peer_udp_port(r.ep[0], 0xbfff), -EINVAL);
+	assert_int_equal(port_of_request(r, 1), others);
+	assert_int_equal(bsn_dc_peer_udp_port(r->ep[0], 0xbfff), -EINVAL);
 	assert_int_equal(bsn_dc_peer_udp_port(NULL, 0xc000), -EINVAL);
-	assert_int_equal(port_of(&r, 0), 0xffff);
-	ok(bsn_dct_address(r.dct[0], &address));
-	ok(bsn_dc_peer_create(r.pool, &address, &of_v1, NULL, &ep));
-	assert_int_equal(bsn_dc_peer_udp_port(ep, 0xc000), -EOPNOTSUPP);
-	assert_non_null(strstr(bsn_error_text(), "RoCE v1"));
+	assert_int_equal(port_of(r, 0), 0xffff);
+	ok(bsn_dc_peer_create(r->pool, &address, &of_v1, NULL, &ep));
+	fails(EOPNOTSUPP, "RoCE v1", bsn_dc_peer_udp_port(ep, 0xc000));
 	ok(bsn_dc_peer_destroy(ep));
-	unmake(&r);
 }
 
 /* On InfiniBand and on plain verbs; and softcx is not bonded. */
 static void what_the_way_has_not_is_refused(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .lag_port = 1 };
 	const bool is_on_verbs = b->kind == BENCH_VERBS;
-	struct bsn_dc_pool *pool;
-	struct rig r;
+	struct rig *r = make_of(b, NULL);
 
-	make(b, &r, NULL);
 	assert_non_null(why_not(b, "dc-udp-port"));
-	assert_int_equal(bsn_dc_peer_udp_port(r.ep[0], 0xc000), -EOPNOTSUPP);
-	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "InfiniBand"));
+	fails(EOPNOTSUPP, is_on_verbs ? "plain verbs" : "InfiniBand",
+	      bsn_dc_peer_udp_port(r->ep[0], 0xc000));
 	assert_non_null(why_not(b, "dc-lag-port"));
 	assert_int_equal(why_not(b, "dc-streams") != NULL, is_on_verbs);
 	assert_int_equal(why_not(b, "dc-full-handshake") != NULL, is_on_verbs);
-	assert_int_equal(bsn_dc_pool_create(b->device, &attr, &pool), -EOPNOTSUPP);
-	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "bonded"));
-	unmake(&r);
+	fails(EOPNOTSUPP, is_on_verbs ? "plain verbs" : "bonded", try_pool(b, .lag_port = 1));
 }
 
 enum { LAG_PORTS = 2 };
 
 static uint8_t lag_port_of(const struct rig *r, uint32_t initiator)
 {
-	struct bsn_qp *qp = r->pool->initiators[initiator].qp;
+	const struct bsn_qp_info *info = bsn_qp_info(r->pool->initiators[initiator].qp);
 	uint8_t configured = 0, active = 0;
 
-	if (!bsn_qp_info(qp)->verbs) /* made by a command */
-		return cx_qp_find(softcx_hca(), bsn_qp_info(qp)->number)->lag_port;
-	ok(-mlx5dv_query_qp_lag_port(bsn_qp_info(qp)->verbs, &configured, &active));
+	if (!info->verbs) /* made by a command */
+		return cx_qp_find(softcx_hca(), info->number)->lag_port;
+	ok(-mlx5dv_query_qp_lag_port(info->verbs, &configured, &active));
 	assert_int_equal(active, configured);
 	return configured;
 }
 
-/*
- * The driver gives the queues that it makes the ports in turn; what the pool was told holds for all
- * of its own, spares too.
- */
+/* The driver gives queues the ports in turn; what the pool is told holds for all, spares too. */
 static void initiators_send_by_the_port_of_the_bond(struct bench *b)
 {
 	struct bsn_dc_pool_attr attr = { .initiators = 3, .spares = 1 };
-	struct rig r;
 
 	for (attr.lag_port = 0; attr.lag_port <= LAG_PORTS; attr.lag_port++) {
-		make(b, &r, &attr);
+		struct rig *r = make_of(b, &attr);
+
 		assert_null(why_not(b, "dc-lag-port"));
 		for (uint32_t i = 0; i < attr.initiators + attr.spares; i++)
 			if (attr.lag_port)
-				assert_int_equal(lag_port_of(&r, i), attr.lag_port);
+				assert_int_equal(lag_port_of(r, i), attr.lag_port);
 			else if (i && !wants_full(b))
-				assert_int_not_equal(lag_port_of(&r, i), lag_port_of(&r, i - 1));
-		ok(write_flags(&r, 0, 1, NOW));
-		assert_int_equal(work(&r), 1);
-		expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
-		unmake(&r);
+				assert_int_not_equal(lag_port_of(r, i), lag_port_of(r, i - 1));
+		write_and_finish(r, 0, 1);
+		bench_undo_all(b);
 	}
 }
 
 static void a_port_that_the_bond_has_not_is_refused(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .lag_port = LAG_PORTS + 1 };
-	struct bsn_dc_pool *pool = NULL;
-
-	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "lag_port");
-	assert_null(pool);
+	fails(EINVAL, "lag_port", try_pool(b, .lag_port = LAG_PORTS + 1));
 }
 
 /* The model is as strict as the pool. */
 static void the_device_refuses_it_too(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .lag_port = LAG_PORTS };
-	struct ibv_qp *qp;
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .lag_port = LAG_PORTS);
+	struct ibv_qp *qp = bsn_qp_info(r->pool->initiators[0].qp)->verbs;
 
-	make(b, &r, &attr);
-	qp = bsn_qp_info(r.pool->initiators[0].qp)->verbs;
 	if (qp) {
 		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, LAG_PORTS + 1), 0);
 		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, 0), 0);
 	}
-	assert_int_equal(lag_port_of(&r, 0), LAG_PORTS);
-	unmake(&r);
+	assert_int_equal(lag_port_of(r, 0), LAG_PORTS);
 }
 
 /* By a WRITE of no bytes. It waits in line as any post. */
@@ -432,38 +367,29 @@ static int check_peer(struct bsn_ep *ep, uint64_t id)
 /* Nothing is written, and who is gone is found out. */
 static void a_check_tells_who_is_alive(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .spares = 1);
 
-	make(b, &r, &attr);
 	memset(bench_at(b, 1, INTO), 0x5a, LENGTH);
-	ok(check_peer(r.ep[0], 5));
-	assert_int_equal(check_peer(r.ep[1], 6), -EAGAIN);
-	assert_int_equal(work(&r), 2);
-	expect(&r, 0, 0, 5, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
-	expect_ready(&r, 1, 1);
-	ok(bsn_dct_destroy(r.dct[1]));
-	r.dct[1] = NULL;
-	ok(check_peer(r.ep[1], 6));
-	assert_int_equal(work(&r), 1);
-	expect(&r, 0, 1, 6, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
-	assert_int_equal(check_peer(r.ep[1], 7), -ENOTCONN);
-	ok(check_peer(r.ep[0], 8));
-	assert_int_equal(work(&r), 1);
-	expect(&r, 0, 0, 8, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
-	unmake(&r);
+	ok(check_peer(r->ep[0], 5));
+	assert_int_equal(check_peer(r->ep[1], 6), -EAGAIN);
+	assert_int_equal(work(r), 2);
+	expect(r, 0, 0, 5, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect_ready(r, 1, 1);
+	remove_target(r, 1);
+	ok(check_peer(r->ep[1], 6));
+	expect_one(r, 1, 6, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(check_peer(r->ep[1], 7), -ENOTCONN);
+	ok(check_peer(r->ep[0], 8));
+	expect_one(r, 0, 8, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 }
 
 static const struct bench_case cases[] = {
-	{ CASE(masked_atomics), ON_DIRECT },
-	{ CASE_OF(masked_atomics, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(masked_atomics, ON_DIRECT),
 	{ CASE(masked_atomics_have_the_limit_of_reads), ON_DIRECT },
-	{ CASE(copies_are_made_by_initiators), ON_DIRECT },
-	{ CASE_OF(copies_are_made_by_initiators, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(copies_are_made_by_initiators, ON_DIRECT),
 	{ CASE(they_count_in_a_turn), ON_DIRECT },
 	{ CASE(they_are_refused), ON_VERBS },
-	{ CASE(layouts_are_local_memory), DIRECT, OWN, MODEL },
-	{ CASE_OF(layouts_are_local_memory, "on RoCE"), DIRECT, OWN, MODEL, ROCE },
+	AND_ON_ROCE(layouts_are_local_memory, DIRECT, OWN, MODEL),
 	{ CASE(a_peer_may_invalidate), DIRECT, OWN, MODEL },
 	{ CASE(a_peer_has_its_udp_port), ON_DIRECT, ROCE },
 	{ CASE(what_the_way_has_not_is_refused), ON_DIRECT },
@@ -471,12 +397,7 @@ static const struct bench_case cases[] = {
 	{ CASE(initiators_send_by_the_port_of_the_bond), ON_DIRECT, ROCE, .lag = true },
 	{ CASE(a_port_that_the_bond_has_not_is_refused), ON_DIRECT, ROCE, .lag = true },
 	{ CASE(the_device_refuses_it_too), ON_DIRECT, ROCE, .lag = true },
-	{ CASE(a_check_tells_who_is_alive), ON_DIRECT },
-	{ CASE_OF(a_check_tells_who_is_alive, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(a_check_tells_who_is_alive, ON_DIRECT),
 };
 
-int main(void)
-{
-	random_start();
-	return bench_run("dc_pool_operations", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("dc_pool_operations")

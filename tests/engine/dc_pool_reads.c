@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How many READs and atomics an initiator may have on the way. */
-#include "dc_pool_rig.h"
+#include "dc_random.h"
 
 /* -- READs have a limit ------------------------------------------------------------------------ */
 
@@ -24,51 +24,56 @@ static void expect_held(struct rig *r, int p)
 {
 	const uint64_t held = counters_of(r).reads_held;
 
-	assert_int_equal(read_from(r, p, 99, NOW), -EAGAIN);
-	assert_non_null(strstr(bsn_error_text(), "max_reads"));
+	fails(EAGAIN, "max_reads", read_from(r, p, 99, NOW));
 	assert_int_equal(add_to(r, p, 99), -EAGAIN);
 	assert_int_equal(counters_of(r).reads_held, held + 2);
 	assert_int_equal(counters_of(r).waiting, 0);
 }
 
-static struct bsn_prepared a_prepared_read(struct rig *r, int p)
+static void read_and_fail(struct rig *r, int p, uint64_t id)
 {
 	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_READ,
-				   .sge = &local,
-				   .sge_count = 1,
-				   .remote = bench_remote(r->b, 1, INTO) };
-	struct bsn_prepared prepared;
 
-	ok(bsn_prepare(r->ep[p], &wr, &prepared));
-	return prepared;
+	ok(bsn_read(r->ep[p], &local, &(struct bsn_remote){ 0, 0 }, id, NOW));
+	expect_one(r, p, id, BSN_OPCODE_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+}
+
+/* As many as there may be, which are done then, with what was posted before. */
+static void read_two(struct rig *r, int p, int before)
+{
+	for (int k = 0; k < 2; k++)
+		ok(read_from(r, p, 2, NOW));
+	expect_held(r, p);
+	assert_int_equal(work(r), before + 2);
 }
 
 /* Of each initiator; other requests go on, and so do other peers. */
 static void reads_have_a_limit(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2, .max_reads = 3 };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_READ,
+				   .sge = &local,
+				   .sge_count = 1,
+				   .remote = bench_remote(b, 1, INTO) };
+	struct rig *r = make(b, .initiators = 2, .max_reads = 3);
 	struct bsn_prepared prepared;
-	struct rig r;
 
-	make(b, &r, &attr);
-	prepared = a_prepared_read(&r, 0);
-	ok(read_from(&r, 0, 1, NOW));
-	ok(add_to(&r, 0, 2));
-	ok(bsn_post_prepared(r.ep[0], &prepared, 3, NOW));
-	expect_held(&r, 0);
-	assert_int_equal(bsn_post_prepared(r.ep[0], &prepared, 99, NOW), -EAGAIN);
-	ok(write_to(&r, 0, 4));
-	ok(read_from(&r, 1, 5, NOW));
-	assert_int_equal(work(&r), 5);
+	ok(bsn_prepare(r->ep[0], &wr, &prepared));
+	ok(read_from(r, 0, 1, NOW));
+	ok(add_to(r, 0, 2));
+	ok(bsn_post_prepared(r->ep[0], &prepared, 3, NOW));
+	expect_held(r, 0);
+	assert_int_equal(bsn_post_prepared(r->ep[0], &prepared, 99, NOW), -EAGAIN);
+	ok(write_to(r, 0, 4));
+	ok(read_from(r, 1, 5, NOW));
+	assert_int_equal(work(r), 5);
 	for (int k = 0; k < 5; k++)
-		assert_int_equal(r.done[k].status, IBV_WC_SUCCESS);
+		assert_int_equal(r->done[k].status, IBV_WC_SUCCESS);
 	for (int k = 0; k < 3; k++)
-		ok(add_to(&r, 0, 6));
-	expect_held(&r, 0);
-	assert_int_equal(work(&r), 3);
-	assert_int_equal(counters_of(&r).markers, 0);
-	unmake(&r);
+		ok(add_to(r, 0, 6));
+	expect_held(r, 0);
+	assert_int_equal(work(r), 3);
+	assert_int_equal(counters_of(r).markers, 0);
 }
 
 /* Requests of the longest kind: a limit of READs changes nothing. */
@@ -77,16 +82,12 @@ static void a_peer_has_room(struct bench *b)
 	uint32_t room[2];
 
 	for (uint32_t limited = 0; limited < 2; limited++) {
-		const struct bsn_dc_pool_attr attr = { .initiators = 1,
-						       .send_depth = 8,
-						       .max_reads = limited * 3 };
-		struct rig r;
+		struct rig *r = make(b, .initiators = 1, .send_depth = 8, .max_reads = limited * 3);
 
-		make(b, &r, &attr);
-		ok(write_to(&r, 0, 1));
-		room[limited] = bsn_room(r.ep[0]);
-		assert_int_equal(work(&r), 1);
-		unmake(&r);
+		ok(write_to(r, 0, 1));
+		room[limited] = bsn_room(r->ep[0]);
+		assert_int_equal(work(r), 1);
+		bench_undo_all(b);
 	}
 	assert_in_range(room[0], 1, 2 * 8); /* a ring is rounded up */
 	assert_int_equal(room[1], room[0]);
@@ -95,85 +96,61 @@ static void a_peer_has_room(struct bench *b)
 /* Nothing that the program sees was signaled, or rung. */
 static void a_quiet_read_makes_room(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1,
-					       .max_reads = 2,
-					       .signal_every = -1 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .max_reads = 2, .signal_every = -1);
 
-	make(b, &r, &attr);
 	for (unsigned round = 1; round <= 3; round++) {
-		ok(read_from(&r, 0, 1, BSN_F_RING));
-		ok(read_from(&r, 0, 1, 0));
-		assert_int_equal(work(&r), 0);
-		expect_held(&r, 0);
-		assert_int_equal(counters_of(&r).markers, round);
-		assert_int_equal(work(&r), 0);
+		ok(read_from(r, 0, 1, BSN_F_RING));
+		ok(read_from(r, 0, 1, 0));
+		assert_int_equal(work(r), 0);
+		expect_held(r, 0);
+		assert_int_equal(counters_of(r).markers, round);
+		assert_int_equal(work(r), 0);
 	}
-	ok(read_from(&r, 0, 1, 0));
-	ok(read_from(&r, 0, 1, BSN_F_SIGNALED)); /* it tells, but it is not published */
-	expect_held(&r, 0);
-	assert_int_equal(work(&r), 1);
-	assert_int_equal(counters_of(&r).markers, 3);
-	ok(read_from(&r, 0, 2, NOW));
-	assert_int_equal(work(&r), 1);
-	unmake(&r);
+	ok(read_from(r, 0, 1, 0));
+	ok(read_from(r, 0, 1, BSN_F_SIGNALED)); /* it tells, but it is not published */
+	expect_held(r, 0);
+	assert_int_equal(work(r), 1);
+	assert_int_equal(counters_of(r).markers, 3);
+	ok(read_from(r, 0, 2, NOW));
+	assert_int_equal(work(r), 1);
 }
 
-/*
- * Those that are done are looked at when there is no room; the index may have gone half round by
- * then, or nearly all.
- */
+/* The done ones are looked at when there is no room; the index may have gone half round then. */
 static void a_read_of_long_ago_makes_room(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .max_reads = 2 };
-	struct rig r;
-
 	for (unsigned quarters = 1; quarters < 4; quarters++) {
-		make(b, &r, &attr);
-		for (int k = 0; k < 2; k++)
-			ok(read_from(&r, 0, 1, NOW));
-		expect_held(&r, 0);
-		assert_int_equal(work(&r), 2);
-		dv_sq(r.pool->initiators[0].sq)->wide_pi += quarters << 30;
-		for (int k = 0; k < 2; k++)
-			ok(read_from(&r, 0, 1, NOW));
-		expect_held(&r, 0);
-		assert_int_equal(work(&r), 2);
-		unmake(&r);
+		struct rig *r = make(b, .initiators = 1, .spares = 1, .max_reads = 2);
+
+		read_two(r, 0, 0);
+		dv_sq(r->pool->initiators[0].sq)->wide_pi += quarters << 30;
+		read_two(r, 0, 0);
+		bench_undo_all(b);
 	}
 }
 
 /* What was taken back, or has failed, is not outstanding any more. */
 static void a_read_that_is_gone_makes_room(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .max_reads = 2 };
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote nowhere = { 0, 0 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .spares = 1, .max_reads = 2);
 
-	make(b, &r, &attr);
-	ok(read_from(&r, 0, 1, NOW));
-	ok(read_from(&r, 0, 2, 0));
-	ok(bsn_cancel(r.ep[0]));
-	ok(read_from(&r, 0, 3, 0));
-	ok(bsn_ring(r.ep[0]));
-	expect_held(&r, 0);
-	work(&r);
+	ok(read_from(r, 0, 1, NOW));
+	ok(read_from(r, 0, 2, 0));
+	ok(bsn_cancel(r->ep[0]));
+	ok(read_from(r, 0, 3, 0));
+	ok(bsn_ring(r->ep[0]));
+	expect_held(r, 0);
+	work(r);
 	for (int round = 0; round < 2; round++) { /* both initiators */
-		ok(bsn_read(r.ep[0], &local, &nowhere, 4, NOW));
-		ok(read_from(&r, 0, 5, NOW));
-		assert_int_equal(work(&r), 2);
-		expect(&r, 0, 0, 4, BSN_OPCODE_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
-		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
-		ok(bsn_dc_peer_reset(r.ep[0]));
+		ok(bsn_read(r->ep[0], &local, &nowhere, 4, NOW));
+		ok(read_from(r, 0, 5, NOW));
+		assert_int_equal(work(r), 2);
+		expect(r, 0, 0, 4, BSN_OPCODE_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+		bring_back(r, 0, 1);
 	}
-	for (int round = 0; round < 2; round++) {
-		ok(read_from(&r, round, 6, NOW));
-		ok(read_from(&r, round, 7, NOW));
-		expect_held(&r, round);
-		assert_int_equal(work(&r), 2);
-	}
-	unmake(&r);
+	read_two(r, 0, 0);
+	read_two(r, 1, 0);
 }
 
 enum { MOST_READS = 4, READERS = 5 };
@@ -211,27 +188,22 @@ static void count_read(struct rig *r, unsigned *reads)
 /* Never more than so many, and never refused with fewer: a peer has its initiator alone. */
 static void reads_at_random(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 3,
-					       .max_reads = MOST_READS,
-					       .send_depth = 16 };
+	struct rig *r = make(b, .initiators = 3, .max_reads = MOST_READS, .send_depth = 16);
 	unsigned reads[PEERS] = { 0 }, held = 0;
-	struct rig r;
 
-	make(b, &r, &attr);
 	for (unsigned step = bench_rounds(b, 20000); step; step--) {
-		held += read_at_random(&r, (int)(random_u64() % READERS), reads);
+		held += read_at_random(r, (int)(random_u64() % READERS), reads);
 		softcx_step(1 + random_u64() % 8);
-		count_read(&r, reads);
+		count_read(r, reads);
 	}
 	for (unsigned k = 0; k < 10; k++) {
-		run_model();
-		count_read(&r, reads);
+		run_model(r);
+		count_read(r, reads);
 	}
 	for (int p = 0; p < PEERS; p++)
 		assert_int_equal(reads[p], 0);
-	assert_int_equal(counters_of(&r).reads_held, held);
+	assert_int_equal(counters_of(r).reads_held, held);
 	assert_true(held > 10);
-	unmake(&r);
 }
 
 /* -- each way to read has the limit ------------------------------------------------------------ */
@@ -273,8 +245,8 @@ static struct bsn_wr wr_of(struct rig *r, unsigned opcode, struct bsn_sge *sges,
 
 static int post_wr(struct rig *r, int p, unsigned opcode, unsigned flags)
 {
-	struct bsn_sge sges[4];
-	const struct bsn_wr wr = wr_of(r, opcode, sges, 1, flags);
+	struct bsn_sge sge;
+	const struct bsn_wr wr = wr_of(r, opcode, &sge, 1, flags);
 
 	return bsn_post(r->ep[p], &wr);
 }
@@ -285,7 +257,7 @@ static int read_sges(struct rig *r, int p, unsigned way, unsigned flags)
 	struct bsn_sge sges[4];
 	const struct bsn_wr wr = wr_of(r, BSN_OPCODE_RDMA_READ, sges, 4, flags);
 
-	switch (way) {
+	switch (way) { /* the compiler knows all of them but the last */
 	case WAY_SGES_1:
 		return bsn_read_sgl(r->ep[p], sges, 1, &wr.remote, 1, flags);
 	case WAY_SGES_2:
@@ -355,17 +327,13 @@ static void expect_way_held(struct rig *r, int p, unsigned way, struct bsn_ep *e
 {
 	const uint64_t held = counters_of(r).reads_held;
 
-	for (unsigned other = 0; other < WAYS; other++) {
-		assert_int_equal(read_by(r, p, other, NOW, elsewhere), -EAGAIN);
-		assert_non_null(strstr(bsn_error_text(), "max_reads"));
-	}
+	for (unsigned other = 0; other < WAYS; other++)
+		fails(EAGAIN, "max_reads", read_by(r, p, other, NOW, elsewhere));
 	assert_int_equal(read_by(r, p, way, 0, elsewhere), -EAGAIN);
 	assert_int_equal(counters_of(r).reads_held, held + WAYS + 1);
 }
 
-/*
- * With these flags but for the last one, after which nothing else is taken but what does not read.
- */
+/* With these flags but for the last one, after which only what does not read is taken. */
 static void read_to_the_limit(struct rig *r, int p, unsigned way, unsigned flags, unsigned most,
 			      struct bsn_ep *elsewhere)
 {
@@ -382,185 +350,133 @@ static void read_to_the_limit(struct rig *r, int p, unsigned way, unsigned flags
 /* As many SGEs as a READ has here. */
 static void each_way_to_read_has_the_limit(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2, .max_reads = 3, .max_send_sge = 4 };
-	const struct bsn_dc_pool_attr free_attr = { .initiators = 1, .max_send_sge = 4 };
 	const uint64_t there = 0x1122334455667788;
-	struct rig r, other;
+	struct rig *r = make(b, .initiators = 2, .max_reads = 3, .max_send_sge = 4);
+	struct rig *other = make(b, .initiators = 1, .max_send_sge = 4);
 
-	make(b, &r, &attr);
-	make(b, &other, &free_attr);
-	bind_peer(&r, 0);
+	bind_peer(r, 0);
 	for (unsigned way = 0; way < WAYS; way++) {
-		read_to_the_limit(&r, 0, way, NOW, 3, other.ep[0]);
-		read_to_the_limit(&r, 0, way, BSN_F_RING, 3, other.ep[0]);
-		read_to_the_limit(&r, 0, way, BSN_F_SIGNALED, 3, other.ep[0]);
-		read_to_the_limit(&r, 0, way, 0, 3, other.ep[0]);
+		read_to_the_limit(r, 0, way, NOW, 3, other->ep[0]);
+		read_to_the_limit(r, 0, way, BSN_F_RING, 3, other->ep[0]);
+		read_to_the_limit(r, 0, way, BSN_F_SIGNALED, 3, other->ep[0]);
+		read_to_the_limit(r, 0, way, 0, 3, other->ep[0]);
 		memcpy(bench_at(b, 1, INTO), &there, sizeof(there));
 		memset(bench_at(b, 0, 0), 0, 8);
-		ok(read_by(&r, 0, way, NOW, other.ep[0]));
-		work(&r);
+		ok(read_by(r, 0, way, NOW, other->ep[0]));
+		work(r);
 		assert_memory_equal(bench_at(b, 0, 0), &there, sizeof(there));
 	}
-	unmake(&other);
-	unmake(&r);
 }
 
-/*
- * By peers that take another's initiator, whose queue is so short that it looks for room at most
- * posts.
- */
+/* By peers that take another's initiator, whose short queue looks for room at most posts. */
 static void each_way_to_read_takes_an_initiator(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = {
-		.initiators = 1, .max_reads = 2, .max_send_sge = 4, .send_depth = 1
-	};
-	struct rig r;
+	struct rig *r =
+		make(b, .initiators = 1, .max_reads = 2, .max_send_sge = 4, .send_depth = 1);
 
-	make(b, &r, &attr);
 	for (unsigned way = 0; way < WAYS; way++)
 		for (int p = 0; p < 3; p++)
-			read_to_the_limit(&r, p, way, p ? NOW : 0, 2, r.ep[3]);
-	unmake(&r);
+			read_to_the_limit(r, p, way, p ? NOW : 0, 2, r->ep[3]);
 }
 
 /* A READ that is refused for itself says why, and is not counted for long. */
 static void a_bad_read_is_refused_in_words(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .max_reads = 2, .max_send_sge = 2 };
 	const struct bsn_remote from = bench_remote(b, 1, INTO);
-	struct bsn_prepared prepared;
+	struct rig *r = make(b, .initiators = 1, .max_reads = 2, .max_send_sge = 2);
 	struct bsn_sge sges[4];
-	struct bsn_wr wr;
-	struct rig r;
+	struct bsn_wr wr = wr_of(r, BSN_OPCODE_RDMA_READ, sges, 4, NOW);
+	struct bsn_prepared prepared;
 
-	make(b, &r, &attr);
-	bind_peer(&r, 0);
-	wr = wr_of(&r, BSN_OPCODE_RDMA_READ, sges, 4, NOW);
+	bind_peer(r, 0);
 	for (int k = 0; k < 8; k++) {
-		assert_int_equal(bsn_read_sgl(r.ep[0], sges, 3, &from, 1, NOW), -EMSGSIZE);
-		assert_int_equal(bsn_post(r.ep[0], &wr), -EMSGSIZE);
-		assert_int_equal(bsn_prepare(r.ep[0], &wr, &prepared), -EMSGSIZE);
-		assert_non_null(strstr(bsn_error_text(), "max_send_sge"));
+		assert_int_equal(bsn_read_sgl(r->ep[0], sges, 3, &from, 1, NOW), -EMSGSIZE);
+		assert_int_equal(bsn_post(r->ep[0], &wr), -EMSGSIZE);
+		fails(EMSGSIZE, "max_send_sge", bsn_prepare(r->ep[0], &wr, &prepared));
 	}
 	wr.sge_count = 1;
 	wr.flags = NOW | BSN_F_INLINE;
-	assert_int_equal(bsn_post(r.ep[0], &wr), -EOPNOTSUPP);
-	assert_non_null(strstr(bsn_error_text(), "inline"));
-	read_to_the_limit(&r, 0, WAY_READ, NOW, 2, r.ep[0]);
-	unmake(&r);
+	fails(EOPNOTSUPP, "inline", bsn_post(r->ep[0], &wr));
+	read_to_the_limit(r, 0, WAY_READ, NOW, 2, r->ep[0]);
 }
 
 /* Those that were taken back are none, also where WRITEs have their blocks now. */
 static void a_read_that_was_taken_back_is_none(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .max_reads = 2, .send_depth = 16 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .max_reads = 2, .send_depth = 16);
 
-	make(b, &r, &attr);
-	bind_peer(&r, 0);
+	bind_peer(r, 0);
 	for (int round = 0; round < 40; round++) { /* round the ring, and its end */
-		ok(read_from(&r, 0, 1, round % 2 ? NOW : 0));
-		ok(read_from(&r, 0, 2, 0));
-		ok(bsn_cancel(r.ep[0]));
+		ok(read_from(r, 0, 1, round % 2 ? NOW : 0));
+		ok(read_from(r, 0, 2, 0));
+		ok(bsn_cancel(r->ep[0]));
 		for (int k = 0; k < 3; k++)
-			ok(write_to(&r, 0, 3));
+			ok(write_to(r, 0, 3));
 		if (!(round % 2))
-			ok(read_from(&r, 0, 4, NOW));
-		ok(read_from(&r, 0, 5, NOW));
-		expect_held(&r, 0);
-		ok(write_to(&r, 0, 6));
-		assert_int_equal(work(&r), 6);
+			ok(read_from(r, 0, 4, NOW));
+		ok(read_from(r, 0, 5, NOW));
+		expect_held(r, 0);
+		ok(write_to(r, 0, 6));
+		assert_int_equal(work(r), 6);
 	}
-	unmake(&r);
 }
 
 /* Its queue begins again, and nothing that was counted before is left. */
 static void a_repaired_initiator_counts_anew(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .max_reads = 2 };
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_remote nowhere = { 0, 0 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .spares = 1, .max_reads = 2);
 
-	make(b, &r, &attr);
 	for (int round = 0; round < 4; round++) { /* both initiators, twice */
-		for (int k = 0; k < 10 * round;
-		     k++) /* more than all that was posted to it before */
-			ok(write_to(&r, 0, 1));
-		for (int k = 0; k < 2; k++)
-			ok(read_from(&r, 0, 2, NOW));
-		expect_held(&r, 0);
-		assert_int_equal(work(&r), 2 + 10 * round);
-		for (int k = 0; k < 2; k++)
-			ok(read_from(&r, 0, 4, NOW));
-		expect_held(&r, 0);
-		assert_int_equal(work(&r), 2);
-		ok(bsn_read(r.ep[0], &local, &nowhere, 5, NOW));
-		assert_int_equal(work(&r), 1);
-		expect(&r, 0, 0, 5, BSN_OPCODE_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
-		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
-		ok(bsn_dc_peer_reset(r.ep[0]));
+		const int writes = 10 * round;    /* more than all that was posted to it before */
+
+		for (int k = 0; k < writes; k++)
+			ok(write_to(r, 0, 1));
+		read_two(r, 0, writes);
+		read_two(r, 0, 0);
+		read_and_fail(r, 0, 5);
+		bring_back(r, 0, 1);
 	}
-	unmake(&r);
 }
 
 /* The queue began anew, but its ring still has WQEs of before: one goes round its end. */
 static void a_repaired_initiator_is_busy(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = {
-		.initiators = 1, .spares = 1, .send_depth = 16, .max_inline = 44
-	};
-	const struct bsn_remote to = bench_remote(b, 1, INTO), nowhere = { 0, 0 };
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	static const uint8_t data[44];
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .spares = 1, .send_depth = 16, .max_inline = 44);
 
-	make(b, &r, &attr);
 	for (int round = 0; round < 3; round++) { /* one initiator, its spare, and it again */
-		ok(write_to(&r, 0, 1));
+		ok(write_to(r, 0, 1));
 		if (round == 2)
 			break;
-		assert_int_equal(work(&r), 1);
+		assert_int_equal(work(r), 1);
 		for (int k = 0; k < 100; k++) { /* of two blocks, from odd indices on */
-			ok(bsn_write_inline(r.ep[0], data, sizeof(data), &to, 2, NOW));
-			assert_int_equal(work(&r), 1);
+			ok(bsn_write_inline(r->ep[0], data, sizeof(data), &to, 2, NOW));
+			assert_int_equal(work(r), 1);
 		}
-		ok(bsn_write(r.ep[0], &local, &nowhere, 3, NOW));
-		assert_int_equal(work(&r), 1);
-		expect(&r, 0, 0, 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
-		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
-		ok(bsn_dc_peer_reset(r.ep[0]));
+		write_and_fail(r, 0, 3);
+		bring_back(r, 0, 1);
 	}
-	assert_int_equal(write_to(&r, 1, 4), -EAGAIN); /* as the other's is outstanding */
-	assert_int_equal(work(&r), 2);
-	expect_ready(&r, 1, 1);
-	unmake(&r);
+	assert_int_equal(write_to(r, 1, 4), -EAGAIN); /* as the other's is outstanding */
+	assert_int_equal(work(r), 2);
+	expect_ready(r, 1, 1);
 }
 
 static const struct bench_case cases[] = {
-	{ CASE(reads_have_a_limit), ON_DIRECT },
+	AND_ON_ROCE(reads_have_a_limit, ON_DIRECT),
 	{ CASE(a_peer_has_room), ON_DIRECT },
-	{ CASE_OF(reads_have_a_limit, "on RoCE"), ON_DIRECT, ROCE },
 	{ CASE(a_quiet_read_makes_room), ON_DIRECT },
 	{ CASE(a_read_of_long_ago_makes_room), ON_DIRECT },
 	{ CASE(a_read_that_is_gone_makes_room), ON_DIRECT },
-	{ CASE(each_way_to_read_has_the_limit), ON_DIRECT },
-	{ CASE_OF(each_way_to_read_has_the_limit, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(each_way_to_read_has_the_limit, ON_DIRECT),
 	{ CASE_OF(each_way_to_read_has_the_limit, "by connections"), ON_VERBS },
-	{ CASE(each_way_to_read_takes_an_initiator), ON_DIRECT },
-	{ CASE_OF(each_way_to_read_takes_an_initiator, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(each_way_to_read_takes_an_initiator, ON_DIRECT),
 	{ CASE(a_bad_read_is_refused_in_words), ON_DIRECT },
-	{ CASE(a_read_that_was_taken_back_is_none), ON_DIRECT },
-	{ CASE_OF(a_read_that_was_taken_back_is_none, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(a_read_that_was_taken_back_is_none, ON_DIRECT),
 	{ CASE(a_repaired_initiator_counts_anew), ON_DIRECT },
 	{ CASE(a_repaired_initiator_is_busy), ON_DIRECT },
-	{ CASE(reads_at_random), ON_DIRECT },
-	{ CASE_OF(reads_at_random, "on RoCE"), ON_DIRECT, ROCE },
+	AND_ON_ROCE(reads_at_random, ON_DIRECT),
 	{ CASE_OF(reads_at_random, "by connections"), ON_VERBS },
 };
 
-int main(void)
-{
-	random_start();
-	return bench_run("dc_pool_reads", cases, sizeof(cases) / sizeof(cases[0]));
-}
+RANDOM_MAIN("dc_pool_reads")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Peers that wait for an initiator: in which order they have their turns. */
-#include "dc_pool_rig.h"
+#include "dc_rig.h"
 
 static int write_bytes(struct rig *r, int p, uint32_t bytes)
 {
@@ -14,92 +14,80 @@ static int write_bytes(struct rig *r, int p, uint32_t bytes)
 
 static void who_waits_has_its_turn_in_order(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 2);
 
-	make(b, &r, &attr);
-	ok(write_to(&r, 0, 1));
-	ok(write_to(&r, 1, 1));
+	ok(write_to(r, 0, 1));
+	ok(write_to(r, 1, 1));
 	for (int p = 2; p < 6; p++) {
-		assert_int_equal(write_to(&r, p, 1), -EAGAIN);
-		assert_non_null(strstr(bsn_error_text(), "turn"));
+		fails(EAGAIN, "turn", write_to(r, p, 1));
 	}
-	assert_int_equal(write_to(&r, 2, 1), -EAGAIN); /* again is no second place */
-	assert_int_equal(counters_of(&r).waiting, 4);
-	assert_int_equal(poll(&r), 0);
-	assert_int_equal(work(&r), 4);
-	expect_ready(&r, 2, 2);
-	expect_ready(&r, 3, 3);
-	assert_int_equal(write_to(&r, 6, 1), -EAGAIN); /* who comes later does not overtake */
-	ok(write_to(&r, 2, 1));
-	ok(write_to(&r, 3, 1));
-	assert_int_equal(work(&r), 4);
-	expect_ready(&r, 2, 4);
-	expect_ready(&r, 3, 5);
-	assert_int_equal(poll(&r), 1); /* neither makes use of it */
-	expect_ready(&r, 0, 6);
-	assert_int_equal(counters_of(&r).passed, 2);
-	ok(write_to(&r, 6, 1));
-	assert_int_equal(work(&r), 1);
-	assert_int_equal(counters_of(&r).waiting, 0);
-	assert_int_equal(counters_of(&r).turns, 5);
-	unmake(&r);
+	assert_int_equal(write_to(r, 2, 1), -EAGAIN); /* again is no second place */
+	assert_int_equal(counters_of(r).waiting, 4);
+	assert_int_equal(poll(r), 0);
+	assert_int_equal(work(r), 4);
+	expect_ready(r, 2, 2);
+	expect_ready(r, 3, 3);
+	assert_int_equal(write_to(r, 6, 1), -EAGAIN); /* who comes later does not overtake */
+	ok(write_to(r, 2, 1));
+	ok(write_to(r, 3, 1));
+	assert_int_equal(work(r), 4);
+	expect_ready(r, 2, 4);
+	expect_ready(r, 3, 5);
+	assert_int_equal(poll(r), 1); /* neither makes use of it */
+	expect_ready(r, 0, 6);
+	assert_int_equal(counters_of(r).passed, 2);
+	ok(write_to(r, 6, 1));
+	assert_int_equal(work(r), 1);
+	assert_int_equal(counters_of(r).waiting, 0);
+	assert_int_equal(counters_of(r).turns, 5);
 }
 
 /* An initiator is idle, but the poll had no place left to tell who waits for it. */
 static void who_comes_later_passes_nobody(struct bench *b)
 {
 	for (unsigned policy = BSN_DC_LRU; policy <= BSN_DC_HASHED; policy++) {
-		const struct bsn_dc_pool_attr attr = { .initiators = 1, .policy = policy };
-		struct rig r;
+		struct rig *r = make(b, .initiators = 1, .policy = policy);
 
-		make(b, &r, &attr);
-		write_and_finish(&r, 0, 1);
-		ok(write_to(&r, 1, 1));
-		assert_int_equal(write_to(&r, 2, 1), -EAGAIN);
-		run_model();
-		assert_int_equal(bsn_poll(bsn_dc_pool_cq(r.pool), r.done, 1), 1);
-		assert_int_equal(write_to(&r, 3, 1), -EAGAIN);
-		assert_int_equal(poll(&r), 1);
-		expect_ready(&r, 0, 2);
-		ok(write_to(&r, 2, 1));
-		assert_true(work(&r) >= 1);
-		expect(&r, 0, 2, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
-		unmake(&r);
+		write_and_finish(r, 0, 1);
+		ok(write_to(r, 1, 1));
+		assert_int_equal(write_to(r, 2, 1), -EAGAIN);
+		run_model(r);
+		assert_int_equal(bsn_poll(bsn_dc_pool_cq(r->pool), r->done, 1), 1);
+		assert_int_equal(write_to(r, 3, 1), -EAGAIN);
+		assert_int_equal(poll(r), 1);
+		expect_ready(r, 0, 2);
+		ok(write_to(r, 2, 1));
+		assert_true(work(r) >= 1);
+		expect(r, 0, 2, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+		bench_undo_all(b);
 	}
 }
 
 /* Peers 0 and 2 have one place, 1 and 3 the other: that 1 may not post does not help 2. */
 static void who_goes_on_leaves_its_place(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2,
-					       .policy = BSN_DC_HASHED,
-					       .turn_bytes = 4 * LENGTH };
+	struct rig *r = make(b, .initiators = 2, .policy = BSN_DC_HASHED, .turn_bytes = 4 * LENGTH);
 	bool is_told = false;
-	struct rig r;
 
-	make(b, &r, &attr);
-	ok(write_to(&r, 1, 1));
-	assert_int_equal(write_to(&r, 3, 1), -EAGAIN);
+	ok(write_to(r, 1, 1));
+	assert_int_equal(write_to(r, 3, 1), -EAGAIN);
 	for (uint64_t id = 2; id < 6; id++)
-		ok(write_to(&r, 1, id));
-	poll(&r);
-	assert_int_equal(counters_of(&r).revocations, 1);
-	ok(bsn_dc_peer_destroy(r.ep[3]));
-	work(&r);
-	ok(write_to(&r, 0, 1));
-	assert_int_equal(write_to(&r, 2, 1), -EAGAIN);
+		ok(write_to(r, 1, id));
+	poll(r);
+	assert_int_equal(counters_of(r).revocations, 1);
+	remove_peer(r, 3);
+	work(r);
+	ok(write_to(r, 0, 1));
+	assert_int_equal(write_to(r, 2, 1), -EAGAIN);
 	for (uint64_t id = 2; !is_told && id < 50; id++) {
-		const int err = write_to(&r, 0, id);
+		const int err = write_to(r, 0, id);
 
 		assert_true(!err || err == -EAGAIN);
 		softcx_step(1); /* something is always outstanding */
-		is_told = poll(&r) && r.done[r.count - 1].opcode == BSN_DC_READY;
+		is_told = poll(r) && r->done[r->count - 1].opcode == BSN_DC_READY;
 	}
 	assert_true(is_told);
-	expect_ready(&r, r.count - 1, 2);
-	add_peer(&r, 3);
-	unmake(&r);
+	expect_ready(r, r->count - 1, 2);
 }
 
 /* The only idle one of many: who had a turn there made no use of it. */
@@ -109,47 +97,42 @@ static void who_passes_makes_room_at_once(struct bench *b)
 	_Static_assert(PEERS == 2 * MANY, "each has its turn");
 
 	for (int last = MANY; last < 2 * MANY; last++) {
-		const struct bsn_dc_pool_attr attr = { .initiators = MANY };
-		struct rig r;
+		struct rig *r = make(b, .initiators = MANY);
 
-		make(b, &r, &attr);
 		for (int p = 0; p < MANY; p++)
-			ok(write_to(&r, p, 1));
+			ok(write_to(r, p, 1));
 		for (int p = MANY; p < 2 * MANY; p++)
-			assert_int_equal(write_to(&r, p, 1), -EAGAIN);
-		assert_int_equal(work(&r), 2 * MANY);
+			assert_int_equal(write_to(r, p, 1), -EAGAIN);
+		assert_int_equal(work(r), 2 * MANY);
 		for (int p = MANY; p < 2 * MANY; p++)
 			if (p != last)
-				ok(write_to(&r, p, 1));
-		assert_int_equal(write_to(&r, 0, 2), -EAGAIN);
-		assert_int_equal(poll(&r), 1);
-		expect_ready(&r, 0, 0);
-		assert_int_equal(work(&r), MANY - 1);
-		unmake(&r);
+				ok(write_to(r, p, 1));
+		assert_int_equal(write_to(r, 0, 2), -EAGAIN);
+		assert_int_equal(poll(r), 1);
+		expect_ready(r, 0, 0);
+		assert_int_equal(work(r), MANY - 1);
+		bench_undo_all(b);
 	}
 }
 
 /* Nothing that the program sees was signaled, but somebody waits. */
 static void an_unsignaled_end_is_found_out(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .signal_every = -1 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .signal_every = -1);
 
-	make(b, &r, &attr);
 	for (int i = 0; i < 5; i++)
-		ok(write_flags(&r, 0, 1, BSN_F_RING));
-	assert_int_equal(work(&r), 0);
-	assert_int_equal(counters_of(&r).markers, 0);
-	ok(write_flags(&r, 0, 1, 0)); /* and one is not even published */
-	assert_int_equal(write_to(&r, 1, 2), -EAGAIN);
-	assert_int_equal(counters_of(&r).markers, 1);
-	assert_int_equal(write_to(&r, 1, 2), -EAGAIN);
-	assert_int_equal(counters_of(&r).markers, 1);
-	assert_int_equal(work(&r), 1);
-	expect_ready(&r, 0, 1);
-	ok(write_to(&r, 1, 2));
-	assert_int_equal(work(&r), 1);
-	unmake(&r);
+		ok(write_flags(r, 0, 1, BSN_F_RING));
+	assert_int_equal(work(r), 0);
+	assert_int_equal(counters_of(r).markers, 0);
+	ok(write_flags(r, 0, 1, 0)); /* and one is not even published */
+	assert_int_equal(write_to(r, 1, 2), -EAGAIN);
+	assert_int_equal(counters_of(r).markers, 1);
+	assert_int_equal(write_to(r, 1, 2), -EAGAIN);
+	assert_int_equal(counters_of(r).markers, 1);
+	assert_int_equal(work(r), 1);
+	expect_ready(r, 0, 1);
+	ok(write_to(r, 1, 2));
+	assert_int_equal(work(r), 1);
 }
 
 static int send_to(struct rig *r, int p)
@@ -183,86 +166,70 @@ static void an_end_among_many_is_found_out(struct bench *b)
 	enum { MANY = 20 };
 
 	for (int free = 0; free < MANY; free++) {
-		const struct bsn_dc_pool_attr attr = { .initiators = MANY,
-						       .signal_every = -1,
-						       .connect = { .rnr_retry = 7 } };
-		struct rig r;
+		struct rig *r = make(b, .initiators = MANY, .signal_every = -1,
+				     .connect = { .rnr_retry = 7 });
 
-		make(b, &r, &attr);
 		for (int p = 0; p < MANY; p++)
-			ok(p == free ? write_flags(&r, p, 1, BSN_F_RING) : send_to(&r, p));
-		assert_int_equal(write_to(&r, MANY, 1), -EAGAIN);
-		assert_int_equal(poll(&r), 0);
-		ok(write_flags(&r, free, 2, BSN_F_RING));
-		assert_int_equal(poll(&r), 0);
+			ok(p == free ? write_flags(r, p, 1, BSN_F_RING) : send_to(r, p));
+		assert_int_equal(write_to(r, MANY, 1), -EAGAIN);
+		assert_int_equal(poll(r), 0);
+		ok(write_flags(r, free, 2, BSN_F_RING));
+		assert_int_equal(poll(r), 0);
 		softcx_step(1000);
-		assert_int_equal(poll(&r), 1);
-		expect_ready(&r, 0, MANY);
-		let_go(&r, MANY - 1);
-		unmake(&r);
+		assert_int_equal(poll(r), 1);
+		expect_ready(r, 0, MANY);
+		let_go(r, MANY - 1);
+		bench_undo_all(b);
 	}
 }
 
 /* What was appended and signaled, but not published, is published for whoever waits. */
 static void an_end_that_nobody_rang_is_rung(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1);
 
-	make(b, &r, &attr);
-	ok(write_flags(&r, 0, 1, BSN_F_SIGNALED));
-	assert_int_equal(work(&r), 0);
-	assert_int_equal(write_to(&r, 1, 2), -EAGAIN);
-	assert_int_equal(work(&r), 2);
-	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
-	expect_ready(&r, 1, 1);
-	unmake(&r);
+	ok(write_flags(r, 0, 1, BSN_F_SIGNALED));
+	assert_int_equal(work(r), 0);
+	assert_int_equal(write_to(r, 1, 2), -EAGAIN);
+	assert_int_equal(work(r), 2);
+	expect(r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect_ready(r, 1, 1);
 }
 
 /* One that goes on for ever, and always has something outstanding. */
 static void who_never_stops_starves_nobody(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 16 * LENGTH };
+	struct rig *r = make(b, .initiators = 1, .turn_bytes = 16 * LENGTH);
 	unsigned hogged = 0, served = 0;
-	struct rig r;
 
-	make(b, &r, &attr);
-	ok(write_to(&r, 0, 1));
+	ok(write_to(r, 0, 1));
 	for (unsigned step = 0; step < 1000; step++) {
 		for (unsigned i = 0; i < 3; i++) /* more than the device does meanwhile */
-			hogged += !write_to(&r, 0, 1);
-		if (!write_to(&r, 1, 2))
+			hogged += !write_to(r, 0, 1);
+		if (!write_to(r, 1, 2))
 			served++;
 		softcx_step(2);
-		poll(&r);
+		poll(r);
 	}
 	assert_true(served > 50 && hogged > 50);
-	assert_true(counters_of(&r).revocations > 10);
-	for (unsigned i = 0; i < 10; i++)
-		work(&r);
-	unmake(&r);
+	assert_true(counters_of(r).revocations > 10);
+	work_on(r, 10);
 }
 
 /* Peers that want to post as much as they can, messages of these lengths, through one initiator. */
 static void share(struct bench *b, const uint32_t *length, uint64_t *bytes, int peers,
 		  uint64_t turn)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1,
-					       .turn_bytes = turn,
-					       .send_depth = 32 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1, .turn_bytes = turn, .send_depth = 32);
 
-	make(b, &r, &attr);
 	for (unsigned step = 0; step < 3000; step++) {
 		for (int p = 0; p < peers; p++)
-			for (int k = 0; k < 4 && !write_bytes(&r, p, length[p]); k++)
+			for (int k = 0; k < 4 && !write_bytes(r, p, length[p]); k++)
 				bytes[p] += length[p];
 		softcx_step(3);
-		poll(&r);
+		poll(r);
 	}
-	for (unsigned i = 0; i < 2 * TARGETS; i++)
-		work(&r);
-	unmake(&r);
+	work_on(r, 2 * TARGETS);
 }
 
 /* Who sends long messages gets as many bytes as who sends short ones, not as many messages. */
@@ -291,84 +258,70 @@ static void who_owes_is_passed(struct bench *b)
 			 (unsigned long long)bytes[0]);
 }
 
-/*
- * It posted eight turns at once while others waited, and nobody looked before its initiator was
- * taken.
- */
+/* It posted eight turns at once while others waited; its initiator was taken unlooked at. */
 static void who_leaves_in_debt_is_passed(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 512 };
+	struct rig *r = make(b, .initiators = 1, .turn_bytes = 512);
 	unsigned others = 0;
-	struct rig r;
 
-	make(b, &r, &attr);
-	ok(write_to(&r, 0, 1));
-	assert_int_equal(write_to(&r, 1, 1), -EAGAIN);
-	assert_int_equal(write_to(&r, 2, 1), -EAGAIN);
-	ok(write_bytes(&r, 0, 4000));
-	work(&r);
-	assert_true(is_told(&r, 1));
-	assert_int_equal(write_to(&r, 0, 1), -EAGAIN);
-	for (unsigned step = 0; !is_told(&r, 0) && step < 100; step++) {
+	ok(write_to(r, 0, 1));
+	assert_int_equal(write_to(r, 1, 1), -EAGAIN);
+	assert_int_equal(write_to(r, 2, 1), -EAGAIN);
+	ok(write_bytes(r, 0, 4000));
+	work(r);
+	assert_true(is_told(r, 1));
+	assert_int_equal(write_to(r, 0, 1), -EAGAIN);
+	for (unsigned step = 0; !is_told(r, 0) && step < 100; step++) {
 		for (int p = 1; p < 3; p++) {
-			others += is_told(&r, p);
-			write_bytes(&r, p, 512);
+			others += is_told(r, p);
+			write_bytes(r, p, 512);
 		}
-		work(&r);
+		work(r);
 	}
-	assert_true(is_told(&r, 0));
+	assert_true(is_told(r, 0));
 	assert_in_range(others, 6, 10);
-	for (unsigned i = 0; i < 10; i++)
-		work(&r);
-	unmake(&r);
+	work_on(r, 10);
 }
 
 /* Each message is a debt of many turns. */
 static void a_turn_may_be_a_byte(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 1 };
+	struct rig *r = make(b, .initiators = 1, .turn_bytes = 1);
 	unsigned told[3] = { 0 };
-	struct rig r;
 
-	make(b, &r, &attr);
 	for (unsigned step = 0; step < 300; step++) {
 		for (int p = 0; p < 3; p++) {
-			told[p] += is_told(&r, p);
-			write_to(&r, p, 1);
+			told[p] += is_told(r, p);
+			write_to(r, p, 1);
 		}
-		work(&r);
+		work(r);
 	}
 	for (int p = 0; p < 3; p++)
 		assert_in_range(told[p], 20, 200);
-	for (unsigned i = 0; i < 10; i++)
-		work(&r);
-	unmake(&r);
+	work_on(r, 10);
 }
 
 /* A peer that waits is destroyed: those behind it have their turn as if it had never been there. */
 static void who_waits_may_be_destroyed(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
-	struct rig r;
+	struct rig *r = make(b, .initiators = 1);
 
-	make(b, &r, &attr);
-	ok(write_to(&r, 0, 1));
+	ok(write_to(r, 0, 1));
 	for (int p = 1; p < 5; p++)
-		assert_int_equal(write_to(&r, p, 1), -EAGAIN);
+		assert_int_equal(write_to(r, p, 1), -EAGAIN);
 	for (int p = 1; p < 5; p += 3)
-		ok(bsn_dc_peer_destroy(r.ep[p]));
-	assert_int_equal(counters_of(&r).waiting, 2);
-	assert_int_equal(work(&r), 2);
-	expect_ready(&r, 1, 2);
-	add_peer(&r, 1);
-	add_peer(&r, 4);
-	ok(write_to(&r, 2, 1));
-	assert_int_equal(work(&r), 2);
-	expect_ready(&r, 1, 3);
-	ok(write_to(&r, 3, 1));
-	work(&r);
-	write_and_finish(&r, 1, 2);
-	unmake(&r);
+		remove_peer(r, p);
+	assert_int_equal(counters_of(r).waiting, 2);
+	assert_int_equal(work(r), 2);
+	expect_ready(r, 1, 2);
+	add_peer(r, 1);
+	add_peer(r, 4);
+	ok(write_to(r, 2, 1));
+	assert_int_equal(work(r), 2);
+	expect_ready(r, 1, 3);
+	ok(write_to(r, 3, 1));
+	work(r);
+	write_and_finish(r, 1, 2);
 }
 
 static const struct bench_case cases[] = {
@@ -387,8 +340,4 @@ static const struct bench_case cases[] = {
 	{ CASE(who_waits_may_be_destroyed), ON_DIRECT },
 };
 
-int main(void)
-{
-	random_start();
-	return bench_run("dc_pool_waits", cases, sizeof(cases) / sizeof(cases[0]));
-}
+BENCH_MAIN("dc_pool_waits")

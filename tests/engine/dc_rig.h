@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pool of DC initiators with its peers, for tests of it; and a simple model of what has to come
- * back.
+ * A pool of DC initiators with its peers, for tests of it.
  */
 #ifndef TESTS_ENGINE_DC_RIG_H
 #define TESTS_ENGINE_DC_RIG_H
 
+#include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
+
 #include "mkeys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "../wqe/random.h"
 #include "bsn_dc.h"
 #include "nic/dc.h"
+#include "nic/tables.h"
 
-enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
-enum { MAX_INLINE = 60 }; /* of what is posted at random */
+enum { KEY = 77, TARGETS = 12, PEERS = 24, RECVS = 16, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
+
+#define ON_DIRECT BARE, DIRECT, OWN, MODEL
+#define ON_VERBS  BARE, VERBS, OWN, MODEL
 
 /*
  * Peers are those of a few targets in turn. With BSN_TEST_FULL_HANDSHAKE in the environment both
@@ -32,6 +36,8 @@ struct rig {
 	bool has_full_targets; /* with a full handshake */
 	uint32_t initiators;   /* spares included */
 	uint64_t connects;     /* that the model counted before */
+	uint64_t full;         /* those by a full handshake, likewise */
+	int changes;           /* that bsn_dct_accept() told */
 	struct bsn_completion done[MAX_DONE];
 	int count;
 };
@@ -52,9 +58,32 @@ static inline struct bsn_dc_counters counters_of(const struct rig *r)
 	return counters;
 }
 
+/* Of the pool and of the device, the same: the peers of such a test have a target each. */
+static inline void expect_connects(const struct rig *r, uint64_t count)
+{
+	assert_true(counters_of(r).has_connects);
+	assert_int_equal(counters_of(r).connects, count);
+	assert_int_equal(counters_of(r).bindings, count);
+	assert_int_equal(model_count(CX_DC_connect) - r->connects, count);
+}
+
+static inline struct bsn_dc_error error_of(struct rig *r, int p)
+{
+	struct bsn_dc_error error;
+
+	ok(bsn_dc_peer_error(r->ep[p], &error));
+	return error;
+}
+
+static inline void expect_no_error(struct rig *r, int p)
+{
+	assert_false(error_of(r, p).has_failed);
+	assert_int_equal(error_of(r, p).wqe_bytes, 0);
+}
+
 static inline const char *why_not(struct bench *b, const char *feature)
 {
-	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_info *info = bench_info(b);
 
 	for (uint32_t k = 0; k < info->feature_count; k++)
 		if (!strcmp(info->features[k].name, feature))
@@ -63,46 +92,106 @@ static inline const char *why_not(struct bench *b, const char *feature)
 	return NULL;
 }
 
-static inline void is_refused(int result, int error, const char *word)
-{
-	assert_int_equal(result, -error);
-	if (!strstr(bsn_error_text(), word))
-		fail_msg("\"%s\" lacks \"%s\"", bsn_error_text(), word);
-}
+/* -- what it is made of ------------------------------------------------------------------------ */
 
 static inline void add_target(struct rig *r, int t)
 {
 	const struct bsn_dct_attr attr = { .cq = r->into,
 					   .srq = r->srq,
 					   .access_key = KEY,
-					   .full_handshake = r->has_full_targets };
+					   .full_handshake = r->has_full_targets,
+					   .user = &r->dct[t] };
 
 	ok(bsn_dct_create(r->b->device, &attr, &r->dct[t]));
 }
 
-static inline void add_peer(struct rig *r, int p)
+static inline void remove_target(struct rig *r, int t)
+{
+	ok(bsn_dct_destroy(r->dct[t]));
+	r->dct[t] = NULL;
+}
+
+static inline struct bsn_address target_address(struct rig *r, int t)
 {
 	struct bsn_address address;
 
-	ok(bsn_dct_address(r->dct[p % TARGETS], &address));
-	ok(bsn_dc_peer_create(r->pool, &address, NULL, &r->user[p], &r->ep[p]));
+	ok(bsn_dct_address(r->dct[t], &address));
+	return address;
 }
 
-static inline void make_targets(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr,
-				bool has_full_targets)
+static inline struct bsn_ep *new_peer(struct rig *r, const struct bsn_address *address, void *user)
 {
-	memset(r, 0, sizeof(*r));
+	struct bsn_ep *ep;
+
+	ok(bsn_dc_peer_create(r->pool, address, NULL, user, &ep));
+	return ep;
+}
+
+/* A peer that cannot be. */
+static inline int try_peer(struct rig *r, const struct bsn_address *address)
+{
+	struct bsn_ep *ep = NULL;
+	const int err = bsn_dc_peer_create(r->pool, address, NULL, NULL, &ep);
+
+	assert_int_equal(!ep, err != 0);
+	return err;
+}
+
+static inline void add_peer(struct rig *r, int p)
+{
+	const struct bsn_address address = target_address(r, p % TARGETS);
+
+	r->ep[p] = new_peer(r, &address, &r->user[p]);
+}
+
+static inline void remove_peer(struct rig *r, int p)
+{
+	ok(bsn_dc_peer_destroy(r->ep[p]));
+	r->ep[p] = NULL;
+}
+
+static inline void add_all(struct rig *r)
+{
+	for (int t = 0; t < TARGETS; t++)
+		add_target(r, t);
+	for (int p = 0; p < PEERS; p++)
+		add_peer(r, p);
+}
+
+static inline void remove_all(struct rig *r)
+{
+	for (int p = 0; p < PEERS; p++)
+		remove_peer(r, p);
+	for (int t = 0; t < TARGETS; t++)
+		remove_target(r, t);
+}
+
+static inline int unmake(struct rig *r)
+{
+	assert_int_equal(bsn_dc_pool_destroy(r->pool), -EBUSY);
+	remove_all(r);
+	ok(bsn_dc_pool_destroy(r->pool));
+	free(r);
+	return 0;
+}
+
+static inline struct rig *make_targets(struct bench *b, const struct bsn_dc_pool_attr *attr,
+				       bool has_full_targets)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
 	r->b = b;
 	r->has_full_targets = has_full_targets;
 	r->initiators = attr ? attr->initiators + attr->spares : 0;
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 256 }, &r->into));
-	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 8 }, &r->srq));
-	for (int t = 0; t < TARGETS; t++)
-		add_target(r, t);
+	r->into = bench_cq(b, &(struct bsn_cq_attr){ .entries = 256 });
+	r->srq = bench_srq(b, &(struct bsn_srq_attr){ .recv_depth = RECVS });
 	ok(bsn_dc_pool_create(b->device, attr, &r->pool));
-	for (int p = 0; p < PEERS; p++)
-		add_peer(r, p);
-	r->connects = model_count(CX_DC_connect);
+	add_all(r);
+	undo_later(b, unmake, r);
+	r->connects = b->is_model ? model_count(CX_DC_connect) : 0;
+	r->full = b->is_model ? model_count(CX_DC_full_handshake) : 0;
+	return r;
 }
 
 static inline bool wants_full(struct bench *b)
@@ -110,25 +199,40 @@ static inline bool wants_full(struct bench *b)
 	return getenv("BSN_TEST_FULL_HANDSHAKE") && !why_not(b, "dc-full-handshake");
 }
 
-static inline void make(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *given)
+static inline struct rig *make_of(struct bench *b, const struct bsn_dc_pool_attr *given)
 {
 	struct bsn_dc_pool_attr attr = given ? *given : (struct bsn_dc_pool_attr){ 0 };
 
 	attr.full_handshake |= wants_full(b);
-	make_targets(b, r, given || attr.full_handshake ? &attr : NULL, attr.full_handshake);
+	return make_targets(b, given || attr.full_handshake ? &attr : NULL, attr.full_handshake);
 }
 
-static inline void unmake(struct rig *r)
+/* A rig whose pool has these attributes. The bench undoes it. */
+#define make(b, ...) make_of(b, &(struct bsn_dc_pool_attr){ __VA_ARGS__ })
+
+/* Pools without peers: one that the bench destroys, and one that cannot be, or is not needed. */
+static inline struct bsn_dc_pool *new_pool(struct bench *b, const struct bsn_dc_pool_attr *attr)
 {
-	assert_int_equal(bsn_dc_pool_destroy(r->pool), -EBUSY);
-	for (int p = 0; p < PEERS; p++)
-		ok(bsn_dc_peer_destroy(r->ep[p]));
-	ok(bsn_dc_pool_destroy(r->pool));
-	for (int t = 0; t < TARGETS; t++)
-		ok(bsn_dct_destroy(r->dct[t]));
-	ok(bsn_srq_destroy(r->srq));
-	ok(bsn_cq_destroy(r->into));
+	struct bsn_dc_pool *pool;
+
+	ok(bsn_dc_pool_create(b->device, attr, &pool));
+	undo_later(b, bsn_dc_pool_destroy, pool);
+	return pool;
 }
+
+static inline int try_pool_of(struct bench *b, const struct bsn_dc_pool_attr *attr)
+{
+	struct bsn_dc_pool *pool = NULL;
+	const int err = bsn_dc_pool_create(b->device, attr, &pool);
+
+	assert_int_equal(!pool, err != 0);
+	ok(bsn_dc_pool_destroy(pool));
+	return err;
+}
+
+#define try_pool(b, ...) try_pool_of(b, &(struct bsn_dc_pool_attr){ __VA_ARGS__ })
+
+/* -- requests, and what comes of them ---------------------------------------------------------- */
 
 static inline int write_flags(struct rig *r, int p, uint64_t id, unsigned flags)
 {
@@ -143,27 +247,90 @@ static inline int write_to(struct rig *r, int p, uint64_t id)
 	return write_flags(r, p, id, NOW);
 }
 
-/* On plain verbs targets do their part. */
-static inline int poll(struct rig *r)
+static inline int write_nowhere(struct rig *r, int p, uint64_t id)
 {
-	for (int t = 0; t < TARGETS; t++)
-		assert_true(!r->dct[t] || bsn_dct_accept(r->dct[t]) >= 0);
-	r->count = bsn_poll(bsn_dc_pool_cq(r->pool), r->done, MAX_DONE);
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+
+	return bsn_write(r->ep[p], &local, &(struct bsn_remote){ 0, 0 }, id, NOW);
+}
+
+/* Posts by one of nine calls; the last three take a receive. */
+static __attribute__((noinline, unused)) int post_by(struct rig *r, int kind, struct bsn_ep *ep,
+						     uint32_t inline_bytes, uint64_t id)
+{
+	const struct bsn_sge local[3] = { bench_sge(r->b, 0, 0, 8), bench_sge(r->b, 0, 8, 8),
+					  bench_sge(r->b, 0, 16, 8) };
+	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
+	const struct bsn_wr wr = {
+		.opcode = BSN_OPCODE_RDMA_WRITE, .sge = local, .sge_count = 1, .remote = to
+	};
+	struct bsn_prepared prepared;
+
+	switch (kind) {
+	case 0:
+		return bsn_write(ep, local, &to, id, NOW);
+	case 1:
+		return bsn_read(ep, local, &to, id, NOW);
+	case 2:
+		return bsn_write_sgl(ep, local, 3, &to, id, NOW);
+	case 3:
+		return bsn_fetch_add(ep, local, &to, 1, id, NOW);
+	case 4:
+		ok(bsn_prepare(r->ep[0], &wr, &prepared));
+		return bsn_post_prepared(ep, &prepared, id, NOW);
+	case 5:
+		return bsn_write_inline(ep, bench_at(r->b, 0, 0), inline_bytes, &to, id, NOW);
+	case 6:
+		return bsn_send(ep, local, id, NOW);
+	case 7:
+		return bsn_send_inline(ep, bench_at(r->b, 0, 0), inline_bytes, id, NOW);
+	default:
+		return bsn_send_imm(ep, local, 1, id, NOW);
+	}
+}
+
+/* Lets the model work. */
+static inline void run_model(struct rig *r)
+{
+	while (r->b->is_model && (softcx_step(0) || cx_next_deadline_ns(softcx_hca())))
+		;
+}
+
+static inline void accept_all(struct rig *r)
+{
+	for (int t = 0; t < TARGETS; t++) {
+		const int changes = r->dct[t] ? bsn_dct_accept(r->dct[t]) : 0;
+
+		assert_true(changes >= 0);
+		r->changes += changes;
+	}
+}
+
+/* On plain verbs targets do their part. */
+static inline int poll_up_to(struct rig *r, int n)
+{
+	accept_all(r);
+	r->count = bsn_poll(bsn_dc_pool_cq(r->pool), r->done, n);
 	assert_true(r->count >= 0);
 	return r->count;
 }
 
-static inline void run_model(void)
+static inline int poll(struct rig *r)
 {
-	while (softcx_step(0) || cx_next_deadline_ns(softcx_hca()))
-		;
+	return poll_up_to(r, MAX_DONE);
 }
 
 /* Lets the model work, and polls once. */
 static inline int work(struct rig *r)
 {
-	run_model();
+	run_model(r);
 	return poll(r);
+}
+
+static inline void work_on(struct rig *r, int rounds)
+{
+	while (rounds--)
+		work(r);
 }
 
 static inline void expect(struct rig *r, int at, int p, uint64_t id, unsigned opcode,
@@ -181,213 +348,107 @@ static inline void expect_ready(struct rig *r, int at, int p)
 	expect(r, at, p, 0, BSN_DC_READY, IBV_WC_SUCCESS);
 }
 
+static inline bool is_told(const struct rig *r, int p)
+{
+	for (int k = 0; k < r->count; k++)
+		if (r->done[k].opcode == BSN_DC_READY && r->done[k].user == &r->user[p])
+			return true;
+	return false;
+}
+
+/* It comes alone. */
+static inline void expect_one(struct rig *r, int p, uint64_t id, unsigned opcode,
+			      enum ibv_wc_status status)
+{
+	assert_int_equal(work(r), 1);
+	expect(r, 0, p, id, opcode, status);
+}
+
 static inline void write_and_finish(struct rig *r, int p, uint64_t id)
 {
 	ok(write_to(r, p, id));
+	expect_one(r, p, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+}
+
+/* All of these peers, one at a time. */
+static inline void each_writes(struct rig *r, int first, int end, uint64_t id)
+{
+	for (int p = first; p < end; p++)
+		write_and_finish(r, p, id);
+}
+
+static inline void write_and_fail(struct rig *r, int p, uint64_t id)
+{
+	ok(write_nowhere(r, p, id));
+	expect_one(r, p, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+}
+
+/* A completion of any request of such an endpoint. */
+static inline void expect_one_of(struct rig *r, const void *user, enum ibv_wc_status status)
+{
 	assert_int_equal(work(r), 1);
-	expect(r, 0, p, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	assert_int_equal(r->done[0].status, status);
+	assert_ptr_equal(r->done[0].user, user);
 }
 
-/* BSN_ROUNDS is how often it is as long. */
-static inline unsigned rounds(void)
+/* These peers, after a failure. */
+static inline void bring_back(struct rig *r, int first, int end)
 {
-	const char *wanted = getenv("BSN_ROUNDS");
-
-	return wanted ? (unsigned)strtoul(wanted, NULL, 10) : 1;
+	ok(bsn_dc_pool_repair(r->pool));
+	for (int p = first; p < end; p++)
+		ok(bsn_dc_peer_reset(r->ep[p]));
 }
 
-/* -- at random --------------------------------------------------------------------------------- */
-
-/* What a peer has outstanding, as a simple model: ids in order, the first of them due next. */
-struct expected {
-	uint64_t next_id, due_id;
-	bool failed, is_signaled[256];
-	bool waits;
-	unsigned waited;
-};
-
-static inline void skip_unsignaled(struct expected *e, uint64_t id)
+/* Each of a thousand peers fails, its initiator is repaired; then each is there again. */
+static inline void many_fail_and_return(struct rig *r)
 {
-	while (e->due_id < id) {
-		assert_false(e->is_signaled[e->due_id % 256]);
-		e->due_id++;
-	}
-}
-
-static inline void take_completion(struct rig *r, struct expected *all,
-				   const struct bsn_completion *c)
-{
-	const int p = (int)((int *)c->user - r->user);
-	struct expected *e = &all[p];
-
-	assert_true(p >= 0 && p < PEERS);
-	if (c->opcode == BSN_DC_READY) {
-		assert_true(e->waits);
-		e->waits = false;
-		e->waited = 0;
-		return;
-	}
-	/*
-	 * In order; what was skipped succeeded in silence, and after a failure nothing is silent.
-	 */
-	assert_true(c->id >= e->due_id && c->id < e->next_id);
-	if (e->failed) {
-		assert_int_equal(c->id, e->due_id);
-		assert_int_equal(c->status, IBV_WC_WR_FLUSH_ERR);
-	} else {
-		skip_unsignaled(e, c->id);
-	}
-	/*
-	 * Whose request is flushed first was not the one that failed: then no initiator was left.
-	 */
-	if (!e->failed && c->status == IBV_WC_WR_FLUSH_ERR && r->b->test->no_errored_streams)
-		assert_int_equal(counters_of(r).broken, r->initiators);
-	e->due_id = c->id + 1;
-	e->failed |= c->status != IBV_WC_SUCCESS;
-}
-
-/*
- * Of one block or of several. Inline data look like control segments of silent requests. Of fewer
- * steps more are bad, so that a share of a test meets as many failures.
- */
-static inline int write_at_random(struct rig *r, int p, uint64_t id, unsigned flags)
-{
+	enum { MANY = 1000 };
+	static struct bsn_ep *many[MANY];
 	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-	const bool is_bad = random_u64() % bench_rounds(r->b, 200) == 0;
-	const struct bsn_remote to =
-		is_bad ? (struct bsn_remote){ 0, 0 } : bench_remote(r->b, 1, INTO);
-	uint8_t data[MAX_INLINE];
+	const struct bsn_remote nowhere = { 0, 0 }, to = bench_remote(r->b, 1, INTO);
 
-	if (random_u64() % 2)
-		return bsn_write(r->ep[p], &local, &to, id, flags);
-	memset(data, BSN_CE_ON_FIRST_ERROR << 2, sizeof(data));
-	return bsn_write_inline(r->ep[p], data, random_u64() % (MAX_INLINE + 1), &to, id, flags);
-}
+	for (int p = 0; p < MANY; p++) {
+		const struct bsn_address address = target_address(r, p % TARGETS);
 
-static inline void post_at_random(struct rig *r, struct expected *e, int p)
-{
-	const bool signals = random_u64() % 3 == 0;
-	const unsigned flags =
-		(signals ? BSN_F_SIGNALED : 0u) | (random_u64() % 2 ? BSN_F_RING : 0u);
-	int err;
-
-	if (e->next_id - e->due_id >= 200)
-		return;
-	err = write_at_random(r, p, e->next_id, flags);
-	if (err == -ENOTCONN) {
-		assert_true(e->failed);
-		return;
+		many[p] = new_peer(r, &address, &many[p]);
+		ok(bsn_write(many[p], &local, &nowhere, 1, NOW));
+		expect_one_of(r, &many[p], IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(bsn_write(many[p], &local, &to, 1, NOW), -ENOTCONN);
+		ok(bsn_dc_pool_repair(r->pool));
 	}
-	if (err == -EAGAIN) {
-		e->waits |= strstr(bsn_error_text(), "turn") != NULL;
-		return;
-	}
-	ok(err);
-	assert_false(e->failed);
-	e->is_signaled[e->next_id++ % 256] = signals;
-}
-
-static inline void recover(struct rig *r, struct expected *all)
-{
-	if (bsn_dc_pool_repair(r->pool))
-		return;
-	for (int p = 0; p < PEERS; p++) {
-		if (!all[p].failed || bsn_dc_peer_reset(r->ep[p]))
-			continue;
-		/* All of it has come back. */
-		assert_int_equal(all[p].due_id, all[p].next_id);
-		all[p].failed = false;
+	assert_int_equal(counters_of(r).failures, MANY);
+	assert_int_equal(counters_of(r).repairs, MANY);
+	for (int p = 0; p < MANY; p++) {
+		ok(bsn_dc_peer_reset(many[p]));
+		ok(bsn_write(many[p], &local, &to, 2, NOW));
+		expect_one_of(r, &many[p], IBV_WC_SUCCESS);
+		ok(bsn_dc_peer_destroy(many[p]));
 	}
 }
 
-static inline void nobody_starves(struct expected *all)
+/* -- streams ----------------------------------------------------------------------------------- */
+
+/* The last WRITE in the queue of a peer's initiator: of one block, or of two on RoCE. */
+static inline struct bsn_ctrl last_of(struct rig *r, int p)
 {
-	for (int p = 0; p < PEERS; p++) {
-		all[p].waited += all[p].waits;
-		assert_true(all[p].waited < 5000);
-	}
+	const struct bsn_sq *sq = r->ep[p]->sq;
+	const uint16_t index = (uint16_t)(sq->pi - (r->b->test->link == CX_LINK_ROCE ? 2 : 1));
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl,
+			dv_sq(sq)->ring + (size_t)(index & dv_sq(sq)->bb_mask) * BSN_BB_SIZE);
+	return ctrl;
 }
 
-static inline void step_at_random(struct rig *r, struct expected *all)
+static inline void expect_completion(struct rig *r, int p, uint64_t id, enum ibv_wc_status status)
 {
-	const uint64_t dice = random_u64();
-	const int p = (int)((dice >> 8) % PEERS);
+	int found = -1;
 
-	if (dice % 8 < 5)
-		post_at_random(r, &all[p], p);
-	else if (dice % 8 == 5)
-		softcx_step(1 + dice % 7);
-	else if (dice % 8 == 6 && all[p].next_id > all[p].due_id)
-		ok(bsn_ring(r->ep[p]));
-	else if (poll(r))
-		for (int k = 0; k < r->count; k++)
-			take_completion(r, all, &r->done[k]);
-	if (dice % 256 == 7)
-		recover(r, all);
-	nobody_starves(all);
-}
-
-/* The end: all is rung, and who has something outstanding signals once more. */
-static inline void signal_end(struct rig *r, struct expected *e, int p)
-{
-	if (e->due_id != e->next_id && !e->failed && !e->is_signaled[(e->next_id - 1) % 256]) {
-		const int err = write_to(r, p, e->next_id);
-		if (!err)
-			e->is_signaled[e->next_id++ % 256] = true;
-		else
-			e->waits |= err == -EAGAIN && strstr(bsn_error_text(), "turn");
-	}
-	bsn_ring(r->ep[p]);
-}
-
-/*
- * Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits
- * for ever. Returns what the pool has counted.
- */
-static inline struct bsn_dc_counters
-at_random_by(struct bench *b, const struct bsn_dc_pool_attr *attr, unsigned steps)
-{
-	static struct expected all[PEERS];
-	struct bsn_dc_counters counters;
-	struct rig r;
-
-	memset(all, 0, sizeof(all));
-	make(b, &r, attr);
-	for (unsigned step = 0; step < steps; step++)
-		step_at_random(&r, all);
-	for (unsigned round = 0; round < 200; round++) {
-		for (int p = 0; p < PEERS; p++)
-			signal_end(&r, &all[p], p);
-		work(&r);
-		for (int k = 0; k < r.count; k++)
-			take_completion(&r, all, &r.done[k]);
-		recover(&r, all);
-	}
-	for (int p = 0; p < PEERS; p++)
-		if (all[p].due_id != all[p].next_id)
-			fail_msg("policy %d: %d: %llu of %llu have come back", (int)attr->policy, p,
-				 (unsigned long long)all[p].due_id,
-				 (unsigned long long)all[p].next_id);
-	counters = counters_of(&r);
-	assert_int_equal(counters.waiting, 0);
-	unmake(&r);
-	return counters;
-}
-
-/* Of so many initiators and streams, with few blocks each and short turns. */
-static inline struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy,
-						  unsigned initiators, unsigned streams,
-						  unsigned steps)
-{
-	const struct bsn_dc_pool_attr attr = { .initiators = initiators,
-					       .spares = 2,
-					       .streams = streams,
-					       .send_depth = 16,
-					       .max_inline = MAX_INLINE,
-					       .turn_bytes = 24 * LENGTH,
-					       .policy = policy };
-
-	return at_random_by(b, &attr, rounds() * bench_rounds(b, steps));
+	for (int k = 0; k < r->count; k++)
+		if (r->done[k].user == &r->user[p] && r->done[k].id == id)
+			found = k;
+	assert_true(found >= 0);
+	assert_int_equal(r->done[found].status, status);
 }
 
 #endif

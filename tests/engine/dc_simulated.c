@@ -53,15 +53,13 @@ static void expect_at_most(const struct dc_plan *plan, enum dc_policy policy, do
 static struct dc_plan plan_of(enum dc_pattern pattern, uint32_t initiators, uint32_t streams,
 			      uint32_t window)
 {
-	return (struct dc_plan){
-		.crowd = { .pattern = pattern, .peers = PEERS, .seed = 1 },
-		.initiators = initiators,
-		.streams = streams,
-		.window = window,
-		.operations = OPERATIONS,
-		.bytes = 64,
-		.connect_ns = DC_CONNECT_NS
-	};
+	return (struct dc_plan){ .crowd = { .pattern = pattern, .peers = PEERS, .seed = 1 },
+				 .initiators = initiators,
+				 .streams = streams,
+				 .window = window,
+				 .operations = OPERATIONS,
+				 .bytes = 64,
+				 .connect_ns = DC_CONNECT_NS };
 }
 
 static void a_moving_set_that_fits_stays_connected(void **state)
@@ -202,10 +200,7 @@ static void threads_do_not_meet(void **state)
 	}
 }
 
-/*
- * Each poll gives all that is idle to those that wait, as dcs does, which keeps a list of what is
- * idle.
- */
+/* Each poll gives all that is idle to those that wait, as dcs does, which keeps a list of it. */
 static void nothing_is_idle_where_one_waits(void **state)
 {
 	static const uint32_t pools[][2] = { { 8, 1 }, { 12, 1 }, { 64, 1 }, { 16, 4 }, { 32, 8 } };

@@ -59,6 +59,12 @@ struct bench_case {
 
 #define CASE(function)          .name = #function, .run = function
 #define CASE_OF(function, what) .name = #function ", " what, .run = function
+/* A case with these needs, and the same once more on RoCE. */
+#define AND_ON_ROCE(function, ...)                                                                 \
+	{ CASE(function), __VA_ARGS__ },                                                           \
+	{                                                                                          \
+		CASE_OF(function, "on RoCE"), ROCE, __VA_ARGS__                                    \
+	}
 #define BARE                    .is_bare = true
 #define OWN                     .is_own_only = true
 #define MODEL                   .is_model_only = true

@@ -26,12 +26,13 @@ void bench_undo(struct bench *b, int (*undo)(void *object), void *object)
 
 void bench_undo_all(struct bench *b)
 {
-	while (b->undo_count--) {
-		const struct bench_undo *last = &b->undo[b->undo_count];
+	while (b->undo_count) {
+		const struct bench_undo *last = &b->undo[--b->undo_count];
 		ok(last->undo ? last->undo(last->object)
 			      : munmap(last->object, last->pages * PAGE_BYTES));
 	}
 	free(b->undo);
+	b->undo = NULL;
 }
 
 struct bsn_pd *bench_pd(struct bench *b)
