@@ -53,23 +53,25 @@ def ids(case):
     return json.loads(case.run(['rdma', '-j', 'resource', 'show', 'cm_id']) or '[]')
 
 
-def await_ids(case, state, process):
-    """An id is in this state."""
-    while not any(cm_id['state'] == state for cm_id in ids(case)):
+def await_that(case, holds, process, wanted):
+    """Until it holds, or the process ends."""
+    while not holds():
         if process.poll() is not None:
             finish(process, 0)
-            raise Failure(f'{" ".join(process.args)}: ended early')
-        if time.monotonic() > case.deadline:
-            raise Failure(f'{" ".join(process.args)}: no id in state {state}')
+        if process.poll() is not None or time.monotonic() > case.deadline:
+            raise Failure(f'{" ".join(process.args)}: {wanted}')
         time.sleep(0.02)
+
+
+def await_ids(case, state, process):
+    """An id is in this state."""
+    await_that(case, lambda: any(cm_id['state'] == state for cm_id in ids(case)), process,
+               f'no id in state {state}')
 
 
 def await_port(case, port, process):
     """For programs that meet by TCP first."""
-    while not listens(port):
-        if process.poll() is not None or time.monotonic() > case.deadline:
-            raise Failure(f'{" ".join(process.args)}: does not listen')
-        time.sleep(0.02)
+    await_that(case, lambda: listens(port), process, 'does not listen')
 
 
 def start_pair(case, server, client, port=None):
@@ -147,15 +149,13 @@ def check_rping(case, address):
 def check_mckey(case):
     group = ['mckey', '-m', '224.1.2.3', '-b', IPV4]
     receiving = case.start(group)
-    deadline = time.monotonic() + SOON_S
-    while True:
+
+    def joined():
         with open(case.trace, 'a+', encoding='ascii') as trace:
             trace.seek(0)
-            if 'multicast: qpn' in trace.read():
-                break
-        if time.monotonic() > deadline:
-            raise Failure('nobody joined')
-        time.sleep(0.02)
+            return 'multicast: qpn' in trace.read()
+
+    await_that(case, joined, receiving, 'nobody joined')
     finish(case.start([*group, '-s']), case.deadline)
     finish(receiving, case.deadline)
     case.check_trace()

@@ -149,26 +149,13 @@ static inline void end(struct ibv_qp_ex *qp, uint32_t dctn, uint64_t key)
 	assert_int_equal(ibv_wr_complete(qp), 0);
 }
 
-static inline struct ibv_wc await(void)
-{
-	struct ibv_wc wc = { 0 };
-
-	for (unsigned i = 0; i < 100; i++) {
-		softcx_step(0);
-		if (ibv_poll_cq(d.cq, 1, &wc) == 1)
-			return wc;
-	}
-	fail_msg("nothing completed");
-	return wc;
-}
-
 static inline struct ibv_wc write_to(uint32_t dctn, uint64_t key, size_t to)
 {
 	struct ibv_qp_ex *qp = begin();
 
 	ibv_wr_rdma_write(qp, d.mr->rkey, (uintptr_t)d.memory + to);
 	end(qp, dctn, key);
-	return await();
+	return loopback_await(d.cq);
 }
 
 static inline void assert_write(unsigned target)

@@ -11,8 +11,7 @@
 
 #include <fcntl.h>
 
-enum { FIT_HALF = 16384, FIT_MOST = 8192, FIT_STEPS = 64, FIT_PSN = 0xfffffe, FIT_QKEY = 7,
-       FIT_GRH = 40 };
+enum { FIT_HALF = 16384, FIT_MOST = 8192, FIT_PSN = 0xfffffe, FIT_QKEY = 7, FIT_GRH = 40 };
 
 /* What one end is told; both ends of a connection begin with the same. */
 struct told {
@@ -308,20 +307,6 @@ static inline enum ibv_event_type fit_event(void)
 	return type;
 }
 
-/* The next completion of A, after virtual time has passed as needed. */
-static inline struct ibv_wc fit_wait(void)
-{
-	struct ibv_wc wc;
-
-	for (unsigned i = 0; i < FIT_STEPS; i++) {
-		softcx_step(0);
-		if (ibv_poll_cq(f.cq[A], 1, &wc) == 1)
-			return wc;
-	}
-	fail_msg("no completion");
-	return wc;
-}
-
 /* Few bytes come in the CQE, and into memory by the poll. */
 static inline void fit_reap_receives(void)
 {
@@ -340,7 +325,7 @@ static inline struct effect fit_run(enum ibv_wr_opcode opcode, uint32_t len, uns
 	if (opcode == IBV_WR_SEND)
 		fit_post_recv(B);
 	fit_post(opcode, len, count);
-	wc = fit_wait();
+	wc = loopback_await(f.cq[A]);
 	effect.status = wc.status;
 	effect.vendor = wc.status ? (uint8_t)wc.vendor_err : 0;
 	fit_reap_receives();

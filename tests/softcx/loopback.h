@@ -216,6 +216,20 @@ static inline struct ibv_wc loopback_poll(void)
 	return wc;
 }
 
+/* The next completion of any CQ, after virtual time has passed as needed. */
+static inline struct ibv_wc loopback_await(struct ibv_cq *cq)
+{
+	struct ibv_wc wc = { 0 };
+
+	for (unsigned i = 0; i < 100; i++) {
+		softcx_step(0);
+		if (ibv_poll_cq(cq, 1, &wc) == 1)
+			return wc;
+	}
+	fail_msg("nothing completed");
+	return wc;
+}
+
 /* The queue whose event came; NULL: none, and errno says why. */
 static inline struct ibv_cq *loopback_wait_for_event(void)
 {

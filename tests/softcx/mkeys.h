@@ -187,12 +187,6 @@ static inline void must_write(uint32_t lkey, uint64_t from, uint32_t rkey, uint6
 	assert_int_equal(write_to(lkey, from, rkey, to, length), IBV_WC_SUCCESS);
 }
 
-static inline void must_read(uint32_t rkey, uint64_t from, uint32_t lkey, uint64_t to,
-			     uint32_t length)
-{
-	assert_int_equal(read_from(rkey, from, lkey, to, length), IBV_WC_SUCCESS);
-}
-
 /* One entry of 64 bytes. */
 static inline void must_cover(struct mlx5dv_mkey *mkey, uint32_t access, uint32_t lkey,
 			      uint64_t addr)

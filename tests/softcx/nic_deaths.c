@@ -24,8 +24,7 @@ static void a_killed_process_times_out(void **state)
 
 	kill_child(&child);
 	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
-	for (unsigned i = 0; i < 10; i++)
-		cx_step(rig.hca, 0);
+	rig_run(&rig);
 	assert_true(rig_poll(&rig.cq[0], &cqe));
 	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RETRY_EXCEEDED);
 	assert_int_equal(cqe.as.err.vendor_syndrome, 0x81);
@@ -64,8 +63,7 @@ static uint8_t fail_by_bad_key(struct rig_qp *qp)
 	struct bsn_cqe cqe;
 
 	rig_post_one(qp, BSN_OPCODE_RDMA_WRITE, rig.buf, 0x7654321, rig.buf, 8, rig.key);
-	for (unsigned i = 0; i < 10; i++)
-		cx_step(rig.hca, 0);
+	rig_run(&rig);
 	assert_true(rig_poll(&rig.cq[0], &cqe));
 	return cqe.as.err.syndrome;
 }

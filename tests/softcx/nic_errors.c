@@ -56,7 +56,7 @@ static void keys_are_checked(void **state)
 		keys[READABLE] = make_key(rig.pd, 64, IBV_ACCESS_REMOTE_READ);
 		keys[GOOD] = rig.key;
 		post(cases[i].opcode, keys[cases[i].rkey], keys[cases[i].lkey], 64);
-		run();
+		rig_run(&rig);
 		expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, cases[i].syndrome, cases[i].vendor);
 		assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
 		rig_teardown(&rig);
@@ -72,7 +72,7 @@ static void a_key_that_was_given_back_opens_nothing(void **state)
 	next = make_key(rig.pd, 64, RIG_ACCESS);
 	assert_int_not_equal(key, next);
 	post(BSN_OPCODE_RDMA_WRITE, key, rig.key, 8);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
 }
 
@@ -116,7 +116,7 @@ static void the_queue_pair_has_rights_of_its_own(void **state)
 			post_fetch_add(rig.buf, rkey);
 		else
 			post(opcode, rkey, rig.key, 8);
-		run();
+		rig_run(&rig);
 		expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST,
 			     0x8a);
 		assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_ERR);
@@ -134,7 +134,7 @@ static void work_behind_a_failure_is_flushed_in_order(void **state)
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ON_ERROR);
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ON_FIRST_ERROR);
-	run();
+	rig_run(&rig);
 	expect_good(&rig.cq[0]);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 2, BSN_SYNDROME_FLUSHED, 0xf9);
@@ -146,7 +146,7 @@ static void work_behind_a_failure_is_flushed_in_order(void **state)
 	/* What is posted to a queue in error comes back, too. */
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 5, BSN_SYNDROME_FLUSHED, 0xf9);
 	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
 }
@@ -190,7 +190,7 @@ static void a_command_flushes_with_a_reason_of_its_own(void **state)
 static void a_reset_queue_pair_starts_anew(void **state)
 {
 	post(BSN_OPCODE_RDMA_WRITE, 0x7654321, rig.key, 8);
-	run();
+	rig_run(&rig);
 	for (unsigned i = 0; i < 2; i++) {
 		rig_qp_move(&rig, &rig.qp[i], IBV_QPS_RESET);
 		rig.qp[i].pi = rig.qp[i].rq_pi = 0;
@@ -199,7 +199,7 @@ static void a_reset_queue_pair_starts_anew(void **state)
 	}
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
 	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
-	run();
+	rig_run(&rig);
 	expect_good(&rig.cq[0]);
 }
 
@@ -207,7 +207,7 @@ static void a_message_longer_than_its_receive_fails_both(void **state)
 {
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 	post(BSN_OPCODE_SEND, 0, rig.key, 101);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
 	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_LENGTH,
 		     BSN_VENDOR_SEND_TOO_LONG);
@@ -224,14 +224,14 @@ static void completions_of_receives_name_their_wqe(void **state)
 	for (i = 0; i < 3 * RIG_RQ; i++) {
 		rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 		post(BSN_OPCODE_SEND, 0, rig.key, 50);
-		run();
+		rig_run(&rig);
 		assert_int_equal(rig_next(&rig.cq[1]).tail.wqe_counter, i);
 		expect_good(&rig.cq[0]);
 	}
 	for (unsigned n = 0; n < RIG_RQ; n++)
 		rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 	post(BSN_OPCODE_SEND, 0, rig.key, 101);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_LOCAL_LENGTH,
 		     BSN_VENDOR_SEND_TOO_LONG);
 	for (unsigned n = 1; n < RIG_RQ; n++)
@@ -247,7 +247,7 @@ static void a_receive_into_a_foreign_region_fails_both(void **state)
 	rig_post_recv(&rig, &rig.qp[1], rig.buf, 64);
 	rig.key = good;
 	post(BSN_OPCODE_SEND, 0, rig.key, 10);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
 	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_PROTECTION,
 		     BSN_VENDOR_TPT_RECV + BSN_TPT_RIGHTS);
@@ -259,7 +259,7 @@ static void without_a_receive_a_send_is_retried_then_fails(void **state)
 	cx_step(rig.hca, 0);
 	expect_nothing(&rig.cq[0]);
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
-	run();
+	rig_run(&rig);
 	expect_good(&rig.cq[0]);
 	expect_good(&rig.cq[1]);
 
@@ -297,7 +297,7 @@ static void a_connection_means_both_ways(void **state)
 
 	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_DEST_QPN), 0);
 	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
 }
 
@@ -308,14 +308,14 @@ static void reads_need_responder_resources(void **state)
 	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_MAX_DEST_RD_ATOMIC),
 			 0);
 	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
 }
 
 static void an_atomic_off_its_alignment_is_refused(void **state)
 {
 	post_fetch_add(rig.buf + 4, rig.key);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
 }
 
@@ -325,7 +325,7 @@ static void malformed_wqes_are_refused(void **state)
 
 	rig_begin(&wqe, 0x7f, BSN_CE_ON_ERROR);
 	rig_post(&rig.qp[0], &wqe);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
 		     BSN_VENDOR_RESERVED_OPCODE);
 	rig_teardown(&rig);
@@ -333,7 +333,7 @@ static void malformed_wqes_are_refused(void **state)
 	setup(state);
 	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ON_ERROR);
 	rig_post(&rig.qp[0], &wqe);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
 		     BSN_VENDOR_DS_TOO_SHORT);
 }
@@ -342,7 +342,7 @@ static void unreliable_writes_are_lost_in_silence(void **state)
 {
 	post(BSN_OPCODE_RDMA_WRITE, 0x7654321, rig.key, 8);
 	post(BSN_OPCODE_SEND, 0, rig.key, 8);
-	run();
+	rig_run(&rig);
 	expect_good(&rig.cq[0]);
 	expect_good(&rig.cq[0]);
 	expect_nothing(&rig.cq[1]);
@@ -353,7 +353,7 @@ static void unreliable_writes_are_lost_in_silence(void **state)
 static void unreliable_connections_do_not_read(void **state)
 {
 	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
-	run();
+	rig_run(&rig);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
 		     BSN_VENDOR_OPCODE_TRANSPORT);
 }

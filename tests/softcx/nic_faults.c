@@ -2,6 +2,19 @@
 /* The model alone: faults by plan, and plans that cannot be understood. */
 #include "plans.h"
 
+static void write_well(void)
+{
+	write_once();
+	expect_good();
+}
+
+static void expect_good_at_the_next_step(void)
+{
+	expect_nothing();
+	cx_step(rig.hca, 0);
+	expect_good();
+}
+
 static void expect_error(uint8_t syndrome, uint8_t vendor)
 {
 	struct bsn_cqe cqe;
@@ -18,9 +31,7 @@ static void a_lost_request_is_retried(void **state)
 {
 	start("nth=1 drop");
 	write_once();
-	expect_nothing();
-	cx_step(rig.hca, 0);
-	expect_good();
+	expect_good_at_the_next_step();
 	expect_in_trace("fault: rule 1");
 }
 
@@ -40,8 +51,7 @@ static void a_delay_is_served_once(void **state)
 	uint64_t due;
 
 	start("nth=2 delay 1000");
-	write_once();
-	expect_good();
+	write_well();
 	write_once();
 	due = cx_next_deadline_ns(rig.hca);
 	assert_in_range(due, 1000000, 1000100);
@@ -136,8 +146,7 @@ static void a_queue_that_fails_flushes_what_has_no_cqe_yet(void **state)
 static void any_syndrome_can_be_had(void **state)
 {
 	start("opcode=RDMA_READ fail 0x14 0x77; every=2 opcode=RDMA_WRITE fail 0x02 104");
-	write_once();
-	expect_good();
+	write_well();
 	write_once();
 	expect_error(BSN_SYNDROME_LOCAL_QP_OPERATION, 0x68);
 }
@@ -146,16 +155,14 @@ static void receivers_that_are_never_ready_use_up_the_retries(void **state)
 {
 	start("rnr");
 	write_once();
-	for (unsigned i = 0; i < 5; i++)
-		cx_step(rig.hca, 0);
+	rig_run(&rig);
 	expect_error(BSN_SYNDROME_RNR_RETRY_EXCEEDED, 0x87);
 }
 
 static void a_queue_can_be_overrun(void **state)
 {
 	start("nth=2 cq-overrun");
-	write_once();
-	expect_good();
+	write_well();
 	write_once();
 	expect_nothing();
 	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
@@ -165,8 +172,7 @@ static void without_a_port_nobody_answers(void **state)
 {
 	start("nth=1 port-down");
 	write_once();
-	for (unsigned i = 0; i < 5; i++)
-		cx_step(rig.hca, 0);
+	rig_run(&rig);
 	expect_error(BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
 }
 
@@ -239,20 +245,15 @@ static void a_missing_page_is_waited_for(void **state)
 	start("every=2 page-fault");
 	paged = register_on_demand();
 	for (unsigned i = 0; i < 3; i++) { /* not counted */
-		write_once();
-		expect_good();
+		write_well();
 	}
 	write_by_keys(rig.key, paged); /* the first one, which succeeds */
 	expect_good();
 	write_by_keys(rig.key, paged); /* the second, and its retry */
-	expect_nothing();
-	cx_step(rig.hca, 0);
-	expect_good();
+	expect_good_at_the_next_step();
 	expect_in_trace("page-fault, at qpn");
 	write_by_keys(paged, rig.key); /* the fourth */
-	expect_nothing();
-	cx_step(rig.hca, 0);
-	expect_good();
+	expect_good_at_the_next_step();
 	assert_int_equal(cx_mr_destroy(rig.hca, paged), 0);
 }
 

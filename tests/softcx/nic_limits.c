@@ -6,19 +6,12 @@
 
 #include "pair.h"
 
-/* Does what hca.h asks of a handler that replaces the model's, as cmocka's does here. */
-static void handle_fault(int sig)
-{
-	cx_memory_fault(&(siginfo_t){ .si_signo = sig });
-	signal(sig, SIG_DFL);
-}
-
 /* Registered memory that the program has unmapped fails the request, not the process. */
 static void unmapped_memory_fails_the_request(void **state)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct cx_mr_attr attr = { .pdn = rig.pd, .length = 4096, .access = RIG_ACCESS };
-	struct sigaction action = { .sa_handler = handle_fault, .sa_flags = SA_NODEFER };
+	struct sigaction action = { .sa_handler = rig_handle_fault, .sa_flags = SA_NODEFER };
 	uint32_t key;
 
 	sigaction(SIGSEGV, &action, NULL);
@@ -28,7 +21,7 @@ static void unmapped_memory_fails_the_request(void **state)
 	munmap(page, 4096);
 	rig_post_write(&rig, &rig.qp[0], rig.buf, rig.buf + 8, 8, BSN_CE_ALWAYS);
 	rig_post_one(&rig.qp[0], BSN_OPCODE_RDMA_WRITE, page, key, rig.buf, 8, rig.key);
-	run();
+	rig_run(&rig);
 	expect_good(&rig.cq[0]);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
 }
@@ -73,14 +66,14 @@ static void an_overrun_kills_the_cq(void **state)
 
 	for (i = 0; i < RIG_CQES + 1; i++) {
 		post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
-		run();
+		rig_run(&rig);
 	}
 	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
 	while (rig_poll(&rig.cq[0], &cqe))
 		count++;
 	assert_int_equal(count, RIG_CQES);
 	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
-	run();
+	rig_run(&rig);
 	expect_nothing(&rig.cq[0]);
 }
 

@@ -2,6 +2,12 @@
 /* The model alone: reliable connections, every operation, around the ring. */
 #include "pair.h"
 
+static void execute(struct rig_wqe *wqe)
+{
+	rig_post(&rig.qp[0], wqe);
+	assert_int_equal(cx_step(rig.hca, 0), 1);
+}
+
 static void expect_request(uint32_t opcode, uint16_t index)
 {
 	const struct bsn_cqe cqe = rig_next(&rig.cq[0]);
@@ -46,8 +52,7 @@ static void read_fetches(void **state)
 	rig_raddr(&wqe, rig.buf + 2000, rig.key);
 	rig_data(&wqe, rig.buf, 100, rig.key);
 	rig_data(&wqe, rig.buf + 500, 200, rig.key);
-	rig_post(&rig.qp[0], &wqe);
-	assert_int_equal(cx_step(rig.hca, 0), 1);
+	execute(&wqe);
 	assert_memory_equal(rig.buf, rig.buf + 2000, 100);
 	assert_memory_equal(rig.buf + 500, rig.buf + 2100, 200);
 	assert_int_equal(rig_next(&rig.cq[0]).as.req.byte_count, 300);
@@ -73,8 +78,7 @@ static void send_fills_a_receive(void **state)
 		wqe.ctrl.imm = cases[i].imm;
 		rig_data(&wqe, rig.buf, 150, rig.key);
 		rig_data(&wqe, rig.buf + 150, 50, rig.key);
-		rig_post(&rig.qp[0], &wqe);
-		assert_int_equal(cx_step(rig.hca, 0), 1);
+		execute(&wqe);
 		assert_memory_equal(rig.buf + 3000, rig.buf, 200);
 		assert_true(rig_poll(&rig.cq[1], &cqe));
 		assert_int_equal(cqe.tail.opcode, cases[i].received);
@@ -99,8 +103,7 @@ static void write_imm_consumes_a_receive(void **state)
 	wqe.ctrl.solicited = 1;
 	rig_raddr(&wqe, rig.buf + 1000, rig.key);
 	rig_data(&wqe, rig.buf, 64, rig.key);
-	rig_post(&rig.qp[0], &wqe);
-	assert_int_equal(cx_step(rig.hca, 0), 1);
+	execute(&wqe);
 	assert_memory_equal(rig.buf + 1000, rig.buf, 64);
 	assert_true(rig_poll(&rig.cq[1], &cqe));
 	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_WR_IMM);
@@ -132,8 +135,7 @@ static void post_send_inval(uint32_t key)
 	rig_begin(&wqe, BSN_OPCODE_SEND_INVAL, BSN_CE_ALWAYS);
 	wqe.ctrl.imm = key;
 	rig_data(&wqe, rig.buf, 100, rig.key);
-	rig_post(&rig.qp[0], &wqe);
-	assert_int_equal(cx_step(rig.hca, 0), 1);
+	execute(&wqe);
 }
 
 /* The kernel makes no region that a peer may invalidate. */
@@ -183,8 +185,7 @@ static void post_atomic(uint32_t opcode, uint64_t first, uint64_t second)
 	}
 	wqe.len += BSN_ATOMIC_CS_SIZE;
 	rig_data(&wqe, rig.buf, 8, rig.key);
-	rig_post(&rig.qp[0], &wqe);
-	assert_int_equal(cx_step(rig.hca, 0), 1);
+	execute(&wqe);
 	expect_request(opcode, (uint16_t)(rig.qp[0].pi - 1));
 }
 
@@ -222,8 +223,7 @@ static void masked_atomics_touch_their_fields(void **state)
 	bsn_masked_fa_encode(wqe.bytes + wqe.len, &fa);
 	wqe.len += BSN_MASKED_FA_SIZE;
 	rig_data(&wqe, rig.buf, 8, rig.key);
-	rig_post(&rig.qp[0], &wqe);
-	assert_int_equal(cx_step(rig.hca, 0), 1);
+	execute(&wqe);
 	assert_int_equal(*(uint64_t *)rig.buf, 0xffffffff00000002);
 	/* The low field, bits 7:0, is 2 + 0xff without its carry; the high one goes round. */
 	assert_int_equal(*target, 0x0000000000000001);
@@ -235,8 +235,7 @@ static void masked_atomics_touch_their_fields(void **state)
 	bsn_masked_cs32_encode(wqe.bytes + wqe.len, &cs);
 	wqe.len += BSN_MASKED_CS32_SIZE;
 	rig_data(&wqe, rig.buf, 4, rig.key);
-	rig_post(&rig.qp[0], &wqe);
-	assert_int_equal(cx_step(rig.hca, 0), 1);
+	execute(&wqe);
 	assert_int_equal(bsn_load_be32(rig.buf), 0x55667712); /* as results of 4 bytes are */
 	assert_int_equal(*target, 0x11223344aabb7712);
 }
@@ -257,8 +256,7 @@ static void inline_data_wrap(void **state)
 			rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
 			rig_raddr(&wqe, rig.buf, rig.key);
 			rig_inline(&wqe, data, len);
-			rig_post(&rig.qp[0], &wqe);
-			assert_int_equal(cx_step(rig.hca, 0), 1);
+			execute(&wqe);
 			assert_memory_equal(rig.buf, data, len);
 			assert_int_equal(rig.buf[len], 0xee);
 			expect_request(BSN_OPCODE_RDMA_WRITE, index);
@@ -283,8 +281,7 @@ static void nop_completes(void **state)
 	struct rig_wqe wqe;
 
 	rig_begin(&wqe, BSN_OPCODE_NOP, BSN_CE_ALWAYS);
-	rig_post(&rig.qp[0], &wqe);
-	assert_int_equal(cx_step(rig.hca, 0), 1);
+	execute(&wqe);
 	expect_request(BSN_OPCODE_NOP, 0);
 }
 

@@ -15,7 +15,7 @@ static void send_datagram(uint32_t qpn, uint32_t qkey, uint32_t len)
 	rig_ud(&wqe, qpn, qkey);
 	rig_data(&wqe, rig.buf, len, rig.key);
 	rig_post(&rig.qp[0], &wqe);
-	run();
+	rig_run(&rig);
 	assert_int_equal(rig_next(&rig.cq[0]).tail.opcode, BSN_CQE_REQ);
 }
 
@@ -59,7 +59,7 @@ static void a_datagram_has_at_most_an_mtu(void **state)
 	rig_data(&wqe, rig.buf, 4096, rig.key);
 	rig_data(&wqe, rig.buf, 1, rig.key);
 	rig_post(&rig.qp[0], &wqe);
-	run();
+	rig_run(&rig);
 	assert_true(rig_poll(&rig.cq[0], &cqe));
 	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_LOCAL_LENGTH);
 	assert_int_equal(cqe.as.err.vendor_syndrome, BSN_VENDOR_LONGER_THAN_MTU);
@@ -90,7 +90,7 @@ static void roce_datagrams_carry_their_header(void **state)
 	wqe.len += BSN_AV_UD_GRH_SIZE;
 	rig_data(&wqe, rig.buf, 20, rig.key);
 	rig_post(&rig.qp[0], &wqe);
-	run();
+	rig_run(&rig);
 	assert_true(rig_poll(&rig.cq[1], &cqe));
 	assert_int_equal(cqe.as.resp.byte_count, 60);
 	assert_int_equal(cqe.as.resp.grh, BSN_CQE_GRH_IN_DATA);
@@ -133,7 +133,7 @@ static void a_shared_queue_is_a_chain(void **state)
 		static const uint16_t chain[] = { 0, 2, 1 };
 
 		rig_post_send(&rig, &rig.qp[i & 1], rig.buf, 8, BSN_CE_ALWAYS);
-		run();
+		rig_run(&rig);
 		expect_receive(chain[i], &rig.qp[!(i & 1)]);
 	}
 	for (unsigned i = 0; i < 3; i++)
@@ -144,7 +144,7 @@ static void an_empty_shared_queue_is_not_ready(void **state)
 {
 	srq_setup();
 	rig_post_send(&rig, &rig.qp[0], rig.buf, 8, BSN_CE_ALWAYS);
-	run();
+	rig_run(&rig);
 	assert_int_equal(rig_next(&rig.cq[0]).as.err.syndrome, BSN_SYNDROME_RNR_RETRY_EXCEEDED);
 }
 
@@ -180,7 +180,7 @@ static void short_messages_come_inside_the_cqe(void **state)
 			memset(rig.buf + 1000, 0, 100);
 			rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 			rig_post_send(&rig, &rig.qp[0], rig.buf, len, BSN_CE_ALWAYS);
-			run();
+			rig_run(&rig);
 			rig_next(&rig.cq[0]);
 			assert_true(rig_poll(&rig.cq[1], &cqe));
 			assert_int_equal(cqe.as.resp.byte_count, len);
@@ -204,7 +204,7 @@ static void short_reads_come_inside_the_cqe(void **state)
 	connect_with_scatter(BSN_CQE_SIZE);
 	rig_post_one(&rig.qp[0], BSN_OPCODE_RDMA_READ, rig.buf + 1000, rig.key, rig.buf, 32,
 		     rig.key);
-	run();
+	rig_run(&rig);
 	assert_true(rig_poll(&rig.cq[0], &cqe));
 	assert_int_equal(cqe.tail.format, BSN_CQE_INLINE_32);
 	assert_memory_equal(cqe.inline_bytes, rig.buf + 1000, 32);

@@ -189,20 +189,13 @@ static void receives_are_flushed_that_come_after_the_error(void **state)
 	expect(&qps[4], BSN_CQE_REQ_ERR);
 }
 
-/* Cmocka puts handlers of its own in the place of the model's. */
-static void handle_fault(int sig)
-{
-	cx_memory_fault(&(siginfo_t){ .si_signo = sig });
-	signal(sig, SIG_DFL);
-}
-
 /* A record that goes away takes nothing from the other queues, and may come back. */
 static void a_record_may_go_away(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	uint32_t *const page =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const struct sigaction action = { .sa_handler = handle_fault };
+	const struct sigaction action = { .sa_handler = rig_handle_fault };
 	struct cx_qp_attr attr = rig.attr;
 	static struct rig_qp lost;
 	struct bsn_dbr_wq record = { .index = 1 };

@@ -24,13 +24,6 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* Executes until nothing is left to do or to wait for. */
-static inline void run(void)
-{
-	for (unsigned i = 0; i < 100; i++)
-		cx_step(rig.hca, 0);
-}
-
 static inline void expect_error(struct rig_cq *cq, uint8_t opcode, uint16_t index, uint8_t syndrome,
 				uint8_t vendor)
 {

@@ -3,27 +3,19 @@
 #ifndef TESTS_SOFTCX_PLANS_H
 #define TESTS_SOFTCX_PLANS_H
 
-#include <fcntl.h>
-
-#include "unit.h"
+#include "trace.h"
 #include "rig.h"
 
 static struct rig rig;
-static char trace_path[] = "/tmp/nic_faults.XXXXXX";
 
 static inline void start_mode(const char *plan, bool passive)
 {
 	struct cx_config config;
-	int fd;
 
-	strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
-	fd = mkstemp(trace_path);
-	assert_true(fd >= 0);
-	close(fd);
 	rig_config(&config);
 	config.passive = passive;
 	config.fault_plan = plan;
-	config.trace_path = trace_path;
+	config.trace_path = make_trace();
 	rig_open(&rig, &config);
 	rig_pair(&rig);
 }
@@ -56,18 +48,6 @@ static inline void expect_nothing(void)
 	struct bsn_cqe cqe;
 
 	assert_false(rig_poll(&rig.cq[0], &cqe));
-}
-
-static inline const char *read_trace(void)
-{
-	static char all[1 << 16];
-	int fd = open(trace_path, O_RDONLY);
-	ssize_t len = read(fd, all, sizeof(all) - 1);
-
-	close(fd);
-	assert_true(len >= 0);
-	all[len] = 0;
-	return all;
 }
 
 static inline void expect_in_trace(const char *text)

@@ -3,6 +3,8 @@
 #include "unit.h"
 #include "rig.h"
 
+#include <signal.h>
+
 #include "bsn_cmd.h"
 #include "datasheet.h"
 
@@ -291,6 +293,18 @@ void rig_post_recv(struct rig *rig, struct rig_qp *qp, void *to, uint32_t len)
 	bsn_data_encode(wqe + BSN_DATA_SIZE, &end);
 	record.index = ++qp->rq_pi;
 	bsn_dbr_wq_encode((uint8_t *)qp->db + BSN_DBR_RECV_OFFSET, &record);
+}
+
+void rig_handle_fault(int sig)
+{
+	cx_memory_fault(&(siginfo_t){ .si_signo = sig });
+	signal(sig, SIG_DFL);
+}
+
+void rig_run(struct rig *rig)
+{
+	for (unsigned i = 0; i < 100; i++)
+		cx_step(rig->hca, 0);
 }
 
 /* -- CQEs -------------------------------------------------------------------------------------- */

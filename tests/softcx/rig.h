@@ -103,6 +103,12 @@ void rig_post_write(struct rig *rig, struct rig_qp *qp, const void *to, const vo
 void rig_post_send(struct rig *rig, struct rig_qp *qp, const void *from, uint32_t len, uint32_t ce);
 void rig_post_recv(struct rig *rig, struct rig_qp *qp, void *to, uint32_t len);
 
+/* Does what hca.h asks of a handler that replaces the model's, as cmocka's does; once. */
+void rig_handle_fault(int sig);
+
+/* Executes until nothing is left to do or to wait for. */
+void rig_run(struct rig *rig);
+
 /* The next CQE; false: there is none. */
 bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe);
 struct bsn_cqe rig_next(struct rig_cq *cq); /* which must be there */

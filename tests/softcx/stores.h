@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+struct snippet {
+	const char *name, *feature;
+	void (*run)(void *to, const void *from);
+	unsigned stores;
+};
+
 /* A function void f(void *to, const void *from) of one or more instructions. */
 #define CODE(name, text)                                                                           \
 	void name(void *to, const void *from);                                                     \
@@ -99,11 +105,7 @@ static bool have(const char *feature)
 	return found;
 }
 
-static const struct snippet {
-	const char *name, *feature;
-	void (*run)(void *to, const void *from);
-	unsigned stores;
-} snippets[] = {
+static const struct snippet snippets[] = {
 #define S(name, feature, stores) { #name, feature, s_##name, stores }
 	S(mov8, NULL, 1), S(mov8_high, NULL, 1), S(mov8_rex, NULL, 1), S(mov8_sil, NULL, 1),
 	S(mov16, NULL, 1), S(mov32, NULL, 1), S(mov64, NULL, 1), S(mov64_index, NULL, 1),
@@ -170,11 +172,7 @@ static bool have(const char *feature)
 	return false;
 }
 
-static const struct snippet {
-	const char *name, *feature;
-	void (*run)(void *to, const void *from);
-	unsigned stores;
-} snippets[] = {
+static const struct snippet snippets[] = {
 #define S(name, stores) { #name, NULL, s_##name, stores }
 	S(strb, 1), S(strh, 1), S(str_w, 1), S(str_x, 1), S(str_xzr, 1), S(stur, 1), S(post, 2),
 	S(pre, 2), S(index, 1), S(index_sxtw, 1), S(stp, 1), S(stp_w, 1), S(stp_post, 2),

@@ -171,8 +171,6 @@ static void arming_is_a_store_of_eight_bytes(void **state)
 	ASSERT_COUNT("arm", 1, 8);
 }
 
-/* -- receiving --------------------------------------------------------------------------------- */
-
 static void a_receive_stores_nothing_and_is_fetched(void **state)
 {
 	begin();
@@ -221,8 +219,6 @@ static void a_snapshot_stays_what_it_was(void **state)
 	fclose(file);
 	poll_successes(1);
 }
-
-/* -- main -------------------------------------------------------------------------------------- */
 
 #define MODE(name, f, mode) NAMED(name, f, mode, set_up, loopback_tear_down)
 

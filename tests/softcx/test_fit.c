@@ -207,8 +207,6 @@ static void the_next_psn_can_be_asked_for(void **state)
 	assert_int_equal(attr.rq_psn, (FIT_PSN + 6) & 0xffffff);
 }
 
-/* -- UC ---------------------------------------------------------------------------------------- */
-
 static void unreliable_messages_are_lost_in_silence(void **state)
 {
 	struct effect effect;

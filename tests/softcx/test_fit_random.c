@@ -296,42 +296,25 @@ static void play(enum cx_link link, enum ibv_qp_type type)
 	fit_close();
 }
 
-struct kind {
-	enum cx_link link;
-	enum ibv_qp_type type;
-};
-
 static void each_attribute_is_wrong_by_turns(void **state)
 {
-	const struct kind *kind = *state;
-
-	play(kind->link, kind->type);
+	play((enum cx_link)(given(state) >> 8), (enum ibv_qp_type)(given(state) & 0xff));
 }
+
+#define TURNS_OF(link, type, transport)                                                            \
+	NAMED("each attribute is wrong by turns: " transport, each_attribute_is_wrong_by_turns,    \
+	      (link) << 8 | (type), NULL, NULL)
+#define ON_BOTH(type, transport)                                                                   \
+	TURNS_OF(CX_LINK_IB, type, transport " on InfiniBand"),                                    \
+		TURNS_OF(CX_LINK_ROCE, type, transport " on RoCE")
 
 int main(void)
 {
-	static struct kind ib[] = { { CX_LINK_IB, IBV_QPT_RC },
-				    { CX_LINK_IB, IBV_QPT_UC },
-				    { CX_LINK_IB, IBV_QPT_XRC_SEND },
-				    { CX_LINK_IB, IBV_QPT_UD } };
-	static struct kind roce[] = { { CX_LINK_ROCE, IBV_QPT_RC },
-				      { CX_LINK_ROCE, IBV_QPT_UC },
-				      { CX_LINK_ROCE, IBV_QPT_XRC_SEND },
-				      { CX_LINK_ROCE, IBV_QPT_UD } };
-	const char *given = getenv("BSN_SEED");
-#define TURNS_OF(kind, transport)                                                                  \
-	{ "each attribute is wrong by turns: " transport, each_attribute_is_wrong_by_turns, NULL,  \
-	  NULL, &(kind) }
-	const struct CMUnitTest tests[] = {
-		TURNS_OF(ib[0], "RC on InfiniBand"),  TURNS_OF(roce[0], "RC on RoCE"),
-		TURNS_OF(ib[1], "UC on InfiniBand"),  TURNS_OF(roce[1], "UC on RoCE"),
-		TURNS_OF(ib[2], "XRC on InfiniBand"), TURNS_OF(roce[2], "XRC on RoCE"),
-		TURNS_OF(ib[3], "UD on InfiniBand"),  TURNS_OF(roce[3], "UD on RoCE"),
-	};
-#undef TURNS_OF
+	const char *given_seed = getenv("BSN_SEED");
 
-	seed = given ? strtoull(given, NULL, 0) : 20261128;
+	seed = given_seed ? strtoull(given_seed, NULL, 0) : 20261128;
 	printf("# BSN_SEED=%llu\n", (unsigned long long)seed);
 	fflush(stdout);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(ON_BOTH(IBV_QPT_RC, "RC"), ON_BOTH(IBV_QPT_UC, "UC"),
+		   ON_BOTH(IBV_QPT_XRC_SEND, "XRC"), ON_BOTH(IBV_QPT_UD, "UD"));
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What memory keys and windows open, and what is refused: each misuse has its own error. */
 #include "mkeys.h"
+#include "trace.h"
 #include "nic/hca.h"
 #include "bsn_syndrome.h"
-
-/* -- what is posted ---------------------------------------------------------------------------- */
 
 static enum ibv_wc_status invalidate(uint32_t key)
 {
@@ -15,18 +14,11 @@ static enum ibv_wc_status invalidate(uint32_t key)
 
 /* -- what is not modelled ---------------------------------------------------------------------- */
 
-static char trace_path[] = "/tmp/test_mkeys.XXXXXX";
-
 static int set_up_traced(void **state)
 {
 	struct cx_config config = loopback_config(CX_LINK_IB, true);
-	int fd;
 
-	strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
-	fd = mkstemp(trace_path);
-	assert_true(fd >= 0);
-	close(fd);
-	config.trace_path = trace_path;
+	config.trace_path = make_trace();
 	return set_up_config(state, &config);
 }
 
@@ -38,13 +30,7 @@ static int tear_down_traced(void **state)
 
 static bool was_traced(const char *text)
 {
-	static char trace[1 << 16];
-	FILE *file = made(fopen(trace_path, "r"));
-	size_t size = fread(trace, 1, sizeof(trace) - 1, file);
-
-	trace[size] = 0;
-	fclose(file);
-	return strstr(trace, text);
+	return strstr(read_trace(), text);
 }
 
 /* The vendor syndrome has one number for all these causes; the trace tells them apart. */
@@ -244,7 +230,7 @@ static void each_level_has_its_rights(void **state)
 	/* The mkey has the right, but the memory beneath it has not. */
 	must_cover(b.mkey[0], ACCESS, read_only->lkey, at(0));
 	expect_remote(b.mkey[0]->rkey, 0, 8);
-	must_read(b.mkey[0]->rkey, 0, b.mr->lkey, plain, 8);
+	assert_int_equal(read_from(b.mkey[0]->rkey, 0, b.mr->lkey, plain, 8), IBV_WC_SUCCESS);
 	/* A peer's right comes from the outer key. */
 	assert_int_equal(ibv_dereg_mr(read_only), 0);
 	read_only = ibv_reg_mr(lo.pd, b.memory, 4096, IBV_ACCESS_LOCAL_WRITE);
@@ -435,12 +421,12 @@ static void a_domain_with_windows_is_in_use(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+#define TRACED(f) cmocka_unit_test_setup_teardown(f, set_up_traced, tear_down_traced)
+
 int main(void)
 {
-	return RUN(cmocka_unit_test_setup_teardown(the_trace_says_why_a_key_refuses, set_up_traced,
-						   tear_down_traced),
-		   cmocka_unit_test_setup_teardown(signatures_and_encryption_are_refused_by_name,
-						   set_up_traced, tear_down_traced),
+	return RUN(TRACED(the_trace_says_why_a_key_refuses),
+		   TRACED(signatures_and_encryption_are_refused_by_name),
 		   TEST(using_an_mkey_without_a_fence_is_found),
 		   TEST(using_an_mkey_elsewhere_before_its_umr_is_done_is_found),
 		   TEST(beyond_the_mkey_there_is_nothing),

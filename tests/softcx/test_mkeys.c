@@ -7,8 +7,6 @@
 #include "mkeys.h"
 #include "bsn_syndrome.h"
 
-/* -- what is posted ---------------------------------------------------------------------------- */
-
 static enum ibv_wc_status set_interleaved(struct mlx5dv_mkey *mkey, uint32_t access,
 					  uint32_t repeat, struct mlx5dv_mr_interleaved *entries,
 					  unsigned count)

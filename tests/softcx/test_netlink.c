@@ -131,13 +131,13 @@ static unsigned entries_of(const struct nlmsghdr *header, unsigned table, unsign
 static int set_up(void **state)
 {
 	assert_int_equal(loopback_start(CX_LINK_IB), 0);
-	*state = loopback_open_device();
+	lo.ctx = loopback_open_device();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	assert_int_equal(ibv_close_device(*state), 0);
+	assert_int_equal(ibv_close_device(lo.ctx), 0);
 	assert_int_equal(softcx_stop(), 0);
 	return 0;
 }
@@ -145,10 +145,8 @@ static int tear_down(void **state)
 /* Only netlink has indices, so libibverbs found the device by netlink. */
 static void libibverbs_finds_the_device_by_netlink(void **state)
 {
-	struct ibv_context *context = *state;
-
-	assert_int_equal(ibv_get_device_index(context->device), 0);
-	assert_string_equal(ibv_get_device_name(context->device), "mlx5_0");
+	assert_int_equal(ibv_get_device_index(lo.ctx->device), 0);
+	assert_string_equal(ibv_get_device_name(lo.ctx->device), "mlx5_0");
 }
 
 static uint64_t sysfs_guid(void)
@@ -195,7 +193,6 @@ static void a_device_its_port_and_its_node_are_those_of_sysfs(void **state)
 /* Each part is sent when the part before was read, so that no list is too long for the socket. */
 static void a_list_of_thousands_comes_whole(void **state)
 {
-	struct ibv_context *context = *state;
 	static struct ibv_pd *pds[PDS];
 	struct request r = request_of(RDMA_NLDEV_CMD_RES_PD_GET, NLM_F_DUMP);
 	const int fd = open_socket();
@@ -203,7 +200,7 @@ static void a_list_of_thousands_comes_whole(void **state)
 	unsigned count = 0, parts = 0, refused = 0;
 
 	for (unsigned i = 0; i < PDS; i++)
-		assert_non_null(pds[i] = ibv_alloc_pd(context));
+		assert_non_null(pds[i] = ibv_alloc_pd(lo.ctx));
 	add_u32(&r, RDMA_NLDEV_ATTR_DEV_INDEX, 0);
 	ask(fd, &r);
 	while ((header = hear(fd))->nlmsg_type != NLMSG_DONE) {

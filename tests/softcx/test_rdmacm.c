@@ -344,8 +344,6 @@ static void a_plan_holds_messages_back(void **state)
 	close(server);
 }
 
-/* -- setup ------------------------------------------------------------------------------------- */
-
 static int set_up(void **state)
 {
 	return set_up_plan(CX_LINK_ROCE, *state);

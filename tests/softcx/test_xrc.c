@@ -129,19 +129,6 @@ static void post_recv(struct side *s)
 	assert_int_equal(ibv_post_srq_recv(s->srq, &wr, &bad), 0);
 }
 
-static struct ibv_wc await(struct ibv_cq *cq)
-{
-	struct ibv_wc wc = { 0 };
-
-	for (unsigned i = 0; i < 100; i++) {
-		softcx_step(0);
-		if (ibv_poll_cq(cq, 1, &wc) == 1)
-			return wc;
-	}
-	fail_msg("nothing completed");
-	return wc;
-}
-
 /* -- tests ------------------------------------------------------------------------------------- */
 
 static void a_message_reaches_the_srq_that_it_names(void **state)
@@ -151,13 +138,13 @@ static void a_message_reaches_the_srq_that_it_names(void **state)
 	post_recv(&x.a);
 	post_recv(&x.b);
 	post(IBV_WR_SEND, x.b.srqn, &x.b, 0);
-	wc = await(x.b.cq);
+	wc = loopback_await(x.b.cq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wr_id, ID);
 	assert_int_equal(wc.byte_len, BYTES);
 	assert_int_equal(wc.qp_num, x.target->qp_num);
 	assert_memory_equal(x.b.memory + 1024, x.a.memory, BYTES);
-	assert_int_equal(await(x.a.cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(loopback_await(x.a.cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_poll_cq(x.a.cq, 1, &wc), 0); /* a's receive is still there */
 }
 
@@ -167,10 +154,10 @@ static void a_write_has_the_rights_of_the_srq(void **state)
 	struct ibv_wc wc;
 
 	post(IBV_WR_RDMA_WRITE, x.b.srqn, &x.b, x.b.mr->rkey);
-	assert_int_equal(await(x.a.cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(loopback_await(x.a.cq).status, IBV_WC_SUCCESS);
 	assert_memory_equal(x.b.memory + 2048, x.a.memory, BYTES);
 	post(IBV_WR_RDMA_WRITE, x.a.srqn, &x.b, x.b.mr->rkey);
-	wc = await(x.a.cq);
+	wc = loopback_await(x.a.cq);
 	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
 }
 
@@ -182,7 +169,7 @@ static void an_srq_of_another_domain_is_refused(void **state)
 
 	assert_int_equal(ibv_get_srq_num(srq, &srqn), 0);
 	post(IBV_WR_SEND, srqn, &x.b, 0);
-	assert_int_equal(await(x.a.cq).status, IBV_WC_REM_INV_REQ_ERR);
+	assert_int_equal(loopback_await(x.a.cq).status, IBV_WC_REM_INV_REQ_ERR);
 	assert_int_equal(ibv_close_xrcd(own), EBUSY);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_close_xrcd(own), 0);
@@ -191,7 +178,7 @@ static void an_srq_of_another_domain_is_refused(void **state)
 static void an_srq_that_is_none_is_refused(void **state)
 {
 	post(IBV_WR_SEND, 0xabcdef, &x.b, 0);
-	assert_int_equal(await(x.a.cq).status, IBV_WC_REM_INV_REQ_ERR);
+	assert_int_equal(loopback_await(x.a.cq).status, IBV_WC_REM_INV_REQ_ERR);
 }
 
 static void a_domain_is_opened_as_a_file_is(void **state)
