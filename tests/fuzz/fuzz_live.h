@@ -9,7 +9,6 @@
 #include "fuzz.h"
 #include "fuzz_sink.h"
 #include "wqe-dump/command.h"
-#include "wqe-dump/live/live.h"
 
 /* The QP of tests/tools/crafted.py. */
 #define FUZZ_QPN 0x1234

@@ -38,7 +38,7 @@ static void check_record(const struct record *record)
 
 	MUST(record->line <= fuzz_lines);
 	MUST(record->file && record->source && *record->source);
-	MUST(record_kind_name(record->kind));
+	MUST(record_kind_names[record->kind]);
 	MUST(!record->qpn.is_known || record->kind == RECORD_NOT_MLX5 || !record->bytes ||
 	     record->qpn.value <= 0xffffff);
 	MUST((record->cqe || record->wqe || record->recv) == (record->bytes != NULL));

@@ -14,7 +14,6 @@
 #include "bsn.h"
 #include "bsn_registry.h"
 #include "wqe-dump/command.h"
-#include "wqe-dump/live/live.h"
 #include "wqe-dump/live/target.h"
 
 enum {

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "../unit.h"
-#include "wqe-dump/explain/question.h"
-#include "wqe-dump/explain/status.h"
+#include "wqe-dump/explain/explain.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -2,26 +2,11 @@
 #include "build.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "places.h"
-#include "record.h"
-
-int build_refuse(const char *format, ...)
-{
-	char why[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, sizeof(why), format, args);
-	va_end(args);
-	complain("wqe-dump build: %s", why);
-	return -EINVAL;
-}
 
 /* -- bytes ------------------------------------------------------------------------------------- */
 
@@ -47,7 +32,7 @@ static int add_segment(struct build *b, const struct bsn_seg_desc *desc)
 	if (b->set_count == BUILD_MAX_SEGMENTS)
 		return build_refuse("more than %d segments with fields", BUILD_MAX_SEGMENTS);
 	if (!grow(b, desc->size_bytes))
-		return -EINVAL;
+		return WQE_DUMP_FAILED;
 	b->segments[b->set_count].desc = desc;
 	b->segments[b->set_count++].offset = offset;
 	return 0;
@@ -79,7 +64,7 @@ static int refuse_field(const struct build *b, const char *field)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, " %s",
 				       b->segments[i].desc->name);
 	return build_refuse("%s%s%s has no field %s: its segments are%s", b->name,
-			    b->op ? " on " : "", b->op ? record_transport_name(b->transport) : "",
+			    b->op ? " on " : "", b->op ? record_transport_names[b->transport] : "",
 			    field, names);
 }
 
@@ -163,7 +148,7 @@ static int add_place(struct build *b, enum bsn_place place)
 		return 0;
 	if (info->desc)
 		return add_segment(b, info->desc);
-	return grow(b, info->size_bytes) ? 0 : -EINVAL;
+	return grow(b, info->size_bytes) ? 0 : WQE_DUMP_FAILED;
 }
 
 /* IPoIB has only extended address vectors. */
@@ -231,7 +216,7 @@ static int end_translations(struct build *b)
 	if (!b->translations || b->translations_end)
 		return 0;
 	if (!b->is_counted && count % BSN_BB_SIZE && !grow(b, BSN_BB_SIZE - count % BSN_BB_SIZE))
-		return -EINVAL;
+		return WQE_DUMP_FAILED;
 	b->translations_end = b->size;
 	return 0;
 }
@@ -248,7 +233,7 @@ int build_pointer(struct build *b, uint64_t addr, uint64_t length_bytes, uint64_
 				    (unsigned long long)length_bytes);
 	segment = grow(b, BSN_DATA_SIZE);
 	if (!segment)
-		return -EINVAL;
+		return WQE_DUMP_FAILED;
 	if (is_umr)
 		bsn_klm_encode(segment, &(struct bsn_klm){ .byte_count = (uint32_t)length_bytes,
 							   .mkey = (uint32_t)key,
@@ -260,47 +245,78 @@ int build_pointer(struct build *b, uint64_t addr, uint64_t length_bytes, uint64_
 	return 0;
 }
 
-int build_inline(struct build *b, const uint8_t *data, size_t size)
+/* Reads digits with spaces, colons or nothing between them. Returns how many bytes, or -1. */
+static long read_bytes(const char *text, uint8_t bytes[BUILD_MAX_BYTES])
 {
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = (uint32_t)size };
-	uint8_t *segment;
+	long count = 0;
 
-	if (!b->op || b->op->data != BSN_DATA_GATHER)
-		return build_refuse("%s takes no inline data: give --sge", b->name);
-	segment = grow(b, BSN_INLINE_HDR_SIZE + size);
-	if (!segment)
-		return -EINVAL;
-	bsn_inline_hdr_encode(segment, &hdr);
-	memcpy(segment + BSN_INLINE_HDR_SIZE, data, size);
-	return 0;
+	for (const char *at = text; *at;) {
+		if (*at == ' ' || *at == ':') {
+			at++;
+			continue;
+		}
+		if (!isxdigit((unsigned char)at[0]) || !isxdigit((unsigned char)at[1]))
+			return build_refuse("%s: bytes are pairs of hexadecimal digits", text), -1;
+		if (count == BUILD_MAX_BYTES)
+			return build_refuse("more bytes than a WQE has"), -1;
+		bytes[count++] = (uint8_t)strtoul((char[]){ at[0], at[1], '\0' }, NULL, 16);
+		at += 2;
+	}
+	return count;
 }
 
-int build_raw(struct build *b, const uint8_t *data, size_t size)
+static int append(struct build *b, const uint8_t *data, size_t size)
 {
 	uint8_t *bytes = grow(b, size);
 
 	if (!bytes)
-		return -EINVAL;
+		return WQE_DUMP_FAILED;
 	memcpy(bytes, data, size);
 	return 0;
 }
 
-int build_header(struct build *b, const uint8_t *data, size_t size)
+int build_raw(struct build *b, const char *hex)
 {
-	const size_t inside = BSN_ETH_SIZE - BSN_ETH_START_OFFSET;
+	uint8_t data[BUILD_MAX_BYTES];
+	const long size = read_bytes(hex, data);
+
+	return size < 0 ? WQE_DUMP_FAILED : append(b, data, (size_t)size);
+}
+
+int build_inline(struct build *b, const char *hex)
+{
+	uint8_t data[BSN_INLINE_HDR_SIZE + BUILD_MAX_BYTES];
+	const long size = read_bytes(hex, data + BSN_INLINE_HDR_SIZE);
+
+	if (size < 0)
+		return WQE_DUMP_FAILED;
+	if (!b->op || b->op->data != BSN_DATA_GATHER)
+		return build_refuse("%s takes no inline data: give --sge", b->name);
+	bsn_inline_hdr_encode(
+		data, &(struct bsn_inline_hdr){ .is_inline = 1, .byte_count = (uint32_t)size });
+	return append(b, data, BSN_INLINE_HDR_SIZE + (size_t)size);
+}
+
+int build_header(struct build *b, const char *hex)
+{
+	const long inside = BSN_ETH_SIZE - BSN_ETH_START_OFFSET;
+	uint8_t data[BUILD_MAX_BYTES];
+	const long size = read_bytes(hex, data);
 	unsigned at;
 	int err;
 
+	if (size < 0)
+		return WQE_DUMP_FAILED;
 	if (size < inside)
-		return build_refuse("a header has %zu bytes at least", inside);
+		return build_refuse("a header has %ld bytes at least", inside);
 	if (!find_field(b, "eth.start", &at))
 		return refuse_field(b, "eth.start");
 	if ((size_t)b->segments[at].offset + BSN_ETH_SIZE != b->size)
 		return build_refuse("give --header before --sge, --inline and --segment");
-	err = build_set_number(b, "eth.inline_size", size);
+	err = build_set_number(b, "eth.inline_size", (uint64_t)size);
 	if (!err)
 		err = build_set_number(b, "eth.start", bsn_load_be16(data));
-	return err ? err : build_raw(b, data + inside, size - inside);
+	return err ? err : append(b, data + inside, (size_t)(size - inside));
 }
 
 int build_segment(struct build *b, const char *name)

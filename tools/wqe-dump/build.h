@@ -4,11 +4,12 @@
 #define WQE_DUMP_BUILD_H
 
 #include "bsn_decode.h"
+#include "command.h"
 
 #define BUILD_MAX_BYTES    (BSN_WQE_MAX_DS * BSN_DS_SIZE)
 #define BUILD_MAX_SEGMENTS 16 /* the most segments with fields to set */
 
-/** struct build - a WQE under construction. Functions return 0; or -EINVAL, after printing why */
+/** struct build - a WQE under construction. Functions return 0; or another value, and print why */
 struct build {
 	/* These select the segments. All else is zero before build_begin(). */
 	enum bsn_transport transport;
@@ -31,8 +32,8 @@ struct build {
 	uint8_t bytes[BUILD_MAX_BYTES];
 };
 
-/** build_refuse() - prints on standard error what is wrong; returns -EINVAL */
-int build_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** build_refuse() - prints on standard error what is wrong */
+#define build_refuse(...) complain("wqe-dump build: " __VA_ARGS__)
 
 /** build_begin() - appends the segments of "write", "RDMA_WRITE", "recv-srq" …, without fields */
 int build_begin(struct build *build, const char *operation);
@@ -45,13 +46,13 @@ int build_set_number(struct build *build, const char *field, uint64_t value);
 int build_pointer(struct build *build, uint64_t addr, uint64_t length_bytes, uint64_t key);
 
 /** build_inline() - appends inline data */
-int build_inline(struct build *build, const uint8_t *data, size_t size);
+int build_inline(struct build *build, const char *hex);
 
 /** build_header() - appends inline headers to the Ethernet segment; call it before any data */
-int build_header(struct build *build, const uint8_t *data, size_t size);
+int build_header(struct build *build, const char *hex);
 
 /** build_raw() - appends bytes that no table describes */
-int build_raw(struct build *build, const uint8_t *data, size_t size);
+int build_raw(struct build *build, const char *hex);
 
 /** build_segment() - appends a segment by name; build_set() then sets its fields */
 int build_segment(struct build *build, const char *name);

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record.h"
-
-void complain(const char *format, ...)
+int complain(const char *format, ...)
 {
 	char line[2048];
 	va_list args;
@@ -18,14 +16,12 @@ void complain(const char *format, ...)
 	va_end(args);
 	make_printable(line);
 	fprintf(stderr, "%s\n", line);
+	return WQE_DUMP_FAILED;
 }
 
 int command_finish(int status)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
 		return status;
-	if (errno == EPIPE)
-		return status;
-	complain("wqe-dump: standard output: %s", strerror(errno));
-	return WQE_DUMP_FAILED;
+	return complain("wqe-dump: standard output: %s", strerror(errno));
 }

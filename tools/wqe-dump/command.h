@@ -4,7 +4,8 @@
 #define WQE_DUMP_COMMAND_H
 
 #include <popt.h>
-#include <stdbool.h>
+
+#include "tell/tell.h"
 
 /* Exit statuses of wqe-dump and its subcommands */
 enum {
@@ -13,22 +14,27 @@ enum {
 	WQE_DUMP_FAILED = 2,  /* wrong usage, or the input or output failed */
 };
 
-/** complain() - a line on standard error; names and arguments in it may have any bytes */
-void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** complain() - a line on standard error, which may have any bytes; returns WQE_DUMP_FAILED */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** command_finish() - the exit status, FAILED if output failed; a closed pipe is no failure */
 int command_finish(int status);
 
-struct tell;
+/**
+ * struct live_attr - @pid or @core, and maybe one QP
+ * @trusts_core: see target_open_core()
+ * @follows: until the process ends
+ */
+struct live_attr {
+	long pid;
+	const char *core;
+	int trusts_core; /* of popt, like the other */
+	struct number qp;
+	int follows;
+};
 
-/* The options of --pid and --core, for POPT_ARG_INCLUDE_TABLE */
-extern struct poptOption live_options[];
-
-/** live_is_meant() - whether one of them was given */
-bool live_is_meant(void);
-
-/** command_live() - runs them; @paths: other arguments of the command line, or NULL */
-int command_live(const char **paths, struct tell *tell);
+/** live_run() - tells of the queues, says on standard error what failed; returns an exit status */
+int live_run(const struct live_attr *attr, struct tell *tell);
 
 /** struct command - a command line */
 struct command {

@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "build.h"
-#include "command.h"
-#include "record.h"
 
 /*
  * Options that describe the WQE; their order matters: X(NAME, option, its argument, which function
@@ -44,11 +42,12 @@
 	X(SRQN, "srqn", "N", NULL, "srqn", "XRC: shared receive queue of the responder")           \
 	X(GID, "gid", "GID", set_gid, NULL, "UD, DC: destination GID, in a vector of 48 bytes")    \
 	X(SGE, "sge", "ADDR:LEN:KEY", add_sge, NULL, "data segment; of a UMR a translation")       \
-	X(INLINE, "inline", "HEX", add_inline, NULL, "inline data")                                \
-	X(HEADER, "header", "HEX", add_header, NULL, "inline headers after the Ethernet segment")  \
+	X(INLINE, "inline", "HEX", build_inline, NULL, "inline data")                              \
+	X(HEADER, "header", "HEX", build_header, NULL,                                             \
+	  "inline headers after the Ethernet segment")                                             \
 	X(SEGMENT, "segment", "NAME", build_segment, NULL,                                         \
 	  "another segment, which --set is about from here on")                                    \
-	X(RAW, "raw", "HEX", add_raw, NULL, "other bytes")                                         \
+	X(RAW, "raw", "HEX", build_raw, NULL, "other bytes")                                       \
 	X(SET, "set", "FIELD=VALUE[,...]", set_fields, NULL,                                       \
 	  "any fields; SEGMENT.FIELD where two have the name")                                     \
 	X(SIGNALED, "signaled", NULL, NULL, "ctrl.ce=ALWAYS", "a CQE when done")                   \
@@ -104,43 +103,6 @@ static bool is_given(enum option option)
 }
 
 /* -- arguments --------------------------------------------------------------------------------- */
-
-/* Reads bytes as digits, with spaces, colons or nothing between them, and appends them. */
-static int add_bytes(struct build *b, const char *text,
-		     int (*append)(struct build *, const uint8_t *, size_t))
-{
-	uint8_t bytes[BUILD_MAX_BYTES];
-	size_t count = 0;
-
-	for (const char *at = text; *at;) {
-		if (*at == ' ' || *at == ':') {
-			at++;
-			continue;
-		}
-		if (!isxdigit((unsigned char)at[0]) || !isxdigit((unsigned char)at[1]))
-			return build_refuse("%s: bytes are pairs of hexadecimal digits", text);
-		if (count == BUILD_MAX_BYTES)
-			return build_refuse("more bytes than a WQE has");
-		bytes[count++] = (uint8_t)strtoul((char[]){ at[0], at[1], '\0' }, NULL, 16);
-		at += 2;
-	}
-	return append(b, bytes, count);
-}
-
-static int add_inline(struct build *b, const char *text)
-{
-	return add_bytes(b, text, build_inline);
-}
-
-static int add_header(struct build *b, const char *text)
-{
-	return add_bytes(b, text, build_header);
-}
-
-static int add_raw(struct build *b, const char *text)
-{
-	return add_bytes(b, text, build_raw);
-}
 
 static int add_sge(struct build *b, const char *text)
 {
@@ -306,7 +268,7 @@ static void print_list(void)
 		printf("%-18s 0x%02x ", op->name, opcode);
 		for (unsigned i = BSN_TRANSPORT_RC; i <= BSN_TRANSPORT_IPOIB; i++)
 			if (op->transports & 1u << i)
-				printf(" %s", record_transport_name((enum bsn_transport)i));
+				printf(" %s", record_transport_names[i]);
 		putchar('\n');
 	}
 	puts("recv\nrecv-srq\nrecv-signed\n");
@@ -323,20 +285,12 @@ static int run(const char **words)
 		print_list();
 		return WQE_DUMP_FOUND;
 	}
-	if (!words || !words[0] || words[1]) {
-		build_refuse("name one operation, as in: build write --raddr 0x1000 --rkey 0x2000 "
-			     "--sge 0x3000:8:0x4000; --list has them all");
+	if (!words || !words[0] || words[1])
+		return build_refuse("name one operation, as in: build write --raddr 0x1000 "
+				    "--rkey 0x2000 --sge 0x3000:8:0x4000; --list has them all");
+	if ((options.fields ? begin : build)(&b, words[0]))
 		return WQE_DUMP_FAILED;
-	}
-	if (options.fields) {
-		if (begin(&b, words[0]))
-			return WQE_DUMP_FAILED;
-		print_fields(&b);
-		return WQE_DUMP_FOUND;
-	}
-	if (build(&b, words[0]))
-		return WQE_DUMP_FAILED;
-	print_bytes(&b);
+	(options.fields ? print_fields : print_bytes)(&b);
 	return WQE_DUMP_FOUND;
 }
 

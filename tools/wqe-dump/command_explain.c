@@ -3,12 +3,10 @@
 #include <json-c/json.h>
 #include <popt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "print/print.h"
-#include "explain/question.h"
 
 static struct {
 	char *side;
@@ -31,10 +29,10 @@ static int read_side(enum record_side *side)
 	if (!options.side)
 		return 0;
 	for (*side = SIDE_REQUESTER; *side <= SIDE_RESPONDER; (*side)++)
-		if (!strcmp(options.side, record_side_name(*side)))
+		if (!strcmp(options.side, record_side_names[*side]))
 			return 0;
-	complain("wqe-dump explain: --side %s is neither requester nor responder", options.side);
-	return -1;
+	return complain("wqe-dump explain: --side %s is neither requester nor responder",
+			options.side);
 }
 
 static void tell_text(const struct readings *readings)
@@ -132,12 +130,11 @@ static int answer(const char **words)
 
 	while (words && words[count])
 		count++;
-	if (!count || (options.decimal && options.hex)) {
-		complain("wqe-dump explain: %s",
-			 count ? "--decimal and --hex exclude each other"
-			       : "say what: a number, words, or both, as in: explain 0x81");
-		return WQE_DUMP_FAILED;
-	}
+	if (!count)
+		return complain("wqe-dump explain: say what: a number, words, or both, as in: "
+				"explain 0x81");
+	if (options.decimal && options.hex)
+		return complain("wqe-dump explain: --decimal and --hex exclude each other");
 	if (read_side(&side))
 		return WQE_DUMP_FAILED;
 	question_read(words, count, base, &readings);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* wqe-dump: finds errors, CQEs and WQEs in its input, and says what they mean. */
 #include <errno.h>
+#include <limits.h>
 #include <popt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,12 +11,28 @@
 #include "command.h"
 #include "print/print.h"
 #include "scan/scan.h"
-#include "tell/tell.h"
 
 static struct {
 	char *format, *transport, *compressed;
 	int stride, json, brief, html, raw, version;
 } options;
+
+#define NO_PID LONG_MAX
+
+static struct live_attr live = { .pid = NO_PID };
+static char *qp;
+
+static struct poptOption live_options[] = {
+	{ "pid", 'p', POPT_ARG_LONG, &live.pid, 0,
+	  "the queues of a running process that has BSN_REGISTRY=1", "PID" },
+	{ "core", 'c', POPT_ARG_STRING, &live.core, 0, "the queues of a core file", "FILE" },
+	{ "trust-core", 0, POPT_ARG_NONE, &live.trusts_core, 0,
+	  "read any file that the core names, even if it may be another one by now", NULL },
+	{ "qp", 0, POPT_ARG_STRING, &qp, 0, "only the queues of this QP", "QPN" },
+	{ "follow", 0, POPT_ARG_NONE, &live.follows, 0, "show what comes until the process ends",
+	  NULL },
+	POPT_TABLEEND
+};
 
 /* The words of --compressed. */
 #define FORMAT_WORD(name, value, doc) " " #name
@@ -66,9 +83,9 @@ static int read_format(struct scan_attr *attr)
 		return 0;
 	for (const struct form *const *form = forms; *form; form++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, " %s", (*form)->name);
-	complain("wqe-dump: --format %s is none of: cqe cqe128 wqe recv recv-srq recv-signed%s",
-		 options.format, names);
-	return -EINVAL;
+	return complain(
+		"wqe-dump: --format %s is none of: cqe cqe128 wqe recv recv-srq recv-signed%s",
+		options.format, names);
 }
 
 static int read_transport(struct scan_attr *attr)
@@ -78,19 +95,17 @@ static int read_transport(struct scan_attr *attr)
 	attr->bytes.transport = record_transport_find(options.transport);
 	if (attr->bytes.transport.is_known)
 		return 0;
-	complain("wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib",
-		 options.transport);
-	return -EINVAL;
+	return complain("wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib",
+			options.transport);
 }
 
 static int read_stride(struct scan_attr *attr)
 {
 	if (options.stride < 0 || options.stride % BSN_DATA_SIZE ||
-	    options.stride > (int)(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE) {
-		complain("wqe-dump: --stride %d is no multiple of %d up to %d", options.stride,
-			 BSN_DATA_SIZE, (BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
-		return -EINVAL;
-	}
+	    options.stride > (int)(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE)
+		return complain("wqe-dump: --stride %d is no multiple of %d up to %d",
+				options.stride, BSN_DATA_SIZE,
+				(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
 	attr->bytes.stride_bytes = (size_t)options.stride;
 	return 0;
 }
@@ -120,11 +135,58 @@ static int read_compressed(struct scan_attr *attr)
 	char *rest = options.compressed, *word;
 
 	while (rest && (word = strtok_r(rest, ",", &rest)))
-		if (read_compression(&attr->bytes.compression, word)) {
-			complain("wqe-dump: --compressed %s is none of: " COMPRESSED_WORDS, word);
-			return -EINVAL;
-		}
+		if (read_compression(&attr->bytes.compression, word))
+			return complain("wqe-dump: --compressed %s is none of: " COMPRESSED_WORDS,
+					word);
 	return 0;
+}
+
+/* -- a process or a core file ------------------------------------------------------------------ */
+
+static bool live_is_meant(void)
+{
+	return live.pid != NO_PID || live.core || live.trusts_core || qp || live.follows;
+}
+
+/* What is wrong with the options, or NULL. */
+static const char *find_fault(const char **paths)
+{
+	const bool has_pid = live.pid != NO_PID;
+
+	if (has_pid && (live.pid <= 0 || live.pid > INT_MAX))
+		return "--pid is the number of a process";
+	if (!has_pid && !live.core)
+		return "--qp and --follow are for a process or a core file: --pid, --core";
+	if (has_pid && live.core)
+		return "either --pid or --core, not both";
+	if (live.trusts_core && !live.core)
+		return "--trust-core is for a core file: --core";
+	if (live.follows && live.core)
+		return "--follow is for a process: --pid";
+	if (paths)
+		return "name either a process or core file, or files with text or bytes";
+	return NULL;
+}
+
+static bool read_qp(struct number *number)
+{
+	char *end;
+	unsigned long value;
+
+	if (!qp)
+		return true;
+	value = strtoul(qp, &end, 0);
+	*number = KNOWN(value);
+	return end != qp && !*end && value <= BSN_QPN_MAX;
+}
+
+static int dump_live(const char **paths, struct tell *tell)
+{
+	const char *fault = find_fault(paths);
+
+	if (!fault && !read_qp(&live.qp))
+		fault = "--qp is a number of 24 bits";
+	return fault ? complain("wqe-dump: %s", fault) : live_run(&live, tell);
 }
 
 /* -- files ------------------------------------------------------------------------------------- */
@@ -155,12 +217,6 @@ static int tell_count(const struct tell *tell, int err)
 	return WQE_DUMP_NOTHING;
 }
 
-static int say_no_memory(void)
-{
-	complain("wqe-dump: out of memory");
-	return WQE_DUMP_FAILED;
-}
-
 static int dump_files(const char **paths, const struct scan_attr *attr, struct tell *tell)
 {
 	static const char *const standard_input[] = { "-", NULL };
@@ -168,7 +224,7 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct t
 	int err = 0;
 
 	if (!scan)
-		return say_no_memory();
+		return complain("wqe-dump: out of memory");
 	tell->sink->begin();
 	for (const char *const *path = paths ? (const char *const *)paths : standard_input; *path;
 	     path++)
@@ -203,8 +259,8 @@ static int run(const char **paths)
 		return WQE_DUMP_FAILED;
 	print_raw = options.raw;
 	if (tell_open(&tell, pick_printer()))
-		return say_no_memory();
-	status = live_is_meant() ? command_live(paths, &tell) : dump_files(paths, &attr, &tell);
+		return complain("wqe-dump: out of memory");
+	status = live_is_meant() ? dump_live(paths, &tell) : dump_files(paths, &attr, &tell);
 	tell_close(&tell);
 	return status;
 }

@@ -5,33 +5,16 @@
 
 #include "text/text.h"
 
-const char *record_kind_name(enum record_kind kind)
-{
-#define KIND_NAME(NAME, name) [RECORD_##NAME] = #name,
-	static const char *const names[] = { RECORD_KINDS(KIND_NAME) };
-
-	return names[kind];
-}
-
-const char *record_side_name(enum record_side side)
-{
-	static const char *const names[] = { NULL, "requester", "responder" };
-
-	return names[side];
-}
-
-const char *record_transport_name(enum bsn_transport transport)
-{
+#define KIND_NAME(NAME, name)            #name,
 #define TRANSPORT_NAME(name, value, doc) [BSN_TRANSPORT_##name] = #name,
-	static const char *const names[] = { BSN_TRANSPORTS(TRANSPORT_NAME) };
-
-	return names[transport];
-}
+const char *const record_kind_names[] = { RECORD_KINDS(KIND_NAME) };
+const char *const record_side_names[] = { NULL, "requester", "responder" };
+const char *const record_transport_names[] = { BSN_TRANSPORTS(TRANSPORT_NAME) };
 
 struct number record_transport_find(const char *name)
 {
 	for (unsigned i = 0; i <= BSN_TRANSPORT_IPOIB; i++)
-		if (!strcasecmp(name, record_transport_name((enum bsn_transport)i)))
+		if (!strcasecmp(name, record_transport_names[i]))
 			return KNOWN(i);
 	return (struct number){ 0 };
 }
@@ -219,6 +202,7 @@ static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, siz
 	const unsigned nth = count_seen(walk, desc);
 	struct bsn_row_iter rows;
 	struct bsn_row_view view;
+	bool is_first = true;
 
 	bsn_row_iter_init(&rows, desc, walk->record->bytes, offset);
 	while (bsn_row_next(&rows, &view)) {
@@ -228,6 +212,7 @@ static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, siz
 			view.symbol = NULL; /* receives have none */
 		walk->each(&(struct record_row){ .segment = desc->name,
 						 .nth = nth,
+						 .is_first = is_first,
 						 .row = view.row,
 						 .offset = view.offset,
 						 .size_bytes = row_size_bytes(view.row),
@@ -235,6 +220,7 @@ static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, siz
 						 .value = view.value,
 						 .symbol = view.symbol },
 			   walk->arg);
+		is_first = false;
 	}
 }
 

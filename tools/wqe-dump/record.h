@@ -19,7 +19,7 @@
 	X(NOT_MLX5, not_mlx5)   /* an error of another NIC, not explained */
 
 #define RECORD_KIND(NAME, name) RECORD_##NAME,
-enum record_kind { RECORD_KINDS(RECORD_KIND) };
+enum record_kind { RECORD_KINDS(RECORD_KIND) RECORD_KIND_COUNT };
 
 /* The side that detected the error. */
 enum record_side { SIDE_UNKNOWN, SIDE_REQUESTER, SIDE_RESPONDER };
@@ -106,9 +106,8 @@ struct sink {
 };
 
 /* Names: of the kind in the JSON; "requester", "responder" or NULL; "RC" …; of the WQE's opcode */
-const char *record_kind_name(enum record_kind kind);
-const char *record_side_name(enum record_side side);
-const char *record_transport_name(enum bsn_transport transport);
+extern const char *const record_kind_names[], *const record_side_names[];
+extern const char *const record_transport_names[];
 const char *record_opcode_name(const struct record *record); /* or NULL */
 
 /** record_transport_find() - enum bsn_transport by its name, in capitals or not */
@@ -144,6 +143,7 @@ int record_decode(struct record *record, enum raw_kind kind, const void *bytes, 
 struct record_row {
 	const char *segment;         /* name of its segment, or NULL */
 	unsigned nth;                /* of the segments, or bytes, of this name, from 0 */
+	bool is_first;               /* of the segment */
 	const struct bsn_row *row;   /* of the table, or NULL */
 	uint32_t offset, size_bytes; /* of its bytes */
 	const char *name;

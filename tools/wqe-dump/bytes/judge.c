@@ -114,10 +114,7 @@ static bool has_empty_halves(const uint8_t *bytes, size_t size)
 
 /* -- plausible WQEs ---------------------------------------------------------------------------- */
 
-/*
- * Whether a message has no destination. A UD Q_Key of 0 counts as none: it is in the place of the
- * upper half of a DC key, which is usually 0.
- */
+/* Whether a message has no destination; nor has one with a Q_Key of 0, maybe half a DC key. */
 static bool lacks_address(const struct bsn_wqe *wqe)
 {
 	if (!wqe->data_count)
@@ -231,10 +228,7 @@ static int judge_wqes(const uint8_t *bytes, size_t size)
 	return units ? points * 10 / units : 0;
 }
 
-/*
- * Queues have many zeros: reserved fields, high bytes of lengths and indices. Bytes with fewer
- * zeros are something else that got its points by chance, as one hash in fifty does.
- */
+/* Whether there are fewer zeros than in queues: one hash in fifty gets points by chance. */
 static bool is_dense(const uint8_t *bytes, size_t size)
 {
 	size_t looked = size, zeros = 0;

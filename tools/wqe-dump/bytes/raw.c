@@ -1,7 +1,295 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "raw.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* The queue that is being reported. */
+struct teller {
+	struct tell *tell;
+	const struct raw *raw;
+	const struct raw_attr *attr;
+	struct ring ring;
+	bool is_ring;      /* a whole queue: in a send queue, index modulo count is the slot */
+	size_t unread_end; /* where the last unreadable slot ended */
+	enum bsn_transport transport;
+	bool transport_is_guess;
+};
+
+/* The line that a byte comes from; 0: the input has no lines. */
+static unsigned long line_of(const struct teller *teller, size_t offset)
+{
+	const struct raw *raw = teller->raw;
+	size_t low = 0, high = raw->place_count;
+
+	if (!raw->places || !high)
+		return 0;
+	while (high - low > 1) {
+		const size_t middle = (low + high) / 2;
+
+		if (raw->places[middle].offset <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return raw->places[low].line;
+}
+
+/* Reports an unreadable slot; once for several neighbours. */
+static void refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad)
+{
+	if (teller->unread_end != offset || !offset)
+		tell_unread(teller->tell, line_of(teller, offset), "byte %zu: %s%s%s: %s",
+			    offset + bad->offset, bad->segment, bad->field ? "." : "",
+			    bad->field ? bad->field : "", bad->why);
+	teller->unread_end = offset + teller->ring.stride_bytes;
+}
+
+/* The record at this offset; NULL: it is unreadable, and was reported. */
+static struct record *read_record(struct teller *teller, size_t offset, const void *bytes,
+				  size_t size)
+{
+	static struct record record;
+	struct bsn_bad bad;
+
+	record = (struct record){ .line = line_of(teller, offset),
+				  .transport = teller->transport,
+				  .transport_is_guess = teller->transport_is_guess };
+	if (teller->is_ring) {
+		record.ring = &teller->ring;
+		record.slot = (uint32_t)(offset / teller->ring.stride_bytes);
+	}
+	if (!record_decode(&record, teller->raw->kind, bytes, size, &bad))
+		return &record;
+	refuse(teller, offset, &bad);
+	return NULL;
+}
+
+/* Reports bytes after the last whole slot. */
+static void tell_rest(const struct teller *teller, size_t at, const char *what, size_t size)
+{
+	const size_t rest = teller->raw->size - at;
+
+	if (rest && !is_zero(teller->raw->bytes + at, rest))
+		tell_unread(teller->tell, line_of(teller, at),
+			    "%zu bytes at the end, and a %s has %zu", rest, what, size);
+}
+
+/* Whether so many slots are a whole queue, not a few copied CQEs. */
+static bool is_whole_queue(uint32_t count)
+{
+	return count >= 4 && !(count & (count - 1));
+}
+
+/* -- completion queues ------------------------------------------------------------------------- */
+
+/* A walk along a completion queue. */
+struct walker {
+	struct teller *teller;
+	uint32_t slot;
+	/* Enhanced layout: begun by the last CQE that can be a title. */
+	struct bsn_cqe_block block;
+	bool has_title;
+};
+
+static size_t offset_of(const struct teller *teller, uint32_t slot)
+{
+	return (size_t)slot * teller->ring.stride_bytes;
+}
+
+static const uint8_t *proper_at(const struct teller *teller, uint32_t slot)
+{
+	return teller->raw->bytes + offset_of(teller, slot) + teller->ring.stride_bytes -
+	       BSN_CQE_SIZE;
+}
+
+static bool is_unwritten(const uint8_t *proper)
+{
+	return is_zero(proper, BSN_CQE_SIZE) || proper[BSN_CQE_SIZE - 1] >> 4 == BSN_CQE_INVALID;
+}
+
+/* @offset: of the CQE, or of the mini CQE that it is from, which @compressed describes. */
+static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const uint8_t *bytes,
+		     size_t size, const char *compressed)
+{
+	struct record *record = read_record(teller, offset, bytes, size);
+
+	if (!record)
+		return;
+	record->slot = teller->is_ring ? slot % teller->ring.count : 0;
+	if (compressed)
+		record_add_text(record, "compressed", compressed, strlen(compressed));
+	tell_record(teller->tell, record);
+}
+
+static void refuse_slot(const struct walker *walker, const char *why)
+{
+	const struct bsn_bad bad = { .segment = "cqe", .field = "format", .why = why };
+
+	refuse(walker->teller, offset_of(walker->teller, walker->slot), &bad);
+}
+
+/*
+ * Reports the CQEs in one array, and returns how many there are. In the basic layout the nth CQE of
+ * a session belongs to its nth slot. `count`: CQEs in the session; 0: it has only this array.
+ */
+static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t told,
+			   uint32_t count)
+{
+	static uint8_t whole[BSN_MINI_BASIC_MOST][BSN_CQE_SIZE];
+	struct teller *teller = walker->teller;
+	const uint8_t *array = proper_at(teller, array_slot);
+	const size_t offset = offset_of(teller, array_slot);
+	struct bsn_bad bad;
+	const int got = bsn_cqe_expand(&walker->block, array, whole, &bad);
+	char origin[RECORD_TEXT_BYTES];
+
+	if (got < 0) {
+		refuse(teller, offset, &bad);
+		return 0;
+	}
+	for (uint32_t i = 0; i < (uint32_t)got; i++) {
+		snprintf(origin, sizeof(origin), "%u of %u, mini CQE at byte %td", told + i + 1,
+			 count ? count : (uint32_t)got,
+			 array + (size_t)i * BSN_MINI_SIZE - teller->raw->bytes);
+		tell_cqe(teller, offset, count ? walker->slot + told + i : walker->slot, whole[i],
+			 BSN_CQE_SIZE, origin);
+	}
+	return (uint32_t)got;
+}
+
+/* Basic layout: with the title in slot 0, arrays are in the slots 1, 8, 16 ... */
+static void tell_block(struct walker *walker, uint32_t count)
+{
+	const struct teller *teller = walker->teller;
+	const uint32_t slots = teller->ring.count;
+	uint32_t told = 0, array = walker->slot + 1, got;
+
+	while (told < count && (array < slots || teller->is_ring)) {
+		got = tell_array(walker, array % slots, told, count);
+		if (!got)
+			break;
+		told += got;
+		array = walker->slot + told;
+	}
+	if (told < count)
+		tell_unread(teller->tell, line_of(teller, offset_of(teller, walker->slot)),
+			    "%u of %u compressed CQEs are in slots that are not there",
+			    count - told, count);
+}
+
+/* A compressed CQE: the title of `count` CQEs, or in the enhanced layout (0) an array. */
+static void tell_compressed(struct walker *walker, uint32_t count)
+{
+	const struct teller *teller = walker->teller;
+	const struct compression *compression = &teller->attr->compression;
+
+	if (count)
+		walker->has_title =
+			!bsn_cqe_block_begin(&walker->block, proper_at(teller, walker->slot), NULL);
+	if (!walker->has_title)
+		refuse_slot(walker,
+			    compression->is_enhanced
+				    ? "mini CQEs without the CQE that is their title"
+				    : "mini CQEs without a title (--compressed=enhanced, if "
+				      "the CQ was created so)");
+	else if (!walker->block.is_request && !compression->format.is_known)
+		refuse_slot(walker,
+			    "compressed CQEs of receives (--compressed says what they hold)");
+	else if (count)
+		tell_block(walker, count);
+	else
+		tell_array(walker, walker->slot, 0, 0);
+	walker->has_title &= compression->is_enhanced;
+}
+
+/* How many slots the CQE or session in a slot takes. */
+static uint32_t slots_at(const struct teller *teller, uint32_t slot)
+{
+	const uint32_t count = judge_title(teller->attr, proper_at(teller, slot));
+
+	return count ? count : 1;
+}
+
+/* What tells rounds apart: the owner bit, or in the enhanced layout a number. */
+static uint8_t round_of(const struct teller *teller, const uint8_t *proper)
+{
+	struct bsn_cqe_tail tail;
+
+	bsn_cqe_tail_decode(&tail, proper + BSN_CQE_TAIL_OFFSET);
+	return (uint8_t)(teller->attr->compression.is_enhanced ? tail.signature : tail.owner);
+}
+
+/* The first slot that this round has not written yet. */
+static uint32_t find_next_cqe(const struct teller *teller, uint32_t first)
+{
+	const uint8_t round = round_of(teller, proper_at(teller, first));
+
+	for (uint32_t slot = first; slot < teller->ring.count; slot += slots_at(teller, slot)) {
+		const uint8_t *proper = proper_at(teller, slot);
+
+		if (is_unwritten(proper) || round_of(teller, proper) != round)
+			return slot;
+	}
+	return first;
+}
+
+/* Where a ring's first CQE is: after the slots of a session that wraps around its end. */
+static uint32_t find_first_cqe(struct teller *teller)
+{
+	const uint32_t count = teller->ring.count;
+	uint32_t slot = 0;
+
+	while (slot < count)
+		slot += slots_at(teller, slot);
+	teller->is_ring = is_whole_queue(count) && slot < 2 * count;
+	return teller->is_ring ? slot - count : 0;
+}
+
+static void tell_slot(struct walker *walker)
+{
+	struct teller *teller = walker->teller;
+	const uint8_t *proper = proper_at(teller, walker->slot);
+	const size_t size = teller->ring.stride_bytes;
+	struct bsn_cqe_tail tail;
+
+	if (is_unwritten(proper))
+		return;
+	bsn_cqe_tail_decode(&tail, proper + BSN_CQE_TAIL_OFFSET);
+	if (tail.format == BSN_CQE_COMPRESSED) {
+		tell_compressed(walker, judge_title(teller->attr, proper));
+		return;
+	}
+	tell_cqe(teller, offset_of(teller, walker->slot), walker->slot,
+		 proper + BSN_CQE_SIZE - size, size, NULL);
+	if (teller->attr->compression.is_enhanced)
+		walker->has_title = !bsn_cqe_block_begin(&walker->block, proper, NULL);
+}
+
+static void tell_cqes(struct teller *teller, size_t size)
+{
+	const struct compression *compression = &teller->attr->compression;
+	struct walker walker = {
+		.teller = teller,
+		.block = { .format = (enum bsn_mini_format)compression->format.value,
+			   .is_enhanced = compression->is_enhanced,
+			   .is_striding = compression->is_striding },
+	};
+	struct ring *ring = &teller->ring;
+
+	ring->name = "completion queue";
+	ring->stride_bytes = (uint32_t)size;
+	ring->count = (uint32_t)(teller->raw->size / size);
+	if (ring->count) {
+		walker.slot = find_first_cqe(teller);
+		ring->producer = KNOWN(find_next_cqe(teller, walker.slot));
+	}
+	for (; walker.slot < ring->count; walker.slot += slots_at(teller, walker.slot))
+		tell_slot(&walker);
+	tell_rest(teller, (size_t)ring->count * size, "CQE", size);
+}
+
+/* -- other queues ------------------------------------------------------------------------------ */
 
 static void tell_recvs(struct teller *teller)
 {
@@ -11,16 +299,16 @@ static void tell_recvs(struct teller *teller)
 	teller->ring.name = "receive queue";
 	teller->ring.stride_bytes = (uint32_t)stride;
 	teller->ring.count = (uint32_t)(teller->raw->size / stride);
-	teller->is_ring = teller_is_ring(teller->ring.count);
+	teller->is_ring = is_whole_queue(teller->ring.count);
 	for (at = 0; at + stride <= teller->raw->size; at += stride) {
 		const uint8_t *bytes = teller->raw->bytes + at;
 		struct record *record =
-			is_zero(bytes, stride) ? NULL : teller_read(teller, at, bytes, stride);
+			is_zero(bytes, stride) ? NULL : read_record(teller, at, bytes, stride);
 
 		if (record)
 			tell_record(teller->tell, record);
 	}
-	teller_rest(teller, at, "receive WQE", stride);
+	tell_rest(teller, at, "receive WQE", stride);
 }
 
 /* The transport with which most WQEs make sense. */
@@ -115,7 +403,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 		return 1;
 	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
 		return 1; /* the end of a WQE that wraps, or the rest of an older one */
-	record = teller_read(teller, offset, copy, size);
+	record = read_record(teller, offset, copy, size);
 	if (!record)
 		return 1;
 	tell_record(teller->tell, record);
@@ -138,7 +426,7 @@ static void tell_wqes(struct teller *teller)
 	while (at + BSN_CTRL_SIZE <= raw->size)
 		at += tell_wqe(teller, at) * BSN_BB_SIZE;
 	if (at < raw->size)
-		teller_rest(teller, at, "control segment", BSN_CTRL_SIZE);
+		tell_rest(teller, at, "control segment", BSN_CTRL_SIZE);
 }
 
 bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw)
@@ -149,14 +437,14 @@ bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw)
 	if (kind == RAW_GUESS && judge_bytes(attr, raw->bytes, raw->size, &kind) <= 0 &&
 	    attr->kind == RAW_GUESS) {
 		tell_unread(
-			tell, teller_line(&teller, 0),
+			tell, line_of(&teller, 0),
 			"%zu bytes that are neither CQEs nor WQEs (--format says what they are)",
 			raw->size);
 		return false;
 	}
 	raw->kind = kind;
 	if (kind == RAW_CQE || kind == RAW_CQE128)
-		raw_cqes_tell(&teller, kind == RAW_CQE ? BSN_CQE_SIZE : BSN_CQE128_SIZE);
+		tell_cqes(&teller, kind == RAW_CQE ? BSN_CQE_SIZE : BSN_CQE128_SIZE);
 	else if (kind == RAW_WQE)
 		tell_wqes(&teller);
 	else

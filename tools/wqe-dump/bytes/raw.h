@@ -77,36 +77,4 @@ bool judge_ring(const uint8_t *bytes, size_t size);
  */
 int judge_transport(const uint8_t *bytes, size_t size, unsigned *oddities);
 
-/* -- for what tells of WQEs and of CQEs -------------------------------------------------------- */
-
-/** struct teller - the queue that is being reported */
-struct teller {
-	struct tell *tell;
-	const struct raw *raw;
-	const struct raw_attr *attr;
-	struct ring ring;
-	bool is_ring;      /* a whole queue: in a send queue, index modulo count is the slot */
-	size_t unread_end; /* where the last unreadable slot ended */
-	enum bsn_transport transport;
-	bool transport_is_guess;
-};
-
-/** teller_line() - the line that a byte comes from; 0: the input has no lines */
-unsigned long teller_line(const struct teller *teller, size_t offset);
-
-/** teller_is_ring() - whether so many slots are a whole queue, not a few copied CQEs */
-bool teller_is_ring(uint32_t count);
-
-/** teller_read() - the record at this offset; NULL: it is unreadable, and was reported */
-struct record *teller_read(struct teller *teller, size_t offset, const void *bytes, size_t size);
-
-/** teller_refuse() - reports an unreadable slot; once for several neighbours */
-void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad);
-
-/** teller_rest() - reports bytes after the last whole slot */
-void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size);
-
-/** raw_cqes_tell() - reports a completion queue's CQEs, of `size` bytes each */
-void raw_cqes_tell(struct teller *teller, size_t size);
-
 #endif

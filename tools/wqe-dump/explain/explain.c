@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "status.h"
-
 /* -- topics.h as data -------------------------------------------------------------------------- */
 
 #define ENUM_STEP(NAME, text) STEP_##NAME,
@@ -16,10 +14,10 @@ enum step { STEPS(ENUM_STEP) };
 enum basis { BASES(ENUM_BASIS) };
 
 #define NAME_OF(NAME, text) text,
-static const char *const party_names[] = { PARTIES(NAME_OF) };
+const char *const party_names[] = { PARTIES(NAME_OF) };
 static const char *const step_names[] = { STEPS(NAME_OF) };
 static const char *const basis_names[] = { BASES(NAME_OF) };
-static const char *const space_names[] = { ERROR_SPACES(NAME_OF) };
+const char *const space_names[] = { ERROR_SPACES(NAME_OF) };
 
 static const struct topic_row {
 	enum party detected_by, reported_to;
@@ -72,16 +70,6 @@ static const struct driver_event {
 	{ words, NULL, 0, TOPIC_##topic, "ibv_get_async_event(3)" },
 	DRIVER_EVENTS(DRIVER_EVENT) ASYNC_EVENTS(ASYNC_EVENT)
 };
-
-const char *party_name(enum party party)
-{
-	return party_names[party];
-}
-
-const char *space_name(enum error_space space)
-{
-	return space_names[space];
-}
 
 /* -- what one number means --------------------------------------------------------------------- */
 
@@ -198,24 +186,20 @@ static struct code code_of(const struct error *error)
 	return code;
 }
 
-bool error_fits(const struct error *error)
+/* The syndrome that the vendor syndrome is known to come with. */
+static int syndrome_of_vendor(const struct error *error)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
 	const struct code code = bsn_cause_of_vendor(vendor ? vendor->value : 0);
-	const int syndrome = error_syndrome(error);
 
-	return !vendor || syndrome < 0 || !code.is_known || code.syndrome == BSN_SYNDROME_ANY ||
-	       code.syndrome == syndrome;
+	return vendor && code.is_known ? code.syndrome : BSN_SYNDROME_ANY;
 }
 
-/* Whether the vendor syndrome is known to come with this syndrome or status. */
-static bool is_pair(const struct error *error)
+bool error_fits(const struct error *error)
 {
-	const struct number *vendor = known(error, SPACE_VENDOR);
-	const struct code code = bsn_cause_of_vendor(vendor ? vendor->value : 0);
+	const int known = syndrome_of_vendor(error), syndrome = error_syndrome(error);
 
-	return vendor && code.is_known && code.syndrome >= 0 &&
-	       code.syndrome == error_syndrome(error);
+	return known < 0 || syndrome < 0 || known == syndrome;
 }
 
 /* -- how sure it is ---------------------------------------------------------------------------- */
@@ -497,7 +481,8 @@ bool record_suits_vendor(const struct record *record, uint64_t vendor)
 	struct error error = error_of_record(record);
 
 	error.numbers[SPACE_VENDOR] = KNOWN(vendor);
-	return vendor <= UINT8_MAX && is_pair(&error);
+	return vendor <= UINT8_MAX && syndrome_of_vendor(&error) >= 0 &&
+	       syndrome_of_vendor(&error) == error_syndrome(&error);
 }
 
 void explain_record(struct record *record)

@@ -66,11 +66,8 @@ struct explanation {
 	char notes[EXPLANATION_NOTES][EXPLANATION_NOTE_BYTES];
 };
 
-/** party_name() - "requester" … or NULL */
-const char *party_name(enum party party);
-
-/** space_name() - "vendor syndrome" … */
-const char *space_name(enum error_space space);
+/* "requester" … or NULL; "vendor syndrome" … */
+extern const char *const party_names[], *const space_names[];
 
 /** space_list() - the table's list of a space's numbers; NULL: it has none */
 const struct bsn_enum *space_list(enum error_space space);
@@ -104,5 +101,43 @@ struct error error_of_record(const struct record *record);
 
 /** explain_record() - fills in cause, confidence and, if the numbers tell it, side */
 void explain_record(struct record *record);
+
+/* -- the statuses of verbs completions, as log lines name them --------------------------------- */
+
+/**
+ * status_at() - enum ibv_wc_status whose name or text a text begins with, @len bytes of it:
+ * IBV_WC_GENERAL_ERR, IB_WC_GENERAL_ERR, GENERAL_ERR, or the words of libibverbs or of the kernel
+ */
+struct number status_at(const char *text, size_t *len);
+
+/** status_in() - the first status that is named anywhere in a text */
+struct number status_in(const char *text);
+
+/** status_anywhere() - likewise, or the number after "status" */
+struct number status_anywhere(const char *text);
+
+/** status_set() - sets a record's status, and its syndrome if only one becomes this status */
+void status_set(struct record *record, uint32_t status);
+
+/* -- which errors a question may be about: "explain 81", "explain local protection 0x52" ------- */
+
+#define READINGS_MAX 8
+
+/** enum number_base - the base of digits without 0x */
+enum number_base { BASE_OPEN, BASE_DECIMAL, BASE_HEX };
+
+/** struct readings - the errors that a question may be about, the likeliest first */
+struct readings {
+	unsigned count;
+	struct error error[READINGS_MAX];
+};
+
+/**
+ * question_read() - fills in readings; none if nothing in the question names an error
+ * @words: numbers and words in any order; "status", "syndrome", "vendor", "health", "command" say
+ *         what the next number is
+ */
+void question_read(const char *const *words, unsigned count, enum number_base base,
+		   struct readings *readings);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "question.h"
+#include "explain.h"
 
 #include <ctype.h>
 #include <infiniband/verbs.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "status.h"
+#include "explain.h"
 
 #include <infiniband/verbs.h>
 #include <string.h>
@@ -17,8 +17,6 @@ static const struct {
 	{ "invalid request error", IBV_WC_REM_INV_REQ_ERR },
 	{ "operation aborted", IBV_WC_REM_ABORT_ERR },
 };
-
-/* -- the ways to write them, by their first letter --------------------------------------------- */
 
 #define LETTERS 32 /* by the lower bits of their codes, so that capitals are the same */
 
@@ -60,8 +58,6 @@ static const struct spelling *spellings_with(char letter)
 		collect_spellings();
 	return by_letter[(unsigned char)letter % LETTERS];
 }
-
-/* -- in a line --------------------------------------------------------------------------------- */
 
 /* The length of IBV_WC_ or IB_WC_, which the names of libibverbs and of the kernel begin with. */
 static size_t prefix_len(const char *text)

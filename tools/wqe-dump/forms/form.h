@@ -58,6 +58,10 @@ struct form {
 	void (*close)(struct feed *feed, void *state);
 };
 
+/* Defines a form: its variable, its name, its marks, and other members. */
+#define FORM(id, form_name, its_marks, ...)                                                        \
+	const struct form form_##id = { .name = form_name, .marks = its_marks, __VA_ARGS__ }
+
 /*
  * X(variable without form_), in the order in which lines are offered. Of forms whose lines look
  * alike the first one gets the line; forms for lines of any program come last.

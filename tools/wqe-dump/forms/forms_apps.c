@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What programs write about failed completions. Only status, vendor error and QP are defined, so
- * opcode and length, which many print, are ignored.
- */
-#include "form.h"
+/* What programs write of failed completions; opcode and length, undefined, are ignored. */
 
 #include <ctype.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
 #include "../bytes/hex.h"
-#include "../bytes/raw.h"
 #include "../explain/explain.h"
-#include "../explain/status.h"
-#include "../text/text.h"
 #include "keys.h"
 
 /* -- NCCL and those with its code: src/transport/net_ib/p2p.cc; vendor errors are decimal ------ */
@@ -116,11 +109,7 @@ static enum form_answer feed_xlio(struct feed *feed, const struct line *line, vo
 	return answer;
 }
 
-const struct form form_xlio = {
-	.name = "xlio",
-	.marks = MARKS("cqe: syndrome=", "wce: wr_id=", "wce error status "),
-	.feed = feed_xlio,
-};
+FORM(xlio, "xlio", MARKS("cqe: syndrome=", "wce: wr_id=", "wce error status "), .feed = feed_xlio);
 
 /*
  * -- DOCA GPUNetIO, and NIXL, which has its code: doca_gpunetio_dev_verbs_cq.cuh. It prints two
@@ -174,14 +163,8 @@ static enum form_answer feed_nvshmem(struct feed *feed, const struct line *line,
 	return FORM_TAKEN;
 }
 
-const struct form form_nvshmem = {
-	.name = "nvshmem",
-	.marks = MARKS(" vendor_err_synd="),
-	.state_bytes = sizeof(struct record),
-	.begins_anew = true,
-	.feed = feed_nvshmem,
-	.close = keys_close,
-};
+FORM(nvshmem, "nvshmem", MARKS(" vendor_err_synd="), .state_bytes = sizeof(struct record),
+     .begins_anew = true, .feed = feed_nvshmem, .close = keys_close);
 
 KEYS_FORM(nvshmem_lines, "nvshmem-line", MARKS("ibdevx completion with error",
 		"ibv_poll_cq failed, status: "),

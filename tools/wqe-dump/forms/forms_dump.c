@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "../bytes/hex.h"
-#include "../bytes/raw.h"
-#include "../text/text.h"
 #include "keys.h"
 
 #define COLLECT_MAX_BYTES 1024 /* the longest WQE in whole basic blocks */
@@ -194,14 +192,10 @@ static void close_dump(struct feed *feed, void *state)
 /* -- forms ------------------------------------------------------------------------------------- */
 
 /* A form of dumps: its variable, its name, its marks, its dumps. */
-#define DUMP_FORM(id, form_name, its_marks, ...)                                                   \
-	const struct form form_##id = { .name = form_name,                                         \
-					.marks = its_marks,                                        \
-					.state_bytes = sizeof(struct collect),                     \
-					.begins_anew = true,                                       \
-					.lines = (const struct dump[]){ __VA_ARGS__ },             \
-					.feed = feed_dump,                                         \
-					.close = close_dump }
+#define DUMP_FORM(id, name, marks, ...)                                                            \
+	FORM(id, name, marks, .state_bytes = sizeof(struct collect), .begins_anew = true,          \
+	     .lines = (const struct dump[]){ __VA_ARGS__ }, .feed = feed_dump,                     \
+	     .close = close_dump)
 
 /*
  * libmlx5 prints an error CQE as four lines of four dwords: rdma-core's providers/mlx5/cq.c

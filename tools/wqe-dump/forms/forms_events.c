@@ -3,31 +3,24 @@
  * Asynchronous events of verbs, in lines of any program: NCCL's net_ib, UCX's ib_device.c, the
  * kernel's nvmet, isert, srpt and rpcrdma, and whoever prints ibv_event_type_str(3).
  */
-#include "form.h"
 
 #include <string.h>
 
 #include "../explain/explain.h"
-#include "../text/text.h"
 #include "keys.h"
 
 #define EVENT_NUMBER(NAME, words, side, topic) EVENT_##NAME,
 enum event { ASYNC_EVENTS(EVENT_NUMBER) };
 
+/* Rows with a name, by number of event; then other words for some of them. */
 static const struct {
 	const char *name, *words;
+	enum event event;
 	enum record_side side;
 } events[] = {
-#define EVENT_ROW(NAME, words, side, topic) { "IBV_EVENT_" #NAME, words, SIDE_##side },
-	ASYNC_EVENTS(EVENT_ROW)
-};
-
-static const struct {
-	const char *words;
-	enum event event;
-} other_words[] = {
-#define WORDS_ROW(words, NAME) { words, EVENT_##NAME },
-	EVENT_WORDS(WORDS_ROW)
+#define EVENT_ROW(NAME, words, by, topic) { "IBV_EVENT_" #NAME, words, EVENT_##NAME, SIDE_##by },
+#define WORDS_ROW(words, NAME)            { NULL, words, EVENT_##NAME, SIDE_UNKNOWN },
+	ASYNC_EVENTS(EVENT_ROW) EVENT_WORDS(WORDS_ROW)
 };
 
 /* The kernel's names begin with IB instead of IBV. */
@@ -43,11 +36,9 @@ static bool has_name(const char *line, const char *name)
 static int find_event(const char *line)
 {
 	for (unsigned i = 0; i < COUNT(events); i++)
-		if (has_name(line, events[i].name) || text_find(line, events[i].words))
-			return (int)i;
-	for (unsigned i = 0; i < COUNT(other_words); i++)
-		if (text_find(line, other_words[i].words))
-			return (int)other_words[i].event;
+		if ((events[i].name && has_name(line, events[i].name)) ||
+		    text_find(line, events[i].words))
+			return (int)events[i].event;
 	return -1;
 }
 
@@ -82,10 +73,6 @@ static enum form_answer feed_events(struct feed *feed, const struct line *line, 
 	return FORM_TAKEN;
 }
 
-const struct form form_events = {
-	.name = "verbs-event",
-	.marks = MARKS("IBV_EVENT_", "IB_EVENT_", "sync event", "sync fatal event", "IB QP event",
-		       "work queue error", "atastrophic error", "QP fatal error",
-		       "QP request error", "QP access error"),
-	.feed = feed_events,
-};
+FORM(events, "verbs-event", MARKS("IBV_EVENT_", "IB_EVENT_", "sync event", "sync fatal event",
+		"IB QP event", "work queue error", "atastrophic error", "QP fatal error",
+		"QP request error", "QP access error"), .feed = feed_events);

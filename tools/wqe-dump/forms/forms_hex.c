@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../bytes/hex.h"
-#include "../bytes/raw.h"
 
 #define BLOCK_MAX_BYTES (2u << 20)            /* bytes of one dump: the longest send queue */
 #define TEXT_MAX_BYTES  (6 * BLOCK_MAX_BYTES) /* "0x00, " */
@@ -350,10 +349,5 @@ static enum form_answer feed_hex(struct feed *feed, const struct line *line, voi
 	return FORM_MORE;
 }
 
-const struct form form_hex = {
-	.name = "hex",
-	.marks = MARKS(NULL),
-	.state_bytes = sizeof(struct block),
-	.feed = feed_hex,
-	.close = finish,
-};
+FORM(hex, "hex", MARKS(NULL), .state_bytes = sizeof(struct block), .feed = feed_hex,
+     .close = finish);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the kernel writes, except for dumps: of the device, commands, users of RDMA. */
-#include "form.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../explain/explain.h"
-#include "../explain/status.h"
-#include "../text/text.h"
 #include "keys.h"
 
 /*
@@ -272,18 +269,11 @@ static enum form_answer feed_health(struct feed *feed, const struct line *line, 
 	return FORM_TAKEN;
 }
 
-const struct form form_mlx5_health = {
-	.name = "mlx5-health",
-	.marks = MARKS("Health issue observed", "assert_var[", "print_health_info:"),
-	.state_bytes = sizeof(struct health),
-	.feed = feed_health,
-	.close = tell_health,
-};
+FORM(mlx5_health, "mlx5-health",
+     MARKS("Health issue observed", "assert_var[", "print_health_info:"),
+     .state_bytes = sizeof(struct health), .feed = feed_health, .close = tell_health);
 
-/*
- * -- what mlx5_ib says before it dumps a CQE: hw/mlx5/cq.c mlx5_handle_error_cqe(). The dump says
- * more; without it there is only the status.
- */
+/* -- what mlx5_ib says before a dump, which says more: cq.c mlx5_handle_error_cqe() ------------ */
 
 static const struct shape wc_line = LINE(STATUS, UNKNOWN, "WC error: ", STATUS("WC error: "));
 
@@ -300,13 +290,8 @@ static enum form_answer feed_mlx5_wc(struct feed *feed, const struct line *line,
 	return FORM_OVER;
 }
 
-const struct form form_mlx5_wc = {
-	.name = "mlx5_ib-wc",
-	.marks = MARKS("WC error: "),
-	.state_bytes = sizeof(struct record),
-	.feed = feed_mlx5_wc,
-	.close = keys_close,
-};
+FORM(mlx5_wc, "mlx5_ib-wc", MARKS("WC error: "), .state_bytes = sizeof(struct record),
+     .feed = feed_mlx5_wc, .close = keys_close);
 
 /*
  * -- what mlx5_ib says about an error CQE for debugging: hw/mlx5/cq.c mlx5_poll_one() writes whose

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Errors of other NICs, so that they are not taken for errors of mlx5. */
-#include "form.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
 
 #include "../bytes/hex.h"
-#include "../explain/status.h"
-#include "../text/text.h"
+#include "../explain/explain.h"
 #include "keys.h"
 
 /*
@@ -29,8 +27,6 @@
 	X("mlx4_en", "mlx4_") X("mlx4_ib", "mlx4_") X("mcxnex", "mcxnex") X("mthca", "mthca")      \
 	X("ocrdma", "ocrdma") X("qedr", "qedr") N("rdmap") X("rdma_rxe", "rdma_rxe") N("rxe")      \
 	X("siw", "siw") X("usnic", "usnic") X("vmw_pvrdma", "vmw_pvrdma")
-
-/* -- their names in a line --------------------------------------------------------------------- */
 
 /* Whether a name is also a word, and needs a device's address or more of a name after it. */
 static bool is_english(const char *name)
@@ -84,8 +80,6 @@ const char *other_nic_in(const char *text)
 	}
 	return name;
 }
-
-/* -- lines about them -------------------------------------------------------------------------- */
 
 /* Whether a word begins with a sign of an error; "err" must be a whole word. */
 static bool has_sign(const char *text, const char *sign)
@@ -147,9 +141,4 @@ static const char *const other_nic_marks[] = {
 	OTHER_NICS(MARK, NO_MARK) NULL,
 };
 
-const struct form form_other_nic = {
-	.name = "other-nic",
-	.marks = other_nic_marks,
-	.state_bytes = sizeof(bool),
-	.feed = feed_other_nic,
-};
+FORM(other_nic, "other-nic", other_nic_marks, .state_bytes = sizeof(bool), .feed = feed_other_nic);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What UCX writes. Source: src/uct/ib/mlx5/ib_mlx5_log.c, src/uct/ib/base/ib_log.c and ib_iface.h,
  * src/uct/ib/rc/verbs/rc_verbs_iface.c, src/uct/ib/mlx5/dv/. */
-#include "form.h"
 
 #include <string.h>
 
-#include "../text/text.h"
 #include "keys.h"
 
 /*
@@ -41,16 +39,11 @@ static const struct {
 	const char *name;
 	enum bsn_wqe_opcode opcode;
 } ucx_opcodes[] = {
-	{ "NOP", BSN_OPCODE_NOP },
-	{ "RDMA_WRITE", BSN_OPCODE_RDMA_WRITE },
-	{ "RDMA_READ", BSN_OPCODE_RDMA_READ },
-	{ "SEND", BSN_OPCODE_SEND },
-	{ "SEND_IMM", BSN_OPCODE_SEND_IMM },
-	{ "CSWAP", BSN_OPCODE_ATOMIC_CS },
-	{ "FETCH_ADD", BSN_OPCODE_ATOMIC_FA },
-	{ "MASKED_CSWAP", BSN_OPCODE_ATOMIC_MASKED_CS },
-	{ "MASKED_FETCH_ADD", BSN_OPCODE_ATOMIC_MASKED_FA },
-	{ "MMO", BSN_OPCODE_MMO },
+	{ "NOP", BSN_OPCODE_NOP }, { "RDMA_WRITE", BSN_OPCODE_RDMA_WRITE },
+	{ "RDMA_READ", BSN_OPCODE_RDMA_READ }, { "SEND", BSN_OPCODE_SEND },
+	{ "SEND_IMM", BSN_OPCODE_SEND_IMM }, { "CSWAP", BSN_OPCODE_ATOMIC_CS },
+	{ "FETCH_ADD", BSN_OPCODE_ATOMIC_FA }, { "MASKED_CSWAP", BSN_OPCODE_ATOMIC_MASKED_CS },
+	{ "MASKED_FETCH_ADD", BSN_OPCODE_ATOMIC_MASKED_FA }, { "MMO", BSN_OPCODE_MMO },
 };
 
 /* The opcode that a WQE's text begins with. */
@@ -160,14 +153,8 @@ static enum form_answer feed_ucx(struct feed *feed, const struct line *line, voi
 	return FORM_MORE;
 }
 
-const struct form form_ucx = {
-	.name = "ucx",
-	.marks = MARKS("(synd "),
-	.state_bytes = sizeof(struct record),
-	.begins_anew = true,
-	.feed = feed_ucx,
-	.close = keys_close, /* the line of the WQE did not come */
-};
+FORM(ucx, "ucx", MARKS("(synd "), .state_bytes = sizeof(struct record), .begins_anew = true,
+     .feed = feed_ucx, .close = keys_close);
 
 /* -- WQEs as they are posted, with UCX_LOG_LEVEL=data ------------------------------------------ */
 
@@ -187,11 +174,7 @@ static enum form_answer feed_ucx_wqe(struct feed *feed, const struct line *line,
 	return FORM_TAKEN;
 }
 
-const struct form form_ucx_wqe = {
-	.name = "ucx-wqe",
-	.marks = MARKS("QP 0x"),
-	.feed = feed_ucx_wqe,
-};
+FORM(ucx_wqe, "ucx-wqe", MARKS("QP 0x"), .feed = feed_ucx_wqe);
 
 /* -- the rest: one line each ------------------------------------------------------------------- */
 

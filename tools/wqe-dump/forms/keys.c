@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "keys.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <infiniband/verbs.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../explain/explain.h"
-#include "../explain/status.h"
-#include "../text/text.h"
 
 /* A number at the end of a line may have lost digits, unless it is the last one of the shape. */
 static bool is_cut(const struct key *key, const char *end)

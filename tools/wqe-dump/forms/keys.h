@@ -55,10 +55,7 @@ struct shape {
 	const char *says; /* the record's status; NULL: a key has it, or finish() does */
 };
 
-/*
- * For tables: the kind of record, the side that has the completion, text, keys. The second also has
- * finish(), the third its status.
- */
+/* For tables: kind of record, side of the completion, text, keys; and finish(), or a status. */
 #define LINE(kind, side, text, ...) LINE_WITH(NULL, kind, side, text, __VA_ARGS__)
 #define LINE_WITH(finish, kind, side, text, ...)                                                   \
 	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, finish, NULL }
@@ -123,22 +120,15 @@ void pair_close(struct feed *feed, void *state);
 const char *other_nic_in(const char *text);
 
 /* A form that has such a pair: its variable, name, marks, @lacks, @second, and all of @first. */
-#define PAIR_FORM(id, form_name, its_marks, it_lacks, its_second, ...)                             \
-	const struct form form_##id = {                                                            \
-		.name = form_name,                                                                 \
-		.marks = its_marks,                                                                \
-		.state_bytes = sizeof(struct record),                                              \
-		.lines = &(const struct pair){ (const struct shape[]){ __VA_ARGS__, LAST_LINE },   \
-					       &(const struct shape)its_second, it_lacks },        \
-		.feed = pair_feed,                                                                 \
-		.close = pair_close                                                                \
-	}
+#define PAIR_FORM(id, name, marks, it_lacks, its_second, ...)                                      \
+	FORM(id, name, marks, .state_bytes = sizeof(struct record), .feed = pair_feed,             \
+	     .close = pair_close,                                                                  \
+	     .lines = &(const struct pair){ (const struct shape[]){ __VA_ARGS__, LAST_LINE },      \
+					    &(const struct shape)its_second, it_lacks })
 
 /* A form that has only such lines: its variable, its name, its marks, its shapes. */
-#define KEYS_FORM(id, form_name, its_marks, ...)                                                   \
-	const struct form form_##id = { .name = form_name,                                         \
-					.marks = its_marks,                                        \
-					.lines = (const struct shape[]){ __VA_ARGS__, LAST_LINE }, \
-					.feed = form_feed }
+#define KEYS_FORM(id, name, marks, ...)                                                            \
+	FORM(id, name, marks, .lines = (const struct shape[]){ __VA_ARGS__, LAST_LINE },           \
+	     .feed = form_feed)
 
 #endif

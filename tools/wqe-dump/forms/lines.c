@@ -5,8 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "../explain/status.h"
-#include "../text/text.h"
+#include "../explain/explain.h"
 #include "keys.h"
 
 /* -- records ----------------------------------------------------------------------------------- */
@@ -99,10 +98,7 @@ static unsigned weigh(const struct record *record, enum read_answer answer)
 	return count;
 }
 
-/*
- * How many numbers a record has if all keys were read; a status also gives a syndrome. In a line of
- * any program numbers are missing only if the line seems to continue.
- */
+/* How many numbers a whole line has; one of any program has more, if it seems to go on. */
 static unsigned count_wanted(const struct shape *shape, const struct line *line)
 {
 	struct record full = { 0 };
@@ -134,10 +130,7 @@ static bool start(struct reading *r, const struct line *line)
 	return true;
 }
 
-/*
- * Adds a part. If a terminal may have broken a word or a number, the halves are joined. Elsewhere
- * two numbers that meet cannot be read, and the part is refused.
- */
+/* Adds a part. Numbers that meet are halves of one if a terminal broke it, else unreadable. */
 static bool append(struct reading *r, const char *part, bool is_broken, bool is_glued)
 {
 	const size_t len = strlen(part);
@@ -156,10 +149,7 @@ static bool append(struct reading *r, const char *part, bool is_broken, bool is_
 	return true;
 }
 
-/*
- * How much the line says by itself. A word is appended to it; without that a number at the end of
- * the line would not be read, and would seem to come from the next line.
- */
+/* How much the line says by itself: with a word behind it, a number at its end counts. */
 static unsigned weigh_alone(struct reading *r)
 {
 	const size_t len = r->line.len;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "live.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,7 +7,6 @@
 #include <string.h>
 
 #include "../command.h"
-#include "../tell/tell.h"
 #include "bsn_cq.h"
 #include "look.h"
 

@@ -83,10 +83,7 @@ static uint32_t measure_wqe(const struct look *look, uint32_t index)
 	return look_is_stable(look, index, blocks) ? blocks : 0;
 }
 
-/*
- * Walks from WQE to WQE. Each WQE has its own index and QPN, which show whether it is overwritten
- * or half written. The walk ends at the first such WQE.
- */
+/* Walks from WQE to WQE, up to one that is overwritten or half written by its index or QPN. */
 static int follow_chain(struct look *look)
 {
 	const uint32_t end = look->end;

@@ -45,14 +45,11 @@ void target_set_name(struct target *target, const char *what, long pid, const ch
 
 int target_add_image(struct target *target, uint64_t start)
 {
-	const size_t count = target->image_count;
+	uint64_t *more = reallocarray(target->images, target->image_count + 1, sizeof(*more));
 
-	if (!(count & (count - 1))) { /* room up to the next power of two */
-		uint64_t *more = realloc(target->images, (count ? 2 * count : 1) * sizeof(*more));
-		if (!more)
-			return target_fail(target, ENOMEM, "out of memory");
-		target->images = more;
-	}
+	if (!more)
+		return target_fail(target, ENOMEM, "out of memory");
+	target->images = more;
 	target->images[target->image_count++] = start;
 	return 0;
 }

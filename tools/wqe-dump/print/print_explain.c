@@ -37,7 +37,7 @@ static void put(const struct column *column, const char *label, const char *text
 static void put_meaning(const struct column *column, const struct meaning *meaning)
 {
 	fprintf(column->to, "%*s%s 0x%02x (%u): ", (int)column->indent, "",
-		space_name(meaning->space), meaning->value, meaning->value);
+		space_names[meaning->space], meaning->value, meaning->value);
 	if (!meaning->name)
 		fprintf(column->to, "not mlx5, or not in this table\n");
 	else
@@ -47,7 +47,7 @@ static void put_meaning(const struct column *column, const struct meaning *meani
 
 static void put_place(const struct column *column, const struct explanation *e)
 {
-	const char *detected = party_name(e->detected_by), *reported = party_name(e->reported_to);
+	const char *detected = party_names[e->detected_by], *reported = party_names[e->reported_to];
 	char text[128];
 
 	if (detected) {

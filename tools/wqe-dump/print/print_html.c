@@ -30,9 +30,6 @@ struct cell {
 /* Longer runs of empty slots are drawn as one. */
 enum { EMPTY_MAX = 16 };
 
-#define COUNT_KIND(NAME, name) +1
-enum { KINDS = 0 RECORD_KINDS(COUNT_KIND) };
-
 enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
 
 /* The picture of a whole ring, or of WQEs that follow each other. */
@@ -46,7 +43,7 @@ struct picture {
 
 static struct {
 	unsigned records; /* so far */
-	unsigned kinds[KINDS];
+	unsigned kinds[RECORD_KIND_COUNT];
 	unsigned pictures_count;
 	struct picture pictures[RINGS_MAX];
 } html;
@@ -93,12 +90,6 @@ static const char *opcode_name(unsigned opcode)
 
 /* The tables that the page needs, by names of segments. */
 static struct json_object *tables;
-
-/* The state of a walk along a record's fields. */
-struct at {
-	const char *segment;
-	unsigned nth;
-};
 
 /* Makes a list of elements; NULL ends the arguments. */
 static struct json_object *new_list(struct json_object *const *elements)
@@ -153,27 +144,23 @@ static void add_table(const char *name)
 
 static void put_row(const struct record_row *row, void *arg)
 {
-	struct at *at = arg;
-
+	(void)arg;
 	if (row->bytes)
 		printf("%s@%u+%u ", row->name, row->offset, row->size_bytes);
-	if (!row->row || (row->segment == at->segment && row->nth == at->nth))
+	if (!row->is_first)
 		return;
-	*at = (struct at){ row->segment, row->nth };
 	printf("%s@%u ", row->segment, row->offset - bsn_row_offset(row->row));
 	add_table(row->segment);
 }
 
 static void put_fields(const struct record *record)
 {
-	struct at at = { 0 };
-
 	if (!record->bytes)
 		return;
-	if (record_side_name(record->side))
-		printf(" data-side=\"%s\"", record_side_name(record->side));
+	if (record_side_names[record->side])
+		printf(" data-side=\"%s\"", record_side_names[record->side]);
 	printf(" data-raw=\"%s\" data-rows=\"", record_hex(record->bytes, record->size_bytes));
-	record_walk(record, put_row, &at);
+	record_walk(record, put_row, NULL);
 	putchar('"');
 }
 
@@ -514,11 +501,10 @@ static void put_counts(void)
 	const char *before = "";
 
 	printf("<p>%u found: ", html.records);
-	for (unsigned kind = 0; kind < KINDS; kind++) {
+	for (unsigned kind = 0; kind < RECORD_KIND_COUNT; kind++) {
 		if (!html.kinds[kind])
 			continue;
-		printf("%s%u %s", before, html.kinds[kind],
-		       record_kind_name((enum record_kind)kind));
+		printf("%s%u %s", before, html.kinds[kind], record_kind_names[kind]);
 		before = ", ";
 	}
 	fputs("</p>\n", stdout);

@@ -111,11 +111,11 @@ struct json_object *record_json(const struct record *record)
 	add_text(object, "file", record->file);
 	add(object, "line", json_object_new_int64((int64_t)record->line));
 	add_text(object, "source", record->source);
-	add_text(object, "kind", record_kind_name(record->kind));
-	add_text(object, "side", record_side_name(record->side));
+	add_text(object, "kind", record_kind_names[record->kind]);
+	add_text(object, "side", record_side_names[record->side]);
 	add_numbers(object, record);
 	if (record->wqe)
-		add_text(object, "transport", record_transport_name(record->transport));
+		add_text(object, "transport", record_transport_names[record->transport]);
 	if (record->transport_is_guess)
 		add(object, "transport_guessed", json_object_new_boolean(true));
 	add_text(object, "status", record->status);
@@ -143,7 +143,7 @@ static struct json_object *new_meanings(const struct explanation *e)
 	for (unsigned i = 0; i < e->meaning_count; i++) {
 		const struct meaning *meaning = &e->meanings[i];
 		struct json_object *object = json_object_new_object();
-		add_text(object, "of", space_name(meaning->space));
+		add_text(object, "of", space_names[meaning->space]);
 		add(object, "value", json_object_new_int64(meaning->value));
 		add_text(object, "name", meaning->name);
 		add_text(object, "text", meaning->doc);
@@ -172,7 +172,7 @@ struct json_object *explanation_json(const struct explanation *e)
 	struct json_object *object = json_object_new_object();
 	struct json_object *notes = json_object_new_array();
 
-	add_text(object, "detected_by", party_name(e->detected_by));
+	add_text(object, "detected_by", party_names[e->detected_by]);
 	add_text(object, "step", e->step);
 	add_text(object, "meaning", e->meaning);
 	add(object, "numbers", new_meanings(e));

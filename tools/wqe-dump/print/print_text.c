@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "../command.h"
-#include "../explain/explain.h"
 
 #define COLUMN      20 /* of names, and of values that have one */
 #define RAW_COLUMNS 24 /* of the bytes beside a field: 8 of them */
@@ -113,26 +112,15 @@ static void print_value(const struct record_row *row)
 	put(row->symbol->doc);
 }
 
-/* The state of the printer: a segment's name is printed once. */
-struct at {
-	const struct record *record;
-	const char *segment;
-	unsigned nth;
-};
-
-static void print_row(const struct record_row *row, void *arg)
+static void print_row(const struct record_row *row, void *record)
 {
-	struct at *at = arg;
-
-	if (row->segment && (row->segment != at->segment || row->nth != at->nth)) {
+	if (row->is_first) {
 		put("  ");
 		put_coloured(BOLD, row->segment);
 		putchar('\n');
-		at->segment = row->segment;
-		at->nth = row->nth;
 	}
 	put("    ");
-	print_place(at->record, row);
+	print_place(record, row);
 	put_column(row->name);
 	if (row->text)
 		put(row->text);
@@ -176,7 +164,7 @@ static void print_partner(const struct record *record)
 static void print_kind(const struct error_kind *kind)
 {
 	const struct explanation *e = explanation_of(&kind->error);
-	const char *side = record_side_name(kind->error.side);
+	const char *side = record_side_names[kind->error.side];
 
 	printf("%8lu  %s", kind->count, kind->first);
 	if (kind->count > 1)
@@ -186,7 +174,7 @@ static void print_kind(const struct error_kind *kind)
 
 		if (meaning->space == SPACE_STATUS && e->meaning_count > 1)
 			continue; /* the syndrome says the same */
-		printf("  %s 0x%02x%s%s", space_name(meaning->space), meaning->value,
+		printf("  %s 0x%02x%s%s", space_names[meaning->space], meaning->value,
 		       meaning->name ? " " : "", meaning->name ? meaning->name : "");
 	}
 	printf("%s%s\n", side ? "  at the " : "", side ? side : "");
@@ -260,12 +248,10 @@ static void print_repeat(const struct record *record, const struct error_kind *k
 /* Prints what the record means, then its fields. */
 static void print_full(const struct record *record, const struct error_kind *kind)
 {
-	struct at at = { .record = record };
-
 	end_list();
 	print_head(record);
 	printf("\n  read as %s%s%s%s", record->source, record->wqe ? ", transport " : "",
-	       record->wqe ? record_transport_name(record->transport) : "",
+	       record->wqe ? record_transport_names[record->transport] : "",
 	       record->transport_is_guess ? " (guessed; --transport says it)" : "");
 	if (record->ring)
 		printf(", of a %s of %u slots", record->ring->name, record->ring->count);
@@ -274,7 +260,7 @@ static void print_full(const struct record *record, const struct error_kind *kin
 	if (record->wqe)
 		print_findings(record->wqe);
 	print_meaning(record, kind);
-	record_walk(record, print_row, &at);
+	record_walk(record, print_row, (void *)(uintptr_t)record);
 	putchar('\n');
 }
 

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "../bytes/hex.h"
-#include "../bytes/raw.h"
-#include "../forms/form.h"
 #include "prefix.h"
 
 /* Forms that may wait for lines at once: one for each process of a merged log. */
