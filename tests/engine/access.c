@@ -132,11 +132,6 @@ struct region {
 	uint32_t lkey, rkey;
 };
 
-static bool is_attached(const struct bench *b)
-{
-	return b->app.pd != NULL;
-}
-
 static void register_by_app(struct bench *b, const struct violation *v, struct region *r)
 {
 	const int access = v->access ? v->access : ALL;
@@ -179,7 +174,7 @@ static struct region make_region(struct bench *b, const struct violation *v)
 		       0);
 	assert_ptr_not_equal(r.pages, MAP_FAILED);
 	memset(r.pages, QUIET, PAGES * PAGE);
-	if (is_attached(b))
+	if (bench_is_attached(b))
 		register_by_app(b, v, &r);
 	else
 		register_by_us(b, v, &r);
@@ -414,7 +409,7 @@ static void try_window(struct bench *b, const struct violation *v)
 	struct window window = { 0 };
 	struct snapshot seen;
 
-	(is_attached(b) ? bind_by_app : bind_by_us)(b, v, &r, &window);
+	(bench_is_attached(b) ? bind_by_app : bind_by_us)(b, v, &r, &window);
 	r.rkey = window.rkey;
 	r.addr += PART_AT;
 	if (v->fault == BEFORE)

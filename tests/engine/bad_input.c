@@ -287,21 +287,11 @@ static void a_cq_that_is_too_small(struct bench *b)
 
 static void objects_of_another_device(struct bench *b)
 {
-	const char *name = bench_info(b)->name;
-	struct bsn_device *other;
-	struct bsn_mr_attr mr = { 0 };
-	struct bsn_srq_attr srq = { 0 };
-	struct bsn_cq_attr lane = { 0 }, channel = { 0 };
-	struct bsn_cq *foreign;
-	struct bsn_rq *shared;
+	const struct foreign f = open_foreign(b);
+	const struct bsn_mr_attr mr = { .pd = f.pd };
+	const struct bsn_srq_attr srq = { .pd = f.pd };
+	const struct bsn_cq_attr lane = { .lane = f.lane }, channel = { .channel = f.channel };
 
-	ok(bsn_device_open(name, &(struct bsn_device_attr){ .path = bench_info(b)->path }, &other));
-	ok(bsn_pd_create(other, &mr.pd));
-	srq.pd = mr.pd;
-	ok(bsn_lane_create(other, NULL, &lane.lane));
-	ok(bsn_channel_create(other, &channel.channel));
-	ok(bsn_cq_create(other, NULL, &foreign));
-	ok(bsn_srq_create(other, NULL, &shared));
 	REFUSED(EINVAL, "domain", bsn_mr,
 		bsn_mr_register(b->device, bench_at(b, 0, 0), 64, &mr, out));
 	REFUSED(EINVAL, "domain", bsn_mr, bsn_buf_alloc(b->device, 64, &mr, out));
@@ -311,18 +301,12 @@ static void objects_of_another_device(struct bench *b)
 #define BAD(word, ...)                                                                             \
 	REFUSED(EINVAL, word " is of another device", bsn_qp,                                      \
 		bsn_qp_create(b->device, &(struct bsn_qp_attr){ __VA_ARGS__ }, out))
-	BAD("CQ", .cq = foreign);
-	BAD("CQ", .cq = b->cq[0], .recv_cq = foreign);
-	BAD("lane", .cq = b->cq[0], .lane = lane.lane);
-	BAD("domain", .cq = b->cq[0], .pd = mr.pd);
-	BAD("SRQ", .cq = b->cq[0], .srq = shared);
+	BAD("CQ", .cq = f.cq);
+	BAD("CQ", .cq = b->cq[0], .recv_cq = f.cq);
+	BAD("lane", .cq = b->cq[0], .lane = f.lane);
+	BAD("domain", .cq = b->cq[0], .pd = f.pd);
+	BAD("SRQ", .cq = b->cq[0], .srq = f.srq);
 #undef BAD
-	ok(bsn_srq_destroy(shared));
-	ok(bsn_cq_destroy(foreign));
-	ok(bsn_channel_destroy(channel.channel));
-	ok(bsn_lane_destroy(lane.lane));
-	ok(bsn_pd_destroy(mr.pd));
-	ok(bsn_device_close(other));
 }
 
 static void send_one(struct bench *b, struct bsn_ep *ep, struct bsn_qp *to)
@@ -383,8 +367,6 @@ static void what_is_used_stays(struct bench *b)
 		b->mem[end] = memory[end];
 	}
 }
-
-/* -- memory that may not be locked ------------------------------------------------------------- */
 
 #define IDLE .stays_idle = true, OWN
 

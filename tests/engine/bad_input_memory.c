@@ -382,7 +382,7 @@ static void pools_do_without_a_register(struct bench *b)
 	assert_int_equal(lane->dv.blueflame_bytes, 0);
 	assert_ptr_equal(pools[1]->initiators[1].qp->lane, lane);
 	attr.cq = bench_cq(b, NULL);
-	attr.srq = bench_srq(b, &(struct bsn_srq_attr){ .recv_depth = 4 });
+	attr.srq = new_srq(b, .recv_depth = 4);
 	ok(bsn_dct_create(b->device, &attr, &dct));
 	ok(bsn_dct_address(dct, &address));
 	write_by(b, pools[0], &address);

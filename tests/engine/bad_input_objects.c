@@ -84,36 +84,6 @@ static void no_object_given(struct bench *b)
 
 /* -- what belongs together --------------------------------------------------------------------- */
 
-struct foreign {
-	struct bsn_device *device;
-	struct bsn_pd *pd;
-	struct bsn_cq *cq;
-	struct bsn_rq *srq;
-	struct bsn_qp *qp;
-};
-
-static struct foreign open_foreign(struct bench *b)
-{
-	const struct bsn_device_info *info = bench_info(b);
-	struct foreign f;
-
-	ok(bsn_device_open(info->name, &(struct bsn_device_attr){ .path = info->path }, &f.device));
-	ok(bsn_pd_create(f.device, &f.pd));
-	ok(bsn_cq_create(f.device, NULL, &f.cq));
-	ok(bsn_srq_create(f.device, NULL, &f.srq));
-	ok(bsn_qp_create(f.device, &(struct bsn_qp_attr){ .cq = f.cq }, &f.qp));
-	return f;
-}
-
-static void close_foreign(struct foreign *f)
-{
-	ok(bsn_qp_destroy(f->qp));
-	ok(bsn_srq_destroy(f->srq));
-	ok(bsn_cq_destroy(f->cq));
-	ok(bsn_pd_destroy(f->pd));
-	ok(bsn_device_close(f->device));
-}
-
 static void objects_of_another_device(struct bench *b)
 {
 	struct foreign f = open_foreign(b);
@@ -133,7 +103,6 @@ static void objects_of_another_device(struct bench *b)
 	REFUSED(EINVAL, "QP is of another device", bsn_msg_line,
 		bsn_msg_line_create(inbox, f.qp, NULL, out));
 	ok(bsn_msg_inbox_destroy(inbox));
-	close_foreign(&f);
 }
 
 static void what_a_dct_is_made_of(struct bench *b)
@@ -143,12 +112,12 @@ static void what_a_dct_is_made_of(struct bench *b)
 		bsn_dct_create(b->device, &(struct bsn_dct_attr){ __VA_ARGS__ }, out))
 	struct foreign f = open_foreign(b);
 	struct bsn_srq_attr of_xrc = { .cq = b->cq[1] };
-	struct bsn_rq *srq, *xrc_srq;
+	struct bsn_rq *srq = bench_srq(b, NULL), *xrc_srq;
 	struct bsn_cq *cq = b->cq[0];
 
-	ok(bsn_srq_create(b->device, NULL, &srq));
 	ok(bsn_xrcd_open(b->device, -1, &of_xrc.xrcd));
-	ok(bsn_srq_create(b->device, &of_xrc, &xrc_srq));
+	undo_later(b, bsn_xrcd_close, of_xrc.xrcd);
+	xrc_srq = bench_srq(b, &of_xrc);
 	BAD("needs a CQ", .srq = srq);
 	BAD("an SRQ for its receives", .cq = cq);
 	BAD("not an SRQ", .cq = cq, .srq = b->rq[0]);
@@ -156,10 +125,6 @@ static void what_a_dct_is_made_of(struct bench *b)
 	BAD("of another device", .cq = cq, .srq = f.srq);
 	BAD("needs an SRQ without one", .cq = cq, .srq = xrc_srq);
 	BAD("domain is of another device", .cq = cq, .srq = srq, .pd = f.pd);
-	ok(bsn_srq_destroy(xrc_srq));
-	ok(bsn_xrcd_close(of_xrc.xrcd));
-	ok(bsn_srq_destroy(srq));
-	close_foreign(&f);
 #undef BAD
 }
 
@@ -179,7 +144,6 @@ static void what_an_srq_of_xrc_completes_on(struct bench *b)
 	ok(bsn_xrcd_open(f.device, -1, &xrcd));
 	BAD(EINVAL, "XRC domain is of another device", .xrcd = xrcd, .cq = b->cq[0]);
 	ok(bsn_xrcd_close(xrcd));
-	close_foreign(&f);
 #undef BAD
 }
 
@@ -188,7 +152,7 @@ static void a_cq_that_ignores_overruns(struct bench *b)
 {
 	struct bsn_srq_attr attr = { 0 };
 
-	attr.cq = bench_cq(b, &(struct bsn_cq_attr){ .ignores_overrun = true });
+	attr.cq = new_cq(b, .ignores_overrun = true);
 	ok(bsn_xrcd_open(b->device, -1, &attr.xrcd));
 	REFUSED(EOPNOTSUPP, "without ignores_overrun", bsn_rq,
 		bsn_srq_create(b->device, &attr, out));

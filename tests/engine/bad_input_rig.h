@@ -32,4 +32,32 @@
 		assert_ptr_equal(out_, UNTOUCHED);                                                 \
 	} while (0)
 
+/* Objects of the same device, opened once more. */
+struct foreign {
+	struct bsn_device *device;
+	struct bsn_pd *pd;
+	struct bsn_lane *lane;
+	struct bsn_channel *channel;
+	struct bsn_cq *cq;
+	struct bsn_rq *srq;
+	struct bsn_qp *qp;
+};
+
+static inline struct foreign open_foreign(struct bench *b)
+{
+	struct bsn_device *const own = b->device;
+	struct foreign f = { .device = bench_device(b) };
+
+	b->device = f.device;
+	f.pd = bench_pd(b);
+	ok(bsn_lane_create(f.device, NULL, &f.lane));
+	undo_later(b, bsn_lane_destroy, f.lane);
+	f.channel = bench_channel(b);
+	f.cq = bench_cq(b, NULL);
+	f.srq = bench_srq(b, NULL);
+	f.qp = new_qp(b, .cq = f.cq);
+	b->device = own;
+	return f;
+}
+
 #endif

@@ -468,16 +468,12 @@ static void threads(struct bench *b)
 	struct bsn_mr_view view = make_view(b, NULL);
 	uint8_t *map = bench_pages(b, PAGES);
 	struct worker workers[THREADS];
-	pthread_t ids[THREADS];
 
-	for (unsigned i = 0; i < THREADS; i++) {
+	for (unsigned i = 0; i < THREADS; i++)
 		workers[i] = (struct worker){ view.cache, map, i, false };
-		assert_int_equal(pthread_create(&ids[i], NULL, work, &workers[i]), 0);
-	}
-	for (unsigned i = 0; i < THREADS; i++) {
-		pthread_join(ids[i], NULL);
+	run_threads(work, workers);
+	for (unsigned i = 0; i < THREADS; i++)
 		assert_false(workers[i].is_wrong);
-	}
 	ok(bsn_mr_cache_flush(view.cache));
 	assert_int_equal(stats_of(view.cache).registrations, stats_of(view.cache).deregistrations);
 }

@@ -2,17 +2,13 @@
 /* BSN_CHECK=1: wrong requests are refused, each with its own text; right ones go on. */
 #include "harness.h"
 
-#include <pthread.h>
-
 enum { POLLS = 1 << 17 };
 
 static void assert_nothing_outstanding(struct bench *b)
 {
-	struct bsn_outstanding left;
-
 	for (int end = 0; end < 2; end++) {
-		ok(bsn_qp_outstanding(b->qp[end], &left));
-		assert_int_equal(left.sends + left.recvs, 0);
+		assert_int_equal(bench_outstanding(b, end).sends, 0);
+		assert_int_equal(bench_outstanding(b, end).recvs, 0);
 	}
 }
 
@@ -34,16 +30,17 @@ static void assert_all_is_well(struct bench *b)
 	assert_nothing_outstanding(b);
 }
 
+static uint8_t bytes[4096] __attribute__((aligned(4096)));
+
 /* -- memory ------------------------------------------------------------------------------------ */
 
 static void memory_that_was_deregistered(struct bench *b)
 {
-	static uint8_t bytes[4096] __attribute__((aligned(4096)));
 	struct bsn_mr *mr;
 	struct bsn_sge sge;
 
 	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
-	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	sge = bsn_sge_of(mr, 0, 8);
 	ok(write_one(b, &sge));
 	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
 	ok(bsn_mr_deregister(mr));
@@ -55,12 +52,11 @@ static void memory_that_was_deregistered(struct bench *b)
 /* The peer's SEND would fail, and nothing here would say why. */
 static void memory_that_receives_wait_for(struct bench *b)
 {
-	static uint8_t bytes[4096] __attribute__((aligned(4096)));
 	struct bsn_sge sge, good = bench_sge(b, 0, 0, 8), other = bench_sge(b, 1, 0, 8);
 	struct bsn_mr *mr;
 
 	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
-	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	sge = bsn_sge_of(mr, 0, 8);
 	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++) {
 		ok(bsn_recv(b->rq[1], &sge, i));
 		ok(bsn_recv(b->rq[1], &other, i));
@@ -100,37 +96,27 @@ static void bytes_beyond_the_ends(struct bench *b)
 
 static void memory_of_another_domain(struct bench *b)
 {
-	static uint8_t bytes[4096] __attribute__((aligned(4096)));
-	struct bsn_mr_attr attr = { 0 };
-	struct bsn_mr *mr;
-	struct bsn_sge sge;
+	const struct bsn_mr_attr attr = { .pd = bench_pd(b) };
+	struct bsn_mr *mr = bench_mr(b, bytes, sizeof(bytes), &attr);
+	const struct bsn_sge sge = bsn_sge_of(mr, 0, 8);
 
-	ok(bsn_pd_create(b->device, &attr.pd));
-	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), &attr, &mr));
-	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
 	fails(EINVAL, "another protection domain", write_one(b, &sge));
-	ok(bsn_mr_deregister(mr));
-	ok(bsn_pd_destroy(attr.pd));
 	assert_all_is_well(b);
 }
 
 static void memory_that_may_not_be_written_to(struct bench *b)
 {
-	static uint8_t bytes[4096] __attribute__((aligned(4096)));
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_REMOTE_READ };
 	const struct bsn_remote from = bench_remote(b, 1, 0);
-	struct bsn_mr *mr;
-	struct bsn_sge sge;
+	struct bsn_mr *mr = bench_mr(b, bytes, sizeof(bytes), &attr);
+	const struct bsn_sge sge = bsn_sge_of(mr, 0, 8);
 
-	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), &attr, &mr));
-	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
 	fails(EINVAL, "IBV_ACCESS_LOCAL_WRITE", bsn_read(b->ep[0], &sge, &from, 1, BSN_F_RING));
 	fails(EINVAL, "IBV_ACCESS_LOCAL_WRITE",
 	      bsn_fetch_add(b->ep[0], &sge, &from, 1, 1, BSN_F_RING));
 	fails(EINVAL, "IBV_ACCESS_LOCAL_WRITE", bsn_recv(b->rq[0], &sge, 1));
 	ok(write_one(b, &sge));
 	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
-	ok(bsn_mr_deregister(mr));
 	assert_all_is_well(b);
 }
 
@@ -181,13 +167,11 @@ static void receives_before_the_bad_one(struct bench *b)
 	const struct bsn_sge sge[3] = { bench_sge(b, 0, 0, 8), bench_sge(b, 0, 8, 8),
 					bench_sge(b, 0, BENCH_BYTES, 8) };
 	const uint64_t ids[3] = { 1, 2, 3 };
-	struct bsn_outstanding left;
 
 	assert_int_equal(bsn_recv_many(b->rq[0], sge, ids, 3), 2);
 	fails(EINVAL, "are not in the memory of lkey",
 	      bsn_recv_many(b->rq[0], sge + 2, ids + 2, 1));
-	ok(bsn_qp_outstanding(b->qp[0], &left));
-	assert_int_equal(left.recvs, 2);
+	assert_int_equal(bench_outstanding(b, 0).recvs, 2);
 }
 
 static void memory_of_a_shared_queue(struct bench *b)
@@ -205,13 +189,12 @@ static void memory_of_a_shared_queue(struct bench *b)
 
 static void memory_that_a_shared_queue_waits_for(struct bench *b)
 {
-	static uint8_t bytes[4096] __attribute__((aligned(4096)));
 	struct bsn_mr *mr;
 	struct bsn_sge sge;
 
 	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++) {
 		ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
-		sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+		sge = bsn_sge_of(mr, 0, 8);
 		ok(bsn_recv(b->srq, &sge, i));
 		ok(bsn_recv(b->srq, SGE(b, 1, 0, 8), i));
 		for (int n = 0; n < 2; n++) {
@@ -225,7 +208,7 @@ static void memory_that_a_shared_queue_waits_for(struct bench *b)
 		}
 	}
 	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
-	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	sge = bsn_sge_of(mr, 0, 8);
 	ok(bsn_recv(b->srq, &sge, 1));
 	fails(EBUSY, "1 receives of an SRQ", bsn_mr_deregister(mr));
 	for (int end = 0; end < 2; end++)
@@ -262,12 +245,10 @@ static void *use_elsewhere(void *arg)
 
 static struct elsewhere another_thread(struct bench *b)
 {
-	struct elsewhere e = { .b = b };
-	pthread_t thread;
+	struct elsewhere e[] = { { .b = b } };
 
-	assert_int_equal(pthread_create(&thread, NULL, use_elsewhere, &e), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	return e;
+	run_threads(use_elsewhere, e);
+	return *e;
 }
 
 static void another_thread_has_to_be_told_of(struct bench *b)

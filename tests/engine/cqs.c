@@ -10,7 +10,7 @@ static bool is_direct(const struct bench *b)
 }
 
 /* Makes a QP that is connected to itself, on this CQ. */
-static struct bsn_qp *make_loop(struct bench *b, struct bsn_cq *cq)
+static struct bsn_qp *open_loop(struct bench *b, struct bsn_cq *cq)
 {
 	const struct bsn_qp_attr attr = {
 		.cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH, .signal_every = -1
@@ -19,6 +19,14 @@ static struct bsn_qp *make_loop(struct bench *b, struct bsn_cq *cq)
 
 	ok(bsn_qp_create(b->device, &attr, &qp));
 	bench_join(qp, qp);
+	return qp;
+}
+
+static struct bsn_qp *make_loop(struct bench *b, struct bsn_cq *cq)
+{
+	struct bsn_qp *qp = open_loop(b, cq);
+
+	undo_later(b, bsn_qp_destroy, qp);
 	return qp;
 }
 
@@ -39,13 +47,7 @@ static void expect_some(struct bench *b, struct bsn_cq *cq, uint64_t first, unsi
 
 static struct bsn_cq *make_ignoring(struct bench *b, struct bsn_channel *channel)
 {
-	const struct bsn_cq_attr attr = { .entries = ENTRIES,
-					  .ignores_overrun = true,
-					  .channel = channel };
-	struct bsn_cq *cq;
-
-	ok(bsn_cq_create(b->device, &attr, &cq));
-	return cq;
+	return new_cq(b, .entries = ENTRIES, .ignores_overrun = true, .channel = channel);
 }
 
 /* The consumer record that the device could read moves once a lap, and nothing overruns. */
@@ -65,8 +67,6 @@ static void the_record_is_left_alone(struct bench *b)
 		last = dv_cq(cq)->record[0].raw;
 	}
 	assert_in_range(stores, LAPS - 1, LAPS);
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 static void it_is_woken_all_the_same(struct bench *b)
@@ -84,15 +84,13 @@ static void it_is_woken_all_the_same(struct bench *b)
 		assert_ptr_equal(woken, cq);
 		expect_some(b, cq, i, 1);
 	}
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 /* Completions of a destroyed queue keep their entries of the CQ until they are polled. */
 static void what_is_left_behind_keeps_its_entries(struct bench *b)
 {
 	struct bsn_cq *cq = make_ignoring(b, NULL);
-	struct bsn_qp *qp = make_loop(b, cq), *other = NULL;
+	struct bsn_qp *qp = open_loop(b, cq), *other = NULL;
 	const struct bsn_qp_attr attr = { .cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH };
 	struct bsn_completion c;
 
@@ -102,16 +100,15 @@ static void what_is_left_behind_keeps_its_entries(struct bench *b)
 	ok(bsn_qp_reset(qp));
 	ok(bsn_qp_destroy(qp));
 
-	qp = make_loop(b, cq);
+	qp = open_loop(b, cq);
 	write_some(b, qp, 0, 2);
 	ok(bsn_qp_destroy(qp));
 	fails(EBUSY, "2 completions of destroyed queues", bsn_qp_create(b->device, &attr, &other));
 	assert_int_equal(bsn_poll(cq, &c, 1), 0);
-	qp = make_loop(b, cq);
+	qp = open_loop(b, cq);
 	write_some(b, qp, 0, 2);
 	expect_some(b, cq, 0, 2);
 	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 static void what_cannot_ignore_them_is_refused(struct bench *b)
@@ -129,7 +126,6 @@ static void what_cannot_ignore_them_is_refused(struct bench *b)
 	with_srq.srq = bench_srq(b, NULL);
 	with_srq.cq = cq;
 	fails(EOPNOTSUPP, "SRQ", bsn_qp_create(b->device, &with_srq, &qp));
-	ok(bsn_cq_destroy(cq));
 }
 
 /* -- another size ------------------------------------------------------------------------------ */
@@ -140,7 +136,7 @@ static void completions_survive_another_size(struct bench *b)
 	static const uint32_t sizes[] = { 500, ENTRIES, 64, 20, 1000, ENTRIES };
 	struct bsn_qp *qp;
 	uint64_t id = 0;
-	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 3 * ENTRIES });
+	struct bsn_cq *cq = new_cq(b, .entries = 3 * ENTRIES);
 
 	qp = make_loop(b, cq);
 	for (unsigned round = 0; round < 20; round++) {
@@ -150,7 +146,6 @@ static void completions_survive_another_size(struct bench *b)
 		expect_some(b, cq, id + round % DEPTH, DEPTH - round % DEPTH);
 		id += DEPTH;
 	}
-	ok(bsn_qp_destroy(qp));
 }
 
 static void a_larger_one_takes_more_queues(struct bench *b)
@@ -158,7 +153,7 @@ static void a_larger_one_takes_more_queues(struct bench *b)
 	const struct bsn_qp_attr attr = { .send_depth = DEPTH, .recv_depth = DEPTH };
 	struct bsn_qp_attr more = attr;
 	struct bsn_qp *qp, *other = NULL;
-	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = ENTRIES });
+	struct bsn_cq *cq = new_cq(b, .entries = ENTRIES);
 
 	qp = make_loop(b, cq);
 	more.cq = cq;
@@ -170,7 +165,6 @@ static void a_larger_one_takes_more_queues(struct bench *b)
 	ok(bsn_cq_resize(cq, ENTRIES));
 	write_some(b, qp, 0, DEPTH);
 	expect_some(b, cq, 0, DEPTH);
-	ok(bsn_qp_destroy(qp));
 }
 
 static void sizes_that_cannot_be_are_refused(struct bench *b)

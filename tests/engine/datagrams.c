@@ -29,10 +29,8 @@ static void a_message_says_where_it_came_from(struct bench *b)
 
 	post_recv(b, 1, 1);
 	ok(bsn_send(b->ep[0], SGE(b, 0, 0, LENGTH), 2, NOW));
-	c = expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
-	assert_ptr_equal(c.user, &b->ep[0]);
-	c = expect_message(b, 0, 1, LENGTH);
-	assert_ptr_equal(c.user, &b->qp[1]);
+	assert_ptr_equal(expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND).user, &b->ep[0]);
+	assert_ptr_equal(expect_message(b, 0, 1, LENGTH).user, &b->qp[1]);
 	post_recv(b, 1, 3);
 	ok(bsn_send_imm(b->ep[0], SGE(b, 0, 0, LENGTH), 0xcafe, 4, NOW));
 	expect_done(b, b->cq[0], 4, BSN_OPCODE_SEND_IMM);
@@ -130,8 +128,7 @@ static void endpoints_share_a_queue(struct bench *b)
 	}
 	ok(bsn_ring(b->ep[0]));
 	for (uint64_t id = 0; id < 6; id++) {
-		const struct bsn_completion c = expect_done(b, b->cq[0], id, BSN_OPCODE_SEND);
-		assert_ptr_equal(c.user, &user[id % 3]);
+		assert_ptr_equal(expect_done(b, b->cq[0], id, BSN_OPCODE_SEND).user, &user[id % 3]);
 		expect_message(b, 0, id, 16);
 	}
 	for (int i = 0; i < 3; i++)
@@ -160,7 +157,6 @@ static void a_full_queue_refuses_until_polled(struct bench *b)
 	uint64_t id;
 
 	for (unsigned lap = 0; lap < 5; lap++) {
-		struct bsn_completion c;
 		int err = 0;
 		uint64_t reaped = 0;
 		for (id = 0; !err; id++)
@@ -168,8 +164,7 @@ static void a_full_queue_refuses_until_polled(struct bench *b)
 		assert_int_equal(err, -EAGAIN);
 		assert_true(id - 1 >= limits.send_depth);
 		while (reaped < id - 1) {
-			c = bench_next(b, b->cq[0]);
-			assert_int_equal(c.id, reaped++);
+			assert_int_equal(bench_next(b, b->cq[0]).id, reaped++);
 		}
 	}
 }

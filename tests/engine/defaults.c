@@ -21,18 +21,12 @@ static void two_qps_fit_a_cq(struct bench *b)
 {
 	for (int pair = 0; pair < 9; pair++)
 		for (int shares = 0; shares < 2; shares++) {
-			struct bsn_rq *srq = NULL;
-			struct bsn_qp *qp[2];
-			struct bsn_cq *cq;
-			if (shares)
-				ok(bsn_srq_create(b->device, NULL, &srq));
-			ok(bsn_cq_create(b->device, NULL, &cq));
-			qp[0] = make_qp(b->device, types[pair / 3], cq, srq);
-			qp[1] = make_qp(b->device, types[pair % 3], cq, srq);
-			ok(bsn_qp_destroy(qp[0]));
-			ok(bsn_qp_destroy(qp[1]));
-			ok(bsn_cq_destroy(cq));
-			ok(bsn_srq_destroy(srq));
+			struct bsn_qp_attr attr = { .cq = bench_cq(b, NULL),
+						    .srq = shares ? bench_srq(b, NULL) : NULL };
+			attr.type = types[pair / 3];
+			bench_qp(b, &attr);
+			attr.type = types[pair % 3];
+			bench_qp(b, &attr);
 		}
 }
 
@@ -40,22 +34,16 @@ static void two_qps_fit_a_cq(struct bench *b)
 static void an_srq_takes_what_its_cq_was_charged_for(struct bench *b)
 {
 	for (uint32_t depth = 1; depth < 20; depth++) {
-		const struct bsn_srq_attr attr = { .recv_depth = depth };
 		struct bsn_qp_attr qp = { .send_depth = 4 };
-		struct bsn_qp *fits, *not ;
-		struct bsn_cq *cq;
-		ok(bsn_srq_create(b->device, &attr, &qp.srq));
-		ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = depth + 4 }, &cq));
-		qp.cq = cq;
-		ok(bsn_qp_create(b->device, &qp, &fits));
+		struct bsn_qp * not ;
+		qp.srq = new_srq(b, .recv_depth = depth);
+		qp.cq = new_cq(b, .entries = depth + 4);
+		bench_qp(b, &qp);
 		qp.send_depth = 1;
 		assert_int_equal(bsn_qp_create(b->device, &qp, &not ), -ENOSPC);
 		for (uint32_t i = 0; i < depth; i++)
 			ok(bsn_recv(qp.srq, SGE(b, 0, 0, 8), i));
 		assert_int_equal(bsn_recv(qp.srq, SGE(b, 0, 0, 8), depth), -EAGAIN);
-		ok(bsn_qp_destroy(fits));
-		ok(bsn_cq_destroy(cq));
-		ok(bsn_srq_destroy(qp.srq));
 	}
 }
 
@@ -161,15 +149,13 @@ static void qps_come_and_go_without_registers(struct bench *b)
 static void the_greatest_depth_can_be_created(struct bench *b)
 {
 	const uint32_t most = bench_info(b)->max_send_wr;
-	struct bsn_qp_info limits;
 	struct bsn_qp *qp;
-	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 2 * most });
+	struct bsn_cq *cq = new_cq(b, .entries = 2 * most);
 
 	for (enum bsn_qp_type type = BSN_QP_RC; type <= BSN_QP_UC; type++) {
 		const struct bsn_qp_attr attr = { .type = type, .cq = cq, .send_depth = most };
 		ok(bsn_qp_create(b->device, &attr, &qp));
-		limits = *bsn_qp_info(qp);
-		assert_int_equal(limits.send_depth, most);
+		assert_int_equal(bsn_qp_info(qp)->send_depth, most);
 		ok(bsn_qp_destroy(qp));
 	}
 }
@@ -193,7 +179,7 @@ static void a_send_ring_has_room_for_its_depth(struct bench *b)
 
 	if (b->kind != BENCH_DIRECT)
 		return;
-	cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 8 * DEPTH });
+	cq = new_cq(b, .entries = 8 * DEPTH);
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		struct bsn_qp_attr attr = shapes[i].attr;
 		struct provider_qp map;
@@ -210,7 +196,7 @@ static void a_send_ring_has_room_for_its_depth(struct bench *b)
 static void a_small_cq_says_in_one_round_what_is_needed(struct bench *b)
 {
 	struct bsn_qp *qp;
-	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 64 });
+	struct bsn_cq *cq = new_cq(b, .entries = 64);
 
 	fails(ENOSPC, "create it with 256",
 	      bsn_qp_create(b->device, &(struct bsn_qp_attr){ .cq = cq }, &qp));

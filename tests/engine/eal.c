@@ -145,17 +145,13 @@ static void threads(struct bench *b)
 	struct worker workers[THREADS];
 	struct bsn_mr_cache_stats stats;
 	struct bsn_mr_cache *cache;
-	pthread_t ids[THREADS];
 
 	ok(bsn_mr_cache_create(b->device, &attr, &cache));
-	for (unsigned i = 0; i < THREADS; i++) {
+	for (unsigned i = 0; i < THREADS; i++)
 		workers[i] = (struct worker){ eal, cache, 0 };
-		assert_int_equal(pthread_create(&ids[i], NULL, work, &workers[i]), 0);
-	}
-	for (unsigned i = 0; i < THREADS; i++) {
-		pthread_join(ids[i], NULL);
+	run_threads(work, workers);
+	for (unsigned i = 0; i < THREADS; i++)
 		assert_int_equal(workers[i].err, 0);
-	}
 	ok(bsn_mr_cache_flush(cache));
 	ok(bsn_mr_cache_stats(cache, &stats));
 	assert_true(stats.registrations > 0);

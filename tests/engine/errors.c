@@ -97,7 +97,7 @@ static void assert_fails(struct bench *b, const struct cause *cause)
 	assert_int_equal(c.syndrome, c.status == cause->status ? cause->syndrome
 							       : bsn_syndrome_of_status(c.status));
 	assert_ptr_equal(c.user, &b->qp[0]);
-	ok(bsn_qp_error(b->qp[0], &error));
+	error = bench_error(b, 0);
 	assert_int_equal(error.state, IBV_QPS_ERR);
 	assert_true(error.has_failed);
 	assert_memory_equal(&error.first, &c, sizeof(c));
@@ -148,44 +148,33 @@ static void local_memory_that_may_not_be_written(struct bench *b)
 	const struct bsn_mr_attr attr = { .is_read_only = true };
 	struct bsn_mr *mr = bench_mr(b, bench_at(b, 0, 8192), 4096, &attr);
 
-	cause.local = (struct bsn_sge){ mr->addr, 64, mr->lkey };
+	cause.local = bsn_sge_of(mr, 0, 64);
 	assert_fails(b, &cause);
 }
 
-static struct bsn_mr *register_elsewhere(struct bench *b, int end, struct bsn_pd **pd)
+static struct bsn_mr *register_elsewhere(struct bench *b, int end)
 {
-	struct bsn_mr_attr attr = { 0 };
-	struct bsn_mr *mr;
-
-	ok(bsn_pd_create(b->device, pd));
-	attr.pd = *pd;
-	ok(bsn_mr_register(b->device, bench_at(b, end, 8192), 4096, &attr, &mr));
-	return mr;
+	return bench_mr(b, bench_at(b, end, 8192), 4096,
+			&(struct bsn_mr_attr){ .pd = bench_pd(b) });
 }
 
 static void local_memory_of_another_domain(struct bench *b)
 {
 	struct cause cause =
 		CAUSE(b, RDMA_WRITE, LOCAL_PROTECTION, TPT_GATHER + BSN_TPT_PD, LOC_PROT_ERR);
-	struct bsn_pd *pd;
-	struct bsn_mr *mr = register_elsewhere(b, 0, &pd);
+	const struct bsn_mr *mr = register_elsewhere(b, 0);
 
-	cause.local = (struct bsn_sge){ mr->addr, 64, mr->lkey };
+	cause.local = bsn_sge_of(mr, 0, 64);
 	assert_fails(b, &cause);
-	ok(bsn_mr_deregister(mr));
-	ok(bsn_pd_destroy(pd));
 }
 
 static void remote_memory_of_another_domain(struct bench *b)
 {
 	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR);
-	struct bsn_pd *pd;
-	struct bsn_mr *mr = register_elsewhere(b, 1, &pd);
+	const struct bsn_mr *mr = register_elsewhere(b, 1);
 
-	cause.remote = (struct bsn_remote){ mr->addr, mr->rkey };
+	cause.remote = bsn_remote_of(mr, 0);
 	assert_fails(b, &cause);
-	ok(bsn_mr_deregister(mr));
-	ok(bsn_pd_destroy(pd));
 }
 
 static void a_remote_key_that_is_none(struct bench *b)
@@ -202,7 +191,7 @@ static void a_remote_key_that_was_taken_back(struct bench *b)
 	struct bsn_mr *mr;
 
 	ok(bsn_mr_register(b->device, bench_at(b, 1, 8192), 4096, NULL, &mr));
-	cause.remote = (struct bsn_remote){ mr->addr, mr->rkey };
+	cause.remote = bsn_remote_of(mr, 0);
 	ok(bsn_mr_deregister(mr));
 	assert_fails(b, &cause);
 }
@@ -221,7 +210,7 @@ static void remote_memory_without_the_right(struct bench *b)
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_REMOTE_READ };
 	struct bsn_mr *mr = bench_mr(b, bench_at(b, 1, 8192), 4096, &attr);
 
-	cause.remote = (struct bsn_remote){ mr->addr, mr->rkey };
+	cause.remote = bsn_remote_of(mr, 0);
 	assert_fails(b, &cause);
 }
 
@@ -447,7 +436,6 @@ static void assert_works(struct bench *b, uint64_t id)
 static void a_failed_qp_can_be_brought_back(struct bench *b)
 {
 	for (unsigned lap = 0; lap < 5; lap++) {
-		struct bsn_qp_error error;
 		ok(post_bad_write(b, 1, 0));
 		ok(post_write(b, 2, BSN_F_RING));
 		ok(post_recv(b, 0, 64, 3));
@@ -457,8 +445,7 @@ static void a_failed_qp_can_be_brought_back(struct bench *b)
 		drain(b, 0);
 		drain(b, 1);
 		reset_both(b);
-		ok(bsn_qp_error(b->qp[0], &error));
-		assert_false(error.has_failed);
+		assert_false(bench_error(b, 0).has_failed);
 		bench_connect(b);
 		for (unsigned i = 0; i < 3 * BENCH_DEPTH; i++)
 			assert_works(b, 1000 * lap + i);

@@ -275,7 +275,7 @@ static void a_cq_takes_no_more_than_it_has_room_for(struct bench *b)
 	struct bsn_qp_attr attr = { .send_depth = 8, .recv_depth = 8 };
 	struct bsn_qp *first, *second = NULL;
 
-	attr.cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 20 });
+	attr.cq = new_cq(b, .entries = 20);
 	ok(bsn_qp_create(b->device, &attr, &first));
 	assert_int_equal(bsn_qp_create(b->device, &attr, &second), -ENOSPC);
 	assert_null(second);

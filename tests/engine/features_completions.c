@@ -29,11 +29,10 @@ const char *try_signal_all(struct bench *b)
 }
 
 /* A QP beside the bench's, connected to itself. */
-struct bsn_qp *make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr)
+struct bsn_qp *make_loop(struct bench *b, const struct bsn_qp_attr *attr)
 {
-	struct bsn_qp *qp;
+	struct bsn_qp *qp = bench_qp(b, attr);
 
-	ok(bsn_qp_create(device, attr, &qp));
 	bench_join(qp, qp);
 	return qp;
 }
@@ -43,12 +42,11 @@ const char *try_two_cqs(struct bench *b)
 	const struct bsn_qp_attr attr = {
 		.cq = b->cq[0], .recv_cq = b->cq[1], .send_depth = 4, .recv_depth = 4
 	};
-	struct bsn_qp *qp = make_loop(b->device, &attr);
+	struct bsn_qp *qp = make_loop(b, &attr);
 
 	post_recv(b, bsn_qp_rq(qp), 1);
 	ok(bsn_send(bsn_qp_ep(qp), SGE(b, 0, 0, LENGTH), 2, NOW));
 	expect_message(b, BSN_OPCODE_SEND);
-	ok(bsn_qp_destroy(qp));
 	return NULL;
 }
 
@@ -108,14 +106,12 @@ const char *try_wait(struct bench *b)
 {
 	const struct bsn_wait_attr brief = { .timeout_ns = 2000000, .busy_ns = 1 };
 	struct bsn_completion c;
-	struct loop l = { 0 };
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ 0 });
 
-	ok(loop_make(&l, b->device, (struct bsn_cq_attr){ 0 }));
 	assert_int_equal(bsn_wait(l.cq, &c, 1, &brief), 0);
 	ok(loop_post(&l, 1));
 	bench_settle(b);
 	assert_int_equal(bsn_wait(l.cq, &c, 1, &brief), 1);
-	ok(loop_free(&l));
 	return NULL;
 }
 
@@ -172,7 +168,6 @@ const char *try_vendor_syndrome(struct bench *b)
 /* Each request comes back: unsignaled ones, receives, and those that were never rung. */
 const char *try_drain(struct bench *b)
 {
-	struct bsn_outstanding left;
 	struct bsn_completion c;
 
 	for (uint64_t id = 0; id < 4; id++)
@@ -184,8 +179,7 @@ const char *try_drain(struct bench *b)
 		assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
 	}
 	expect_nothing(b, b->cq[0]); /* what the library posted to end the drain is not shown */
-	ok(bsn_qp_outstanding(b->qp[0], &left));
-	assert_int_equal(left.sends + left.recvs, 0);
+	assert_int_equal(bench_outstanding(b, 0).sends + bench_outstanding(b, 0).recvs, 0);
 	return NULL;
 }
 
@@ -243,17 +237,16 @@ const char *try_lane(struct bench *b)
 {
 	struct bsn_qp_attr attr = { .cq = b->cq[0], .send_depth = 4, .recv_depth = 4 };
 	struct bsn_qp *qp;
-	bool has_register;
 
 	ok(bsn_lane_create(b->device, NULL, &attr.lane));
-	qp = make_loop(b->device, &attr);
+	undo_later(b, bsn_lane_destroy, attr.lane);
+	qp = make_loop(b, &attr);
 	post_write(b, bsn_qp_ep(qp), 1, NOW);
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	assert_arrived(b, 0);
-	has_register = attr.lane->reg && !dv_lane(attr.lane)->lock;
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_lane_destroy(attr.lane));
-	return has_register ? NULL : "the provider has registers and locks of its own";
+	return attr.lane->reg && !dv_lane(attr.lane)->lock
+		       ? NULL
+		       : "the provider has registers and locks of its own";
 }
 
 /* Opens the device with a store, posts a request, and returns the counters of doorbells. */
@@ -268,7 +261,8 @@ static struct bsn_counters count_doorbells(struct bench *b, enum bsn_store store
 
 	ok(bsn_device_open(info->name, &device_attr, &device));
 	ok(bsn_cq_create(device, NULL, &attr.cq));
-	qp = make_loop(device, &attr);
+	ok(bsn_qp_create(device, &attr, &qp));
+	bench_join(qp, qp);
 	ok(bsn_write_inline(bsn_qp_ep(qp), NULL, 0, &(struct bsn_remote){ 0, 0 }, 1, NOW));
 	expect_done(b, attr.cq, 1, BSN_OPCODE_RDMA_WRITE);
 	ok(bsn_qp_counters(qp, &counters));

@@ -88,8 +88,8 @@ static void bind_directly(struct bench *b, struct victim *v)
 						    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND };
 	struct bsn_sge sge;
 
-	ok(bsn_buf_alloc(b->device, 4096, &attr, &v->mem));
-	sge = (struct bsn_sge){ v->mem->addr, LENGTH, v->mem->lkey };
+	v->mem = bench_buf(b, 4096, &attr);
+	sge = bsn_sge_of(v->mem, 0, LENGTH);
 	ok(bsn_window_create(b->device, NULL, &v->window));
 	ok(bsn_window_bind(b->ep[1], v->window, &sge, IBV_ACCESS_REMOTE_WRITE, 3, NOW));
 	expect_done(b, b->cq[1], 3, BSN_OPCODE_UMR);
@@ -99,7 +99,6 @@ static void bind_directly(struct bench *b, struct victim *v)
 static void free_victim(struct victim *v)
 {
 	ok(bsn_window_destroy(v->window));
-	ok(bsn_buf_free(v->mem));
 	if (v->mw)
 		ok(-ibv_dealloc_mw(v->mw));
 	if (v->mr)

@@ -30,27 +30,21 @@ static void send_by_xrc(struct bench *b, struct bsn_qp *qp, struct bsn_cq *cq, s
 
 const char *try_xrc(struct bench *b)
 {
+	struct bsn_cq *cq = bench_cq(b, NULL), *into = bench_cq(b, NULL);
 	struct bsn_xrc_target *target;
-	struct bsn_cq *cq, *into;
 	struct bsn_xrcd *xrcd;
 	struct bsn_rq *srq;
 	struct bsn_qp *qp;
 
 	if (bsn_xrcd_open(b->device, -1, &xrcd) == -EOPNOTSUPP)
 		return bsn_error_text();
-	ok(bsn_cq_create(b->device, NULL, &cq));
-	ok(bsn_cq_create(b->device, NULL, &into));
-	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .xrcd = xrcd, .cq = into }, &srq));
+	undo_later(b, bsn_xrcd_close, xrcd);
+	srq = new_srq(b, .xrcd = xrcd, .cq = into);
 	ok(bsn_xrc_target_create(xrcd, &target));
-	ok(bsn_qp_create(b->device, &(struct bsn_qp_attr){ .type = BSN_QP_XRC, .cq = cq }, &qp));
+	undo_later(b, bsn_xrc_target_destroy, target);
+	qp = new_qp(b, .type = BSN_QP_XRC, .cq = cq);
 	connect_xrc(qp, target);
 	send_by_xrc(b, qp, cq, srq, into);
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_xrc_target_destroy(target));
-	ok(bsn_srq_destroy(srq));
-	ok(bsn_cq_destroy(into));
-	ok(bsn_cq_destroy(cq));
-	ok(bsn_xrcd_close(xrcd));
 	return NULL;
 }
 
@@ -69,26 +63,14 @@ static void make_targets(struct bench *b, struct dc *d, bool has_full_handshake)
 	struct bsn_dct_attr attr = { .access_key = 77, .full_handshake = has_full_handshake };
 	struct bsn_address address;
 
-	ok(bsn_cq_create(b->device, NULL, &d->into));
-	ok(bsn_srq_create(b->device, NULL, &d->srq));
-	attr.cq = d->into;
-	attr.srq = d->srq;
+	attr.cq = d->into = bench_cq(b, NULL);
+	attr.srq = d->srq = bench_srq(b, NULL);
 	for (int i = 0; i < 2; i++) {
 		ok(bsn_dct_create(b->device, &attr, &d->dct[i]));
+		undo_later(b, bsn_dct_destroy, d->dct[i]);
 		ok(bsn_dct_address(d->dct[i], &address));
 		ok(bsn_dc_peer_create(d->pool, &address, NULL, d, &d->ep[i]));
 	}
-}
-
-static void unmake_dc(struct dc *d)
-{
-	for (int i = 0; i < 2; i++)
-		ok(bsn_dc_peer_destroy(d->ep[i]));
-	ok(bsn_dc_pool_destroy(d->pool));
-	for (int i = 0; i < 2; i++)
-		ok(bsn_dct_destroy(d->dct[i]));
-	ok(bsn_srq_destroy(d->srq));
-	ok(bsn_cq_destroy(d->into));
 }
 
 /* The next completion of the pool, of which targets on plain verbs have a part. */
@@ -138,7 +120,9 @@ static const char *try_dc(struct bench *b, const struct bsn_dc_pool_attr *attr)
 		assert_int_equal(expect_done(b, d.into, id, BSN_RECV).byte_len, LENGTH);
 		assert_arrived(b, 0);
 	}
-	unmake_dc(&d);
+	for (int i = 0; i < 2; i++)
+		ok(bsn_dc_peer_destroy(d.ep[i]));
+	ok(bsn_dc_pool_destroy(d.pool));
 	return NULL;
 }
 
@@ -168,11 +152,10 @@ static const char *try_timestamps(struct bench *b, enum bsn_timestamps kind)
 	if (err == -EOPNOTSUPP)
 		return bsn_error_text();
 	ok(err);
-	qp = make_loop(b->device, &(struct bsn_qp_attr){ .cq = cq });
+	undo_later(b, bsn_cq_destroy, cq);
+	qp = make_loop(b, &(struct bsn_qp_attr){ .cq = cq });
 	ok(bsn_write(bsn_qp_ep(qp), SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO), 1, NOW));
 	assert_true(expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE).timestamp);
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 	return NULL;
 }
 
@@ -246,11 +229,10 @@ static const char *try_cq(struct bench *b, const struct bsn_cq_attr *attr)
 	if (err == -EOPNOTSUPP)
 		return bsn_error_text();
 	ok(err);
-	qp = make_loop(b->device, &(struct bsn_qp_attr){ .cq = cq });
+	undo_later(b, bsn_cq_destroy, cq);
+	qp = make_loop(b, &(struct bsn_qp_attr){ .cq = cq });
 	post_write(b, bsn_qp_ep(qp), 1, NOW);
 	expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE);
-	ok(bsn_qp_destroy(qp));
-	ok(bsn_cq_destroy(cq));
 	return NULL;
 }
 
@@ -266,12 +248,8 @@ const char *try_compression(struct bench *b)
 
 const char *try_resize(struct bench *b)
 {
-	struct bsn_cq *cq;
-	int err;
+	const int err = bsn_cq_resize(bench_cq(b, NULL), 1000);
 
-	ok(bsn_cq_create(b->device, NULL, &cq));
-	err = bsn_cq_resize(cq, 1000);
-	ok(bsn_cq_destroy(cq));
 	if (err == -EOPNOTSUPP)
 		return bsn_error_text();
 	ok(err);

@@ -34,12 +34,10 @@ struct feature {
 	{                                                                                          \
 		.qp.type = BSN_QP_RC                                                               \
 	}
-
 #define UC                                                                                         \
 	{                                                                                          \
 		.qp.type = BSN_QP_UC                                                               \
 	}
-
 #define UD                                                                                         \
 	{                                                                                          \
 		.qp.type = BSN_QP_UD                                                               \
@@ -74,7 +72,7 @@ const char *try_fence(struct bench *b);
 /* features_completions.c */
 const char *try_unsignaled(struct bench *b);
 const char *try_signal_all(struct bench *b);
-struct bsn_qp *make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr);
+struct bsn_qp *make_loop(struct bench *b, const struct bsn_qp_attr *attr);
 const char *try_two_cqs(struct bench *b);
 const char *try_channel(struct bench *b);
 const char *try_solicited(struct bench *b);

@@ -190,6 +190,12 @@ struct bsn_mr *bench_mr(struct bench *b, void *memory, size_t length,
 			const struct bsn_mr_attr *attr);
 struct bsn_mr *bench_buf(struct bench *b, size_t length, const struct bsn_mr_attr *attr);
 struct bsn_device *bench_device(struct bench *b); /* the same once more */
+
+/* By attributes in place. */
+#define new_cq(b, ...)  bench_cq(b, &(struct bsn_cq_attr){ __VA_ARGS__ })
+#define new_srq(b, ...) bench_srq(b, &(struct bsn_srq_attr){ __VA_ARGS__ })
+#define new_qp(b, ...)  bench_qp(b, &(struct bsn_qp_attr){ __VA_ARGS__ })
+
 uint8_t *bench_pages(struct bench *b, size_t count);
 
 /* Anything else: its function that destroys it returns 0. */
@@ -225,6 +231,12 @@ unsigned bench_rounds(struct bench *b, unsigned n);
 
 /* Lets the device work until it has nothing more to do; on a real one, for a while. */
 void bench_settle(struct bench *b);
+
+/* -- threads ----------------------------------------------------------------------------------- */
+
+/* One thread for each of an array, to their ends. */
+void bench_threads(void *(*work)(void *), void *args, size_t count, size_t bytes);
+#define run_threads(work, array) bench_threads(work, array, COUNT(array), sizeof((array)[0]))
 
 /* -- expectations ------------------------------------------------------------------------------ */
 

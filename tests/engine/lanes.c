@@ -2,8 +2,6 @@
 /* Lanes: QPs that share a register share its toggle, and the way it is rung. */
 #include "harness.h"
 
-#include <pthread.h>
-
 enum { QPS = 2, LANES_MAX = 16384 };
 
 /* QPs of one thread domain, made by libibverbs. */
@@ -168,7 +166,6 @@ static uint32_t count_two_posters(struct bench *b, bool is_handed_over, bool is_
 	struct bsn_qp_attr attr = { .send_depth = 8 };
 	struct bsn_counters counters;
 	struct poster posters[QPS];
-	pthread_t other;
 
 	ok(bsn_lane_create(b->device, &lane_attr, &attr.lane));
 	undo_later(b, bsn_lane_destroy, attr.lane);
@@ -181,8 +178,7 @@ static uint32_t count_two_posters(struct bench *b, bool is_handed_over, bool is_
 	post_and_poll(&posters[0]);
 	for (int i = 0; is_handed_over && i < QPS; i++)
 		ok(bsn_qp_hand_over(posters[i].qp));
-	assert_int_equal(pthread_create(&other, NULL, post_and_poll, &posters[1]), 0);
-	assert_int_equal(pthread_join(other, NULL), 0);
+	bench_threads(post_and_poll, &posters[1], 1, 0);
 	ok(bsn_qp_counters(posters[0].qp, &counters));
 	return counters.lane_posters;
 }

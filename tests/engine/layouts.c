@@ -68,10 +68,8 @@ static void a_layout_that_went_gives_its_mkey_away(struct bench *b)
 
 static void lengths_are_told(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr attr = { .count = 1,
-						 .max_translations = 64,
-						 .takes_any_lkey = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
+	struct bsn_mkey_pool *pool =
+		new_mkey_pool(b, .count = 1, .max_translations = 64, .takes_any_lkey = true);
 	const struct bsn_part parts[2] = {
 		{ .addr = 0, .bytes = 3ull << 31, .stride = 1ull << 40, .lkey = 0x7fff0000 },
 		{ .addr = 1ull << 33, .bytes = 1, .stride = 1ull << 40, .lkey = 0x7fff0000 }
@@ -89,10 +87,6 @@ static void lengths_are_told(struct bench *b)
 static void assert_gathers(struct bench *b, struct bsn_layout *layout,
 			   const struct bsn_layout_attr *attr)
 {
-	const struct bsn_wr wr = { .id = 9,
-				   .opcode = BSN_OPCODE_RDMA_WRITE,
-				   .flags = NOW,
-				   .remote = bench_remote(b, 1, FLAT) };
 	const struct bsn_map *map, *again;
 
 	for (unsigned turn = 0; turn < 3; turn++) {
@@ -100,8 +94,7 @@ static void assert_gathers(struct bench *b, struct bsn_layout *layout,
 		ok(bsn_layout_map(layout, b->ep[0], 0, &again));
 		assert_ptr_equal(map, again);
 		memset(bench_at(b, 1, FLAT), 0, map->length);
-		ok(post_map(b->ep[0], wr, map));
-		expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+		gather_to(b, map, FLAT);
 		for (uint32_t i = 0; i < attr->part_count * attr->rounds; i++) {
 			const struct bsn_part *const part = &attr->parts[i % attr->part_count];
 			const uint32_t round = i / attr->part_count;
@@ -249,10 +242,8 @@ static void an_invalidated_mkey_spans_nothing(struct bench *b)
 
 static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr attr = { .count = 3,
-						 .max_translations = 16,
-						 .peers_may_invalidate = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
+	struct bsn_mkey_pool *pool =
+		new_mkey_pool(b, .count = 3, .max_translations = 16, .peers_may_invalidate = true);
 	const struct bsn_part part = column(b, 0);
 	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16), *outer;
 	const struct bsn_map *map, *nested, *again;

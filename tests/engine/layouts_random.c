@@ -105,10 +105,8 @@ static void make_blocks(struct bench *b, struct bsn_layout_attr *layout, struct 
 
 static void overlaps_are_found_in_any_order(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr attr = { .count = 1,
-						 .max_translations = 256,
-						 .takes_any_lkey = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
+	struct bsn_mkey_pool *pool =
+		new_mkey_pool(b, .count = 1, .max_translations = 256, .takes_any_lkey = true);
 	unsigned refused = 0;
 
 	for (unsigned round = 0; round < rounds_of(b); round++) {

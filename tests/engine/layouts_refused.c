@@ -101,8 +101,7 @@ static void memory_that_went_is_missed_at_each_level(struct bench *b)
  */
 static void many_rounds_are_judged_at_once(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr any = { .takes_any_lkey = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_mkey_pool *pool = new_mkey_pool(b, .takes_any_lkey = true);
 	struct bsn_part parts[] = { { .addr = 4096, .bytes = 8, .stride = 256, .lkey = 0x100 },
 				    { .addr = 4104, .bytes = 8, .stride = 1024, .lkey = 0x100 } };
 	const struct bsn_layout_attr attr = { parts, 2, .rounds = UINT32_MAX };
@@ -195,8 +194,8 @@ static bool fits(struct bsn_mkey_pool *pool, const struct bsn_part *parts, uint3
 /* A repeat block has one translation, and one a part; strides too long for it take one a block. */
 static void a_repeat_block_has_strides_of_16_bits(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr any = { .max_translations = 4, .takes_any_lkey = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_mkey_pool *pool =
+		new_mkey_pool(b, .max_translations = 4, .takes_any_lkey = true);
 	struct bsn_part parts[3];
 
 	for (unsigned more = 0; more < 2; more++) {
@@ -210,8 +209,8 @@ static void a_repeat_block_has_strides_of_16_bits(struct bench *b)
 
 static void a_translation_holds_2_gib(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr any = { .max_translations = 4, .takes_any_lkey = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_mkey_pool *pool =
+		new_mkey_pool(b, .max_translations = 4, .takes_any_lkey = true);
 	struct bsn_part parts[4];
 
 	for (uint32_t i = 0; i < 4; i++)
@@ -231,8 +230,8 @@ static void a_translation_holds_2_gib(struct bench *b)
 static void an_sge_is_shorter_than_2_gib(struct bench *b)
 {
 	const struct bsn_wr write = { .opcode = BSN_OPCODE_RDMA_WRITE };
-	const struct bsn_mkey_pool_attr any = { .max_translations = 4, .takes_any_lkey = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_mkey_pool *pool =
+		new_mkey_pool(b, .max_translations = 4, .takes_any_lkey = true);
 	const struct bsn_map *map;
 
 	for (unsigned more = 0; more < 2; more++) {
@@ -251,8 +250,7 @@ static void an_sge_is_shorter_than_2_gib(struct bench *b)
 /* In one round, and only in all of them. */
 static void a_layout_has_less_than_2_to_the_64_bytes(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr any = { .takes_any_lkey = true };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &any);
+	struct bsn_mkey_pool *pool = new_mkey_pool(b, .takes_any_lkey = true);
 
 	for (uint32_t rounds = 1; rounds <= 2; rounds++) {
 		const uint64_t bytes = (1ull << 63) / rounds;
@@ -293,14 +291,13 @@ static void a_send_that_cannot_be_says_so(struct bench *b)
 /* A map that was made for a queue with more SGEs. */
 static void a_map_of_another_queue_is_refused(struct bench *b)
 {
-	const struct bsn_qp_attr attr = { .cq = b->cq[0], .max_send_sge = 1, .send_depth = 8 };
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE };
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	const struct bsn_part parts[] = { column(b, 0), column(b, 8), column(b, 16),
 					  column(b, 24) };
 	struct bsn_layout *layout = keep_layout(b, pool, parts, 4, 1);
 	const struct bsn_map *map;
-	struct bsn_qp *qp = bench_qp(b, &attr);
+	struct bsn_qp *qp = new_qp(b, .cq = b->cq[0], .max_send_sge = 1, .send_depth = 8);
 
 	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
 	assert_true(map->sge_count > bench_sq(qp)->max_sge);

@@ -38,6 +38,18 @@ static inline void write_by_peer(struct bench *b, uint32_t rkey, uint32_t bytes,
 	expect_status(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE, status);
 }
 
+/* What the map spans is written to end 1's memory. */
+static inline void gather_to(struct bench *b, const struct bsn_map *map, size_t offset)
+{
+	const struct bsn_wr wr = { .id = 9,
+				   .opcode = BSN_OPCODE_RDMA_WRITE,
+				   .flags = NOW,
+				   .remote = bench_remote(b, 1, offset) };
+
+	ok(post_map(b->ep[0], wr, map));
+	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+}
+
 static inline void fill_flat(struct bench *b, unsigned with)
 {
 	for (unsigned i = 0; i < 4096; i++)

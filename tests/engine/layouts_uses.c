@@ -43,18 +43,13 @@ enum { PAGE = 512, PAGES = 70 };
 static void use_pages(struct bench *b, struct bsn_mkey_pool *pool, const struct bsn_part *part,
 		      uint32_t count)
 {
-	const struct bsn_wr wr = { .id = 9,
-				   .opcode = BSN_OPCODE_RDMA_WRITE,
-				   .flags = NOW,
-				   .remote = bench_remote(b, 1, 0) };
 	const struct bsn_layout_attr layout = { .parts = part, .part_count = count };
 	const struct bsn_map *map;
 
 	memset(bench_at(b, 1, 0), 0, (size_t)PAGE * count);
 	ok(try_map(b, pool, layout, BSN_MAP_KEY, &map));
 	assert_int_equal(map->length, PAGE * count);
-	ok(post_map(b->ep[0], wr, map));
-	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+	gather_to(b, map, 0);
 	for (uint32_t i = 0; i < count; i++)
 		assert_memory_equal(bench_at(b, 1, PAGE * i), (void *)(uintptr_t)part[i].addr,
 				    PAGE);
@@ -68,10 +63,8 @@ static void use_pages(struct bench *b, struct bsn_mkey_pool *pool, const struct 
 /* Few, and more of them than one WQE holds: pages in reverse. */
 static void pages_of_one_size(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr attr = { .count = 2,
-						 .max_translations = PAGES,
-						 .page_bytes = PAGE };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
+	struct bsn_mkey_pool *pool =
+		new_mkey_pool(b, .count = 2, .max_translations = PAGES, .page_bytes = PAGE);
 	struct bsn_part part[PAGES];
 
 	for (uint32_t count = 3; count <= PAGES; count += PAGES - 3) {
@@ -126,8 +119,7 @@ static void empty_queue(struct bench *b)
 /* It comes in several UMRs, all or none; one completion is that of all, flushed or not. */
 static void a_long_table_comes_in_parts(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr attr = { .count = 2, .max_translations = LONG_TABLE };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
+	struct bsn_mkey_pool *pool = new_mkey_pool(b, .count = 2, .max_translations = LONG_TABLE);
 	const struct bsn_sge whole = bench_sge(b, 1, 0, LONG_TABLE), local = bench_sge(b, 0, 0, 8);
 	struct bsn_layout *layout;
 	struct bsn_mkey *mkey;
@@ -159,8 +151,7 @@ static void a_long_table_comes_in_parts(struct bench *b)
 
 static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
 {
-	const struct bsn_mkey_pool_attr attr = { .count = 1, .max_translations = LONG_TABLE };
-	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
+	struct bsn_mkey_pool *pool = new_mkey_pool(b, .count = 1, .max_translations = LONG_TABLE);
 	const struct bsn_map *map;
 	struct bsn_layout *layout;
 	struct bsn_mr *mr;
@@ -330,14 +321,13 @@ static void refuse_read_only(struct bench *b, struct bsn_window *window)
 	struct bsn_mr *mr;
 
 	ok(bsn_buf_alloc(b->device, 4096, &attr, &mr));
-	refuse_binding(b, window, (struct bsn_sge){ mr->addr, 8, mr->lkey },
-		       IBV_ACCESS_REMOTE_WRITE, EACCES, "LOCAL_WRITE");
+	refuse_binding(b, window, bsn_sge_of(mr, 0, 8), IBV_ACCESS_REMOTE_WRITE, EACCES,
+		       "LOCAL_WRITE");
 	ok(bsn_buf_free(mr));
 	ok(bsn_pd_create(b->device, &pd));
 	attr.pd = pd;
 	ok(bsn_buf_alloc(b->device, 4096, &attr, &mr));
-	refuse_binding(b, window, (struct bsn_sge){ mr->addr, 8, mr->lkey }, IBV_ACCESS_REMOTE_READ,
-		       EACCES, "domain");
+	refuse_binding(b, window, bsn_sge_of(mr, 0, 8), IBV_ACCESS_REMOTE_READ, EACCES, "domain");
 	ok(bsn_buf_free(mr));
 	ok(bsn_pd_destroy(pd));
 }
@@ -357,7 +347,7 @@ static void windows_open_and_close(struct bench *b)
 	}
 	mr = bench_buf(b, 4096, &attr);
 	ok(bsn_window_create(b->device, NULL, &window));
-	sge = (struct bsn_sge){ mr->addr + 128, 64, mr->lkey };
+	sge = bsn_sge_of(mr, 128, 64);
 	assert_int_equal(bsn_window_bind(b->ep[0], window, &sge, IBV_ACCESS_LOCAL_WRITE, 5, 0),
 			 -EINVAL);
 	assert_int_equal(bsn_window_invalidate(b->ep[0], window, 5, 0), -EINVAL);
@@ -366,8 +356,8 @@ static void windows_open_and_close(struct bench *b)
 					 IBV_ACCESS_REMOTE_WRITE, 5, 0),
 			 -EMSGSIZE);
 	refuse_binding(b, window, bench_sge(b, 0, 0, 8), IBV_ACCESS_REMOTE_READ, EACCES, "MW_BIND");
-	refuse_binding(b, window, (struct bsn_sge){ mr->addr + 4090, 7, mr->lkey },
-		       IBV_ACCESS_REMOTE_READ, EFAULT, "outside");
+	refuse_binding(b, window, bsn_sge_of(mr, 4090, 7), IBV_ACCESS_REMOTE_READ, EFAULT,
+		       "outside");
 	refuse_read_only(b, window);
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 	for (int round = 0; round < 3; round++) {

@@ -43,6 +43,11 @@ static inline int loop_free(struct loop *l)
 	return err ? err : bsn_buf_free(l->mem);
 }
 
+struct bench;
+
+/* The same on the bench, which frees it. */
+struct loop bench_loop(struct bench *b, struct bsn_cq_attr attr);
+
 /* A WRITE from the first half of its memory to the second. */
 static inline int loop_post(struct loop *l, uint64_t id)
 {

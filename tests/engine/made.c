@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What cases make on the bench, and what they post there. */
 #include "harness.h"
+#include "loop.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 enum { PAGE_BYTES = 4096 };
@@ -109,6 +111,18 @@ struct bsn_device *bench_device(struct bench *b)
 	return device;
 }
 
+struct loop bench_loop(struct bench *b, struct bsn_cq_attr attr)
+{
+	struct loop l = { 0 };
+
+	ok(loop_make(&l, b->device, attr));
+	undo_later(b, bsn_buf_free, l.mem);
+	undo_later(b, bsn_channel_destroy, l.channel);
+	undo_later(b, bsn_cq_destroy, l.cq);
+	undo_later(b, bsn_qp_destroy, l.qp);
+	return l;
+}
+
 uint8_t *bench_pages(struct bench *b, size_t count)
 {
 	uint8_t *pages = mmap(NULL, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -134,4 +148,17 @@ int bench_recv(struct bench *b, int end, size_t offset, uint32_t length, uint64_
 	const struct bsn_sge into = bench_sge(b, end, offset, length);
 
 	return bsn_recv(b->rq[end], &into, id);
+}
+
+/* -- threads ----------------------------------------------------------------------------------- */
+
+void bench_threads(void *(*work)(void *), void *args, size_t count, size_t bytes)
+{
+	pthread_t threads[16];
+
+	assert_in_range(count, 1, COUNT(threads));
+	for (size_t i = 0; i < count; i++)
+		ok(-pthread_create(&threads[i], NULL, work, (uint8_t *)args + i * bytes));
+	for (size_t i = 0; i < count; i++)
+		ok(-pthread_join(threads[i], NULL));
 }

@@ -228,7 +228,7 @@ static void attached_qps_are_refused(struct bench *b)
 	struct bsn_msg_line *line = NULL;
 
 	ok(bsn_msg_inbox_create(b->device, NULL, &inbox));
-	if (b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS)
+	if (bench_is_attached(b))
 		fails(EOPNOTSUPP, "attached", bsn_msg_line_create(inbox, b->qp[0], NULL, &line));
 	ok(bsn_msg_inbox_destroy(inbox));
 }

@@ -27,6 +27,8 @@ static inline struct bsn_mkey_pool *make_pool_of(struct bench *b,
 	return pool;
 }
 
+#define new_mkey_pool(b, ...) make_pool_of(b, &(struct bsn_mkey_pool_attr){ __VA_ARGS__ })
+
 static inline struct bsn_mkey_pool *make_pool(struct bench *b, uint32_t count,
 					      uint32_t translations)
 {

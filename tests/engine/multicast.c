@@ -47,19 +47,25 @@ static void expect_message(struct bench *b, int end, uint64_t id,
 
 static void send_to(struct bench *b, struct bsn_ep *ep, uint64_t id)
 {
-	struct bsn_completion c;
-
 	ok(bsn_send(ep, SGE(b, 0, 0, LENGTH), id, NOW));
-	c = expect_done(b, b->cq[0], id, BSN_OPCODE_SEND);
-	assert_ptr_equal(c.user, b);
+	assert_ptr_equal(expect_done(b, b->cq[0], id, BSN_OPCODE_SEND).user, b);
+}
+
+static struct bsn_ep *make_ep(struct bench *b, const struct bsn_mcast_group *group,
+			      const struct bsn_connect_attr *attr)
+{
+	struct bsn_ep *ep;
+
+	ok(bsn_ep_create_mcast(b->qp[0], group, attr, b, &ep));
+	undo_later(b, bsn_ep_destroy, ep);
+	return ep;
 }
 
 static void members_get_what_is_sent(struct bench *b)
 {
 	const struct bsn_mcast_group group = group_of(b, 1), other = group_of(b, 2);
-	struct bsn_ep *ep;
+	struct bsn_ep *ep = make_ep(b, &group, NULL);
 
-	ok(bsn_ep_create_mcast(b->qp[0], &group, NULL, b, &ep));
 	ok(bsn_mcast_attach(b->qp[1], &group));
 	ok(bsn_mcast_attach(b->qp[1], &group)); /* a second attach changes nothing */
 	ok(bsn_mcast_attach(b->qp[1], &other));
@@ -91,16 +97,14 @@ static void members_get_what_is_sent(struct bench *b)
 	send_to(b, ep, 3);
 	expect_nothing(b, b->cq[1]); /* it is only in the other group */
 	ok(bsn_mcast_detach(b->qp[1], &other));
-	ok(bsn_ep_destroy(ep));
 }
 
 /* A member without a receive loses the message; nobody is told. */
 static void a_member_without_a_receive_loses_it(struct bench *b)
 {
 	const struct bsn_mcast_group group = group_of(b, 3);
-	struct bsn_ep *ep;
+	struct bsn_ep *ep = make_ep(b, &group, NULL);
 
-	ok(bsn_ep_create_mcast(b->qp[0], &group, NULL, b, &ep));
 	ok(bsn_mcast_attach(b->qp[1], &group));
 	send_to(b, ep, 1);
 	expect_nothing(b, b->cq[1]);
@@ -108,22 +112,18 @@ static void a_member_without_a_receive_loses_it(struct bench *b)
 	send_to(b, ep, 2);
 	expect_message(b, 1, 11, &group);
 	ok(bsn_mcast_detach(b->qp[1], &group));
-	ok(bsn_ep_destroy(ep));
 }
 
 static void another_qkey_is_not_heard(struct bench *b)
 {
-	const struct bsn_connect_attr attr = { .qkey = 0x1234 };
 	const struct bsn_mcast_group group = group_of(b, 4);
-	struct bsn_ep *ep;
+	struct bsn_ep *ep = make_ep(b, &group, &(struct bsn_connect_attr){ .qkey = 0x1234 });
 
-	ok(bsn_ep_create_mcast(b->qp[0], &group, &attr, b, &ep));
 	ok(bsn_mcast_attach(b->qp[1], &group));
 	post_recv(b, 1, 11);
 	send_to(b, ep, 1);
 	expect_nothing(b, b->cq[1]);
 	ok(bsn_mcast_detach(b->qp[1], &group));
-	ok(bsn_ep_destroy(ep));
 }
 
 static void what_is_no_group_is_refused(struct bench *b)
@@ -145,10 +145,8 @@ static void what_is_no_group_is_refused(struct bench *b)
 static void a_member_is_not_destroyed(struct bench *b)
 {
 	const struct bsn_mcast_group group = group_of(b, 6);
-	struct bsn_qp_attr attr = {
-		.type = BSN_QP_UD, .cq = b->cq[0], .send_depth = 4, .recv_depth = 4
-	};
-	struct bsn_qp *qp = bench_qp(b, &attr);
+	struct bsn_qp *qp =
+		new_qp(b, .type = BSN_QP_UD, .cq = b->cq[0], .send_depth = 4, .recv_depth = 4);
 
 	ok(bsn_mcast_attach(qp, &group));
 	fails(EBUSY, "bsn_mcast_detach()", bsn_qp_destroy(qp));
@@ -169,7 +167,7 @@ static void a_group_takes_so_many_members(struct bench *b)
 	assert_int_equal(ibv_query_device(bench_info(b)->verbs, &limits), 0);
 	most = limits.max_mcast_qp_attach;
 	assert_in_range(most, 1, 255);
-	cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 2048 });
+	cq = new_cq(b, .entries = 2048);
 	on_own.cq = cq;
 	for (int i = 0; i <= most; i++) {
 		ok(bsn_qp_create(b->device, &on_own, &qps[i]));

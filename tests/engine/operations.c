@@ -21,11 +21,8 @@ static void post_recv(struct bench *b, size_t offset, uint32_t length, uint64_t 
 
 static void a_write_moves_its_bytes(struct bench *b)
 {
-	struct bsn_completion c;
-
 	ok(bsn_write(b->ep[0], SGE(b, 0, SRC, 3000), REMOTE(b, 1, DST), 42, NOW));
-	c = expect_done(b, b->cq[0], 42, BSN_OPCODE_RDMA_WRITE);
-	assert_ptr_equal(c.user, &b->qp[0]);
+	assert_ptr_equal(expect_done(b, b->cq[0], 42, BSN_OPCODE_RDMA_WRITE).user, &b->qp[0]);
 	assert_moved(b, SRC, DST, 3000);
 	expect_nothing(b, b->cq[1]);
 }
@@ -54,11 +51,8 @@ static void inline_data_is_taken_at_the_post(struct bench *b)
 
 static void a_read_brings_bytes_here(struct bench *b)
 {
-	struct bsn_completion c;
-
 	ok(bsn_read(b->ep[1], SGE(b, 1, DST, 3000), REMOTE(b, 0, SRC), 7, NOW));
-	c = expect_done(b, b->cq[1], 7, BSN_OPCODE_RDMA_READ);
-	assert_int_equal(c.byte_len, 3000);
+	assert_int_equal(expect_done(b, b->cq[1], 7, BSN_OPCODE_RDMA_READ).byte_len, 3000);
 	assert_moved(b, SRC, DST, 3000);
 }
 
@@ -137,12 +131,10 @@ static void atomics_answer_with_the_old_value(struct bench *b)
 {
 	const struct bsn_sge result = bench_sge(b, 0, 64, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, DST);
-	struct bsn_completion c;
 
 	*word_at(b, 1, DST) = 1000;
 	ok(bsn_fetch_add(b->ep[0], &result, &remote, 0x100000001, 1, NOW));
-	c = expect_done(b, b->cq[0], 1, BSN_OPCODE_ATOMIC_FA);
-	assert_int_equal(c.byte_len, 8);
+	assert_int_equal(expect_done(b, b->cq[0], 1, BSN_OPCODE_ATOMIC_FA).byte_len, 8);
 	assert_int_equal(*word_at(b, 0, 64), 1000);
 	assert_int_equal(*word_at(b, 1, DST), 0x1000003e9);
 	ok(bsn_cmp_swap(b->ep[0], &result, &remote, 5, 6, 2, NOW));
@@ -150,8 +142,7 @@ static void atomics_answer_with_the_old_value(struct bench *b)
 	assert_int_equal(*word_at(b, 0, 64), 0x1000003e9);
 	assert_int_equal(*word_at(b, 1, DST), 0x1000003e9);
 	ok(bsn_cmp_swap(b->ep[0], &result, &remote, 0x1000003e9, 6, 3, NOW));
-	c = expect_done(b, b->cq[0], 3, BSN_OPCODE_ATOMIC_CS);
-	assert_int_equal(c.byte_len, 8);
+	assert_int_equal(expect_done(b, b->cq[0], 3, BSN_OPCODE_ATOMIC_CS).byte_len, 8);
 	assert_int_equal(*word_at(b, 1, DST), 6);
 }
 

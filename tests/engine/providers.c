@@ -209,8 +209,8 @@ static void a_poll_that_does_not_start_is_an_error_for_ever(struct bench *b)
 {
 	struct bsn_completion c[2];
 	struct ibv_cq_ex *ex;
-	struct bsn_cq *cq = bench_cq(b, &(struct bsn_cq_attr){ .timestamps = BSN_TIMESTAMPS_RAW });
-	struct bsn_qp *qp = bench_qp(b, &(struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = cq });
+	struct bsn_cq *cq = new_cq(b, .timestamps = BSN_TIMESTAMPS_RAW);
+	struct bsn_qp *qp = new_qp(b, .type = BSN_QP_RC, .cq = cq);
 
 	ex = (struct ibv_cq_ex *)(void *)bsn_qp_info(qp)->verbs->send_cq;
 	assert_int_equal(bsn_poll(cq, c, 1), 0);

@@ -353,9 +353,6 @@ static void poster_and_poller_are_two_threads(struct bench *b)
 	assert_written(b, 0, MANY);
 }
 
-/* Attached queues never signal by themselves: such cases are OWN. */
-#define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
-
 /* -- taken back -------------------------------------------------------------------------------- */
 
 static void what_was_appended_may_be_taken_back(struct bench *b)
@@ -463,7 +460,7 @@ static void several_threads_poll_one_cq(struct bench *b)
 	pthread_t threads[POLLERS];
 	struct bsn_qp *qp[2];
 
-	p.cq = bench_cq(b, &(struct bsn_cq_attr){ .entries = 64, .is_shared = true });
+	p.cq = new_cq(b, .entries = 64, .is_shared = true);
 	own_poll = cq_of(p.cq)->behind;
 	cq_of(p.cq)->behind = &slow;
 	for (int i = 0; i < POLLERS; i++)
@@ -515,6 +512,9 @@ static void one_completion_is_found_behind_many_stale(struct bench *b)
 	assert_int_equal(c->id, 77);
 }
 
+#define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
+
+/* Attached queues never signal by themselves: such cases are OWN. */
 static const struct bench_case cases[] = {
 	{ CASE(one_completion_is_found_behind_many_stale),
 	  .qp = { .send_depth = 1000, .recv_depth = 4 }, .cq_entries = 1024, OWN },

@@ -38,8 +38,8 @@ static void check_error(struct world *w, int e)
 	if (end->has_error)
 		demand(w,
 		       error.first.id == end->error.id && error.first.status == end->error.status,
-		       "end %d: %#llx failed first, not %#llx", e,
-		       (unsigned long long)end->error.id, (unsigned long long)error.first.id);
+		       "end %d: %#llx failed first, not %#llx", e, LLU(end->error.id),
+		       LLU(error.first.id));
 }
 
 /* A signaled request after all others: when it is back, they are done. */

@@ -62,7 +62,7 @@ static void keep_error(struct world *w, int e, const struct bsn_completion *c)
 	struct end *end = &w->end[e];
 
 	demand(w, w->trouble != NO_TROUBLE, "end %d, %#llx: %s, and nothing was wrong", e,
-	       (unsigned long long)c->id, ibv_wc_status_str(c->status));
+	       LLU(c->id), ibv_wc_status_str(c->status));
 	w->flushed++;
 	if (end->has_error)
 		return;
@@ -84,11 +84,10 @@ void pass_silent(struct world *w, int e)
 	const struct sent *s = &end->sends[end->first];
 
 	demand(w, !(s->wr.flags & BSN_F_SIGNALED),
-	       "end %d: %#llx, opcode %u, flags %#x, %u blocks, never came back", e,
-	       (unsigned long long)s->wr.id, s->wr.opcode, s->wr.flags, s->blocks);
-	demand(w, !s->spoiled, "end %d: %#llx did not fail", e, (unsigned long long)s->wr.id);
-	demand(w, !end->has_failed, "end %d: %#llx was not flushed", e,
-	       (unsigned long long)s->wr.id);
+	       "end %d: %#llx, opcode %u, flags %#x, %u blocks, never came back", e, LLU(s->wr.id),
+	       s->wr.opcode, s->wr.flags, s->blocks);
+	demand(w, !s->spoiled, "end %d: %#llx did not fail", e, LLU(s->wr.id));
+	demand(w, !end->has_failed, "end %d: %#llx was not flushed", e, LLU(s->wr.id));
 	check_data(w, e, s);
 	pop_sent(end);
 }
@@ -107,8 +106,7 @@ static void check_failure(struct world *w, int e, const struct sent *s,
 		if (s->spoiled && !w->was_killed)
 			is_known = c->status == s->spoiled;
 	}
-	demand(w, is_known, "end %d, %#llx: %s", e, (unsigned long long)s->wr.id,
-	       ibv_wc_status_str(c->status));
+	demand(w, is_known, "end %d, %#llx: %s", e, LLU(s->wr.id), ibv_wc_status_str(c->status));
 	keep_error(w, e, c);
 	end->has_failed = true;
 }
@@ -116,14 +114,12 @@ static void check_failure(struct world *w, int e, const struct sent *s,
 static void check_success(struct world *w, int e, const struct sent *s,
 			  const struct bsn_completion *c)
 {
-	demand(w, s->wr.flags & BSN_F_SIGNALED, "end %d: %#llx shows", e,
-	       (unsigned long long)s->wr.id);
+	demand(w, s->wr.flags & BSN_F_SIGNALED, "end %d: %#llx shows", e, LLU(s->wr.id));
 	demand(w, !w->end[e].has_failed, "end %d: %#llx succeeds after a failure", e,
-	       (unsigned long long)s->wr.id);
+	       LLU(s->wr.id));
 	demand(w, !s->spoiled,
 	       "end %d: %#llx, opcode %u, length %u, %u sges, succeeds with a bad key %#x", e,
-	       (unsigned long long)s->wr.id, s->wr.opcode, s->length, s->wr.sge_count,
-	       s->sge[0].lkey);
+	       LLU(s->wr.id), s->wr.opcode, s->length, s->wr.sge_count, s->sge[0].lkey);
 	if (is_read(s) || is_atomic(s))
 		demand(w, c->byte_len == s->length, "end %d: %u bytes of %u", e, c->byte_len,
 		       s->length);
@@ -139,7 +135,7 @@ static void take_send(struct world *w, int e, const struct bsn_completion *c)
 	while (end->count && end->sends[end->first].wr.id != c->id)
 		pass_silent(w, e);
 	demand(w, end->count, "end %d: %#llx came back twice, or out of order, or is none", e,
-	       (unsigned long long)c->id);
+	       LLU(c->id));
 	s = &end->sends[end->first];
 	demand(w, c->opcode == s->wr.opcode, "end %d: opcode %u, not %u", e, c->opcode,
 	       s->wr.opcode);
@@ -243,8 +239,7 @@ static void take_recv(struct world *w, int e, const struct bsn_completion *c)
 		if (at->is_used && (!first || at->number < first->number))
 			first = at;
 	}
-	demand(w, r, "end %d: receive %#llx came back twice, or is none", e,
-	       (unsigned long long)c->id);
+	demand(w, r, "end %d: receive %#llx came back twice, or is none", e, LLU(c->id));
 	demand(w, w->b->srq || r == first, "end %d: receives out of order", e);
 	demand(w, c->user == &w->b->qp[e], "end %d: another's user pointer", e);
 	if (c->status)
@@ -258,8 +253,7 @@ void take(struct world *w, int e, const struct bsn_completion *c, int count)
 	demand(w, count >= 0, "end %d: poll: %s", e, strerror(-count));
 	for (; count-- > 0; c++) {
 		demand(w, c->qpn == bsn_qp_info(w->b->qp[e])->number, "end %d: QPN %#x", e, c->qpn);
-		demand(w, !w->end[e].is_reset, "end %d: %#llx after a reset", e,
-		       (unsigned long long)c->id);
+		demand(w, !w->end[e].is_reset, "end %d: %#llx after a reset", e, LLU(c->id));
 		if (c->opcode & 0x80)
 			take_recv(w, e, c);
 		else

@@ -10,7 +10,7 @@ static bool on_verbs(const struct world *w)
 /* What invalidates a key needs one that nothing else uses. */
 static bool has_victims(const struct world *w)
 {
-	return is_rc(w) && w->b->is_model && !is_attached(w);
+	return is_rc(w) && w->b->is_model && !bench_is_attached(w->b);
 }
 
 /* -- where things are -------------------------------------------------------------------------- */
@@ -106,14 +106,14 @@ void check_data(struct world *w, int e, const struct sent *s)
 
 	put_own(s, image, w->b->mem[e]->addr + at, true);
 	demand(w, !memcmp(image, bench_at(w->b, e, at), REGION),
-	       "end %d, %#llx, opcode %u of %u bytes: its own memory", e,
-	       (unsigned long long)s->wr.id, s->wr.opcode, s->length);
+	       "end %d, %#llx, opcode %u of %u bytes: its own memory", e, LLU(s->wr.id),
+	       s->wr.opcode, s->length);
 	if (!is_rc(w) && (!w->b->is_model || w->trouble || is_message(s)))
 		return; /* a success says that it was sent */
 	put_peers(s, image, true);
 	demand(w, !memcmp(image, bench_at(w->b, !e, at), REGION),
-	       "end %d, %#llx, opcode %u of %u bytes: the peer's memory", e,
-	       (unsigned long long)s->wr.id, s->wr.opcode, s->length);
+	       "end %d, %#llx, opcode %u of %u bytes: the peer's memory", e, LLU(s->wr.id),
+	       s->wr.opcode, s->length);
 }
 
 /* -- requests ---------------------------------------------------------------------------------- */
@@ -185,7 +185,8 @@ static void point_at_region(struct world *w, int e, struct sent *s)
 static void choose_atomic(const struct world *w, struct sent *s)
 {
 	s->old = one_in(2) ? random_u64() : below(3);
-	s->result = bench_result(w->b, is_attached(w) && w->b->test->qp.signal_all, s->old);
+	s->result =
+		bench_result(w->b, bench_is_attached(w->b) && w->b->test->qp.signal_all, s->old);
 	s->wr.swap_add = random_u64();
 	s->wr.compare = one_in(2) ? s->old : random_u64();
 	s->new = s->wr.opcode == BSN_OPCODE_ATOMIC_FA ? s->old + s->wr.swap_add
@@ -287,7 +288,7 @@ static void choose_request(struct world *w, int e, struct sent *s)
  */
 bool may_scatter_to_cqe(const struct world *w, uint32_t length)
 {
-	return (is_attached(w) || on_verbs(w)) && length <= 64;
+	return (bench_is_attached(w->b) || on_verbs(w)) && length <= 64;
 }
 
 /* Replaces a key by an invalid one; false: the device looks at no key of this request. */

@@ -116,6 +116,8 @@ struct world {
 		}                                                                                  \
 	} while (0)
 
+#define LLU(id) ((unsigned long long)(id)) /* as %llx wants it */
+
 static inline unsigned below(unsigned n)
 {
 	return (unsigned)(random_u64() >> 33) % n;
@@ -136,15 +138,11 @@ static inline bool is_rc(const struct world *w)
 	return type_of(w) == BSN_QP_RC;
 }
 
-static inline bool is_attached(const struct world *w)
-{
-	return w->b->kind == BENCH_ATTACHED_DIRECT || w->b->kind == BENCH_ATTACHED_VERBS;
-}
-
 /* Whether only the poster signals, so that the exact number of free blocks is known. */
 static inline bool never_signals(const struct world *w)
 {
-	return w->b->test->qp.signal_every < 0 || w->b->test->qp.signal_all || is_attached(w);
+	return w->b->test->qp.signal_every < 0 || w->b->test->qp.signal_all ||
+	       bench_is_attached(w->b);
 }
 
 /* random_requests.c */

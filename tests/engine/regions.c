@@ -28,19 +28,13 @@ static const char *why_not(struct bench *b, const char *feature)
 	return NULL;
 }
 
-/* Starts both QPs again after a failure. */
-static void start_again(struct bench *b)
-{
-	bench_start_again(b);
-}
-
 static void write_and_expect(struct bench *b, struct bsn_sge local, uint64_t addr, uint32_t rkey,
 			     enum ibv_wc_status status)
 {
 	ok(bsn_write(b->ep[0], &local, &(struct bsn_remote){ addr, rkey }, 1, NOW));
 	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, status);
 	if (status)
-		start_again(b);
+		bench_start_again(b);
 }
 
 static void read_and_expect(struct bench *b, struct bsn_sge local, uint64_t addr, uint32_t rkey,
@@ -49,7 +43,7 @@ static void read_and_expect(struct bench *b, struct bsn_sge local, uint64_t addr
 	ok(bsn_read(b->ep[0], &local, &(struct bsn_remote){ addr, rkey }, 2, NOW));
 	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_READ, status);
 	if (status)
-		start_again(b);
+		bench_start_again(b);
 }
 
 static struct bsn_sge of(const struct bsn_mr *mr, uint64_t offset)
@@ -67,21 +61,12 @@ static void carries_data(struct bench *b, const struct bsn_mr *mr, uint64_t offs
 	assert_memory_equal(bench_at(b, 1, 0), bench_at(b, 0, 0), LENGTH);
 }
 
-static char *map_pages(size_t count)
-{
-	char *pages = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
-
-	assert_ptr_not_equal(pages, MAP_FAILED);
-	return pages;
-}
-
 /* -- addresses --------------------------------------------------------------------------------- */
 
 static void a_region_is_called_as_one_likes(struct bench *b)
 {
 	const uint64_t iovas[] = { 0, 0x7700000000000000, 16 * PAGE };
-	char *pages = map_pages(2);
+	uint8_t *pages = bench_pages(b, 2);
 
 	for (size_t i = 0; i < COUNT(iovas); i++) {
 		const struct bsn_mr_attr attr = { .has_iova = true, .iova = iovas[i] };
@@ -96,12 +81,11 @@ static void a_region_is_called_as_one_likes(struct bench *b)
 	      bsn_mr_register(b->device, pages + 8, PAGE,
 			      &(struct bsn_mr_attr){ .has_iova = true, .iova = 4 },
 			      &(struct bsn_mr *){ NULL }));
-	munmap(pages, 2 * PAGE);
 }
 
 static void a_region_has_bounds(struct bench *b)
 {
-	char *pages = map_pages(3);
+	uint8_t *pages = bench_pages(b, 3);
 	struct bsn_mr *mr =
 		bench_mr(b, pages + 100, PAGE, &(struct bsn_mr_attr){ .is_relaxed = true });
 
@@ -115,14 +99,13 @@ static void a_region_has_bounds(struct bench *b)
 		write_and_expect(b, bench_sge(b, 0, 0, LENGTH), addr, mr->rkey,
 				 IBV_WC_REM_ACCESS_ERR);
 	}
-	munmap(pages, 3 * PAGE);
 }
 
 /* Regions that lack one right each. */
 static void rights_are_kept(struct bench *b)
 {
 	const struct bsn_sge mine = bench_sge(b, 0, 0, LENGTH);
-	char *pages = map_pages(1);
+	uint8_t *pages = bench_pages(b, 1);
 	struct bsn_mr *mr;
 	uint32_t rkey;
 
@@ -139,7 +122,6 @@ static void rights_are_kept(struct bench *b)
 	rkey = mr->rkey;
 	ok(bsn_mr_deregister(mr));
 	write_and_expect(b, mine, (uintptr_t)pages, rkey, IBV_WC_REM_ACCESS_ERR);
-	munmap(pages, PAGE);
 }
 
 /* -- registering anew -------------------------------------------------------------------------- */
@@ -154,7 +136,7 @@ static void stays_as_it_was(struct bench *b, struct bsn_mr *mr)
 static void a_region_changes_under_its_keys(struct bench *b)
 {
 	const struct bsn_mr_attr less = { .access = IBV_ACCESS_LOCAL_WRITE };
-	char *pages = map_pages(2);
+	uint8_t *pages = bench_pages(b, 2);
 	struct bsn_mr *mr;
 	struct bsn_pd *pd;
 	uint32_t rkey;
@@ -165,7 +147,6 @@ static void a_region_changes_under_its_keys(struct bench *b)
 	err = bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, pages + PAGE, PAGE, NULL);
 	if (b->is_rxe && err == -EOPNOTSUPP) {
 		stays_as_it_was(b, mr);
-		munmap(pages, 2 * PAGE);
 		return;
 	}
 	ok(err);
@@ -190,7 +171,6 @@ static void a_region_changes_under_its_keys(struct bench *b)
 	ok(bsn_mr_deregister(mr));
 	fails(EBUSY, "its own bytes",
 	      bsn_mr_change(b->mem[0], BSN_MR_CHANGE_MEMORY, pages, PAGE, NULL));
-	munmap(pages, 2 * PAGE);
 }
 
 /* -- on demand --------------------------------------------------------------------------------- */
@@ -199,7 +179,7 @@ static void memory_on_demand(struct bench *b)
 {
 	const char *why = why_not(b, "on-demand");
 	const struct bsn_mr_attr attr = { .is_on_demand = true };
-	char *pages = map_pages(2);
+	uint8_t *pages = bench_pages(b, 2);
 	struct bsn_sge piece;
 	struct bsn_mr *mr;
 	int err = bsn_mr_register(b->device, pages, 2 * PAGE, &attr, &mr);
@@ -220,13 +200,12 @@ static void memory_on_demand(struct bench *b)
 		ok(bsn_mr_deregister(mr));
 	}
 	fails(EINVAL, "flags", bsn_mr_prefetch(b->device, NULL, &piece, 1, 64));
-	munmap(pages, 2 * PAGE);
 }
 
 static void all_memory(struct bench *b)
 {
 	const char *why = why_not(b, "implicit");
-	char *pages = map_pages(1);
+	uint8_t *pages = bench_pages(b, 1);
 	struct bsn_mr *mr;
 	const struct bsn_mr_attr on_demand = { .is_on_demand = true };
 	int err = bsn_mr_register(b->device, NULL, SIZE_MAX, &on_demand, &mr);
@@ -238,7 +217,6 @@ static void all_memory(struct bench *b)
 		      bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, pages, PAGE, NULL));
 		ok(bsn_mr_deregister(mr));
 	}
-	munmap(pages, PAGE);
 }
 
 /* -- of the device ----------------------------------------------------------------------------- */
@@ -330,7 +308,7 @@ static void memory_by_its_physical_address(struct bench *b)
 	const struct bsn_mr_attr attr = { .is_physical = true };
 	const struct bsn_mr_attr all = { .is_physical = true, .is_on_demand = true };
 	const char *why = why_not(b, "physical-address");
-	char *pages = map_pages(1);
+	uint8_t *pages = bench_pages(b, 1);
 	struct bsn_mr *mr = NULL;
 	struct bsn_dm *dm;
 
@@ -348,7 +326,6 @@ static void memory_by_its_physical_address(struct bench *b)
 	}
 	fails(EOPNOTSUPP, why, bsn_mr_change(b->mem[0], BSN_MR_CHANGE_ACCESS, NULL, 0, &attr));
 	assert_null(mr);
-	munmap(pages, PAGE);
 }
 
 static const struct bench_case cases[] = {

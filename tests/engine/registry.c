@@ -95,11 +95,6 @@ static uint32_t producer_of(const struct bsn_registry_queue *q)
 	return lap + (uint16_t)(half(q->producer) - (uint16_t)lap);
 }
 
-static bool is_direct(const struct bench *b)
-{
-	return b->kind == BENCH_DIRECT || b->kind == BENCH_ATTACHED_DIRECT;
-}
-
 /* -- cases ------------------------------------------------------------------------------------- */
 
 static void the_head_says_what_it_is(struct bench *b)
@@ -122,9 +117,9 @@ static void a_send_queue(struct bench *b)
 	assert_non_null(q);
 	assert_string_equal(q->device, bench_info(b)->name);
 	assert_int_equal(q->transport, BSN_TRANSPORT_RC);
-	assert_int_equal(q->ring != 0, is_direct(b));
-	assert_int_equal(q->count != 0, is_direct(b));
-	if (!is_direct(b)) {
+	assert_int_equal(q->ring != 0, bench_is_direct(b));
+	assert_int_equal(q->count != 0, bench_is_direct(b));
+	if (!bench_is_direct(b)) {
 		assert_int_equal(q->producer | q->consumer | q->start | q->lap | q->count, 0);
 		return;
 	}
@@ -148,7 +143,7 @@ static void a_send_queue_that_goes_round(struct bench *b)
 {
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_info(b->qp[0])->number);
 
-	if (!is_direct(b))
+	if (!bench_is_direct(b))
 		return;
 	for (uint32_t posted = 1; posted <= 5 * q->count; posted++) {
 		ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, 0), posted, NOW));
@@ -165,9 +160,9 @@ static void a_receive_queue(struct bench *b)
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_RECV, bsn_qp_info(b->qp[1])->number);
 
 	assert_non_null(q);
-	assert_int_equal(q->ring != 0, is_direct(b));
-	assert_int_equal(q->count != 0, is_direct(b));
-	if (!is_direct(b))
+	assert_int_equal(q->ring != 0, bench_is_direct(b));
+	assert_int_equal(q->count != 0, bench_is_direct(b));
+	if (!bench_is_direct(b))
 		return;
 	assert_in_range(q->count, BENCH_DEPTH, 2 * BENCH_DEPTH);
 	ok(bsn_recv(b->rq[1], SGE(b, 1, 0, 64), 1));
@@ -183,9 +178,9 @@ static void a_completion_queue(struct bench *b)
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_COMPLETION, cqn);
 
 	assert_non_null(q);
-	assert_int_equal(q->ring != 0, is_direct(b));
-	assert_int_equal(q->count != 0, is_direct(b));
-	if (!is_direct(b))
+	assert_int_equal(q->ring != 0, bench_is_direct(b));
+	assert_int_equal(q->count != 0, bench_is_direct(b));
+	if (!bench_is_direct(b))
 		return;
 	assert_int_equal(q->stride_bytes, BSN_CQE_SIZE);
 	assert_int_equal(*(const uint64_t *)(uintptr_t)q->consumer, q->ring);
@@ -225,9 +220,9 @@ static void a_shared_receive_queue(struct bench *b)
 	assert_int_equal(user->ring, 0);
 	assert_non_null(find(BSN_REGISTRY_COMPLETION, user->cqn));
 	assert_int_equal(user->srqn, q->number);
-	assert_int_equal(q->ring != 0, is_direct(b));
-	assert_int_equal(q->count != 0, is_direct(b));
-	if (!is_direct(b))
+	assert_int_equal(q->ring != 0, bench_is_direct(b));
+	assert_int_equal(q->count != 0, bench_is_direct(b));
+	if (!bench_is_direct(b))
 		return;
 	assert_int_not_equal(q->number, 0);
 	assert_free(q, 0);

@@ -282,7 +282,7 @@ static void a_limit_raises_an_event(struct bench *b)
 
 static void a_limit_above_the_size_is_refused(struct bench *b)
 {
-	struct bsn_rq *srq = bench_srq(b, &(struct bsn_srq_attr){ .recv_depth = 4 });
+	struct bsn_rq *srq = new_srq(b, .recv_depth = 4);
 
 	fails(EINVAL, "above the 4 receives", bsn_srq_set_limit(srq, 5));
 	ok(bsn_srq_set_limit(srq, 4));
@@ -348,12 +348,9 @@ static void several_cqs_give_back_in_any_order(struct bench *b)
 	struct bsn_cq *cq[2];
 
 	for (int i = 0; i < 2; i++) {
-		const struct bsn_qp_attr attr = { .cq = b->cq[0],
-						  .recv_cq = cq[i] = bench_cq(b, NULL),
-						  .srq = b->srq,
-						  .send_depth = 8 };
 		for (int end = 0; end < 2; end++)
-			qp[i][end] = bench_qp(b, &attr);
+			qp[i][end] = new_qp(b, .cq = b->cq[0], .recv_cq = cq[i] = bench_cq(b, NULL),
+					    .srq = b->srq, .send_depth = 8);
 		bench_join(qp[i][0], qp[i][1]);
 	}
 	for (uint64_t first = 0; first < 60 * AT_ONCE; first += AT_ONCE) {

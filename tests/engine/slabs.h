@@ -5,8 +5,6 @@
 
 #include "harness.h"
 
-#include <pthread.h>
-
 #include "bsn_slab.h"
 
 enum { SLAB_COUNT = 1000, SLAB_THREADS = 3, SLAB_ROUNDS = 20000, SLAB_HELD = 100 };
@@ -78,18 +76,14 @@ static void threads_share(struct bench *b, const struct bsn_slab_store *store)
 {
 	const struct bsn_slab_attr attr = { .size_bytes = 64, .count = 250, .store = store };
 	struct slab_user users[SLAB_THREADS];
-	pthread_t ids[SLAB_THREADS];
 	struct bsn_slab *slab;
 
 	ok(bsn_slab_create(b->device, &attr, &slab));
-	for (unsigned i = 0; i < SLAB_THREADS; i++) {
+	for (unsigned i = 0; i < SLAB_THREADS; i++)
 		users[i] = (struct slab_user){ slab, i, false };
-		assert_int_equal(pthread_create(&ids[i], NULL, use_slab, &users[i]), 0);
-	}
-	for (unsigned i = 0; i < SLAB_THREADS; i++) {
-		pthread_join(ids[i], NULL);
+	run_threads(use_slab, users);
+	for (unsigned i = 0; i < SLAB_THREADS; i++)
 		assert_false(users[i].is_wrong);
-	}
 	ok(bsn_slab_destroy(slab));
 }
 

@@ -16,14 +16,6 @@ enum { PATIENT_NS = 1000000000, ASLEEP_AT_ONCE_NS = 1 };
 static const struct bsn_wait_attr asleep = { .timeout_ns = 20ull * PATIENT_NS,
 					     .busy_ns = ASLEEP_AT_ONCE_NS };
 
-static struct loop make_loop(struct bench *b)
-{
-	struct loop l = { 0 };
-
-	ok(loop_make(&l, b->device, (struct bsn_cq_attr){ .entries = 256 }));
-	return l;
-}
-
 /*
  * The device works while a thread of the test waits; if asked to, another thread takes its events.
  */
@@ -66,8 +58,7 @@ static void what_is_there_is_given_at_once(struct bench *b)
 {
 	struct bsn_completion c[2];
 
-	ok(bsn_write(b->ep[0], &(struct bsn_sge){ b->mem[0]->addr, 8, b->mem[0]->lkey },
-		     &(struct bsn_remote){ b->mem[1]->addr, b->mem[1]->rkey }, 7, NOW));
+	ok(bench_write(b, 0, 8, 7, NOW));
 	bench_settle(b);
 	assert_int_equal(bsn_wait(b->cq[0], c, 2, NULL), 1);
 	assert_int_equal(c[0].id, 7);
@@ -89,7 +80,7 @@ static void time_runs_out(struct bench *b)
 		{ .timeout_ns = 3000000, .busy_ns = 2000000 },
 		{ .timeout_ns = 3000000, .never_sleeps = true },
 	};
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 	struct bsn_completion c;
 
 	for (size_t i = 0; i < COUNT(ways); i++) {
@@ -97,12 +88,11 @@ static void time_runs_out(struct bench *b)
 		assert_int_equal(bsn_wait(l.cq, &c, 1, &ways[i]), 0);
 		assert_true(now() - began >= ways[i].timeout_ns);
 	}
-	ok(loop_free(&l));
 }
 
 static void a_completion_ends_it(struct bench *b)
 {
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 	struct device_at_work d;
 	struct bsn_completion c;
 
@@ -115,7 +105,6 @@ static void a_completion_ends_it(struct bench *b)
 		assert_int_equal(c.id, id);
 	}
 	end_work(&d);
-	ok(loop_free(&l));
 }
 
 static void ignore(int number)
@@ -125,7 +114,7 @@ static void ignore(int number)
 
 static void a_signal_ends_it(struct bench *b)
 {
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 	struct bsn_completion c;
 	struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { 0 };
 	struct sigaction act = { .sa_handler = ignore }, before;
@@ -135,13 +124,12 @@ static void a_signal_ends_it(struct bench *b)
 	assert_int_equal(bsn_wait(l.cq, &c, 1, &asleep), -EINTR);
 	setitimer(ITIMER_REAL, &never, NULL);
 	sigaction(SIGALRM, &before, NULL);
-	ok(loop_free(&l));
 }
 
 /* The channel has no event for it: the thread that takes the device's events wakes the sleeper. */
 static void the_death_of_the_cq_ends_it(struct bench *b)
 {
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 	struct device_at_work d;
 	struct bsn_completion c;
 
@@ -152,12 +140,11 @@ static void the_death_of_the_cq_ends_it(struct bench *b)
 	assert_int_equal(bsn_wait(l.cq, &c, 1, &asleep), -EOVERFLOW);
 	assert_int_equal(bsn_wait(l.cq, &c, 1, &asleep), -EOVERFLOW);
 	end_work(&d);
-	ok(loop_free(&l));
 }
 
 static void the_end_of_the_device_ends_it(struct bench *b)
 {
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 	struct device_at_work d;
 	struct bsn_completion c;
 
@@ -167,13 +154,12 @@ static void the_end_of_the_device_ends_it(struct bench *b)
 	ok(loop_post(&l, 2));
 	assert_int_equal(bsn_wait(l.cq, &c, 1, &asleep), -EIO);
 	end_work(&d);
-	ok(loop_free(&l));
 }
 
 static void an_asynchronous_event_ends_it_if_asked(struct bench *b)
 {
 	struct bsn_wait_attr attr = asleep;
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 	struct device_at_work d;
 	struct bsn_event event;
 	struct bsn_completion c;
@@ -190,23 +176,18 @@ static void an_asynchronous_event_ends_it_if_asked(struct bench *b)
 	ok(bsn_device_get_event(b->device, &event));
 	assert_int_equal(event.type, IBV_EVENT_PORT_ERR);
 	assert_string_equal(event.name, "port error");
-	ok(loop_free(&l));
 }
 
 /* -- what is refused --------------------------------------------------------------------------- */
 
 static void assert_refused(struct bsn_cq *cq, int error, const char *why)
 {
-	struct bsn_completion c;
-
-	assert_int_equal(bsn_wait(cq, &c, 1, NULL), -error);
-	assert_non_null(strstr(bsn_error_text(), why));
+	fails(error, why, bsn_wait(cq, &(struct bsn_completion){ 0 }, 1, NULL));
 }
 
 static void without_a_channel_there_is_no_sleep(struct bench *b)
 {
-	const bool is_attached =
-		b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS;
+	const bool is_attached = bench_is_attached(b);
 	struct bsn_completion c;
 
 	assert_refused(b->cq[0], is_attached ? EOPNOTSUPP : EINVAL,
@@ -251,7 +232,7 @@ static void do_not_block(struct loop *l)
 
 static void so_many_completions_are_one_event(struct bench *b)
 {
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 
 	do_not_block(&l);
 	ok(bsn_cq_moderate(l.cq, 4, 4000));
@@ -266,12 +247,11 @@ static void so_many_completions_are_one_event(struct bench *b)
 		assert_false(has_event(&l));
 		drain(&l);
 	}
-	ok(loop_free(&l));
 }
 
 static void the_last_few_are_told_after_the_time_limit(struct bench *b)
 {
-	struct loop l = make_loop(b);
+	struct loop l = bench_loop(b, (struct bsn_cq_attr){ .entries = 256 });
 
 	do_not_block(&l);
 	ok(bsn_cq_moderate(l.cq, 4, 100));
@@ -291,7 +271,6 @@ static void the_last_few_are_told_after_the_time_limit(struct bench *b)
 	ok(loop_post(&l, 0));
 	softcx_step(0);
 	assert_true(has_event(&l));
-	ok(loop_free(&l));
 }
 
 static void an_event_that_would_never_come_is_refused(struct bench *b)

@@ -64,12 +64,25 @@ static void unmake_receivers(struct xrc *x)
 	fclose(x->file);
 }
 
-static void make(struct bench *b, struct xrc *x)
+static int unmake(struct xrc *x)
 {
+	for (int i = 0; i < SRQS; i++)
+		ok(bsn_ep_destroy(x->ep[i]));
+	ok(bsn_qp_destroy(x->qp));
+	unmake_receivers(x);
+	ok(bsn_cq_destroy(x->cq));
+	free(x);
+	return 0;
+}
+
+static struct xrc *make(struct bench *b)
+{
+	struct xrc *x = calloc(1, sizeof(*x));
 	struct bsn_qp_attr initiator = { .type = BSN_QP_XRC,
 					 .max_inline = LONGEST_INLINE,
 					 .max_send_sge = 4 };
 
+	assert_non_null(x);
 	make_receivers(b, x);
 	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 1024 }, &x->cq));
 	initiator.cq = x->cq;
@@ -77,15 +90,8 @@ static void make(struct bench *b, struct xrc *x)
 	connect(x->qp, x->target);
 	for (int i = 0; i < SRQS; i++)
 		ok(bsn_xrc_ep_create(x->qp, bsn_srq_number(x->srq[i]), &x->sender[i], &x->ep[i]));
-}
-
-static void unmake(struct xrc *x)
-{
-	for (int i = 0; i < SRQS; i++)
-		ok(bsn_ep_destroy(x->ep[i]));
-	ok(bsn_qp_destroy(x->qp));
-	unmake_receivers(x);
-	ok(bsn_cq_destroy(x->cq));
+	undo_later(b, unmake, x);
+	return x;
 }
 
 static void post_recv(struct bench *b, struct xrc *x, int to, uint64_t id)
@@ -117,21 +123,19 @@ static void expect_sent(struct bench *b, struct xrc *x, int to, uint64_t id, uns
 
 static void messages_go_to_the_srq_they_name(struct bench *b)
 {
-	struct xrc x;
+	struct xrc *x = make(b);
 
-	make(b, &x);
 	for (uint64_t id = 0; id < 40 * RECVS; id++) {
 		const int to = id % 3 == 1;
 		memset(bench_at(b, 1, INTO), 0, LENGTH);
-		post_recv(b, &x, to, 1000 + id);
+		post_recv(b, x, to, 1000 + id);
 		if (id % 2)
-			ok(bsn_send(x.ep[to], SGE(b, 0, 0, LENGTH), id, NOW));
+			ok(bsn_send(x->ep[to], SGE(b, 0, 0, LENGTH), id, NOW));
 		else
-			ok(bsn_send_inline(x.ep[to], bench_at(b, 0, 0), LENGTH, id, NOW));
-		expect_sent(b, &x, to, id, BSN_OPCODE_SEND);
-		expect_received(b, &x, to, 1000 + id, BSN_RECV);
+			ok(bsn_send_inline(x->ep[to], bench_at(b, 0, 0), LENGTH, id, NOW));
+		expect_sent(b, x, to, id, BSN_OPCODE_SEND);
+		expect_received(b, x, to, 1000 + id, BSN_RECV);
 	}
-	unmake(&x);
 }
 
 static void every_operation_of_rc(struct bench *b)
@@ -139,32 +143,30 @@ static void every_operation_of_rc(struct bench *b)
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
-	struct xrc x;
+	struct xrc *x = make(b);
 
-	make(b, &x);
-	ok(bsn_write(x.ep[0], &local, &to, 1, NOW));
-	expect_sent(b, &x, 0, 1, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_write(x->ep[0], &local, &to, 1, NOW));
+	expect_sent(b, x, 0, 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	memset(bench_at(b, 1, INTO), 0x5a, LENGTH);
-	ok(bsn_read(x.ep[1], SGE(b, 0, INTO, LENGTH), &to, 2, NOW));
-	expect_sent(b, &x, 1, 2, BSN_OPCODE_RDMA_READ);
+	ok(bsn_read(x->ep[1], SGE(b, 0, INTO, LENGTH), &to, 2, NOW));
+	expect_sent(b, x, 1, 2, BSN_OPCODE_RDMA_READ);
 	assert_memory_equal(bench_at(b, 0, INTO), bench_at(b, 1, INTO), LENGTH);
 	*counter = 40;
-	ok(bsn_fetch_add(x.ep[0], SGE(b, 0, INTO + 1024, 8), &to, 2, 3, NOW));
-	expect_sent(b, &x, 0, 3, BSN_OPCODE_ATOMIC_FA);
+	ok(bsn_fetch_add(x->ep[0], SGE(b, 0, INTO + 1024, 8), &to, 2, 3, NOW));
+	expect_sent(b, x, 0, 3, BSN_OPCODE_ATOMIC_FA);
 	assert_int_equal(*counter, 42);
-	ok(bsn_cmp_swap(x.ep[1], SGE(b, 0, INTO + 1024, 8), &to, 42, 7, 4, NOW));
-	expect_sent(b, &x, 1, 4, BSN_OPCODE_ATOMIC_CS);
+	ok(bsn_cmp_swap(x->ep[1], SGE(b, 0, INTO + 1024, 8), &to, 42, 7, 4, NOW));
+	expect_sent(b, x, 1, 4, BSN_OPCODE_ATOMIC_CS);
 	assert_int_equal(*counter, 7);
-	post_recv(b, &x, 1, 100);
-	ok(bsn_write_imm(x.ep[1], &local, &to, 0xcafe, 5, NOW));
-	expect_sent(b, &x, 1, 5, BSN_OPCODE_RDMA_WRITE_IMM);
-	assert_int_equal(expect_received(b, &x, 1, 100, BSN_RECV_RDMA_WITH_IMM).imm, 0xcafe);
-	post_recv(b, &x, 0, 101);
-	ok(bsn_send_imm(x.ep[0], &local, 0xbeef, 6, NOW));
-	expect_sent(b, &x, 0, 6, BSN_OPCODE_SEND_IMM);
-	assert_int_equal(expect_received(b, &x, 0, 101, BSN_RECV).imm, 0xbeef);
-	unmake(&x);
+	post_recv(b, x, 1, 100);
+	ok(bsn_write_imm(x->ep[1], &local, &to, 0xcafe, 5, NOW));
+	expect_sent(b, x, 1, 5, BSN_OPCODE_RDMA_WRITE_IMM);
+	assert_int_equal(expect_received(b, x, 1, 100, BSN_RECV_RDMA_WITH_IMM).imm, 0xcafe);
+	post_recv(b, x, 0, 101);
+	ok(bsn_send_imm(x->ep[0], &local, 0xbeef, 6, NOW));
+	expect_sent(b, x, 0, 6, BSN_OPCODE_SEND_IMM);
+	assert_int_equal(expect_received(b, x, 0, 101, BSN_RECV).imm, 0xbeef);
 }
 
 /* A SEND and a WRITE by a QP that the application made, on either path. */
@@ -218,24 +220,22 @@ static void a_number_of_no_srq_fails_at_its_sender(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct bsn_ep *nowhere;
-	struct xrc x;
+	struct xrc *x = make(b);
 
-	make(b, &x);
-	ok(bsn_xrc_ep_create(x.qp, 0xabcdef, NULL, &nowhere));
+	ok(bsn_xrc_ep_create(x->qp, 0xabcdef, NULL, &nowhere));
 	ok(bsn_send(nowhere, &local, 1, BSN_F_SIGNALED));
-	ok(bsn_send(x.ep[1], &local, 2, NOW));
-	expect_status(b, x.cq, 1, BSN_OPCODE_SEND, IBV_WC_REM_INV_REQ_ERR);
-	expect_status(b, x.cq, 2, BSN_OPCODE_SEND, IBV_WC_WR_FLUSH_ERR);
+	ok(bsn_send(x->ep[1], &local, 2, NOW));
+	expect_status(b, x->cq, 1, BSN_OPCODE_SEND, IBV_WC_REM_INV_REQ_ERR);
+	expect_status(b, x->cq, 2, BSN_OPCODE_SEND, IBV_WC_WR_FLUSH_ERR);
 	ok(bsn_ep_destroy(nowhere));
-	ok(bsn_qp_reset(x.qp));
-	ok(bsn_xrc_target_destroy(x.target));
-	ok(bsn_xrc_target_create(x.xrcd[1], &x.target));
-	connect(x.qp, x.target);
-	post_recv(b, &x, 1, 100);
-	ok(bsn_send(x.ep[1], &local, 3, NOW));
-	expect_sent(b, &x, 1, 3, BSN_OPCODE_SEND);
-	expect_received(b, &x, 1, 100, BSN_RECV);
-	unmake(&x);
+	ok(bsn_qp_reset(x->qp));
+	ok(bsn_xrc_target_destroy(x->target));
+	ok(bsn_xrc_target_create(x->xrcd[1], &x->target));
+	connect(x->qp, x->target);
+	post_recv(b, x, 1, 100);
+	ok(bsn_send(x->ep[1], &local, 3, NOW));
+	expect_sent(b, x, 1, 3, BSN_OPCODE_SEND);
+	expect_received(b, x, 1, 100, BSN_RECV);
 }
 
 /*
@@ -244,29 +244,26 @@ static void a_number_of_no_srq_fails_at_its_sender(struct bench *b)
  */
 static void an_srq_leaves_nothing_to_the_next(struct bench *b)
 {
-	struct xrc x;
+	struct xrc *x = make(b);
 
-	make(b, &x);
-	post_recv(b, &x, 0, 77);
-	ok(bsn_send(x.ep[0], SGE(b, 0, 0, LENGTH), 1, NOW));
-	expect_sent(b, &x, 0, 1, BSN_OPCODE_SEND);
-	ok(bsn_ep_destroy(x.ep[0]));
-	ok(bsn_srq_destroy(x.srq[0]));
-	make_srq(b, &x, 0);
-	expect_nothing(b, x.into[0]);
-	ok(bsn_xrc_ep_create(x.qp, bsn_srq_number(x.srq[0]), &x.sender[0], &x.ep[0]));
-	post_recv(b, &x, 0, 78);
-	ok(bsn_send(x.ep[0], SGE(b, 0, 0, LENGTH), 2, NOW));
-	expect_sent(b, &x, 0, 2, BSN_OPCODE_SEND);
-	expect_received(b, &x, 0, 78, BSN_RECV);
-	unmake(&x);
+	post_recv(b, x, 0, 77);
+	ok(bsn_send(x->ep[0], SGE(b, 0, 0, LENGTH), 1, NOW));
+	expect_sent(b, x, 0, 1, BSN_OPCODE_SEND);
+	ok(bsn_ep_destroy(x->ep[0]));
+	ok(bsn_srq_destroy(x->srq[0]));
+	make_srq(b, x, 0);
+	expect_nothing(b, x->into[0]);
+	ok(bsn_xrc_ep_create(x->qp, bsn_srq_number(x->srq[0]), &x->sender[0], &x->ep[0]));
+	post_recv(b, x, 0, 78);
+	ok(bsn_send(x->ep[0], SGE(b, 0, 0, LENGTH), 2, NOW));
+	expect_sent(b, x, 0, 2, BSN_OPCODE_SEND);
+	expect_received(b, x, 0, 78, BSN_RECV);
 }
 
 static void what_cannot_be_is_refused(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	struct bsn_device_attr same = { 0 };
-	struct bsn_device *other;
+	struct bsn_device *other = bench_device(b);
 	struct bsn_xrcd *foreign;
 	struct bsn_address address;
 	struct bsn_qp_attr qp = { .type = BSN_QP_XRC };
@@ -274,40 +271,35 @@ static void what_cannot_be_is_refused(struct bench *b)
 	struct bsn_rq *none;
 	struct bsn_qp *no_qp;
 	struct bsn_ep *ep;
-	struct xrc x;
+	struct xrc *x = make(b);
 
-	make(b, &x);
-	same.path = bench_info(b)->path;
-	ok(bsn_device_open(bench_info(b)->name, &same, &other));
 	ok(bsn_xrcd_open(other, -1, &foreign));
 	srq.xrcd = foreign;
-	srq.cq = x.cq;
+	srq.cq = x->cq;
 	fails(EINVAL, "another device", bsn_srq_create(b->device, &srq, &none));
-	srq.xrcd = x.xrcd[0];
+	srq.xrcd = x->xrcd[0];
 	srq.cq = NULL;
 	fails(EINVAL, "CQ of its own", bsn_srq_create(b->device, &srq, &none));
-	srq.cq = x.into[0];
+	srq.cq = x->into[0];
 	fails(EBUSY, "already", bsn_srq_create(b->device, &srq, &none));
 	srq.xrcd = NULL;
 	fails(EINVAL, "XRC", bsn_srq_create(b->device, &srq, &none));
-	qp.cq = x.cq;
+	qp.cq = x->cq;
 	qp.recv_depth = 1;
 	fails(EINVAL, "receives nothing", bsn_qp_create(b->device, &qp, &no_qp));
-	qp = (struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = x.cq, .srq = x.srq[0] };
+	qp = (struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = x->cq, .srq = x->srq[0] };
 	fails(EINVAL, "XRC", bsn_qp_create(b->device, &qp, &no_qp));
-	fails(EINVAL, "bsn_srq_number()", bsn_xrc_ep_create(x.qp, 0, NULL, &ep));
-	fails(EINVAL, "bsn_srq_number()", bsn_xrc_ep_create(x.qp, 1u << 24, NULL, &ep));
-	ok(bsn_xrc_target_address(x.target, &address));
-	fails(EINVAL, "bsn_xrc_ep_create()", bsn_ep_create(x.qp, &address, NULL, NULL, &ep));
-	fails(EPROTO, "initiator", bsn_xrc_target_connect(x.target, &address, NULL));
-	fails(EINVAL, "bsn_xrc_ep_create()", bsn_send(bsn_qp_ep(x.qp), &local, 1, NOW));
+	fails(EINVAL, "bsn_srq_number()", bsn_xrc_ep_create(x->qp, 0, NULL, &ep));
+	fails(EINVAL, "bsn_srq_number()", bsn_xrc_ep_create(x->qp, 1u << 24, NULL, &ep));
+	ok(bsn_xrc_target_address(x->target, &address));
+	fails(EINVAL, "bsn_xrc_ep_create()", bsn_ep_create(x->qp, &address, NULL, NULL, &ep));
+	fails(EPROTO, "initiator", bsn_xrc_target_connect(x->target, &address, NULL));
+	fails(EINVAL, "bsn_xrc_ep_create()", bsn_send(bsn_qp_ep(x->qp), &local, 1, NOW));
 	fails(EBADF, "open file", bsn_xrcd_open(b->device, 9999, &foreign));
-	fails(EBUSY, "destroy them first", bsn_xrcd_close(x.xrcd[0]));
-	fails(EBUSY, "CQ", bsn_cq_destroy(x.into[0]));
+	fails(EBUSY, "destroy them first", bsn_xrcd_close(x->xrcd[0]));
+	fails(EBUSY, "CQ", bsn_cq_destroy(x->into[0]));
 	fails(EINVAL, "device", bsn_xrcd_open(NULL, -1, &foreign));
 	ok(bsn_xrcd_close(foreign));
-	ok(bsn_device_close(other));
-	unmake(&x);
 }
 
 #define XRC BARE, OWN, .rxe_lacks = "XRC"
