@@ -3,7 +3,7 @@
  * A part of bsn.h, which programs include.
  *
  * Posts that are compiled into the program: one or two blocks to the one peer of a queue, of a
- * shape that the compiler knows. Three steps: is there room (bsn_has_room), put the words
+ * shape that the compiler knows. Three steps: is there room (bsn_can_build), put the words
  * (bsn_put_*), end the post (bsn_end_block). The words stay in registers, from which both the ring
  * and the BlueFlame register get them. All else is one call, to a function of bsn_sq.h: nothing was
  * written then.
@@ -36,10 +36,8 @@ BSN_ALWAYS_INLINE bool bsn_has_remote(unsigned opcode)
 	       opcode == BSN_OPCODE_RDMA_READ;
 }
 
-/*
- * Whether a request of so many units has room at the slot, and this code knows all of its @flags.
- */
-BSN_ALWAYS_INLINE bool bsn_has_room(const struct bsn_sq *sq, unsigned ds, uint32_t flags)
+/* Whether a request of so many units has room at the slot, and this code knows all its @flags. */
+BSN_ALWAYS_INLINE bool bsn_can_build(const struct bsn_sq *sq, unsigned ds, uint32_t flags)
 {
 	const size_t last = bsn_bytes_of_ds(ds) - BSN_BB_SIZE;
 
@@ -153,7 +151,7 @@ BSN_ALWAYS_INLINE int bsn_post_sges(struct bsn_ep *ep, unsigned opcode, const st
 	if (!__builtin_constant_p(count) || count - 1 >= BSN_BLOCK_SGES)
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	sq = ep->sq;
-	if (!bsn_has_room(sq, ds, flags) || !bsn_takes_sges(sq, opcode, sge, count))
+	if (!bsn_can_build(sq, ds, flags) || !bsn_takes_sges(sq, opcode, sge, count))
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	n = bsn_put_head(&b, sq, opcode, ds, remote, imm, flags);
 	BSN_UNROLL
@@ -227,7 +225,7 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 	/* Of a known length: what fits two blocks. Else 1 B to what each queue takes. */
 	if ((is_known ? ds <= BSN_BLOCKS_MAX * BSN_BB_DS
 		      : BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) &&
-	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
+	    bsn_can_build(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
 		if (!is_known)
 			return bsn_post_few(ep->sq, opcode, bytes, length, remote, imm, id, flags);
 		if (BSN_LIKELY(length <= ep->sq->max_inline))
@@ -252,7 +250,7 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 
 	if (BSN_IS_NULL(ep))
 		return bsn_post(NULL, NULL); /* refuses it, in words */
-	if (!bsn_has_room(ep->sq, BSN_BB_DS, flags & ~(uint32_t)BSN_F_INLINE))
+	if (!bsn_can_build(ep->sq, BSN_BB_DS, flags & ~(uint32_t)BSN_F_INLINE))
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	sq = ep->sq;
 	wqe = sq->slot;

@@ -62,7 +62,7 @@ static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_
 
 /* -- no room is known: the poller may have freed some ----------------------------------------- */
 
-static bool find_room(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
+static bool refill(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
 {
 	const unsigned ds = head_ds(peer_of(ep), what) + data_ds;
 
@@ -74,8 +74,8 @@ static __attribute__((noinline)) int post_sgl_refilled(struct bsn_ep *ep, uint32
 						       const struct bsn_remote *remote,
 						       uint32_t imm, uint64_t id)
 {
-	return find_room(ep, what, count_of(what)) ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
-						   : post_sgl_cold(ep, what, sge, remote, imm, id);
+	return refill(ep, what, count_of(what)) ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
+						: post_sgl_cold(ep, what, sge, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
@@ -83,7 +83,7 @@ static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uin
 							  const struct bsn_remote *remote,
 							  uint32_t imm, uint64_t id)
 {
-	return find_room(ep, what, bsn_inline_ds(count_of(what)))
+	return refill(ep, what, bsn_inline_ds(count_of(what)))
 		       ? bsn_sq_post_inline(ep, what, data, remote, imm, id)
 		       : post_inline_cold(ep, what, data, remote, imm, id);
 }
@@ -93,8 +93,8 @@ static __attribute__((noinline)) int post_atomic_refilled(struct bsn_ep *ep, uin
 							  const struct bsn_remote *remote,
 							  const uint64_t operand[2], uint64_t id)
 {
-	return find_room(ep, what, 2) ? bsn_sq_post_atomic(ep, what, sge, remote, operand, id)
-				      : post_atomic_cold(ep, what, sge, remote, operand, id);
+	return refill(ep, what, 2) ? bsn_sq_post_atomic(ep, what, sge, remote, operand, id)
+				   : post_atomic_cold(ep, what, sge, remote, operand, id);
 }
 
 /* -- what programs call ----------------------------------------------------------------------- */

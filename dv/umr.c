@@ -131,7 +131,7 @@ int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t fla
 	uint8_t *at;
 	int err;
 
-	if (BSN_UNLIKELY(!bsn_sq_has_room(sq, bsn_bytes_of_ds(p.ds))) ||
+	if (!has_room(&p) ||
 	    BSN_UNLIKELY(umr->table_lkey || fence == BSN_FENCE_NONE || flags & ~BSN_F_PLAIN))
 		return post_umr(sq, umr->key, umr_ds(umr), put_any, umr, fence, id, flags);
 	at = put_control(p.wqe, sq, NULL, BSN_WHAT(BSN_OPCODE_UMR, flags, 0), p.ds, umr->key);
