@@ -398,6 +398,11 @@ int qp_make_ready(struct bsn_qp *qp); /* not attached: receives may be posted, s
 void choose_psn(struct bsn_qp *qp);
 
 /*
+ * pd.c: the domain to use: @pd, or the device's own. NULL, with a text: @pd is another device's.
+ */
+struct bsn_pd *pd_of(struct bsn_device *device, struct bsn_pd *pd);
+
+/*
  * error.c: the result of a destroying call of libibverbs, as 0 or -errno. Objects of a device that
  * is gone count as destroyed, although libibverbs refuses to destroy them (EIO, and EBUSY for what
  * they used; RDMAV_ALLOW_DISASSOC_DESTROY): it keeps their memory until the process ends.

@@ -4,6 +4,16 @@
 
 #include <stdlib.h>
 
+struct bsn_pd *pd_of(struct bsn_device *device, struct bsn_pd *pd)
+{
+	if (!pd)
+		return &device->default_pd;
+	if (pd->device == device)
+		return pd;
+	fail(EINVAL, "the protection domain is of another device");
+	return NULL;
+}
+
 int bsn_pd_create(struct bsn_device *device, struct bsn_pd **out)
 {
 	struct bsn_pd *pd;

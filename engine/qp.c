@@ -21,7 +21,7 @@ static int check_cq(const struct bsn_device *device, const struct bsn_qp_attr *a
 	return 0;
 }
 
-static int check_objects(const struct bsn_device *device, const struct bsn_qp_attr *attr)
+static int check_objects(struct bsn_device *device, const struct bsn_qp_attr *attr)
 {
 	int err;
 
@@ -34,8 +34,8 @@ static int check_objects(const struct bsn_device *device, const struct bsn_qp_at
 		return err;
 	if (attr->lane && lane_of(attr->lane)->device != device)
 		return fail(EINVAL, "the lane is of another device");
-	if (attr->pd && attr->pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
+	if (!pd_of(device, attr->pd))
+		return -EINVAL;
 	if (attr->srq && !dv_rq(attr->srq)->is_srq)
 		return fail(EINVAL, "the receive queue is a QP's own, not an SRQ");
 	if (attr->srq && ((const struct srq_object *)dv_rq(attr->srq)->owner)->device != device)
@@ -92,7 +92,7 @@ static int too_many(const char *what, uint32_t send, uint32_t recv, uint32_t mos
 		    what, is_send ? send : recv, most);
 }
 
-static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr)
+static int check(struct bsn_device *device, const struct bsn_qp_attr *attr)
 {
 	const struct transport *transport = transport_of(attr->type);
 	const struct bsn_device_info *info = &device->info;
@@ -152,7 +152,7 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->cq = cq_of(attr->cq);
 	qp->recv_cq = attr->recv_cq ? cq_of(attr->recv_cq) : qp->cq;
 	qp->srq = attr->srq ? dv_rq(attr->srq)->owner : NULL;
-	qp->pd = attr->pd ? attr->pd : &device->default_pd;
+	qp->pd = pd_of(device, attr->pd);
 	qp->lane = attr->lane ? lane_of(attr->lane) : more->uar ? NULL : qp->cq->lane;
 	qp->streams = more->streams;
 	qp->info.send_depth = or_else(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);

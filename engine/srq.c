@@ -135,10 +135,10 @@ static void leave_cq(struct srq_object *srq)
 
 /* -- all SRQs --------------------------------------------------------------------------------- */
 
-static int check(const struct bsn_device *device, const struct bsn_srq_attr *attr)
+static int check(struct bsn_device *device, const struct bsn_srq_attr *attr)
 {
-	if (attr->pd && attr->pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
+	if (!pd_of(device, attr->pd))
+		return -EINVAL;
 	if (attr->recv_depth > (uint32_t)device->limits.max_srq_wr ||
 	    attr->max_recv_sge > (uint32_t)device->limits.max_srq_sge)
 		return fail(EINVAL,
@@ -156,7 +156,7 @@ static struct srq_object *new_srq(struct bsn_device *device, const struct bsn_sr
 		return NULL;
 	srq->device = device;
 	srq->path = device->path;
-	srq->pd = attr->pd ? attr->pd : &device->default_pd;
+	srq->pd = pd_of(device, attr->pd);
 	srq->user = attr->user;
 	srq->is_on_demand = attr->is_on_demand;
 	srq->xrcd = attr->xrcd;

@@ -53,7 +53,7 @@ static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 
 /* -- life -------------------------------------------------------------------------------------- */
 
-static int check(const struct bsn_device *device, const struct bsn_dct_attr *attr)
+static int check(struct bsn_device *device, const struct bsn_dct_attr *attr)
 {
 	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
@@ -70,8 +70,8 @@ static int check(const struct bsn_device *device, const struct bsn_dct_attr *att
 		return fail(EINVAL, "the SRQ is in an XRC domain: a DCT needs an SRQ without one");
 	if (cq_of(attr->cq)->path != device->path)
 		return fail(EINVAL, "the CQ is attached: create one by bsn_cq_create()");
-	if (attr->pd && attr->pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
+	if (!pd_of(device, attr->pd))
+		return -EINVAL;
 	return check_connect(device, &attr->connect);
 }
 
@@ -140,7 +140,7 @@ static struct bsn_dct *new_dct(struct bsn_device *device, const struct bsn_dct_a
 	dct->device = device;
 	dct->cq = cq_of(attr->cq);
 	dct->srq = dv_rq(attr->srq)->owner;
-	dct->pd = attr->pd ? attr->pd : &device->default_pd;
+	dct->pd = pd_of(device, attr->pd);
 	dct->access_key = attr->access_key;
 	dct->route.hot.user = attr->user;
 	dct->route.hot.rq = attr->srq;

@@ -491,8 +491,8 @@ int bsn_mr_cache_create(struct bsn_device *device, const struct bsn_mr_cache_att
 
 	if (!device || !out)
 		return fail(EINVAL, "no device, or no place for the result");
-	if (attr && attr->pd && attr->pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
+	if (!pd_of(device, attr ? attr->pd : NULL))
+		return -EINVAL;
 	cache = make(device, attr);
 	if (!cache)
 		return fail(ENOMEM, "no memory");

@@ -123,7 +123,7 @@ int bsn_mr_register_dm(struct bsn_dm *dm, uint64_t offset, size_t length,
 	err = check_range(dm, offset, length, EINVAL);
 	if (err)
 		return err;
-	pd = register_pd(dm->device, attr ? attr->pd : NULL);
+	pd = pd_of(dm->device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;
 	access = register_access(dm->device, attr) | IBV_ACCESS_ZERO_BASED;

@@ -165,7 +165,7 @@ static struct bsn_mkey_pool *make_pool(struct bsn_device *device,
 	pool->device = device;
 	pool->attr = *attr;
 	pool->attr.access = mem_access_of(device, attr->access);
-	pool->pd = attr->pd ? attr->pd : &device->default_pd;
+	pool->pd = pd_of(device, attr->pd);
 	pool->kind = umr_kind_of((unsigned)pool->attr.access, device->caps.has_atomics,
 				 device->caps.fence);
 	TAILQ_INIT(&pool->idle);
@@ -187,8 +187,8 @@ int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_a
 
 	if (!device || !out)
 		return fail(EINVAL, "no device, or no place for the pool");
-	if (checked.pd && checked.pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
+	if (!pd_of(device, checked.pd))
+		return -EINVAL;
 	err = check_attr(&checked);
 	if (!err)
 		err = check_device(device, &checked);

@@ -27,7 +27,7 @@ int bsn_mr_register_null(struct bsn_device *device, struct bsn_pd *pd, struct bs
 		return fail(EINVAL, "no device, or no place for the result");
 	if (device->no_null)
 		return fail(EOPNOTSUPP, "no null regions: %s", device->no_null);
-	pd = register_pd(device, pd);
+	pd = pd_of(device, pd);
 	if (!pd)
 		return -EINVAL;
 	errno = 0;
@@ -47,7 +47,7 @@ int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, s
 		return fail(EINVAL, "no device, no length, or no place for the result");
 	if (device->no_dmabuf)
 		return fail(EOPNOTSUPP, "no dma-bufs: %s", device->no_dmabuf);
-	pd = register_pd(device, attr ? attr->pd : NULL);
+	pd = pd_of(device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;
 	err = register_check(device, attr, 0);
@@ -104,7 +104,7 @@ int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct b
 		return fail(EINVAL, "%u SGEs: a call takes %d at most", count, SGES_MAX);
 	if (device->no_odp)
 		return fail(EOPNOTSUPP, "no memory on demand: %s", device->no_odp);
-	pd = register_pd(device, pd);
+	pd = pd_of(device, pd);
 	if (!pd)
 		return -EINVAL;
 	for (unsigned i = 0; i < count; i++)

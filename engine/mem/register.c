@@ -30,16 +30,6 @@ int register_access(const struct bsn_device *device, const struct bsn_mr_attr *a
 	return access;
 }
 
-struct bsn_pd *register_pd(struct bsn_device *device, struct bsn_pd *pd)
-{
-	if (!pd)
-		return &device->default_pd;
-	if (pd->device == device)
-		return pd;
-	fail(EINVAL, "the protection domain is of another device");
-	return NULL;
-}
-
 int register_explain(int error, uint64_t length)
 {
 	if (error == EFAULT)
@@ -133,7 +123,7 @@ int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 
 	if (!device || (!addr && !is_all) || !length || !out)
 		return fail(EINVAL, "no device, no memory, or no place for the result");
-	pd = register_pd(device, attr ? attr->pd : NULL);
+	pd = pd_of(device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;
 	access = register_access(device, attr);
@@ -250,7 +240,7 @@ int bsn_mr_change(struct bsn_mr *pub, unsigned changes, void *addr, size_t lengt
 
 	if (err)
 		return err;
-	pd = register_pd(mr->device, attr ? attr->pd : NULL);
+	pd = pd_of(mr->device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;
 	rights = register_access(mr->device, attr);

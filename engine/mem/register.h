@@ -5,9 +5,6 @@
 
 #include "keys.h"
 
-/* The domain to use: @pd, or the device's own. NULL, with a text: @pd is another device's. */
-struct bsn_pd *register_pd(struct bsn_device *device, struct bsn_pd *pd);
-
 /* The access flags of the attributes. */
 int register_access(const struct bsn_device *device, const struct bsn_mr_attr *attr);
 

@@ -76,15 +76,15 @@ int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *g
 
 	if (!device || !out)
 		return fail(EINVAL, "no device, or no place for the window");
-	if (attr.pd && attr.pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
+	if (!pd_of(device, attr.pd))
+		return -EINVAL;
 	if (device->no_umr)
 		return fail(EOPNOTSUPP, "no memory windows: %s", device->no_umr);
 	window = calloc(1, sizeof(*window));
 	if (!window)
 		return fail(ENOMEM, "no memory");
 	window->device = device;
-	window->pd = attr.pd ? attr.pd : &device->default_pd;
+	window->pd = pd_of(device, attr.pd);
 	window->is_type_2 = !attr.is_type_1;
 	errno = 0;
 	window->verbs =

@@ -73,7 +73,7 @@ int bsn_msg_inbox_create(struct bsn_device *device, const struct bsn_msg_inbox_a
 		return err;
 	}
 	inbox->device = device;
-	inbox->pd = attr.pd ? attr.pd : &device->default_pd;
+	inbox->pd = pd_of(device, attr.pd);
 	inbox->attr = attr;
 	*out = inbox;
 	return 0;
