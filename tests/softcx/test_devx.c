@@ -111,9 +111,12 @@ static void an_address_is_mapped_to_a_queue_pair(void **state)
 		{ 0x3b, 77, 0, BSN_COMMAND_BAD_PARAMETER },
 	};
 
-	for (size_t i = 0; i < COUNT_OF(cases); i++)
-		assert_int_equal(map(cases[i].kind, cases[i].qpn, cases[i].sgid_index),
-				 cases[i].status);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const uint32_t status = map(cases[i].kind, cases[i].qpn, cases[i].sgid_index);
+
+		if (status != cases[i].status)
+			fail_msg("row %zu: status %u, not %u", i, status, cases[i].status);
+	}
 }
 
 static void what_is_not_modelled_is_not_claimed(void **state)

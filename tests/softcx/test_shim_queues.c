@@ -83,8 +83,10 @@ static void a_queue_pair_is_led_through_its_states(void **state)
 
 	reset();
 	for (size_t i = 0; i < COUNT_OF(steps); i++) {
-		assert_int_equal(loopback_modify(lo.qp, steps[i].to, steps[i].mask),
-				 steps[i].error);
+		const int error = loopback_modify(lo.qp, steps[i].to, steps[i].mask);
+
+		if (error != steps[i].error)
+			fail_msg("step %zu: error %d, not %d", i, error, steps[i].error);
 		now = steps[i].error ? now : steps[i].to;
 		assert_int_equal(loopback_state(lo.qp), now);
 		assert_int_equal(ibv_destroy_cq(lo.cq), EBUSY);
