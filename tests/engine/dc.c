@@ -64,9 +64,7 @@ static struct dc *make(struct bench *b)
 
 static void post_recv(struct bench *b, struct dc *d, uint64_t id)
 {
-	const struct bsn_sge into = bench_sge(b, 1, INTO, 1024);
-
-	ok(bsn_recv(d->srq, &into, id));
+	ok(bsn_recv(d->srq, SGE(b, 1, INTO, 1024), id));
 }
 
 static void expect_at_target(struct bench *b, struct dc *d, int target, uint64_t id,
@@ -91,13 +89,12 @@ static void expect_sent(struct bench *b, struct dc *d, int target, uint64_t id, 
 
 static void messages_go_to_the_peer_they_are_posted_to(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct dc *d = make(b);
 
 	for (uint64_t id = 0; id < 3 * RECVS; id++) {
 		const int target = id % 3 == 1;
 		post_recv(b, d, 100 + id);
-		ok(bsn_send(d->ep[target], &local, id, NOW));
+		ok(bsn_send(d->ep[target], SGE(b, 0, 0, LENGTH), id, NOW));
 		expect_sent(b, d, target, id, BSN_OPCODE_SEND);
 		expect_at_target(b, d, target, 100 + id, LENGTH);
 	}
@@ -105,9 +102,7 @@ static void messages_go_to_the_peer_they_are_posted_to(struct bench *b)
 
 static void every_operation_of_rc(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
-			     back = bench_sge(b, 0, INTO, LENGTH);
-	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
 	struct dc *d = make(b);
@@ -117,14 +112,14 @@ static void every_operation_of_rc(struct bench *b)
 	expect_sent(b, d, 0, 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	memset(bench_at(b, 1, INTO), 0x5a, LENGTH);
-	ok(bsn_read(d->ep[1], &back, &to, 2, NOW));
+	ok(bsn_read(d->ep[1], SGE(b, 0, INTO, LENGTH), &to, 2, NOW));
 	expect_sent(b, d, 1, 2, BSN_OPCODE_RDMA_READ);
 	assert_memory_equal(bench_at(b, 0, INTO), bench_at(b, 1, INTO), LENGTH);
 	*counter = 40;
-	ok(bsn_fetch_add(d->ep[0], &word, &to, 2, 3, NOW));
+	ok(bsn_fetch_add(d->ep[0], SGE(b, 0, INTO + 1024, 8), &to, 2, 3, NOW));
 	expect_sent(b, d, 0, 3, BSN_OPCODE_ATOMIC_FA);
 	assert_int_equal(*counter, 42);
-	ok(bsn_cmp_swap(d->ep[1], &word, &to, 42, 7, 4, NOW));
+	ok(bsn_cmp_swap(d->ep[1], SGE(b, 0, INTO + 1024, 8), &to, 42, 7, 4, NOW));
 	expect_sent(b, d, 1, 4, BSN_OPCODE_ATOMIC_CS);
 	assert_int_equal(*counter, 7);
 	post_recv(b, d, 100);
@@ -142,15 +137,13 @@ static void every_operation_of_rc(struct bench *b)
 /* A ring of them goes round, whose WQEs have one block and two. */
 static void masked_atomics_and_copies(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
-			     into = bench_sge(b, 1, INTO, LENGTH);
-	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8),
-			     status = bench_sge(b, 0, INTO + 2048, 64);
+	const struct bsn_sge into = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8);
+	const struct bsn_sge status = bench_sge(b, 0, INTO + 2048, 64);
 	const struct bsn_masked_fa fa = { .add = 9, .field_boundary = 8 };
 	const struct bsn_masked_cs cs = {
 		.swap = 0x70, .swap_mask = 0xf0, .compare = 1, .compare_mask = 0xf
 	};
-	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
 	struct dc *d = make(b);
 
@@ -158,14 +151,14 @@ static void masked_atomics_and_copies(struct bench *b)
 		const int target = id % 2;
 
 		*counter = 8;
-		ok(bsn_masked_fetch_add(d->ep[target], &word, &to, &fa, 8, id, NOW));
+		ok(bsn_masked_fetch_add(d->ep[target], &word, REMOTE(b, 1, INTO), &fa, 8, id, NOW));
 		expect_sent(b, d, target, id, BSN_OPCODE_ATOMIC_MASKED_FA);
 		assert_int_equal(*counter, 1);
-		ok(bsn_masked_cmp_swap(d->ep[!target], &word, &to, &cs, id % 4 ? 8 : 4, id + 1,
-				       NOW));
+		ok(bsn_masked_cmp_swap(d->ep[!target], &word, REMOTE(b, 1, INTO), &cs,
+				       id % 4 ? 8 : 4, id + 1, NOW));
 		expect_sent(b, d, !target, id + 1, BSN_OPCODE_ATOMIC_MASKED_CS);
 		assert_int_equal(*counter, 0x71);
-		ok(bsn_memcpy(d->ep[target], &into, &local, &status, id + 2, NOW));
+		ok(bsn_memcpy(d->ep[target], &into, SGE(b, 0, 0, LENGTH), &status, id + 2, NOW));
 		expect_sent(b, d, target, id + 2, BSN_OPCODE_MMO);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	}
@@ -191,9 +184,8 @@ static void inline_data_of_every_length(struct bench *b)
 
 static void a_prepared_request_goes_to_any_peer(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE,
-				   .sge = &local,
+				   .sge = SGE(b, 0, 0, LENGTH),
 				   .sge_count = 1,
 				   .remote = bench_remote(b, 1, INTO) };
 	struct bsn_prepared prepared;
@@ -231,13 +223,12 @@ static void a_ring_goes_round(struct bench *b)
 static void a_vector_is_as_short_as_it_can_be(struct bench *b)
 {
 	const bool is_ib = b->test->link == CX_LINK_IB;
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	struct bsn_wqe wqe;
 	struct bsn_bad bad;
 	struct dc *d = make(b);
 
 	post_recv(b, d, 1);
-	ok(bsn_send(d->ep[0], &local, 2, NOW));
+	ok(bsn_send(d->ep[0], SGE(b, 0, 0, 8), 2, NOW));
 	expect_sent(b, d, 0, 2, BSN_OPCODE_SEND);
 	assert_int_equal(bsn_wqe_decode(dv_sq(bench_sq(d->dci))->ring, 2 * BSN_BB_SIZE,
 					BSN_TRANSPORT_DC, &wqe, &bad),

@@ -21,10 +21,7 @@ static struct rig *make_shared_of(struct bench *b, struct bsn_dc_pool_attr attr)
 
 static int write_by_rc(struct bench *b, uint64_t id)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-	const struct bsn_remote to = bench_remote(b, 1, 2 * INTO);
-
-	return bsn_write(b->ep[0], &local, &to, id, NOW);
+	return bsn_write(b->ep[0], SGE(b, 0, 0, LENGTH), REMOTE(b, 1, 2 * INTO), id, NOW);
 }
 
 static bool is_of_rc(const struct bench *b, const struct bsn_completion *c)

@@ -26,11 +26,10 @@ static void a_set_that_fits_stays_connected(struct bench *b)
 /* However few are asked for, and of the longest. */
 static void a_queue_takes_sixteen(struct bench *b)
 {
-	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	struct rig *r = make(b, .initiators = 1, .send_depth = 1);
 
 	for (uint64_t id = 0; id < 16; id++)
-		ok(bsn_write_inline(r->ep[0], bench_at(b, 0, 0), 28, &to, id, NOW));
+		ok(bsn_write_inline(r->ep[0], bench_at(b, 0, 0), 28, REMOTE(b, 1, INTO), id, NOW));
 	assert_int_equal(work(r), 16);
 	for (int at = 0; at < 16; at++)
 		expect(r, at, 0, (uint64_t)at, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
@@ -111,14 +110,13 @@ static void connections_are_told_where_they_are_known(struct bench *b)
 
 static void every_post_binds(struct bench *b)
 {
-	const struct bsn_sge into = bench_sge(b, 1, INTO, 4096);
 	struct rig *r = make(b, .initiators = 2, .max_inline = 200, .max_send_sge = 3);
 	uint64_t id = 0;
 
 	for (int round = 0; round < 3; round++) {
 		for (int kind = 0; kind < 9; kind++, id++) {
 			if (kind >= 6)
-				ok(bsn_recv(r->srq, &into, 0));
+				ok(bsn_recv(r->srq, SGE(b, 1, INTO, 4096), 0));
 			ok(post_by(r, kind, r->ep[id % TARGETS], round ? 150 : 8, id));
 			expect_one_of(r, &r->user[id % TARGETS], IBV_WC_SUCCESS);
 			assert_int_equal(r->done[0].id, id);
@@ -163,19 +161,15 @@ static void thousands_of_peers(struct bench *b)
 {
 	enum { MANY = 5000 };
 	static struct bsn_ep *many[MANY];
-	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	struct rig *r = make(b, .initiators = 4);
 
 	for (int round = 0; round < 2; round++) {
-		for (int p = 0; p < MANY; p++) {
-			const struct bsn_address address = target_address(r, p % TARGETS);
-
-			many[p] = new_peer(r, &address, &many[p]);
-		}
+		for (int p = 0; p < MANY; p++)
+			many[p] = new_peer_of(r, p % TARGETS, &many[p]);
 		assert_int_equal(counters_of(r).peers, MANY + PEERS);
 		for (int p = 0; p < MANY; p += 97) {
-			ok(bsn_write(many[p], &local, &to, (uint64_t)p, NOW));
+			ok(bsn_write(many[p], SGE(b, 0, 0, 8), &to, (uint64_t)p, NOW));
 			expect_one_of(r, &many[p], IBV_WC_SUCCESS);
 		}
 		for (int p = 0; p < MANY; p++)

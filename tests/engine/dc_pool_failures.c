@@ -2,8 +2,6 @@
 /* Who is not concerned when a peer fails. */
 #include "dc_rig.h"
 
-/* -- who fails --------------------------------------------------------------------------------- */
-
 /* What is kept of a failure: the first one, and the request as it was posted. */
 static void expect_error(struct rig *r, int p, uint32_t generation, uint64_t id, uint8_t status)
 {

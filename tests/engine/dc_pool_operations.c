@@ -12,21 +12,19 @@ enum { BESIDE = 16 }; /* so many bytes before the target is where an atomic's re
 static int add_fields(struct rig *r, int p, unsigned bytes)
 {
 	const struct bsn_sge result = bench_sge(r->b, 1, INTO - BESIDE, bytes);
-	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
 	const struct bsn_masked_fa fa = { 0x11, 0x88888888 };
 
-	return bsn_masked_fetch_add(r->ep[p], &result, &to, &fa, bytes, 7, NOW);
+	return bsn_masked_fetch_add(r->ep[p], &result, REMOTE(r->b, 1, INTO), &fa, bytes, 7, NOW);
 }
 
 static int swap_low_byte(struct rig *r, int p, unsigned bytes)
 {
 	const struct bsn_sge result = bench_sge(r->b, 1, INTO - BESIDE, bytes);
-	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
 	const struct bsn_masked_cs cs = {
 		.swap = 0xab, .swap_mask = 0xff, .compare = 0x1200, .compare_mask = 0xff00
 	};
 
-	return bsn_masked_cmp_swap(r->ep[p], &result, &to, &cs, bytes, 7, NOW);
+	return bsn_masked_cmp_swap(r->ep[p], &result, REMOTE(r->b, 1, INTO), &cs, bytes, 7, NOW);
 }
 
 static void expect_word(struct rig *r, int p, unsigned opcode, unsigned bytes, uint64_t before,
@@ -84,11 +82,10 @@ static void masked_atomics_have_the_limit_of_reads(struct bench *b)
 
 static int copy_by(struct rig *r, int p, uint32_t bytes)
 {
-	const struct bsn_sge from = bench_sge(r->b, 0, 0, bytes),
-			     to = bench_sge(r->b, 1, INTO, bytes);
+	const struct bsn_sge to = bench_sge(r->b, 1, INTO, bytes);
 	const struct bsn_sge status = bench_sge(r->b, 1, 2 * INTO, 64);
 
-	return bsn_memcpy(r->ep[p], &to, &from, &status, 7, NOW);
+	return bsn_memcpy(r->ep[p], &to, SGE(r->b, 0, 0, bytes), &status, 7, NOW);
 }
 
 /* No peer takes part, so the device connects nobody; the order is that of the peer's requests. */
@@ -178,7 +175,6 @@ static void layouts_are_local_memory(struct bench *b)
 	struct bsn_mkey_pool *keys = make_pool(b, 4, 16);
 	const struct bsn_part part = column(b, 0);
 	struct bsn_layout *columns = make_layout(keys, &part, 1, LENGTH / 8);
-	const struct bsn_sge into = bench_sge(b, 1, INTO, LENGTH);
 	struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE,
 			     .flags = NOW,
 			     .id = 7,
@@ -198,7 +194,7 @@ static void layouts_are_local_memory(struct bench *b)
 		expect_columns(b, bench_at(b, 1, INTO));
 	}
 	wr.opcode = BSN_OPCODE_SEND;
-	ok(bsn_recv(r->srq, &into, 0));
+	ok(bsn_recv(r->srq, SGE(b, 1, INTO, LENGTH), 0));
 	ok(post_map(r->ep[1], wr, map));
 	assert_int_equal(work(r), 1);
 	memset(bench_at(b, 1, INTO), 0x77, LENGTH);
@@ -216,8 +212,6 @@ static void a_peer_may_invalidate(struct bench *b)
 						 .max_translations = 16,
 						 .peers_may_invalidate = true };
 	struct bsn_mkey_pool *keys = make_pool_of(b, &attr);
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH),
-			     into = bench_sge(b, 1, INTO, LENGTH);
 	const struct bsn_part part = column(b, 0);
 	struct bsn_layout *layout = keep_layout(b, keys, &part, 1, 8);
 	struct bsn_mkey *mkey = take_mkey(b, keys);
@@ -228,8 +222,8 @@ static void a_peer_may_invalidate(struct bench *b)
 	complete_all(b);
 	/* A peer without an initiator. */
 	fails(EOPNOTSUPP, "RC", bsn_mkey_invalidate(r->ep[0], mkey, 1, NOW));
-	ok(bsn_recv(r->srq, &into, 2));
-	ok(bsn_send_inval(r->ep[0], &local, mkey->rkey, 3, NOW));
+	ok(bsn_recv(r->srq, SGE(b, 1, INTO, LENGTH), 2));
+	ok(bsn_send_inval(r->ep[0], SGE(b, 0, 0, LENGTH), mkey->rkey, 3, NOW));
 	fails(EOPNOTSUPP, "RC", bsn_mkey_invalidate(r->ep[0], mkey, 1, NOW));
 	expect_one(r, 0, 3, BSN_OPCODE_SEND_INVAL, IBV_WC_SUCCESS);
 	assert_int_equal(bsn_poll(r->into, r->done, MAX_DONE), 1);
@@ -242,11 +236,9 @@ static void a_peer_may_invalidate(struct bench *b)
 static uint32_t port_of(struct rig *r, int p)
 {
 	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)r->ep[p];
-	uint8_t head[BSN_AV_DC_SIZE];
 	struct bsn_av_dc av;
 
-	memcpy(head, &peer->head, sizeof(head));
-	bsn_av_dc_decode(&av, head);
+	bsn_av_dc_decode(&av, (const uint8_t *)&peer->head);
 	return av.rlid;
 }
 

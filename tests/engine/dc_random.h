@@ -91,14 +91,13 @@ static inline void take_all(struct rig *r, struct expected *all)
  */
 static inline int write_at_random(struct rig *r, int p, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
 	const bool is_bad = random_u64() % bench_rounds(r->b, 200) == 0;
 	const struct bsn_remote to =
 		is_bad ? (struct bsn_remote){ 0, 0 } : bench_remote(r->b, 1, INTO);
 	uint8_t data[MAX_INLINE];
 
 	if (random_u64() % 2)
-		return bsn_write(r->ep[p], &local, &to, id, flags);
+		return bsn_write(r->ep[p], SGE(r->b, 0, 0, LENGTH), &to, id, flags);
 	memset(data, BSN_CE_ON_FIRST_ERROR << 2, sizeof(data));
 	return bsn_write_inline(r->ep[p], data, random_u64() % (MAX_INLINE + 1), &to, id, flags);
 }

@@ -67,8 +67,6 @@ static void a_path_has_the_smaller_mtu(struct bench *b)
 {
 	enum { BYTES = 5000 };
 	struct bsn_dc_pool_attr attr = { .connect.mtu = 1024 };
-	const struct bsn_sge local = bench_sge(b, 0, 0, BYTES);
-	const struct bsn_remote to = bench_remote(b, 1, INTO);
 
 	for (int round = 0; round < 3; round++, attr.connect.mtu /= 2) {
 		struct rig *r = make_of(b, &attr);
@@ -82,10 +80,10 @@ static void a_path_has_the_smaller_mtu(struct bench *b)
 		add_peer(r, 0);
 		connect_peer(r, 0);
 		memset(bench_at(b, 1, INTO), 0, BYTES);
-		ok(bsn_write(r->ep[0], &local, &to, 1, NOW));
+		ok(bsn_write(r->ep[0], SGE(b, 0, 0, BYTES), REMOTE(b, 1, INTO), 1, NOW));
 		await_one(r, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), BYTES);
-		ok(bsn_read(r->ep[0], &local, &to, 1, NOW));
+		ok(bsn_read(r->ep[0], SGE(b, 0, 0, BYTES), REMOTE(b, 1, INTO), 1, NOW));
 		await_one(r, 0, 1, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
 		bench_undo_all(b);
 	}
@@ -120,14 +118,13 @@ static void evictions_are_those_of_the_clock(struct bench *b)
 
 static void every_operation_goes_there(struct bench *b)
 {
-	const struct bsn_sge into = bench_sge(b, 1, INTO, 4096);
 	struct rig *r = make(b, .initiators = 2, .max_inline = 64, .max_send_sge = 3);
 
 	for (int kind = 0; kind < 9; kind++) {
 		struct bsn_completion got;
 
 		if (kind >= 6)
-			ok(bsn_recv(r->srq, &into, (uint64_t)kind));
+			ok(bsn_recv(r->srq, SGE(b, 1, INTO, 4096), (uint64_t)kind));
 		assert_int_equal(post_by(r, kind, r->ep[kind], 50, 1), -EAGAIN);
 		await_ready(r, kind);
 		ok(post_by(r, kind, r->ep[kind], 50, 1));
@@ -144,21 +141,17 @@ static void every_operation_goes_there(struct bench *b)
 
 static void post_recvs(struct rig *r, int count, uint64_t first)
 {
-	const struct bsn_sge into = bench_sge(r->b, 1, INTO, LENGTH);
-
 	for (int i = 0; i < count; i++)
-		ok(bsn_recv(r->srq, &into, first + (uint64_t)i));
+		ok(bsn_recv(r->srq, SGE(r->b, 1, INTO, LENGTH), first + (uint64_t)i));
 }
 
 /* Each by a connection of its own, since the pool has one initiator: never the same twice. */
 static void send_each(struct rig *r, int count, int first)
 {
-	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-
 	for (int i = first; i < first + count; i++) {
-		assert_int_equal(bsn_send(r->ep[i % 3], &local, 1, NOW), -EAGAIN);
+		assert_int_equal(bsn_send(r->ep[i % 3], SGE(r->b, 0, 0, LENGTH), 1, NOW), -EAGAIN);
 		await_ready(r, i % 3);
-		ok(bsn_send(r->ep[i % 3], &local, 1, NOW));
+		ok(bsn_send(r->ep[i % 3], SGE(r->b, 0, 0, LENGTH), 1, NOW));
 		assert_int_equal(await(r), 1);
 	}
 }
@@ -166,11 +159,9 @@ static void send_each(struct rig *r, int count, int first)
 /* With all targets gone, the SRQ has so many of its receives back. */
 static void expect_back(struct rig *r, int count)
 {
-	const struct bsn_sge into = bench_sge(r->b, 1, INTO, LENGTH);
-
 	remove_all(r);
 	post_recvs(r, count, RECVS);
-	assert_int_equal(bsn_recv(r->srq, &into, 0), -EAGAIN);
+	assert_int_equal(bsn_recv(r->srq, SGE(r->b, 1, INTO, LENGTH), 0), -EAGAIN);
 	add_all(r);
 }
 

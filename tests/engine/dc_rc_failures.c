@@ -41,8 +41,7 @@ static void who_waits_has_its_turn_in_order(struct bench *b)
 	struct rig *r = make(b, .initiators = 2);
 	int ready = 0, finished = 0;
 
-	for (int p = 0; p < 10; p++)
-		assert_int_equal(write_to(r, p, 1), -EAGAIN);
+	each_waits(r, 0, 10);
 	assert_int_equal(counters_of(r).waiting, 10);
 	while (ready < 10 || finished < 5) {
 		await(r);
@@ -95,8 +94,7 @@ static void who_waits_or_is_being_connected_may_be_destroyed(struct bench *b)
 {
 	struct rig *r = make(b, .initiators = 1);
 
-	for (int p = 0; p < 3; p++)
-		assert_int_equal(write_to(r, p, 1), -EAGAIN);
+	each_waits(r, 0, 3);
 	/* This asks the first one's target. */
 	assert_int_equal(bsn_poll(bsn_dc_pool_cq(r->pool), r->done, MAX_DONE), 0);
 	remove_peer(r, 0);

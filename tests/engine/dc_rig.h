@@ -127,6 +127,13 @@ static inline struct bsn_ep *new_peer(struct rig *r, const struct bsn_address *a
 	return ep;
 }
 
+static inline struct bsn_ep *new_peer_of(struct rig *r, int t, void *user)
+{
+	const struct bsn_address address = target_address(r, t);
+
+	return new_peer(r, &address, user);
+}
+
 /* A peer that cannot be. */
 static inline int try_peer(struct rig *r, const struct bsn_address *address)
 {
@@ -139,9 +146,7 @@ static inline int try_peer(struct rig *r, const struct bsn_address *address)
 
 static inline void add_peer(struct rig *r, int p)
 {
-	const struct bsn_address address = target_address(r, p % TARGETS);
-
-	r->ep[p] = new_peer(r, &address, &r->user[p]);
+	r->ep[p] = new_peer_of(r, p % TARGETS, &r->user[p]);
 }
 
 static inline void remove_peer(struct rig *r, int p)
@@ -236,10 +241,7 @@ static inline int try_pool_of(struct bench *b, const struct bsn_dc_pool_attr *at
 
 static inline int write_flags(struct rig *r, int p, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
-
-	return bsn_write(r->ep[p], &local, &to, id, flags);
+	return bsn_write(r->ep[p], SGE(r->b, 0, 0, LENGTH), REMOTE(r->b, 1, INTO), id, flags);
 }
 
 static inline int write_to(struct rig *r, int p, uint64_t id)
@@ -249,9 +251,7 @@ static inline int write_to(struct rig *r, int p, uint64_t id)
 
 static inline int write_nowhere(struct rig *r, int p, uint64_t id)
 {
-	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-
-	return bsn_write(r->ep[p], &local, &(struct bsn_remote){ 0, 0 }, id, NOW);
+	return bsn_write(r->ep[p], SGE(r->b, 0, 0, LENGTH), &(struct bsn_remote){ 0, 0 }, id, NOW);
 }
 
 /* Posts by one of nine calls; the last three take a receive. */
@@ -287,6 +287,13 @@ static __attribute__((noinline, unused)) int post_by(struct rig *r, int kind, st
 	default:
 		return bsn_send_imm(ep, local, 1, id, NOW);
 	}
+}
+
+/* All of these peers want to write, and have no initiator yet. */
+static inline void each_waits(struct rig *r, int first, int end)
+{
+	for (int p = first; p < end; p++)
+		assert_int_equal(write_to(r, p, 1), -EAGAIN);
 }
 
 /* Lets the model work. */
@@ -408,9 +415,7 @@ static inline void many_fail_and_return(struct rig *r)
 	const struct bsn_remote nowhere = { 0, 0 }, to = bench_remote(r->b, 1, INTO);
 
 	for (int p = 0; p < MANY; p++) {
-		const struct bsn_address address = target_address(r, p % TARGETS);
-
-		many[p] = new_peer(r, &address, &many[p]);
+		many[p] = new_peer_of(r, p % TARGETS, &many[p]);
 		ok(bsn_write(many[p], &local, &nowhere, 1, NOW));
 		expect_one_of(r, &many[p], IBV_WC_REM_ACCESS_ERR);
 		assert_int_equal(bsn_write(many[p], &local, &to, 1, NOW), -ENOTCONN);

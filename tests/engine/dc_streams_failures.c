@@ -6,8 +6,6 @@
 #include "nic/error.h"
 #include "nic/process.h"
 
-/* -- failures ---------------------------------------------------------------------------------- */
-
 static void expect_error(struct rig *r, int p, uint64_t id, enum ibv_wc_status status,
 			 const char *word)
 {
@@ -142,9 +140,7 @@ static void an_initiator_fails_with_all_its_streams(struct bench *b)
 static int write_inline(struct rig *r, int p, uint64_t id, const void *data, uint32_t bytes,
 			size_t into)
 {
-	const struct bsn_remote to = bench_remote(r->b, 1, INTO + into);
-
-	return bsn_write_inline(r->ep[p], data, bytes, &to, id, NOW);
+	return bsn_write_inline(r->ep[p], data, bytes, REMOTE(r->b, 1, INTO + into), id, NOW);
 }
 
 static int read_into(struct rig *r, int p, uint64_t id, size_t into)
@@ -323,15 +319,14 @@ static void places_that_failed_are_passed(struct bench *b)
 static void what_may_not_be_done_twice_comes_back(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	struct rig *r = make(b, .initiators = 1, .streams = 2);
 
 	for (int round = 0; round < 3; round++) {
 		ok(write_nowhere(r, 0, 1));
 		ok(write_to(r, 1, 2));
-		ok(round == 0   ? bsn_fetch_add(r->ep[1], &local, &to, 1, 3, NOW)
+		ok(round == 0   ? bsn_fetch_add(r->ep[1], &local, REMOTE(b, 1, INTO), 1, 3, NOW)
 		   : round == 1 ? bsn_send(r->ep[1], &local, 3, NOW)
-				: bsn_write_imm(r->ep[1], &local, &to, 7, 3, NOW));
+				: bsn_write_imm(r->ep[1], &local, REMOTE(b, 1, INTO), 7, 3, NOW));
 		ok(write_to(r, 1, 4));
 		assert_int_equal(work(r), 4);
 		for (uint64_t id = 2; id <= 4; id++)
