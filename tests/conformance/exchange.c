@@ -14,6 +14,13 @@ enum {
 
 #define OLD_VALUE 0x1111111111111111ull /* the same, as an atomic sees it */
 
+struct exchange x;
+
+static uint8_t *at(size_t offset)
+{
+	return bench_at(&x.bench, offset);
+}
+
 static bool is_received(uint32_t opcode)
 {
 	return opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM ||
@@ -21,54 +28,54 @@ static bool is_received(uint32_t opcode)
 }
 
 /* Whether all can post it: not NOPs, masked atomics; on a NIC no invalidation of a verbs MR. */
-bool exchange_can(const struct exchange *x, const struct bsn_wqe_op *op)
+bool exchange_can(const struct bsn_wqe_op *op)
 {
 	return op->opcode != BSN_OPCODE_NOP && op->opcode != BSN_OPCODE_ATOMIC_MASKED_CS &&
 	       op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA && op->is_message &&
-	       (x->bench.is_model || op->opcode != BSN_OPCODE_SEND_INVAL) &&
-	       (op->transports & 1u << x->bench.type);
+	       (x.bench.is_model || op->opcode != BSN_OPCODE_SEND_INVAL) &&
+	       (op->transports & 1u << x.bench.type);
 }
 
 /* -- set-up ------------------------------------------------------------------------------------ */
 
-void exchange_start(struct exchange *x, const struct setting *setting)
+void exchange_start(const struct setting *setting)
 {
 	const bool ud = setting->type == BSN_QP_UD;
 
-	memset(x, 0, sizeof(*x));
-	x->setting = setting;
+	memset(&x, 0, sizeof(x));
+	x.setting = setting;
 	setenv("MLX5_SHUT_UP_BF", setting->is_doorbell_only ? "1" : "0", 1);
-	bench_open(&x->bench, setting->link, setting->type, setting->store);
-	x->bench.signal_all = setting->signal_all;
-	x->bench.is_shared = setting->is_shared;
-	x->bench.is_doorbell_only = setting->is_doorbell_only;
-	for (unsigned i = 0; i < MAX_BATCH && x->bench.is_model; i++)
-		victim_make(&x->victim[i], x->bench.pd);
-	x->count = builder_count;
+	bench_open(&x.bench, setting->link, setting->type, setting->store);
+	x.bench.signal_all = setting->signal_all;
+	x.bench.is_shared = setting->is_shared;
+	x.bench.is_doorbell_only = setting->is_doorbell_only;
+	for (unsigned i = 0; i < MAX_BATCH && x.bench.is_model; i++)
+		victim_make(&x.victim[i], x.bench.pd);
+	x.count = builder_count;
 	if (ud)
-		party_create(&x->bench, &x->sink, &builders[builder_count - 1]);
-	for (unsigned i = 0; i < x->count; i++) {
-		party_create(&x->bench, &x->sender[i], &builders[i]);
+		party_create(&x.bench, &x.sink, &builders[builder_count - 1]);
+	for (unsigned i = 0; i < x.count; i++) {
+		party_create(&x.bench, &x.sender[i], &builders[i]);
 		if (!ud)
-			party_create(&x->bench, &x->receiver[i], &builders[i]);
-		party_connect(&x->sender[i], ud ? &x->sink : &x->receiver[i]);
+			party_create(&x.bench, &x.receiver[i], &builders[i]);
+		party_connect(&x.sender[i], ud ? &x.sink : &x.receiver[i]);
 	}
 }
 
-void exchange_stop(struct exchange *x)
+void exchange_stop(void)
 {
-	const bool ud = x->bench.type == BSN_QP_UD;
+	const bool ud = x.bench.type == BSN_QP_UD;
 
-	for (unsigned i = 0; i < x->count; i++) {
-		party_destroy(&x->sender[i]);
+	for (unsigned i = 0; i < x.count; i++) {
+		party_destroy(&x.sender[i]);
 		if (!ud)
-			party_destroy(&x->receiver[i]);
+			party_destroy(&x.receiver[i]);
 	}
 	if (ud)
-		party_destroy(&x->sink);
+		party_destroy(&x.sink);
 	for (unsigned i = 0; i < MAX_BATCH; i++)
-		victim_free(&x->victim[i]);
-	bench_close(&x->bench);
+		victim_free(&x.victim[i]);
+	bench_close(&x.bench);
 }
 
 /* -- requests ---------------------------------------------------------------------------------- */
@@ -83,9 +90,9 @@ static unsigned piece_bytes(const struct shape *shape, unsigned i, unsigned left
 }
 
 /* Pieces with gaps between them; inline data need not be registered. */
-static void make_pieces(const struct exchange *x, struct request *r, const struct shape *shape)
+static void make_pieces(struct request *r, const struct shape *shape)
 {
-	const uintptr_t source = (uintptr_t)bench_at(&x->bench, SOURCE) + r->slice;
+	const uintptr_t source = (uintptr_t)at(SOURCE) + r->slice;
 
 	for (unsigned i = 0; i < shape->sges; i++) {
 		const uintptr_t addr =
@@ -94,33 +101,32 @@ static void make_pieces(const struct exchange *x, struct request *r, const struc
 		r->sge[i] = (struct bsn_sge){
 			.addr = addr,
 			.length = piece_bytes(shape, i, shape->bytes - r->bytes),
-			.lkey = shape->is_inline ? (uint32_t)r->wr.id : x->bench.memory->lkey,
+			.lkey = shape->is_inline ? (uint32_t)r->wr.id : x.bench.memory->lkey,
 		};
 		r->bytes += r->sge[i].length;
 	}
 }
 
-void exchange_make(struct exchange *x, struct request *r, unsigned nth, uint32_t opcode,
-		   const struct shape *shape, unsigned flags)
+void exchange_make(struct request *r, unsigned nth, uint32_t opcode, const struct shape *shape,
+		   unsigned flags)
 {
 	const uint64_t dice = random_u64();
 
 	memset(r, 0, sizeof(*r));
 	r->slice = nth * SLICE_BYTES;
 	r->wr = (struct bsn_wr){
-		.id = ++x->next_id,
+		.id = ++x.next_id,
 		.sge = r->sge,
 		.sge_count = shape->sges,
 		.flags = flags | (shape->is_inline ? BSN_F_INLINE : 0u),
-		.remote = { (uintptr_t)bench_at(&x->bench, TARGET) + r->slice,
-			    x->bench.memory->rkey },
+		.remote = { (uintptr_t)at(TARGET) + r->slice, x.bench.memory->rkey },
 		.opcode = opcode,
-		.imm = opcode == BSN_OPCODE_SEND_INVAL ? x->victim[nth].rkey
+		.imm = opcode == BSN_OPCODE_SEND_INVAL ? x.victim[nth].rkey
 						       : (uint32_t)(dice >> 32),
 		.swap_add = dice * 3,
 		.compare = dice % 2 ? dice * 5 : OLD_VALUE,
 	};
-	make_pieces(x, r, shape);
+	make_pieces(r, shape);
 }
 
 static void describe(const struct party *p, const struct request *r, uint16_t index)
@@ -136,11 +142,10 @@ static void describe(const struct party *p, const struct request *r, uint16_t in
 
 /* -- data -------------------------------------------------------------------------------------- */
 
-static void fill_memory(const struct exchange *x, const struct request *r)
+static void fill_memory(const struct request *r)
 {
 	const bool comes_here = r->wr.opcode == BSN_OPCODE_RDMA_READ || is_atomic(r->wr.opcode);
-	uint8_t *local = bench_at(&x->bench, SOURCE) + r->slice,
-		*remote = bench_at(&x->bench, TARGET) + r->slice;
+	uint8_t *local = at(SOURCE) + r->slice, *remote = at(TARGET) + r->slice;
 
 	memset(comes_here ? local : remote - GRH, FRESH, SLICE_BYTES);
 	for (unsigned i = 0; i < SLICE_BYTES; i++)
@@ -150,9 +155,9 @@ static void fill_memory(const struct exchange *x, const struct request *r)
 }
 
 /* Pieces of local memory against remote memory, which is in one piece and ends there. */
-static bool data_moved(const struct exchange *x, const struct request *r)
+static bool data_moved(const struct request *r)
 {
-	const uint8_t *remote = bench_at(&x->bench, TARGET) + r->slice;
+	const uint8_t *remote = at(TARGET) + r->slice;
 
 	for (unsigned i = 0; i < r->wr.sge_count; i++) {
 		if (memcmp((void *)(uintptr_t)r->sge[i].addr, remote, r->sge[i].length))
@@ -162,12 +167,12 @@ static bool data_moved(const struct exchange *x, const struct request *r)
 	return r->wr.opcode == BSN_OPCODE_RDMA_READ || *remote == FRESH;
 }
 
-static bool atomic_done(const struct exchange *x, const struct request *r)
+static bool atomic_done(const struct request *r)
 {
 	uint64_t now, result;
 
-	memcpy(&now, bench_at(&x->bench, TARGET) + r->slice, sizeof(now));
-	memcpy(&result, bench_at(&x->bench, SOURCE) + r->slice + RESULT, sizeof(result));
+	memcpy(&now, at(TARGET) + r->slice, sizeof(now));
+	memcpy(&result, at(SOURCE) + r->slice + RESULT, sizeof(result));
 	if (result != OLD_VALUE)
 		return false;
 	if (r->wr.opcode == BSN_OPCODE_ATOMIC_FA)
@@ -175,14 +180,14 @@ static bool atomic_done(const struct exchange *x, const struct request *r)
 	return now == (r->wr.compare == OLD_VALUE ? r->wr.swap_add : OLD_VALUE);
 }
 
-static int check_data(const struct exchange *x, const struct request *r)
+static int check_data(const struct request *r)
 {
 	const long since_ms = now_ms();
 	bool done, working;
 
 	do { /* no completion tells when an unreliable or unsignaled WRITE has arrived */
-		working = bench_is_working(&x->bench, since_ms);
-		done = is_atomic(r->wr.opcode) ? atomic_done(x, r) : data_moved(x, r);
+		working = bench_is_working(&x.bench, since_ms);
+		done = is_atomic(r->wr.opcode) ? atomic_done(r) : data_moved(r);
 	} while (!done && working);
 	if (done)
 		return 0;
@@ -272,40 +277,38 @@ static int check_no_more(struct party *p)
 }
 
 /* The data come last, since a QP that libmlx5 made by itself gets short messages inside the CQE. */
-static int check_outcome(const struct exchange *x, struct party *p, const struct request *r,
-			 unsigned n)
+static int check_outcome(struct party *p, const struct request *r, unsigned n)
 {
 	int bad = 0;
 
 	for (unsigned i = 0; i < n && !bad; i++)
 		bad = check_sent(p, &r[i]) || check_received(p, &r[i]);
 	for (unsigned i = 0; i < n && !bad; i++)
-		bad = check_data(x, &r[i]);
+		bad = check_data(&r[i]);
 	return bad || check_no_more(p);
 }
 
 /* -- a batch on all sides ---------------------------------------------------------------------- */
 
-static void prepare(const struct exchange *x, struct party *p, const struct request *r)
+static void prepare(struct party *p, const struct request *r)
 {
-	const struct bsn_sge sge = { (uintptr_t)bench_at(&x->bench, TARGET) + r->slice -
+	const struct bsn_sge sge = { (uintptr_t)at(TARGET) + r->slice -
 					     (p->bench->type == BSN_QP_UD ? GRH : 0),
-				     SLICE_BYTES, x->bench.memory->lkey };
+				     SLICE_BYTES, x.bench.memory->lkey };
 
-	fill_memory(x, r);
+	fill_memory(r);
 	if (is_received(r->wr.opcode))
 		party_receive(p->to, &sge, 1, ~r->wr.id);
 	if (r->wr.opcode == BSN_OPCODE_SEND_INVAL) /* the key is valid again */
 		ok(cx_mr_modify(softcx_hca(), r->wr.imm, 0, NULL));
 }
 
-static int post(struct exchange *x, struct party *p, const struct request *r, unsigned n,
-		struct published *out)
+static int post(struct party *p, const struct request *r, unsigned n, struct published *out)
 {
 	int err;
 
 	for (unsigned i = 0; i < n; i++)
-		prepare(x, p, &r[i]);
+		prepare(p, &r[i]);
 	published_start();
 	err = p->builder->post(p, r, n);
 	if (err) {
@@ -313,49 +316,49 @@ static int post(struct exchange *x, struct party *p, const struct request *r, un
 		return 1;
 	}
 	published_take(p, n, out);
-	return published_check(out) || check_outcome(x, p, r, n);
+	return published_check(out) || check_outcome(p, r, n);
 }
 
 /* libmlx5 stores 8 B at a time; wider stores have the same bytes in the same order. */
-static bool takes_any_size(const struct exchange *x, const struct party *p)
+static bool takes_any_size(const struct party *p)
 {
-	return p->builder->has_wide_stores || (p->qp && x->setting->store != BSN_STORE_8);
+	return p->builder->has_wide_stores || (p->qp && x.setting->store != BSN_STORE_8);
 }
 
-void exchange_post(struct exchange *x, const struct request *r, unsigned n)
+void exchange_post(const struct request *r, unsigned n)
 {
-	const uint16_t first = x->sender[0].pi;
+	const uint16_t first = x.sender[0].pi;
 
-	for (unsigned i = 0; i < x->count; i++) {
-		struct party *p = &x->sender[i];
-		struct published *out = i ? &x->got : &x->want;
-		const uint64_t lint = bench_lint_count(&x->bench);
+	for (unsigned i = 0; i < x.count; i++) {
+		struct party *p = &x.sender[i];
+		struct published *out = i ? &x.got : &x.want;
+		const uint64_t lint = bench_lint_count(&x.bench);
 
-		if (!post(x, p, r, n, out) &&
-		    (!i || !published_compare(&x->want, &x->got, takes_any_size(x, p))) &&
-		    lint == bench_lint_count(&x->bench))
+		if (!post(p, r, n, out) &&
+		    (!i || !published_compare(&x.want, &x.got, takes_any_size(p))) &&
+		    lint == bench_lint_count(&x.bench))
 			continue;
 		for (unsigned k = 0; k < n; k++)
 			describe(p, &r[k], k ? out->index[k] : first);
-		if (lint != bench_lint_count(&x->bench))
+		if (lint != bench_lint_count(&x.bench))
 			print_error("the device finds this odd: BSN_TRACE=FILE says why\n");
 		fail();
 	}
 }
 
-void exchange_post_filler(struct exchange *x)
+void exchange_post_filler(void)
 {
 	static const struct shape nothing = { .sges = 0 }, word = { .sges = 1, .bytes = 8 };
-	const bool ud = x->bench.type == BSN_QP_UD;
+	const bool ud = x.bench.type == BSN_QP_UD;
 	struct request r;
 
-	exchange_make(x, &r, 0, ud ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE, ud ? &nothing : &word,
+	exchange_make(&r, 0, ud ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE, ud ? &nothing : &word,
 		      BSN_F_SIGNALED);
-	exchange_post(x, &r, 1);
+	exchange_post(&r, 1);
 }
 
-void exchange_poison(struct exchange *x)
+void exchange_poison(void)
 {
-	for (unsigned i = 0; i < x->count; i++)
-		party_poison(&x->sender[i], random_u64());
+	for (unsigned i = 0; i < x.count; i++)
+		party_poison(&x.sender[i], random_u64());
 }

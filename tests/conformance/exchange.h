@@ -34,7 +34,7 @@ struct shape {
 	bool has_gap; /* one of the SGEs is empty */
 };
 
-struct exchange {
+extern struct exchange {
 	const struct setting *setting;
 	struct bench bench;
 	unsigned count;
@@ -43,25 +43,25 @@ struct exchange {
 	struct victim victim[MAX_BATCH]; /* what SEND_INVALs invalidate */
 	struct published want, got;
 	uint64_t next_id;
-};
+} x;
 
-void exchange_start(struct exchange *x, const struct setting *setting);
-void exchange_stop(struct exchange *x);
+void exchange_start(const struct setting *setting);
+void exchange_stop(void);
 
 /* Makes the @nth request of a batch. */
-void exchange_make(struct exchange *x, struct request *r, unsigned nth, uint32_t opcode,
-		   const struct shape *shape, unsigned flags);
+void exchange_make(struct request *r, unsigned nth, uint32_t opcode, const struct shape *shape,
+		   unsigned flags);
 
 /* All builders post the batch; if they differ, the test fails and says how. */
-void exchange_post(struct exchange *x, const struct request *r, unsigned n);
+void exchange_post(const struct request *r, unsigned n);
 
 /* Posts one signaled block, which retires all that is outstanding. */
-void exchange_post_filler(struct exchange *x);
+void exchange_post_filler(void);
 
 /* Random bytes, other ones for each party, in all rings; nothing may be outstanding. */
-void exchange_poison(struct exchange *x);
+void exchange_poison(void);
 
 /* Whether libmlx5 can build what the transport allows. */
-bool exchange_can(const struct exchange *x, const struct bsn_wqe_op *op);
+bool exchange_can(const struct bsn_wqe_op *op);
 
 #endif

@@ -429,6 +429,18 @@ void party_poison(struct party *p, uint64_t seed)
 	random_bytes(p->ring, (size_t)p->count_bb * BSN_BB_SIZE);
 }
 
+void party_post(struct party *p, struct bsn_wr wr)
+{
+	struct request r = { .wr = wr };
+
+	if (wr.sge_count) {
+		r.sge[0] = *wr.sge;
+		r.bytes = wr.sge->length;
+	}
+	r.wr.sge = r.sge;
+	assert_int_equal(p->builder->post(p, &r, 1), 0);
+}
+
 void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	struct ibv_recv_wr *bad, wr = { .wr_id = id, .num_sge = (int)count };
@@ -483,12 +495,7 @@ static bool reap_bunsen(struct party *p, unsigned which, struct seen *seen)
 	assert_in_range(n, 0, 1);
 	if (!n)
 		return false;
-	*seen = (struct seen){ .id = c.id,
-			       .status = c.status,
-			       .opcode = c.opcode,
-			       .byte_len = c.byte_len,
-			       .flags = c.flags,
-			       .imm = c.flags ? c.imm : 0 };
+	*seen = (struct seen){ c.id, c.status, c.opcode, c.byte_len, c.flags, c.flags ? c.imm : 0 };
 	return true;
 }
 
@@ -507,4 +514,13 @@ bool party_await(struct party *p, unsigned which, struct seen *seen)
 		came = party_reap(p, which, seen);
 	} while (!came && working);
 	return came;
+}
+
+struct seen party_success(struct party *p, unsigned which)
+{
+	struct seen seen;
+
+	assert_true(party_await(p, which, &seen));
+	assert_int_equal(seen.status, IBV_WC_SUCCESS);
+	return seen;
 }

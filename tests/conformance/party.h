@@ -172,10 +172,14 @@ struct mlx5dv_qp party_map_send(struct party *p, struct ibv_qp *qp);
 /* Fills the ring, in which nothing may be outstanding, with random bytes. */
 void party_poison(struct party *p, uint64_t seed);
 
+/* One request, of one SGE at most. */
+void party_post(struct party *p, struct bsn_wr wr);
 void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, uint64_t id);
 /* The next completion of sends (0) or receives (1); false: there is none, or none came. */
 bool party_reap(struct party *p, unsigned which, struct seen *seen);
 bool party_await(struct party *p, unsigned which, struct seen *seen);
+/* Awaits one, which is a success. */
+struct seen party_success(struct party *p, unsigned which);
 
 /* Whether an awaited event may still come: the model does all at once, a device takes time. */
 bool bench_is_working(const struct bench *b, long since_ms);

@@ -17,13 +17,13 @@ static const uint32_t opcodes[] = {
 #undef OPCODE
 };
 
-static const struct bsn_wqe_op *random_op(const struct exchange *x)
+static const struct bsn_wqe_op *random_op(void)
 {
 	for (;;) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(
 			opcodes[random_u64() % (sizeof(opcodes) / sizeof(opcodes[0]))]);
 
-		if (exchange_can(x, op))
+		if (exchange_can(op))
 			return op;
 	}
 }
@@ -49,33 +49,32 @@ static struct shape random_shape(const struct bsn_wqe_op *op)
 	return shape;
 }
 
-static void random_batch(struct exchange *x)
+static void random_batch(void)
 {
 	const unsigned n = 1 + (unsigned)(random_u64() % MAX_BATCH);
 	struct request r[MAX_BATCH];
 
 	for (unsigned i = 0; i < n; i++) {
-		const struct bsn_wqe_op *op = random_op(x);
+		const struct bsn_wqe_op *op = random_op();
 		const struct shape shape = random_shape(op);
 		const unsigned any =
 			(unsigned)random_u64() & (BSN_F_SIGNALED | BSN_F_FENCE | BSN_F_SOLICITED);
 
-		exchange_make(x, &r[i], i, op->opcode, &shape,
+		exchange_make(&r[i], i, op->opcode, &shape,
 			      i + 1 == n ? any | BSN_F_SIGNALED : any);
 	}
-	exchange_poison(x);
-	exchange_post(x, r, n);
+	exchange_poison();
+	exchange_post(r, n);
 }
 
 static void run(void **state)
 {
-	static struct exchange x;
 	const struct setting *setting = *state;
 
-	exchange_start(&x, setting);
+	exchange_start(setting);
 	for (unsigned i = 0; i < ROUNDS; i++)
-		random_batch(&x);
-	exchange_stop(&x);
+		random_batch();
+	exchange_stop();
 }
 
 static const struct setting settings[] = {

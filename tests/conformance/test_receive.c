@@ -187,28 +187,23 @@ static void post(unsigned side, const struct list *l)
 
 static void send_message(unsigned side, const struct list *l)
 {
-	struct request r = { .sge[0] = { (uintptr_t)at(SOURCE), l->message,
-					 t.bench.memory->lkey } };
-	struct seen seen;
+	const struct bsn_sge sge = bsn_sge_of(t.bench.memory, SOURCE, l->message);
 
 	memset(at(TARGET), 0, AREA_BYTES);
 	for (unsigned i = 0; i < l->message; i++)
 		at(SOURCE)[i] = (uint8_t)(l->id + i) | 1;
-	r.wr = (struct bsn_wr){
-		.sge = r.sge, .sge_count = 1, .opcode = BSN_OPCODE_SEND, .flags = BSN_F_SIGNALED
-	};
-	assert_int_equal(t.sender[side].builder->post(&t.sender[side], &r, 1), 0);
-	assert_true(party_await(&t.sender[side], 0, &seen));
-	assert_int_equal(seen.status, 0);
+	party_post(&t.sender[side], (struct bsn_wr){ .sge = &sge,
+						     .sge_count = 1,
+						     .opcode = BSN_OPCODE_SEND,
+						     .flags = BSN_F_SIGNALED });
+	party_success(&t.sender[side], 0);
 }
 
 static void check_message(unsigned side, const struct list *l)
 {
+	const struct seen seen = party_success(&t.receiver[side], 1);
 	unsigned done = 0;
-	struct seen seen;
 
-	assert_true(party_await(&t.receiver[side], 1, &seen));
-	assert_int_equal(seen.status, 0);
 	assert_int_equal(seen.id, l->id);
 	assert_int_equal(seen.byte_len, l->message);
 	for (unsigned i = 0; i < l->count; i++) {

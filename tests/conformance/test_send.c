@@ -37,31 +37,30 @@ static const struct shape one_place = { .sges = 1, .bytes = 8 };
  * The same request at each position: each round moves on by an odd number of blocks, so that as
  * many rounds as the ring has blocks begin once at each.
  */
-static void at_every_position(struct exchange *x, uint32_t opcode, const struct shape *shape,
-			      unsigned flags)
+static void at_every_position(uint32_t opcode, const struct shape *shape, unsigned flags)
 {
 	bool seen[RING_BB] = { false };
 
 	for (unsigned round = 0; round < RING_BB; round++) {
-		const uint16_t first = x->sender[0].pi;
+		const uint16_t first = x.sender[0].pi;
 		struct request r;
 
 		assert_false(seen[first % RING_BB]);
 		seen[first % RING_BB] = true;
-		exchange_poison(x);
-		exchange_make(x, &r, 0, opcode, shape, flags);
-		exchange_post(x, &r, 1);
+		exchange_poison();
+		exchange_make(&r, 0, opcode, shape, flags);
+		exchange_post(&r, 1);
 		if (!(flags & BSN_F_SIGNALED))
-			exchange_post_filler(x);
-		if (!((uint16_t)(x->sender[0].pi - first) % 2))
-			exchange_post_filler(x);
+			exchange_post_filler();
+		if (!((uint16_t)(x.sender[0].pi - first) % 2))
+			exchange_post_filler();
 	}
 }
 
-static void with_every_flag(struct exchange *x, uint32_t opcode, const struct shape *shape)
+static void with_every_flag(uint32_t opcode, const struct shape *shape)
 {
 	for (unsigned set = 0; set < 8; set++)
-		at_every_position(x, opcode, shape, flags_of(set));
+		at_every_position(opcode, shape, flags_of(set));
 }
 
 static bool can_have(const struct bsn_wqe_op *op, const struct shape *shape)
@@ -69,32 +68,29 @@ static bool can_have(const struct bsn_wqe_op *op, const struct shape *shape)
 	return shape->is_inline ? op->data == BSN_DATA_GATHER : !op->has_atomic;
 }
 
-static void every_shape(struct exchange *x, const struct bsn_wqe_op *op)
+static void every_shape(const struct bsn_wqe_op *op)
 {
 	if (op->has_atomic)
-		with_every_flag(x, op->opcode, &one_place);
+		with_every_flag(op->opcode, &one_place);
 	for (unsigned i = 0; i < SHAPES; i++)
 		if (can_have(op, &shapes[i]) && i < WITH_EVERY_FLAG)
-			with_every_flag(x, op->opcode, &shapes[i]);
+			with_every_flag(op->opcode, &shapes[i]);
 		else if (can_have(op, &shapes[i]))
-			at_every_position(x, op->opcode, &shapes[i], BSN_F_SIGNALED);
+			at_every_position(op->opcode, &shapes[i], BSN_F_SIGNALED);
 }
 
-static void every_request(const struct setting *setting,
-			  void (*post)(struct exchange *x, const struct bsn_wqe_op *op))
+static void every_request(const struct setting *setting, void (*post)(const struct bsn_wqe_op *op))
 {
 #define OPCODE(name, value, doc) value,
 	static const uint32_t opcodes[] = { BSN_WQE_OPCODES(OPCODE) };
 #undef OPCODE
-	static struct exchange x;
-
-	exchange_start(&x, setting);
+	exchange_start(setting);
 	for (unsigned i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcodes[i]);
-		if (exchange_can(&x, op))
-			post(&x, op);
+		if (exchange_can(op))
+			post(op);
 	}
-	exchange_stop(&x);
+	exchange_stop();
 }
 
 static void each_request(void **state)
@@ -103,16 +99,16 @@ static void each_request(void **state)
 }
 
 /* Publishes each shape by each store, or, if a share is enough, by some of them. */
-static void by_store(struct exchange *x, const struct bsn_wqe_op *op)
+static void by_store(const struct bsn_wqe_op *op)
 {
 	const unsigned share = tests_share();
-	unsigned n = (unsigned)x->setting->store + op->opcode;
+	unsigned n = (unsigned)x.setting->store + op->opcode;
 
 	if (op->has_atomic)
-		at_every_position(x, op->opcode, &one_place, BSN_F_SIGNALED);
+		at_every_position(op->opcode, &one_place, BSN_F_SIGNALED);
 	for (unsigned i = 0; i < SHAPES; i++)
 		if (can_have(op, &shapes[i]) && n++ % share == 0)
-			at_every_position(x, op->opcode, &shapes[i], BSN_F_SIGNALED);
+			at_every_position(op->opcode, &shapes[i], BSN_F_SIGNALED);
 }
 
 static void every_store(void **state)
