@@ -4,16 +4,14 @@
  * device. Speaks TAP. usage: killed_peer DEVICE
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
 
-#include "bsn.h"
 #include "bsn_syndrome.h"
+#include "end.h"
 
 /* The retries that make the wait short: 4.096 us << 14, twice, at the most four times that. */
 static const struct bsn_connect_attr impatient = { .retry_count = 1, .timeout = 14 };
@@ -24,43 +22,11 @@ struct card {
 	struct bsn_remote memory;
 };
 
-struct end {
-	struct bsn_device *device;
-	struct bsn_mr *buf;
-	struct bsn_cq *cq;
-	struct bsn_qp *qp;
-	struct card card;
-};
-
-static void die(const char *text)
+static void open_card(struct end *e, const char *device, struct card *card)
 {
-	printf("Bail out! %s\n", text);
-	exit(1);
-}
-
-static void must(int err)
-{
-	if (err)
-		die(bsn_error_text());
-}
-
-static void open_end(struct end *e, const char *device)
-{
-	must(bsn_device_open(device, NULL, &e->device));
-	must(bsn_buf_alloc(e->device, 4096, NULL, &e->buf));
-	must(bsn_cq_create(e->device, NULL, &e->cq));
-	must(bsn_qp_create(e->device, &(struct bsn_qp_attr){ .cq = e->cq, .recv_depth = 1 },
-			   &e->qp));
-	must(bsn_qp_address(e->qp, &e->card.address));
-	e->card.memory = (struct bsn_remote){ e->buf->addr, e->buf->rkey };
-}
-
-static void close_end(struct end *e)
-{
-	must(bsn_qp_destroy(e->qp));
-	must(bsn_cq_destroy(e->cq));
-	must(bsn_buf_free(e->buf));
-	must(bsn_device_close(e->device));
+	open_end(e, device, NULL, 0);
+	must(bsn_qp_address(e->qp, &card->address));
+	card->memory = bsn_remote_of(e->buf, 0);
 }
 
 static void send_card(int fd, const struct card *card)
@@ -78,13 +44,13 @@ static void get_card(int fd, struct card *card)
 /* Answers, connects, answers again, and waits to be killed. */
 static void be_peer(const char *device)
 {
+	struct card mine, other;
 	struct end e;
-	struct card other;
 
-	open_end(&e, device);
+	open_card(&e, device, &mine);
 	get_card(STDIN_FILENO, &other);
 	must(bsn_qp_connect(e.qp, &other.address, &impatient));
-	send_card(STDOUT_FILENO, &e.card);
+	send_card(STDOUT_FILENO, &mine);
 	get_card(STDIN_FILENO, &other); /* never comes */
 }
 
@@ -114,29 +80,22 @@ static pid_t start_peer(char *self, char *device, int *to, int *from)
 
 static struct bsn_completion write_to(struct end *e, const struct bsn_remote *memory)
 {
-	const struct bsn_sge local = { e->buf->addr, 64, e->buf->lkey };
-	struct bsn_completion c;
-	int n;
+	const struct bsn_sge local = bsn_sge_of(e->buf, 0, 64);
 
 	must(bsn_write(bsn_qp_ep(e->qp), &local, memory, 1, BSN_F_SIGNALED | BSN_F_RING));
-	do
-		n = bsn_poll(e->cq, &c, 1);
-	while (!n);
-	if (n < 0)
-		die("polling failed");
-	return c;
+	return await(e);
 }
 
 static void kill_and_ask(char *self, char *device)
 {
 	struct bsn_completion before, after;
-	struct card other;
+	struct card mine, other;
 	struct end e;
 	int to, from;
 	const pid_t peer = start_peer(self, device, &to, &from);
 
-	open_end(&e, device);
-	send_card(to, &e.card);
+	open_card(&e, device, &mine);
+	send_card(to, &mine);
 	get_card(from, &other);
 	must(bsn_qp_connect(e.qp, &other.address, &impatient));
 	before = write_to(&e, &other.memory);

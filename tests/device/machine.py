@@ -9,6 +9,8 @@ import re
 import resource
 import subprocess
 
+from tools import last_line
+
 SYS = pathlib.Path('/sys')
 WANTED_MEMLOCK_KB = 64 * 1024
 PACKAGES = ('libibverbs1', 'ibverbs-providers', 'perftest')
@@ -50,14 +52,6 @@ def expand(cpulist):
         first, _, last = part.partition('-')
         numbers |= set(range(int(first), int(last or first) + 1))
     return numbers
-
-
-def check_cpu():
-    return check('CPU', f'{cpu_model()}, {len(cpus())} usable', 'ok')
-
-
-def check_kernel():
-    return check('kernel', platform.release(), 'ok')
 
 
 def check_governor():
@@ -105,8 +99,8 @@ def check_firmware(folder):
     firmware, board, kind = (read(folder / name) for name in ('fw_ver', 'board_id', 'hca_type'))
     if not firmware:
         return unknown('firmware', f'{folder} has no fw_ver')
-    return check('firmware', f'{firmware} ({kind or "unknown type"}, board {board or "unknown"})',
-                 'ok')
+    value = f'{firmware} ({kind or "unknown type"}, board {board or "unknown"})'
+    return check('firmware', value, 'ok')
 
 
 def check_pcie(folder):
@@ -152,31 +146,23 @@ def check_write_combining(tools):
     name = 'write combining'
     status, out, err = tools.run('tests/device/write_combining', tools.device)
     if status != 0:
-        return unknown(name, (err.strip().splitlines() or ['the probe failed'])[-1])
+        return unknown(name, last_line(err, 'the probe failed'))
     told = json.loads(out)
     if not told['copies']:
         return check(name, 'the kernel gives no BlueFlame register', 'advice',
                      'PAT must be on, and in a virtual machine the host must allow it')
     value = f'a copy takes {told["copy_ns"]:.0f} ns, a doorbell {told["doorbell_ns"]:.0f}'
-    return check(name, value,
-                 'ok' if told['combined'] else 'bad',
+    return check(name, value, 'ok' if told['combined'] else 'bad',
                  'the page is not write-combining: is PAT on? BSN_STORE=doorbell will be faster')
 
 
 def of_computer():
-    yield check_cpu()
-    yield check_kernel()
-    yield check_governor()
-    yield check_hugepages()
-    yield check_memlock()
-    for package in PACKAGES:
-        yield check_package(package)
+    return [check('CPU', f'{cpu_model()}, {len(cpus())} usable', 'ok'),
+            check('kernel', platform.release(), 'ok'), check_governor(), check_hugepages(),
+            check_memlock(), *map(check_package, PACKAGES)]
 
 
 def of_device(info):
     folder = SYS / 'class/infiniband' / info['name']
-    yield check_port(info)
-    yield check_gids(info)
-    yield check_firmware(folder)
-    yield check_pcie(folder)
-    yield check_numa(folder)
+    return [check_port(info), check_gids(info), check_firmware(folder), check_pcie(folder),
+            check_numa(folder)]

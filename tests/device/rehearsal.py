@@ -3,7 +3,7 @@
 """`tests/device/run` itself, on the software ConnectX: its report, and what it says where something
 is wrong. Speaks TAP.
 
-usage: rehearsal.py BUILD_ROOT [CASE...]
+usage: rehearsal.py BUILD_ROOT [--only=CASE...]
 """
 
 import html.parser
@@ -15,35 +15,17 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-import traceback
-
-try:
-    import jsonschema
-except ImportError:
-    print('1..0 # SKIP no jsonschema: tools/setup --all')
-    sys.exit()
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-from ports import free_port  # noqa: E402
+sys.path.insert(0, str(HERE.parent / 'tools'))
+import harness  # noqa: E402
+from harness import check, conforms, free_port, need, validator_of  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
-WANTED = sys.argv[2:]
 RUN = HERE / 'run'
-SCHEMA = json.loads((HERE / 'report.schema.json').read_text())
 DEADLINE_S = 240
 STATUS_PASSED, STATUS_FAILED, STATUS_USAGE, STATUS_SKIPPED = 0, 1, 2, 77
-
-
-class Skip(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise AssertionError(message)
 
 
 class Page(html.parser.HTMLParser):
@@ -68,25 +50,21 @@ class Page(html.parser.HTMLParser):
         self.text += data
 
 
-class Bench:
-    """A fabric of its own, a folder for the report, and what was started."""
+class Bench(harness.Bench):
+    """One case, which starts `run`, as a rule on a model."""
 
-    def __init__(self, name, folder):
-        self.fabric = f'rehearsal-{os.getpid()}-{name}'
-        self.folder = pathlib.Path(folder)
-        self.out = self.folder / 'out'
-        self.started = []
+    @property
+    def out(self):
+        return self.folder / 'out'
 
     def start(self, *args, model=True, fault='', build=BUILD, **environment):
-        softcx = [BUILD / 'tools/softcx', 'run', '--fabric', self.fabric, f'--fault={fault}',
-                  '--']
+        softcx = [BUILD / 'tools/softcx', 'run', '--fabric', self.fabric, f'--fault={fault}', '--']
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(('SOFTCX_', 'BSN_'))}
         process = subprocess.Popen(
             [*(softcx if model else []), RUN, '--build', build, '--out', self.out, *args],
             env=dict(env, **environment), text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.started.append(process)
         return process
 
@@ -99,17 +77,21 @@ class Bench:
     def run(self, *args, status=STATUS_PASSED, **more):
         return self.finish(self.start(*args, **more), status)
 
-    def complains(self, text, *args, **more):
-        """One line that has the text; returns the report of what was tested all the same."""
-        _, err = self.run(*args, status=STATUS_FAILED, **more)
+    def refuses(self, text, *args, status=STATUS_FAILED, **more):
+        """One line that has the text."""
+        _, err = self.run(*args, status=status, **more)
         check(text in err and err.count('\n') == 1, f'said {err!r}, not {text!r}')
+
+    def complains(self, text, *args, **more):
+        """The same; returns the report of what was tested all the same."""
+        self.refuses(text, *args, **more)
         report = self.report()
         check(any(text in problem for problem in report['problems']), report['problems'])
         return report
 
     def report(self):
         report = json.loads((self.out / 'report.json').read_text())
-        jsonschema.validate(report, SCHEMA)
+        conforms(validator_of(HERE / 'report.schema.json'), report)
         return report
 
     def page(self):
@@ -126,6 +108,7 @@ class Bench:
             if process.poll() is None:
                 process.terminate()  # it ends what it started
                 process.communicate()
+        super().end()
 
 
 def stub_build(bench, program, script):
@@ -141,23 +124,20 @@ def stub_build(bench, program, script):
     return build
 
 
-class Impostor(threading.Thread):
-    """Answers one connection with the bytes given, and reads what comes until it is closed."""
+def impostor(answer):
+    """The port where a connection is answered with these bytes, and read until it is closed."""
+    listener = socket.create_server(('127.0.0.1', 0))
 
-    def __init__(self, answer):
-        super().__init__(daemon=True)
-        self.answer = answer
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.port = self.listener.getsockname()[1]
-        self.start()
-
-    def run(self):
-        connection, _ = self.listener.accept()
-        with connection, self.listener:
-            connection.sendall(self.answer)
+    def serve_one():
+        connection, _ = listener.accept()
+        with connection, listener:
+            connection.sendall(answer)
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(4096):
                 pass
+
+    threading.Thread(target=serve_one, daemon=True).start()
+    return str(listener.getsockname()[1])
 
 
 def hello(protocol):
@@ -220,8 +200,7 @@ def test_an_interrupted_run_reports_what_it_has(bench):
 # -- no device, or one that cannot be used
 
 def test_no_device_is_a_skip(bench):
-    if os.path.exists('/sys/class/infiniband'):
-        raise Skip('this machine has RDMA devices')
+    need(not os.path.exists('/sys/class/infiniband'), 'this machine has RDMA devices')
     out, err = bench.run(status=STATUS_SKIPPED, model=False)
     check('no RDMA device' in out and '--softcx' in out and not err, out + err)
     check(not bench.out.exists(), 'a report of nothing')
@@ -256,13 +235,11 @@ def test_port_down(bench):
 
 
 def test_a_build_that_is_missing(bench):
-    _, err = bench.run(model=False, build=bench.folder, status=STATUS_FAILED)
-    check('meson setup' in err and err.count('\n') == 1, err)
+    bench.refuses('meson setup', model=False, build=bench.folder)
 
 
 def test_a_report_that_cannot_be_written(bench):
-    _, err = bench.run('--out', '/dev/null/report', model=False, status=STATUS_FAILED)
-    check('/dev/null is no folder' in err and err.count('\n') == 1, err)
+    bench.refuses('/dev/null is no folder', '--out', '/dev/null/report', model=False)
 
 
 def test_wrong_usage(bench):
@@ -291,9 +268,7 @@ def test_two_hosts(bench):
 
 
 def complains_of_peer(bench, text, answer):
-    impostor = Impostor(answer)
-    report = bench.complains(text, *NOTHING_ELSE, '--peer', '127.0.0.1', '--port',
-                             str(impostor.port))
+    report = bench.complains(text, *NOTHING_ELSE, '--peer', '127.0.0.1', '--port', impostor(answer))
     check(any(row['name'] == 'write combining' for row in report['machine']), 'nothing was tested')
     return report
 
@@ -349,28 +324,6 @@ def test_nothing_else_can_be_started_from_afar(bench):
     check(status == STATUS_PASSED, said)
 
 
-def main():
-    tests = [(name[len('test_'):], case) for name, case in globals().items()
-             if name.startswith('test_') and (not WANTED or name[len('test_'):] in WANTED)]
-    failed = 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    print(f'1..{len(tests)}', flush=True)
-    for number, (name, case) in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            bench = Bench(number, folder)
-            try:
-                case(bench)
-                print('ok', number, '-', name, flush=True)
-            except Skip as why:
-                print('ok', number, '-', name, '# SKIP', why, flush=True)
-            except Exception:  # a bug of the test fails the test
-                failed += 1
-                print('not ok', number, '-', name)
-                for line in traceback.format_exc().split('\n'):
-                    print('#', line, flush=True)
-            finally:
-                bench.end()
-    return 1 if failed else 0
-
-
-sys.exit(main())
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+harness.Bench = Bench  # which main() makes for each case
+sys.exit(harness.main(globals()))

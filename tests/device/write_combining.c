@@ -4,11 +4,9 @@
  * CPU as one write, and cost about as much as the 8 bytes of a doorbell; if not, they are eight
  * writes, one after the other. Prints JSON. usage: write_combining DEVICE
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
-#include "bsn.h"
+#include "end.h"
 
 enum {
 	POSTS = 16, /* timed together, so that the clock does not count */
@@ -18,43 +16,18 @@ enum {
 
 /* A QP connected to itself that rings in one of the two ways. */
 struct ringer {
-	struct bsn_device *device;
-	struct bsn_mr *buf;
-	struct bsn_cq *cq;
-	struct bsn_qp *qp;
+	struct end end;
 	double ns[ROUNDS]; /* per post */
 };
-
-static void must(int err)
-{
-	if (!err)
-		return;
-	fprintf(stderr, "write_combining: %s\n", bsn_error_text());
-	exit(1);
-}
 
 static void open_ringer(struct ringer *r, const char *name, enum bsn_store store)
 {
 	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT, .store = store };
 	struct bsn_address self;
 
-	must(bsn_device_open(name, &attr, &r->device));
-	must(bsn_buf_alloc(r->device, 4096, NULL, &r->buf));
-	must(bsn_cq_create(r->device, NULL, &r->cq));
-	must(bsn_qp_create(
-		r->device,
-		&(struct bsn_qp_attr){ .cq = r->cq, .send_depth = POSTS, .recv_depth = 1 },
-		&r->qp));
-	must(bsn_qp_address(r->qp, &self));
-	must(bsn_qp_connect(r->qp, &self, NULL));
-}
-
-static void close_ringer(struct ringer *r)
-{
-	must(bsn_qp_destroy(r->qp));
-	must(bsn_cq_destroy(r->cq));
-	must(bsn_buf_free(r->buf));
-	must(bsn_device_close(r->device));
+	open_end(&r->end, name, &attr, POSTS);
+	must(bsn_qp_address(r->end.qp, &self));
+	must(bsn_qp_connect(r->end.qp, &self, NULL));
 }
 
 static double now_ns(void)
@@ -67,25 +40,18 @@ static double now_ns(void)
 
 static void take_round(struct ringer *r, unsigned round)
 {
-	const struct bsn_sge local = { r->buf->addr, 8, r->buf->lkey };
-	const struct bsn_remote remote = { r->buf->addr + 64, r->buf->rkey };
+	const struct bsn_sge local = bsn_sge_of(r->end.buf, 0, 8);
+	const struct bsn_remote remote = bsn_remote_of(r->end.buf, 64);
+	struct bsn_ep *ep = bsn_qp_ep(r->end.qp);
 	const double start = now_ns();
-	struct bsn_completion c;
 
 	for (unsigned i = 0; i < POSTS; i++)
-		if (bsn_write(bsn_qp_ep(r->qp), &local, &remote, i, BSN_F_SIGNALED | BSN_F_RING))
+		if (bsn_write(ep, &local, &remote, i, BSN_F_SIGNALED | BSN_F_RING))
 			exit(1);
 	r->ns[round] = (now_ns() - start) / POSTS;
-	for (unsigned left = POSTS; left;) {
-		const int n = bsn_poll(r->cq, &c, 1);
-
-		if (n < 0 || (n && c.status != IBV_WC_SUCCESS)) {
-			fprintf(stderr,
-				"write_combining: a WRITE from the device to itself failed\n");
-			exit(1);
-		}
-		left -= (unsigned)n;
-	}
+	for (unsigned i = 0; i < POSTS; i++)
+		if (await(&r->end).status != IBV_WC_SUCCESS)
+			die("a WRITE from the device to itself failed");
 }
 
 static int compare(const void *a, const void *b)
@@ -117,13 +83,13 @@ int main(int argc, char **argv)
 		take_round(&blueflame, round);
 		take_round(&doorbell, round);
 	}
-	must(bsn_qp_counters(blueflame.qp, &counters));
+	must(bsn_qp_counters(blueflame.end.qp, &counters));
 	copy_ns = median(&blueflame);
 	bell_ns = median(&doorbell);
 	printf("{ \"copies\": %u, \"copy_ns\": %.1f, \"doorbell_ns\": %.1f, \"combined\": %s }\n",
 	       counters.blueflame, copy_ns, bell_ns,
 	       counters.blueflame && copy_ns < NOT_COMBINED * bell_ns ? "true" : "false");
-	close_ringer(&blueflame);
-	close_ringer(&doorbell);
+	close_end(&blueflame.end);
+	close_end(&doorbell.end);
 	return 0;
 }
