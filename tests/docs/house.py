@@ -42,7 +42,6 @@ LONG_LINES = {
 
 LONG_FILES = [
     'engine/bsn.h',
-    'tools/bsn-perf/bsn-perf.1',
     'tools/softcx/shim/sysfs.c',
     'tools/wqe-dump/wqe-dump.1',
 ]
