@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../tools/fake_process.h"
 #include "fuzz_live.h"
-#include "wqe-dump/live/target.h"
 
 enum {
 	BASE = 0x400000, /* as in tests/tools/crafted.py */
@@ -30,8 +30,7 @@ static struct {
 	uint8_t *bytes;
 	size_t size;
 	struct change changes[CHANGES];
-	unsigned reads, waits;
-	bool is_live;
+	unsigned reads;
 } memory;
 
 static int read_memory(struct target *target, uint64_t address, void *to, size_t bytes)
@@ -53,27 +52,6 @@ static int read_memory(struct target *target, uint64_t address, void *to, size_t
 	return 0;
 }
 
-/* -- in the place of wqe-dump's own, by the linker --------------------------------------------- */
-
-int __wrap_target_open_process(struct target *target, long pid);
-bool __wrap_target_wait(struct target *target, int ms);
-
-int __wrap_target_open_process(struct target *target, long pid)
-{
-	(void)pid;
-	*target = (struct target){
-		.name = "fuzz", .is_live = memory.is_live, .read = read_memory, .pidfd = -1
-	};
-	return target_add_image(target, BASE);
-}
-
-bool __wrap_target_wait(struct target *target, int ms)
-{
-	(void)ms;
-	target->has_ended = memory.waits++ == WAITS;
-	return !target->has_ended;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const size_t rest = sizeof(memory.changes) + 1;
@@ -86,11 +64,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size <= rest)
 		return 0;
 	attr.follows = data[size - 1] & 1;
-	memory.is_live = attr.follows || data[size - 1] & 2;
+	fake.is_live = attr.follows || data[size - 1] & 2;
+	fake.read = read_memory;
+	fake.image = BASE;
+	fake.waits = WAITS;
 	if (data[size - 1] & 4)
 		attr.qp = KNOWN(FUZZ_QPN);
 	memory.size = size - rest;
-	memory.reads = memory.waits = 0;
+	memory.reads = 0;
 	memory.bytes = malloc(memory.size);
 	MUST(memory.bytes);
 	memcpy(memory.bytes, data, memory.size);

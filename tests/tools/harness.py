@@ -71,6 +71,11 @@ def parse_json(text):
     return json.loads(text, object_pairs_hook=build)
 
 
+def clean_environment():
+    return {key: value for key, value in os.environ.items()
+            if not key.startswith(('SOFTCX_', 'BSN_'))}
+
+
 class Bench:
     """One case: its fabric, its files, and the programs it started."""
 
@@ -90,8 +95,7 @@ class Bench:
         return path
 
     def start(self, program, *args, device=True, **more):
-        env = {key: value for key, value in os.environ.items()
-               if not key.startswith(('SOFTCX_', 'BSN_'))}
+        env = clean_environment()
         if device:
             env['SOFTCX_FABRIC'] = self.fabric
             env['SOFTCX_TRACE'] = self.trace.name

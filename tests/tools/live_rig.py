@@ -2,11 +2,10 @@
 """A live_program, and what wqe-dump sees of it."""
 
 import json
-import os
 import subprocess
 import sys
 
-from harness import DEADLINE_S, check
+from harness import DEADLINE_S, check, clean_environment
 
 # No libraries are given if they have sanitizers: these need programs with them.
 DUMP, PROGRAM, SCHEMA, *LIBRARIES = sys.argv[1:]
@@ -18,9 +17,7 @@ class Program:
 
     def __init__(self, bench, program=PROGRAM, **more):
         more.setdefault('BSN_REGISTRY', '1')
-        env = {key: value for key, value in os.environ.items()
-               if not key.startswith(('SOFTCX_', 'BSN_'))}
-        self.process = subprocess.Popen([program], env={**env, **more}, text=True,
+        self.process = subprocess.Popen([program], env={**clean_environment(), **more}, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         bench.started.append(self.process)
         self.pid = self.process.pid

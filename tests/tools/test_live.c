@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "../unit.h"
+#include "fake_process.h"
 #include "bsn.h"
 #include "bsn_registry.h"
 #include "wqe-dump/command.h"
-#include "wqe-dump/live/target.h"
 
 enum {
 	OLD = 0x1111, /* QPNs, which each entry of their rings has as its lkey */
@@ -48,7 +48,7 @@ static struct {
 	enum bsn_registry_kind kind;
 	bool follows;
 	void (*const *steps)(void); /* the steps, up to a NULL */
-	unsigned at_read, burst, pause, reads, waits;
+	unsigned at_read, burst, pause, reads;
 } plan;
 
 static unsigned shown_of_old, shown_of_new;
@@ -187,28 +187,11 @@ static void begin(void (*const *happens)(void))
 	its.registry.first = address(&its.queue);
 	write_ring(OLD);
 	plan.steps = happens;
-	plan.reads = plan.waits = 0;
-}
-
-/* -- in the place of wqe-dump's own, by the linker --------------------------------------------- */
-
-int __wrap_target_open_process(struct target *target, long pid);
-bool __wrap_target_wait(struct target *target, int ms);
-
-int __wrap_target_open_process(struct target *target, long pid)
-{
-	(void)pid;
-	*target = (struct target){
-		.name = "test", .is_live = true, .read = read_memory, .pidfd = -1
-	};
-	return target_add_image(target, address(&its.image));
-}
-
-bool __wrap_target_wait(struct target *target, int ms)
-{
-	(void)ms;
-	target->has_ended = plan.waits++ == WAITS;
-	return !target->has_ended;
+	plan.reads = 0;
+	fake.read = read_memory;
+	fake.image = address(&its.image);
+	fake.is_live = true;
+	fake.waits = WAITS;
 }
 
 /* -- what is shown ----------------------------------------------------------------------------- */
