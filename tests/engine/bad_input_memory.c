@@ -112,6 +112,12 @@ static void devices(struct bench *b)
 	try_each_turn(b, try_device_attach, 4);
 }
 
+#define TRY_OF(name, call)                                                                         \
+	static int name(struct attempt *a)                                                         \
+	{                                                                                          \
+		return call;                                                                       \
+	}
+
 /* -- small objects ----------------------------------------------------------------------------- */
 
 #define DEFINE_TRY(name, type, create, destroy)                                                    \
@@ -201,20 +207,9 @@ static int try_qp_of(struct attempt *a, enum bsn_qp_type type, bool with_srq)
 	return err;
 }
 
-static int try_rc(struct attempt *a)
-{
-	return try_qp_of(a, BSN_QP_RC, false);
-}
-
-static int try_rc_with_srq(struct attempt *a)
-{
-	return try_qp_of(a, BSN_QP_RC, true);
-}
-
-static int try_ud(struct attempt *a)
-{
-	return try_qp_of(a, BSN_QP_UD, false);
-}
+TRY_OF(try_rc, try_qp_of(a, BSN_QP_RC, false))
+TRY_OF(try_rc_with_srq, try_qp_of(a, BSN_QP_RC, true))
+TRY_OF(try_ud, try_qp_of(a, BSN_QP_UD, false))
 
 /* Attaches an application's QP. The application gets it back, whether or not attaching succeeds. */
 static int try_attach(struct attempt *a)
@@ -293,15 +288,8 @@ static int try_dct_of(struct attempt *a, bool has_full_handshake)
 	return err;
 }
 
-static int try_dct(struct attempt *a)
-{
-	return try_dct_of(a, false);
-}
-
-static int try_full_dct(struct attempt *a)
-{
-	return try_dct_of(a, true);
-}
+TRY_OF(try_dct, try_dct_of(a, false))
+TRY_OF(try_full_dct, try_dct_of(a, true))
 
 static int try_dc_pool_of(struct attempt *a, bool has_full_handshake)
 {
@@ -315,15 +303,8 @@ static int try_dc_pool_of(struct attempt *a, bool has_full_handshake)
 	return err;
 }
 
-static int try_dc_pool(struct attempt *a)
-{
-	return try_dc_pool_of(a, false);
-}
-
-static int try_full_dc_pool(struct attempt *a)
-{
-	return try_dc_pool_of(a, true);
-}
+TRY_OF(try_dc_pool, try_dc_pool_of(a, false))
+TRY_OF(try_full_dc_pool, try_dc_pool_of(a, true))
 
 static void dynamically_connected_transport(struct bench *b)
 {

@@ -150,6 +150,7 @@ static void a_write_with_immediate_has_no_data(struct bench *b)
 static void a_short_receive_fails(struct bench *b)
 {
 	struct pair p = make_pair(b, 64, false, &(struct bsn_qp_attr){ .max_inline_recv = 32 });
+
 	ok(bsn_recv(p.rq, SGE(b, 1, DST, 7), 2));
 	ok(bsn_send_inline(p.ep[0], bench_at(b, 0, SRC), 8, 1, NOW));
 	expect_status(b, p.cq[1], 2, BSN_RECV, IBV_WC_LOC_LEN_ERR);
