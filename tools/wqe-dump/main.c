@@ -235,15 +235,6 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct t
 	return tell_count(tell, err);
 }
 
-static struct sink *pick_printer(void)
-{
-	if (options.json)
-		return &print_json;
-	if (options.html)
-		return &print_html;
-	return options.brief ? &print_brief : &print_text;
-}
-
 static int run(const char **paths)
 {
 	struct scan_attr attr = { 0 };
@@ -258,7 +249,10 @@ static int run(const char **paths)
 	    read_compressed(&attr))
 		return WQE_DUMP_FAILED;
 	print_raw = options.raw;
-	if (tell_open(&tell, pick_printer()))
+	if (tell_open(&tell, options.json    ? &print_json
+			     : options.html  ? &print_html
+			     : options.brief ? &print_brief
+					     : &print_text))
 		return complain("wqe-dump: out of memory");
 	status = live_is_meant() ? dump_live(paths, &tell) : dump_files(paths, &attr, &tell);
 	tell_close(&tell);

@@ -117,18 +117,12 @@ static bool has_empty_halves(const uint8_t *bytes, size_t size)
 /* Whether a message has no destination; nor has one with a Q_Key of 0, maybe half a DC key. */
 static bool lacks_address(const struct bsn_wqe *wqe)
 {
-	if (!wqe->data_count)
-		return false;
-	switch (wqe->transport) {
-	case BSN_TRANSPORT_UD:
-		return !wqe->to.ud.dqpn || !wqe->to.ud.qkey;
-	case BSN_TRANSPORT_DC:
-		return !wqe->to.dc.dqpn;
-	case BSN_TRANSPORT_XRC:
-		return !wqe->to.xrc.srqn;
-	default:
-		return false;
-	}
+	const enum bsn_transport is = wqe->transport;
+
+	return wqe->data_count &&
+	       ((is == BSN_TRANSPORT_UD && (!wqe->to.ud.dqpn || !wqe->to.ud.qkey)) ||
+		(is == BSN_TRANSPORT_DC && !wqe->to.dc.dqpn) ||
+		(is == BSN_TRANSPORT_XRC && !wqe->to.xrc.srqn));
 }
 
 /* Counts what no program would post in a WQE. */

@@ -280,33 +280,22 @@ static void note_vendor(struct explanation *e, const struct error *error)
 		     "a vendor syndrome has 8 bits; this is another device's, or another number");
 }
 
-/* No public source says which engine has which number. */
-static void note_hardware(struct explanation *e, uint32_t hw_syndrome)
-{
-	if (hw_syndrome)
-		NOTE(e, "hardware syndrome 0x%02x: an engine of this device found it", hw_syndrome);
-	else
-		NOTE(e, "hardware syndrome 0, usual when an answer or a timer tells of the error");
-}
-
-static void note_opcode(struct explanation *e, const struct error *error)
-{
-	if (error->opcode.is_known) {
-		const char *note = bsn_cause_note(e->topic, error->opcode.value);
-		if (note)
-			NOTE(e, "%s", note);
-	}
-}
-
 static void add_notes(struct explanation *e, const struct error *error)
 {
 	const struct number *command = known(error, SPACE_COMMAND);
+	const struct number *hardware = known(error, SPACE_HARDWARE);
+	const char *note =
+		error->opcode.is_known ? bsn_cause_note(e->topic, error->opcode.value) : NULL;
 
 	if (known(error, SPACE_VENDOR))
 		note_vendor(e, error);
-	note_opcode(e, error);
-	if (known(error, SPACE_HARDWARE))
-		note_hardware(e, error->numbers[SPACE_HARDWARE].value);
+	if (note)
+		NOTE(e, "%s", note);
+	if (hardware && !hardware->value)
+		NOTE(e, "hardware syndrome 0, usual when an answer or a timer tells of the error");
+	if (hardware && hardware->value) /* no public source says which engine has which number */
+		NOTE(e, "hardware syndrome 0x%02x: an engine of this device found it",
+		     hardware->value);
 	if (known(error, SPACE_STATUS))
 		NOTE(e, "opcode and byte_len of a failed ibv_wc are undefined: do not trust them");
 	if (command && command->value > UINT8_MAX)

@@ -379,23 +379,18 @@ static void take_apart(struct question *q, const char *const *words, unsigned co
 
 /* -- putting it together ----------------------------------------------------------------------- */
 
-/* If a status and a syndrome do not go together, a number was misread. */
-static bool classes_agree(const struct error *error)
-{
-	const struct error status = { .numbers[SPACE_STATUS] = error->numbers[SPACE_STATUS] };
-
-	return !error->numbers[SPACE_STATUS].is_known || !error->numbers[SPACE_SYNDROME].is_known ||
-	       error_syndrome(&status) == error_syndrome(error);
-}
-
+/* If a status and a syndrome do not go together, a number was misread: false. */
 static bool set_number(struct error *error, enum error_space space, uint32_t value)
 {
 	struct number *number = &error->numbers[space];
+	struct error status = { 0 };
 
 	if (number->is_known && number->value != value)
 		return false;
 	*number = KNOWN(value);
-	return classes_agree(error);
+	status.numbers[SPACE_STATUS] = error->numbers[SPACE_STATUS];
+	return !error->numbers[SPACE_STATUS].is_known || !error->numbers[SPACE_SYNDROME].is_known ||
+	       error_syndrome(&status) == error_syndrome(error);
 }
 
 static int rank_of(const struct error *error)
@@ -460,14 +455,6 @@ static void combine(const struct question *q, unsigned nth, const struct error *
 	}
 }
 
-/* Readings that do not fit, or mean nothing, count only if there is no better one. */
-static void drop_worse(struct readings *readings)
-{
-	while (readings->count &&
-	       rank_of(&readings->error[readings->count - 1]) + 1 < rank_of(&readings->error[0]))
-		readings->count--;
-}
-
 /* Adds what words say to what numbers say. Words that contradict the numbers do not count. */
 static void combine_words(const struct question *q, struct readings *readings)
 {
@@ -527,5 +514,8 @@ void question_read(const char *const *words, unsigned count, enum number_base ba
 		drop_unlabelled(&q, false);
 		combine_words(&q, readings);
 	}
-	drop_worse(readings);
+	/* Readings that do not fit, or mean nothing, count only if there is no better one. */
+	while (readings->count &&
+	       rank_of(&readings->error[readings->count - 1]) + 1 < rank_of(&readings->error[0]))
+		readings->count--;
 }

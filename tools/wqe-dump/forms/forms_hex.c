@@ -280,11 +280,6 @@ static bool is_whole_row(const struct block *block, const struct hex_row *row)
 				row->offset_digits >= block->offset_digits);
 }
 
-static bool is_full(const struct block *block)
-{
-	return block->size >= BLOCK_MAX_BYTES || block->text_len >= TEXT_MAX_BYTES;
-}
-
 static void add_row(struct block *block, const struct line *line, const struct hex_row *row,
 		    const uint8_t *bytes)
 {
@@ -343,7 +338,8 @@ static enum form_answer feed_hex(struct feed *feed, const struct line *line, voi
 		finish(feed, block);
 		return FORM_OVER;
 	}
-	if (block->place_count && (!continues(block, &row) || is_full(block)))
+	if (block->place_count && (!continues(block, &row) || block->size >= BLOCK_MAX_BYTES ||
+				   block->text_len >= TEXT_MAX_BYTES))
 		finish(feed, block); /* and this one begins another */
 	add_row(block, line, &row, bytes);
 	return FORM_MORE;

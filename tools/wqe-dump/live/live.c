@@ -158,14 +158,11 @@ static void tell_failure(struct live *live, struct watched *watched)
 /* Whether an entry is shown. One that is done is shown only with --follow. */
 static bool is_shown(const struct look *look, uint32_t index, bool goes_on)
 {
-	switch (look->published.queue.kind) {
-	case BSN_REGISTRY_RECV:
-		return true;
-	case BSN_REGISTRY_SHARED_RECV:
+	const uint32_t kind = look->published.queue.kind;
+
+	if (kind == BSN_REGISTRY_SHARED_RECV)
 		return !look->is_free[index] && look->was_free[index];
-	default:
-		return goes_on || !is_before(index, look->done_end);
-	}
+	return kind == BSN_REGISTRY_RECV || goes_on || !is_before(index, look->done_end);
 }
 
 static void tell_entries(struct live *live, struct look *look, bool goes_on)

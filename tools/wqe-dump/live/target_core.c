@@ -273,17 +273,6 @@ static void add_file(struct core *core, const uint64_t *entry, uint64_t page_byt
 							   .fd = NOT_TRIED };
 }
 
-/* A file's mappings follow each other. */
-static void find_images(struct core *core)
-{
-	for (size_t i = 0; i < core->file_count; i++) {
-		struct mapped *file = &core->files[i];
-		const bool goes_on = i && file->offset && !strcmp(file[-1].path, file->path);
-
-		file->image = goes_on ? file[-1].image : i;
-	}
-}
-
 /* The note has two words, three for each file, then the paths. */
 static void read_files(struct core *core, const char *desc, size_t bytes)
 {
@@ -309,7 +298,12 @@ static void read_files(struct core *core, const char *desc, size_t bytes)
 	if (!core->files)
 		return;
 	qsort(core->files, core->file_count, sizeof(*core->files), compare_starts);
-	find_images(core);
+	for (size_t i = 0; i < core->file_count; i++) { /* a file's mappings follow each other */
+		struct mapped *file = &core->files[i];
+		const bool goes_on = i && file->offset && !strcmp(file[-1].path, file->path);
+
+		file->image = goes_on ? file[-1].image : i;
+	}
 }
 
 static void read_notes(struct target *target, const GElf_Phdr *segment)

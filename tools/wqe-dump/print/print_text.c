@@ -32,15 +32,9 @@ static const char *colour(enum colour colour)
 
 static enum colour colour_of(const struct record *record)
 {
-	switch (record->kind) {
-	case RECORD_CQE:
-	case RECORD_WQE:
+	if (record->kind == RECORD_CQE || record->kind == RECORD_WQE)
 		return BOLD;
-	case RECORD_NOT_MLX5:
-		return YELLOW;
-	default:
-		return RED;
-	}
+	return record->kind == RECORD_NOT_MLX5 ? YELLOW : RED;
 }
 
 static void put(const char *text)

@@ -183,12 +183,6 @@ static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 		add(text, "  [%u wrong]", findings);
 }
 
-static void add_recv(struct text *text, const struct bsn_recv_wqe *recv)
-{
-	add_item(text, "receive");
-	add_data(text, recv->data, recv->data_count);
-}
-
 static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
 {
 	const struct bsn_enum_value *opcode = record_cqe_opcode(cqe->tail.opcode);
@@ -207,14 +201,16 @@ void summary_write(const struct record *record, char *text)
 	*text = '\0';
 	add_words(&out, record_kind_names[record->kind]);
 	add_queue(&out, record);
-	if (record->wqe)
+	if (record->wqe) {
 		add_wqe(&out, record->wqe);
-	else if (record->recv)
-		add_recv(&out, record->recv);
-	else if (record->cqe && record->kind == RECORD_CQE)
+	} else if (record->recv) {
+		add_item(&out, "receive");
+		add_data(&out, record->recv->data, record->recv->data_count);
+	} else if (record->cqe && record->kind == RECORD_CQE) {
 		add_cqe(&out, record->cqe);
-	else
+	} else {
 		add_error(&out, record);
+	}
 	if (record->ring)
 		add_field(&out, record, "state");
 }
