@@ -14,6 +14,10 @@ struct teller {
 	size_t unread_end; /* where the last unreadable slot ended */
 	enum bsn_transport transport;
 	bool transport_is_guess;
+	/* A completion queue: the slot that is read. */
+	uint32_t slot;
+	struct bsn_cqe_block block; /* enhanced layout: begun by the last CQE that can be a title */
+	bool has_title;
 };
 
 /* The line that a byte comes from; 0: the input has no lines. */
@@ -83,15 +87,6 @@ static bool is_whole_queue(uint32_t count)
 
 /* -- completion queues ------------------------------------------------------------------------- */
 
-/* A walk along a completion queue. */
-struct walker {
-	struct teller *teller;
-	uint32_t slot;
-	/* Enhanced layout: begun by the last CQE that can be a title. */
-	struct bsn_cqe_block block;
-	bool has_title;
-};
-
 static size_t offset_of(const struct teller *teller, uint32_t slot)
 {
 	return (size_t)slot * teller->ring.stride_bytes;
@@ -122,26 +117,25 @@ static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const 
 	tell_record(teller->tell, record);
 }
 
-static void refuse_slot(const struct walker *walker, const char *why)
+static void refuse_slot(struct teller *teller, const char *why)
 {
 	const struct bsn_bad bad = { .segment = "cqe", .field = "format", .why = why };
 
-	refuse(walker->teller, offset_of(walker->teller, walker->slot), &bad);
+	refuse(teller, offset_of(teller, teller->slot), &bad);
 }
 
 /*
  * Reports the CQEs in one array, and returns how many there are. In the basic layout the nth CQE of
  * a session belongs to its nth slot. `count`: CQEs in the session; 0: it has only this array.
  */
-static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t told,
+static uint32_t tell_array(struct teller *teller, uint32_t array_slot, uint32_t told,
 			   uint32_t count)
 {
 	static uint8_t whole[BSN_MINI_BASIC_MOST][BSN_CQE_SIZE];
-	struct teller *teller = walker->teller;
 	const uint8_t *array = proper_at(teller, array_slot);
 	const size_t offset = offset_of(teller, array_slot);
 	struct bsn_bad bad;
-	const int got = bsn_cqe_expand(&walker->block, array, whole, &bad);
+	const int got = bsn_cqe_expand(&teller->block, array, whole, &bad);
 	char origin[RECORD_TEXT_BYTES];
 
 	if (got < 0) {
@@ -152,55 +146,53 @@ static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t 
 		snprintf(origin, sizeof(origin), "%u of %u, mini CQE at byte %td", told + i + 1,
 			 count ? count : (uint32_t)got,
 			 array + (size_t)i * BSN_MINI_SIZE - teller->raw->bytes);
-		tell_cqe(teller, offset, count ? walker->slot + told + i : walker->slot, whole[i],
+		tell_cqe(teller, offset, count ? teller->slot + told + i : teller->slot, whole[i],
 			 BSN_CQE_SIZE, origin);
 	}
 	return (uint32_t)got;
 }
 
 /* Basic layout: with the title in slot 0, arrays are in the slots 1, 8, 16 ... */
-static void tell_block(struct walker *walker, uint32_t count)
+static void tell_block(struct teller *teller, uint32_t count)
 {
-	const struct teller *teller = walker->teller;
 	const uint32_t slots = teller->ring.count;
-	uint32_t told = 0, array = walker->slot + 1, got;
+	uint32_t told = 0, array = teller->slot + 1, got;
 
 	while (told < count && (array < slots || teller->is_ring)) {
-		got = tell_array(walker, array % slots, told, count);
+		got = tell_array(teller, array % slots, told, count);
 		if (!got)
 			break;
 		told += got;
-		array = walker->slot + told;
+		array = teller->slot + told;
 	}
 	if (told < count)
-		tell_unread(teller->tell, line_of(teller, offset_of(teller, walker->slot)),
+		tell_unread(teller->tell, line_of(teller, offset_of(teller, teller->slot)),
 			    "%u of %u compressed CQEs are in slots that are not there",
 			    count - told, count);
 }
 
 /* A compressed CQE: the title of `count` CQEs, or in the enhanced layout (0) an array. */
-static void tell_compressed(struct walker *walker, uint32_t count)
+static void tell_compressed(struct teller *teller, uint32_t count)
 {
-	const struct teller *teller = walker->teller;
 	const struct compression *compression = &teller->attr->compression;
 
 	if (count)
-		walker->has_title =
-			!bsn_cqe_block_begin(&walker->block, proper_at(teller, walker->slot), NULL);
-	if (!walker->has_title)
-		refuse_slot(walker,
+		teller->has_title =
+			!bsn_cqe_block_begin(&teller->block, proper_at(teller, teller->slot), NULL);
+	if (!teller->has_title)
+		refuse_slot(teller,
 			    compression->is_enhanced
 				    ? "mini CQEs without the CQE that is their title"
 				    : "mini CQEs without a title (--compressed=enhanced, if "
 				      "the CQ was created so)");
-	else if (!walker->block.is_request && !compression->format.is_known)
-		refuse_slot(walker,
+	else if (!teller->block.is_request && !compression->format.is_known)
+		refuse_slot(teller,
 			    "compressed CQEs of receives (--compressed says what they hold)");
 	else if (count)
-		tell_block(walker, count);
+		tell_block(teller, count);
 	else
-		tell_array(walker, walker->slot, 0, 0);
-	walker->has_title &= compression->is_enhanced;
+		tell_array(teller, teller->slot, 0, 0);
+	teller->has_title &= compression->is_enhanced;
 }
 
 /* How many slots the CQE or session in a slot takes. */
@@ -246,10 +238,9 @@ static uint32_t find_first_cqe(struct teller *teller)
 	return teller->is_ring ? slot - count : 0;
 }
 
-static void tell_slot(struct walker *walker)
+static void tell_slot(struct teller *teller)
 {
-	struct teller *teller = walker->teller;
-	const uint8_t *proper = proper_at(teller, walker->slot);
+	const uint8_t *proper = proper_at(teller, teller->slot);
 	const size_t size = teller->ring.stride_bytes;
 	struct bsn_cqe_tail tail;
 
@@ -257,35 +248,34 @@ static void tell_slot(struct walker *walker)
 		return;
 	bsn_cqe_tail_decode(&tail, proper + BSN_CQE_TAIL_OFFSET);
 	if (tail.format == BSN_CQE_COMPRESSED) {
-		tell_compressed(walker, judge_title(teller->attr, proper));
+		tell_compressed(teller, judge_title(teller->attr, proper));
 		return;
 	}
-	tell_cqe(teller, offset_of(teller, walker->slot), walker->slot,
+	tell_cqe(teller, offset_of(teller, teller->slot), teller->slot,
 		 proper + BSN_CQE_SIZE - size, size, NULL);
 	if (teller->attr->compression.is_enhanced)
-		walker->has_title = !bsn_cqe_block_begin(&walker->block, proper, NULL);
+		teller->has_title = !bsn_cqe_block_begin(&teller->block, proper, NULL);
 }
 
 static void tell_cqes(struct teller *teller, size_t size)
 {
 	const struct compression *compression = &teller->attr->compression;
-	struct walker walker = {
-		.teller = teller,
-		.block = { .format = (enum bsn_mini_format)compression->format.value,
-			   .is_enhanced = compression->is_enhanced,
-			   .is_striding = compression->is_striding },
-	};
 	struct ring *ring = &teller->ring;
 
+	teller->block = (struct bsn_cqe_block){
+		.format = (enum bsn_mini_format)compression->format.value,
+		.is_enhanced = compression->is_enhanced,
+		.is_striding = compression->is_striding,
+	};
 	ring->name = "completion queue";
 	ring->stride_bytes = (uint32_t)size;
 	ring->count = (uint32_t)(teller->raw->size / size);
 	if (ring->count) {
-		walker.slot = find_first_cqe(teller);
-		ring->producer = KNOWN(find_next_cqe(teller, walker.slot));
+		teller->slot = find_first_cqe(teller);
+		ring->producer = KNOWN(find_next_cqe(teller, teller->slot));
 	}
-	for (; walker.slot < ring->count; walker.slot += slots_at(teller, walker.slot))
-		tell_slot(&walker);
+	for (; teller->slot < ring->count; teller->slot += slots_at(teller, teller->slot))
+		tell_slot(teller);
 	tell_rest(teller, (size_t)ring->count * size, "CQE", size);
 }
 
