@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hex.h"
+#include "raw.h"
 
 #include <string.h>
 

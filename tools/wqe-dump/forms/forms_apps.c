@@ -5,7 +5,6 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "../bytes/hex.h"
 #include "../explain/explain.h"
 #include "keys.h"
 

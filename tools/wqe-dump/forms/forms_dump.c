@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../bytes/hex.h"
 #include "keys.h"
 
 #define COLLECT_MAX_BYTES 1024 /* the longest WQE in whole basic blocks */

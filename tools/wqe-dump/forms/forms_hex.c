@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../bytes/hex.h"
-
 #define BLOCK_MAX_BYTES (2u << 20)            /* bytes of one dump: the longest send queue */
 #define TEXT_MAX_BYTES  (6 * BLOCK_MAX_BYTES) /* "0x00, " */
 #define WORDY_MIN_BYTES 16                    /* in a line that also has words */

@@ -6,7 +6,7 @@
 #ifndef WQE_DUMP_LOOK_H
 #define WQE_DUMP_LOOK_H
 
-#include "published.h"
+#include "target.h"
 #include "../record.h"
 
 /** struct look - kept between looks; zero at first except for @target and @published */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "published.h"
+#include "target.h"
 
 #include <errno.h>
 #include <gelf.h>

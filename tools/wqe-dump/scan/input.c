@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../bytes/hex.h"
+#include "../bytes/raw.h"
 
 #define READ_BYTES   (256u << 10) /* small enough to stay in the cache */
 #define JUDGED_BYTES 4096         /* that input_is_binary() judges by */

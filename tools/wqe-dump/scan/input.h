@@ -63,4 +63,27 @@ bool input_ahead(struct input *input, unsigned nth, char *text, size_t size);
 /** input_bytes() - the next bytes, INPUT_MAX_BYTES at most, up to the next call; or -errno */
 long input_bytes(struct input *input, const uint8_t **bytes);
 
+/* -- what loggers, mailers, web pages and word processors make of a line ----------------------- */
+
+/** markup_undo() - makes HTML's "&gt;", typographic quotes and the like what the program printed */
+void markup_undo(struct line *line);
+
+/**
+ * prefix_strip() - takes off what loggers put before a line
+ *
+ * Knows the kernel, the journal, syslog, containers, mpirun, srun, NCCL, UCX and quotes of mail.
+ * Who wrote the line (host, process, rank) becomes its stream; times do not count.
+ */
+void prefix_strip(struct line *line);
+
+/* The prefix of a second message in a stripped line, of programs that share a terminal; or NULL */
+char *prefix_next(const struct line *line);
+
+/**
+ * prefix_strip_quote() - takes off marks of mail, comments and strings, tags of a page, blanks
+ *
+ * Return: false: the rest is empty or has a logger's prefix, and so is a line of its own.
+ */
+bool prefix_strip_quote(struct line *line);
+
 #endif

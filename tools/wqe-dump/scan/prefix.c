@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "prefix.h"
+#include "input.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../bytes/hex.h"
-#include "prefix.h"
-
 /* Forms that may wait for lines at once: one for each process of a merged log. */
 #define OPEN_MAX 16
 
