@@ -41,7 +41,7 @@ static const struct {
 	CAUSES(CAUSE_ROW)
 };
 
-static const struct tpt_base {
+static const struct {
 	uint8_t first;
 	enum party detected_by, reported_to;
 	enum step step;
@@ -120,14 +120,6 @@ struct meaning meaning_of(enum error_space space, uint32_t value)
 }
 
 /* -- which topic it is ------------------------------------------------------------------------- */
-
-static const struct tpt_base *find_base(uint32_t vendor)
-{
-	for (size_t i = 0; i < COUNT(tpt_bases); i++)
-		if (vendor - tpt_bases[i].first < 8)
-			return &tpt_bases[i];
-	return NULL;
-}
 
 static const struct number *known(const struct error *error, enum error_space space)
 {
@@ -330,13 +322,13 @@ static const char *cause_text(struct explanation *e)
 static void add_place(struct explanation *e, const struct error *error, enum step step)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
-	const struct tpt_base *base = vendor ? find_base(vendor->value) : NULL;
 
-	if (base) {
-		e->detected_by = base->detected_by;
-		e->reported_to = base->reported_to;
-		step = base->step;
-	}
+	for (size_t i = 0; vendor && i < COUNT(tpt_bases); i++)
+		if (vendor->value - tpt_bases[i].first < 8) {
+			e->detected_by = tpt_bases[i].detected_by;
+			e->reported_to = tpt_bases[i].reported_to;
+			step = tpt_bases[i].step;
+		}
 	if (error->side != SIDE_UNKNOWN) {
 		const enum party side =
 			error->side == SIDE_REQUESTER ? PARTY_REQUESTER : PARTY_RESPONDER;

@@ -52,13 +52,6 @@ static void collect_spellings(void)
 		add_spelling(kernel_texts[i].text, kernel_texts[i].status, false);
 }
 
-static const struct spelling *spellings_with(char letter)
-{
-	if (!by_letter['s' % LETTERS]) /* of success */
-		collect_spellings();
-	return by_letter[(unsigned char)letter % LETTERS];
-}
-
 /* The length of IBV_WC_ or IB_WC_, which the names of libibverbs and of the kernel begin with. */
 static size_t prefix_len(const char *text)
 {
@@ -71,9 +64,11 @@ struct number status_at(const char *text, size_t *len)
 {
 	const bool is_capital = *text >= 'A' && *text <= 'Z';
 	const size_t prefix = is_capital ? prefix_len(text) : 0;
-	const struct spelling *at = spellings_with(text[prefix]);
+	const struct spelling *at;
 
-	for (; at; at = at->next) {
+	if (!by_letter['s' % LETTERS]) /* of success */
+		collect_spellings();
+	for (at = by_letter[(unsigned char)text[prefix] % LETTERS]; at; at = at->next) {
 		const size_t n = strlen(at->text);
 
 		if (at->is_name ? !is_capital : prefix != 0)

@@ -218,14 +218,6 @@ static void read_head(struct record *record, const char *text)
 		record_add_number(record, "severity", number);
 }
 
-static void begin_health(struct health *health, const struct line *line, bool is_first)
-{
-	health->record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
-	read_device(line->text, health->device);
-	if (is_first)
-		read_head(&health->record, line->text);
-}
-
 /* Takes the number of a line that a mailer broke, together with the next line. */
 static const char *take_broken(struct feed *feed, struct record *record, const struct line *line)
 {
@@ -256,7 +248,10 @@ static enum form_answer feed_health(struct feed *feed, const struct line *line, 
 	if (is_first || !health->record.line) {
 		if (!is_first && !begins_health(line->text))
 			return FORM_PASS;
-		begin_health(health, line, is_first);
+		health->record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
+		read_device(line->text, health->device);
+		if (is_first)
+			read_head(&health->record, line->text);
 	}
 	word = take_health(&health->record, line->text);
 	if (!word && begins_health(line->text) && !is_first)

@@ -165,15 +165,6 @@ static bool is_shown(const struct look *look, uint32_t index, bool goes_on)
 	return kind == BSN_REGISTRY_RECV || goes_on || !is_before(index, look->done_end);
 }
 
-static void tell_entries(struct live *live, struct look *look, bool goes_on)
-{
-	const bool is_send = look->published.queue.kind == BSN_REGISTRY_SEND;
-
-	for (uint32_t at = look->first; at != look->end; at += is_send ? blocks_at(look, at) : 1)
-		if (is_shown(look, at, goes_on))
-			tell_entry(live, look, at);
-}
-
 /* Prints a trouble once for each queue. */
 static void tell_trouble(struct live *live, struct watched *watched, const char *why)
 {
@@ -188,6 +179,7 @@ static int show_queue(struct live *live, struct watched *watched)
 {
 	struct look *look = &watched->look;
 	const bool goes_on = live->attr->follows && look->has_last;
+	const bool is_send = look->published.queue.kind == BSN_REGISTRY_SEND;
 	const int err = look_take(look, live->attr->follows);
 
 	if (live->target.has_ended || err == -EPERM || err == -ENOMEM || err == -EPROTO)
@@ -202,7 +194,9 @@ static int show_queue(struct live *live, struct watched *watched)
 		tell_unread(live->tell, 0,
 			    "%s 0x%x: %u slots were used and reused between two looks",
 			    look->ring.name, look->published.queue.number, look->missed);
-	tell_entries(live, look, goes_on);
+	for (uint32_t at = look->first; at != look->end; at += is_send ? blocks_at(look, at) : 1)
+		if (is_shown(look, at, goes_on))
+			tell_entry(live, look, at);
 	tell_trouble(live, watched, look->why);
 	tell_failure(live, watched);
 	return 0;

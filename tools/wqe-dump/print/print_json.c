@@ -94,15 +94,6 @@ static struct json_object *new_findings(const struct bsn_wqe *wqe)
 	return list;
 }
 
-static void add_numbers(struct json_object *object, const struct record *record)
-{
-#define ADD_NUMBER(name) add_number(object, #name, &record->name);
-	RECORD_NUMBERS(ADD_NUMBER)
-	add_text(object, "opcode_name", record_opcode_name(record));
-	if (record->partner_file)
-		add(object, record->wqe ? "error" : "wqe", new_partner(record));
-}
-
 struct json_object *record_json(const struct record *record)
 {
 	struct json_object *object = json_object_new_object();
@@ -113,7 +104,11 @@ struct json_object *record_json(const struct record *record)
 	add_text(object, "source", record->source);
 	add_text(object, "kind", record_kind_names[record->kind]);
 	add_text(object, "side", record_side_names[record->side]);
-	add_numbers(object, record);
+#define ADD_NUMBER(name) add_number(object, #name, &record->name);
+	RECORD_NUMBERS(ADD_NUMBER)
+	add_text(object, "opcode_name", record_opcode_name(record));
+	if (record->partner_file)
+		add(object, record->wqe ? "error" : "wqe", new_partner(record));
 	if (record->wqe)
 		add_text(object, "transport", record_transport_names[record->transport]);
 	if (record->transport_is_guess)

@@ -31,8 +31,7 @@ struct mark {
 
 struct scan {
 	struct feed feed; /* for the form that gets the line; first, so that it leads to the scan */
-	const struct form *only;
-	struct raw_attr bytes;
+	struct scan_attr attr;
 	unsigned mark_count;
 	struct mark marks[MARKS_MAX];
 	uint16_t chains[1 << 14]; /* by hash */
@@ -79,7 +78,7 @@ static uint16_t *find_chain(struct scan *scan, const char *text)
 static void collect_marks(struct scan *scan)
 {
 	for (unsigned i = 0; forms[i]; i++) {
-		if (scan->only && forms[i] != scan->only)
+		if (scan->attr.only && forms[i] != scan->attr.only)
 			continue;
 		for (const char *const *text = forms[i]->marks; *text; text++) {
 			uint16_t *chain = find_chain(scan, *text);
@@ -179,13 +178,6 @@ static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 	return false;
 }
 
-static void grow_impatient(struct scan *scan)
-{
-	for (unsigned i = 0; i < OPEN_MAX; i++)
-		if (scan->open[i].form && scan->open[i].idle++ >= FORM_PATIENCE)
-			give_up(scan, &scan->open[i]);
-}
-
 /* -- lines ------------------------------------------------------------------------------------- */
 
 /* Shows a line to a form that has not seen anything yet; true if it took it. */
@@ -206,14 +198,6 @@ static bool feed_new(struct scan *scan, const struct form *form, const struct li
 	*open = (struct open_form){ .form = form, .stream = line->stream, .state = state };
 	scan->open_count++;
 	return true;
-}
-
-static bool feed_marked(struct scan *scan, uint64_t bits, const struct line *line)
-{
-	for (; bits; bits &= bits - 1)
-		if (feed_new(scan, forms[__builtin_ctzll(bits)], line))
-			return true;
-	return false;
 }
 
 /* See rest() of struct feed. */
@@ -241,12 +225,15 @@ static void drop_taken(struct scan *scan)
 /* One message, without the prefix of its logger. */
 static void feed_message(struct scan *scan, const struct line *line, uint64_t bits, bool is_hex)
 {
-	if (scan->open_count) {
-		if (feed_open(scan, bits, line))
+	if (scan->open_count && feed_open(scan, bits, line))
+		return;
+	for (unsigned i = 0; scan->open_count && i < OPEN_MAX; i++)
+		if (scan->open[i].form && scan->open[i].idle++ >= FORM_PATIENCE)
+			give_up(scan, &scan->open[i]);
+	for (; bits; bits &= bits - 1)
+		if (feed_new(scan, forms[__builtin_ctzll(bits)], line))
 			return;
-		grow_impatient(scan);
-	}
-	if (!feed_marked(scan, bits, line) && is_hex)
+	if (is_hex)
 		feed_new(scan, &form_hex, line);
 }
 
@@ -300,7 +287,7 @@ static int scan_binary(struct scan *scan, struct input *input)
 	ask(scan, &form_binary);
 	while ((size = input_bytes(input, &raw.bytes)) > 0) {
 		raw.size = (size_t)size;
-		if (!raw_tell(scan->feed.tell, &scan->bytes, &raw) || ferror(stdout))
+		if (!raw_tell(scan->feed.tell, &scan->attr.bytes, &raw) || ferror(stdout))
 			return 0; /* the bytes are neither CQEs nor WQEs, or the output is closed */
 	}
 	return (int)size;
@@ -313,7 +300,7 @@ int scan_input(struct scan *scan, struct input *input)
 
 	scan->input = input;
 	scan->feed.tell->file = input->name;
-	got = scan->only == &form_binary ? 1 : input_is_binary(input);
+	got = scan->attr.only == &form_binary ? 1 : input_is_binary(input);
 	if (got < 0)
 		return got;
 	if (got)
@@ -336,12 +323,11 @@ struct scan *scan_create(const struct scan_attr *attr, struct tell *tell)
 
 	if (!scan)
 		return NULL;
-	scan->only = attr->only;
-	scan->bytes = attr->bytes;
-	if (!scan->bytes.stride_bytes)
-		scan->bytes.stride_bytes = BSN_DATA_SIZE;
+	scan->attr = *attr;
+	if (!attr->bytes.stride_bytes)
+		scan->attr.bytes.stride_bytes = BSN_DATA_SIZE;
 	scan->takes_hex = !attr->only || attr->only == &form_hex;
-	scan->feed = (struct feed){ .tell = tell, .bytes = &scan->bytes, .rest = find_rest };
+	scan->feed = (struct feed){ .tell = tell, .bytes = &scan->attr.bytes, .rest = find_rest };
 	collect_marks(scan);
 	return scan;
 }
