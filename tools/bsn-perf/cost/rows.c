@@ -14,57 +14,39 @@ enum { USUAL_CODES = 0 COST_USUAL_CODES(ONE) };
 #undef ONE
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The same on other queues. Names that end in "inline" go on with the bytes: write_inline100. */
+/*
+ * The same on other queues, by names that begin, or end, with what these are, or are their own.
+ * Names that end in "inline" go on with the bytes: write_inline100.
+ */
+#define OTHER(name, code, queues) { name, COST_CODE_##code, COST_##queues },
+#define LAST(code)	  OTHER(#code "_last", code, LAST)
+#define DC(code)	  OTHER("dc_" #code, code, DC)
+#define LIMITED(code)	  OTHER("dc_limited_" #code, code, DC_READS)
 static const struct {
 	const char *name;
 	enum cost_code code;
 	enum cost_queues queues;
 } others[] = {
-	{ "attached_write_sge", COST_CODE_write_sge, COST_ATTACHED },
-	{ "write_sge_last", COST_CODE_write_sge, COST_LAST },
-	{ "write_sge_first", COST_CODE_write_sge, COST_FIRST },
-	{ "write_sge4_last", COST_CODE_write_sge4, COST_LAST },
-	{ "write_inline_last", COST_CODE_write_inline, COST_LAST },
-	{ "write_inline64_last", COST_CODE_write_inline64_length, COST_LAST },
-	{ "write_prepared_last", COST_CODE_write_prepared, COST_LAST },
-	{ "dc_write_sge", COST_CODE_write_sge, COST_DC },
-	{ "dc_write_sge2", COST_CODE_write_sge2, COST_DC },
-	{ "dc_write_sge3", COST_CODE_write_sge3, COST_DC },
-	{ "dc_write_sge4", COST_CODE_write_sge4, COST_DC },
-	{ "dc_write_inline", COST_CODE_write_inline, COST_DC },
-	{ "dc_write_inline64_length", COST_CODE_write_inline64_length, COST_DC },
-	{ "dc_write_prepared", COST_CODE_write_prepared, COST_DC },
-	{ "dc_write_batch16_sge", COST_CODE_write_batch16_sge, COST_DC },
-	{ "dc_write_batch16_sge2", COST_CODE_write_batch16_sge2, COST_DC },
-	{ "dc_write_imm", COST_CODE_write_imm, COST_DC },
-	{ "dc_write_sge_hidden", COST_CODE_write_sge_hidden, COST_DC },
-	{ "dc_write_sge2_hidden", COST_CODE_write_sge2_hidden, COST_DC },
-	{ "dc_read", COST_CODE_read, COST_DC },
-	{ "dc_read_sge2", COST_CODE_read_sge2, COST_DC },
-	{ "dc_send", COST_CODE_send, COST_DC },
-	{ "dc_send_sge2", COST_CODE_send_sge2, COST_DC },
-	{ "dc_send_inline", COST_CODE_send_inline, COST_DC },
-	{ "dc_send_imm", COST_CODE_send_imm, COST_DC },
-	{ "dc_fetch_add", COST_CODE_fetch_add, COST_DC },
-	{ "dc_cmp_swap", COST_CODE_cmp_swap, COST_DC },
-	{ "dc_limited_read", COST_CODE_read, COST_DC_READS },
-	{ "dc_limited_read_sge2", COST_CODE_read_sge2, COST_DC_READS },
-	{ "dc_limited_fetch_add", COST_CODE_fetch_add, COST_DC_READS },
-	{ "dc_limited_write_sge", COST_CODE_write_sge, COST_DC_READS },
-	{ "dc_miss_write_sge", COST_CODE_write_512_qps, COST_DC_MISS },
-	{ "dc_miss_write_sge_hashed", COST_CODE_write_512_qps, COST_DC_HASHED },
-	{ "dc_miss_write_sge_streams", COST_CODE_write_512_qps, COST_DC_STREAMS },
-	{ "poll_recv_srq", COST_CODE_poll_recv, COST_SRQ },
-	{ "poll_recv_srq_16", COST_CODE_poll_recv_16, COST_SRQ },
-	{ "poll_ud_send", COST_CODE_poll_1, COST_UD },
-	{ "poll_xrc_recv", COST_CODE_poll_recv, COST_XRC },
-	{ "poll_512_qps", COST_CODE_poll_1, COST_MANY },
-	{ "poll_256_qps_apart", COST_CODE_poll_1, COST_APART },
-	{ "attached_poll_1", COST_CODE_poll_1, COST_ATTACHED },
-	{ "poll_1_sessions", COST_CODE_poll_recv, COST_COMPRESSED },
-	{ "poll_16_sessions", COST_CODE_poll_recv_16, COST_COMPRESSED },
-	{ "poll_1_sessions_checksum", COST_CODE_poll_recv, COST_CHECKSUMS },
-	{ "poll_16_sessions_checksum", COST_CODE_poll_recv_16, COST_CHECKSUMS },
+	OTHER("attached_write_sge", write_sge, ATTACHED)
+	LAST(write_sge) OTHER("write_sge_first", write_sge, FIRST) LAST(write_sge4)
+	LAST(write_inline) OTHER("write_inline64_last", write_inline64_length, LAST)
+	LAST(write_prepared)
+	DC(write_sge) DC(write_sge2) DC(write_sge3) DC(write_sge4) DC(write_inline)
+	DC(write_inline64_length) DC(write_prepared) DC(write_batch16_sge) DC(write_batch16_sge2)
+	DC(write_imm) DC(write_sge_hidden) DC(write_sge2_hidden) DC(read) DC(read_sge2) DC(send)
+	DC(send_sge2) DC(send_inline) DC(send_imm) DC(fetch_add) DC(cmp_swap)
+	LIMITED(read) LIMITED(read_sge2) LIMITED(fetch_add) LIMITED(write_sge)
+	OTHER("dc_miss_write_sge", write_512_qps, DC_MISS)
+	OTHER("dc_miss_write_sge_hashed", write_512_qps, DC_HASHED)
+	OTHER("dc_miss_write_sge_streams", write_512_qps, DC_STREAMS)
+	OTHER("poll_recv_srq", poll_recv, SRQ) OTHER("poll_recv_srq_16", poll_recv_16, SRQ)
+	OTHER("poll_ud_send", poll_1, UD) OTHER("poll_xrc_recv", poll_recv, XRC)
+	OTHER("poll_512_qps", poll_1, MANY) OTHER("poll_256_qps_apart", poll_1, APART)
+	OTHER("attached_poll_1", poll_1, ATTACHED)
+	OTHER("poll_1_sessions", poll_recv, COMPRESSED)
+	OTHER("poll_16_sessions", poll_recv_16, COMPRESSED)
+	OTHER("poll_1_sessions_checksum", poll_recv, CHECKSUMS)
+	OTHER("poll_16_sessions_checksum", poll_recv_16, CHECKSUMS)
 };
 
 /* What is no operation of a queue pair, by name or group only. */
@@ -95,31 +77,21 @@ static const struct {
 } verbs[] = {
 	{ "configure_", COST_CONFIGURE }, { "check_", COST_CHECK }, { "map_new_", COST_MAP_NEW }
 };
+#define LAYOUT(name, form, parts, order) { name, COST_##form, parts, COST_##order },
+#define LIST(parts)   LAYOUT("list_" #parts, LIST, parts, ASCENDING)
+#define ROUNDS(parts) LAYOUT("rounds_" #parts, INTERLEAVED, parts, ASCENDING)
 static const struct {
 	const char *name;
 	enum cost_form form;
 	unsigned parts;
 	enum cost_order order;
 } layouts[] = {
-	{ "list_1", COST_LIST, 1, COST_ASCENDING },
-	{ "list_4", COST_LIST, 4, COST_ASCENDING },
-	{ "list_5", COST_LIST, 5, COST_ASCENDING },
-	{ "list_8", COST_LIST, 8, COST_ASCENDING },
-	{ "list_16", COST_LIST, 16, COST_ASCENDING },
-	{ "list_31", COST_LIST, 31, COST_ASCENDING },
-	{ "list_32", COST_LIST, 32, COST_ASCENDING },
-	{ "list_33", COST_LIST, 33, COST_ASCENDING },
-	{ "list_48", COST_LIST, 48, COST_ASCENDING },
-	{ "list_4_shuffled", COST_LIST, 4, COST_SHUFFLED },
-	{ "list_32_shuffled", COST_LIST, 32, COST_SHUFFLED },
-	{ "list_32_two_keys", COST_LIST, 32, COST_TWO_KEYS },
-	{ "rounds_1", COST_INTERLEAVED, 1, COST_ASCENDING },
-	{ "rounds_4", COST_INTERLEAVED, 4, COST_ASCENDING },
-	{ "rounds_31", COST_INTERLEAVED, 31, COST_ASCENDING },
-	{ "rounds_32", COST_INTERLEAVED, 32, COST_ASCENDING },
-	{ "rounds_32_shuffled", COST_INTERLEAVED, 32, COST_SHUFFLED },
-	{ "pages_4", COST_PAGES, 4, COST_ASCENDING },
-	{ "pages_32", COST_PAGES, 32, COST_ASCENDING },
+	LIST(1) LIST(4) LIST(5) LIST(8) LIST(16) LIST(31) LIST(32) LIST(33) LIST(48)
+	LAYOUT("list_4_shuffled", LIST, 4, SHUFFLED) LAYOUT("list_32_shuffled", LIST, 32, SHUFFLED)
+	LAYOUT("list_32_two_keys", LIST, 32, TWO_KEYS)
+	ROUNDS(1) ROUNDS(4) ROUNDS(31) ROUNDS(32)
+	LAYOUT("rounds_32_shuffled", INTERLEAVED, 32, SHUFFLED)
+	LAYOUT("pages_4", PAGES, 4, ASCENDING) LAYOUT("pages_32", PAGES, 32, ASCENDING)
 };
 
 /* Rows of `receives`, of queue pairs. */
@@ -132,7 +104,6 @@ static const char *const receives[] = {
 /* Lengths of inline data among the usual rows, besides 8. */
 static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 };
 
-/* All of them. @group: NULL: by name only */
 static struct {
 	const char *group;
 	struct cost_row row;

@@ -117,12 +117,7 @@ static inline bool cost_has_turns(enum cost_queues kind)
 
 /* What an operation is. */
 enum cost_what {
-	COST_WRITE,
-	COST_WRITE_IMM,
-	COST_READ,
-	COST_SEND,
-	COST_SEND_IMM,
-	COST_FETCH_ADD,
+	COST_WRITE, COST_WRITE_IMM, COST_READ, COST_SEND, COST_SEND_IMM, COST_FETCH_ADD,
 	COST_CMP_SWAP,
 	COST_RECV,         /* a receive is posted */
 	COST_POLL,         /* a request's completion is polled: a WRITE's, on UD a SEND's */
@@ -131,22 +126,10 @@ enum cost_what {
 	COST_POLL_RECV,    /* a received SEND is polled */
 	COST_POLL_RECV_IMM, /* a received SEND with immediate */
 	COST_POLL_RECV_DATA, /* a received SEND of COST_DATA_BYTES, and its data are read */
-	COST_CONFIGURE,      /* an mkey, by a layout */
-	COST_CHECK,          /* a layout, and make it */
-	COST_MAP_NEW,        /* a layout that has no mkey yet */
-	COST_MAP_KNOWN,
-	COST_UNMAP,
-	COST_SEND_NEW,   /* a column of a matrix, by an mkey configured for it */
-	COST_SEND_KNOWN, /* configured before */
-	COST_SEND_PACKED,
-	COST_SEND_SGES, /* by requests of as many SGEs as the queue takes */
-	COST_SEND_ROWS, /* by a request a row */
-	COST_REGISTER,  /* a page, and deregister it */
-	COST_GET,       /* its registration of the cache */
-	COST_FIND_SAME, /* an address in the cache: always one, one after the other, any */
-	COST_FIND_NEXT,
-	COST_FIND_ANY,
-	COST_BUFFER, /* of registered memory, taken and given back */
+	/* Of layouts, of a column of a matrix, and of memory, as bsn-perf(1) says: */
+	COST_CONFIGURE, COST_CHECK, COST_MAP_NEW, COST_MAP_KNOWN, COST_UNMAP,
+	COST_SEND_NEW, COST_SEND_KNOWN, COST_SEND_PACKED, COST_SEND_SGES, COST_SEND_ROWS,
+	COST_REGISTER, COST_GET, COST_FIND_SAME, COST_FIND_NEXT, COST_FIND_ANY, COST_BUFFER,
 	COST_WHATS
 };
 
@@ -161,11 +144,7 @@ enum cost_form {
 };
 
 /* How the parts of a layout lie. */
-enum cost_order {
-	COST_ASCENDING,
-	COST_SHUFFLED,
-	COST_TWO_KEYS, /* of two memory keys in turn */
-};
+enum cost_order { COST_ASCENDING, COST_SHUFFLED, COST_TWO_KEYS /* in turn */ };
 
 /* What the compiler knows. Lengths are unknown to it unless said otherwise, as in most programs. */
 enum cost_known {
@@ -265,7 +244,6 @@ enum cost_known {
 
 #define COST_ENUM_CODE(name, ...) COST_CODE_##name,
 enum cost_code { COST_CODES(COST_ENUM_CODE) COST_CODE_COUNT };
-#undef COST_ENUM_CODE
 
 struct cost_shape {
 	enum cost_queues queues;
