@@ -2,7 +2,7 @@
 /*
  * The queues of the columns of Bunsen, and their run functions, which are compiled twice
  * (bunsen.c): as the rest of this program, and with the library's symbols in place of the
- * inline code.
+ * inline code. And those of the columns of libibverbs, and of libmlx5's layouts.
  */
 #ifndef COST_BUNSEN_H
 #define COST_BUNSEN_H
@@ -70,7 +70,6 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
  */
 int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind);
 
-/* To itself; UD is made ready. */
 int bunsen_connect(struct bsn_qp *qp, enum bsn_qp_type type);
 
 void bunsen_close(void *queue);
@@ -80,5 +79,35 @@ int bunsen_drain(void *queue, bool of_recvs, unsigned count);
 
 extern cost_run *const bunsen_runs[COST_CODE_COUNT];
 extern cost_run *const bunsen_runs_symbol[COST_CODE_COUNT];
+
+/*
+ * What libibverbs is called with: Bunsen makes it, on plain verbs, and then leaves it alone; its
+ * QPs and CQs there have a thread domain, if the device has any.
+ */
+struct verbs_queue {
+	struct bunsen_queue made;
+	struct ibv_cq_ex *cq, *recv_cq; /* extended where @qp_ex is there */
+	struct ibv_srq *srq;
+	struct ibv_qp **qps;
+	unsigned qp_count;
+	struct ibv_qp *qp;       /* the first */
+	struct ibv_qp_ex *qp_ex; /* the same; NULL: the provider has none */
+	struct ibv_ah *ah;       /* UD: to itself */
+	struct ibv_sge local[COST_SGES_MAX], data, recv[2];
+	struct ibv_send_wr batch[COST_BATCH_MAX]; /* a chain, of the row's batch */
+	struct ibv_recv_wr recvs[COST_BATCH_MAX]; /* a chain, likewise */
+	unsigned turn, recv_turn;
+	/* Of XRC; @srq and @recv_cq go with them. */
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_xrcd *xrcd;
+	uint32_t srq_number;
+};
+
+enum { VERBS_QKEY = 0x11111111 }; /* Bunsen's, by default */
+
+int verbs_open(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind);
+void verbs_close(void *queue);
+int verbs_drain(void *queue, bool of_recvs, unsigned count);
 
 #endif

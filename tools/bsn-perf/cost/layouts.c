@@ -10,7 +10,6 @@
 
 #include "bsn_mkey.h"
 #include "bunsen.h"
-#include "verbs.h"
 
 enum {
 	LAYOUT_PARTS_MAX = 48,
@@ -347,9 +346,9 @@ static int make_pools(struct state *s, struct bsn_device *device, bool is_paged)
 	const struct bsn_mkey_pool_attr pages = { .count = 1, .page_bytes = LAYOUT_PAGE };
 	int err = bsn_mkey_pool_create(device, is_paged ? &pages : &wide, &s->pool);
 
-	if (!err)
-		err = bsn_mkey_pool_create(device, &narrow, &s->narrow);
-	return err ? err : bsn_mkey_take(s->pool, &s->mkey);
+	if (err || (err = bsn_mkey_pool_create(device, &narrow, &s->narrow)))
+		return err;
+	return bsn_mkey_take(s->pool, &s->mkey);
 }
 
 static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
@@ -363,10 +362,10 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	(void)why_not;
 	own.memory = s->memory = make_memory();
 	own.memory_bytes = LAYOUT_MEMORY;
-	err = s->memory ? make_pools(s, rig->device, kind == COST_PAGED) : -ENOMEM;
-	if (!err)
-		err = bunsen_open(&s->q, &own, kind);
-	if (err)
+	if (!s->memory)
+		return -ENOMEM;
+	if ((err = make_pools(s, rig->device, kind == COST_PAGED)) ||
+	    (err = bunsen_open(&s->q, &own, kind)))
 		return err;
 	s->max_sge = bsn_qp_info(s->q.qps[0])->max_send_sge;
 	return bsn_mr_register(rig->device, s->memory, LAYOUT_MEMORY, NULL, &s->second);
@@ -578,12 +577,8 @@ static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues k
 	if (!s->memory)
 		return -ENOMEM;
 	*why_not = "libmlx5 makes no mkeys here";
-	err = verbs_open(&s->v, &own, kind);
-	if (!err)
-		err = make_qp_of_mkeys(s, plain);
-	if (!err)
-		err = bsn_mr_register(plain, s->memory, LAYOUT_MEMORY, NULL, &s->second);
-	if (err)
+	if ((err = verbs_open(&s->v, &own, kind)) || (err = make_qp_of_mkeys(s, plain)) ||
+	    (err = bsn_mr_register(plain, s->memory, LAYOUT_MEMORY, NULL, &s->second)))
 		return err;
 	mkey.pd = s->v.qp->pd;
 	s->mkey = mlx5dv_create_mkey(&mkey);

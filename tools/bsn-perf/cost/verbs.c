@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The columns of libibverbs. Their queues are Bunsen's on plain verbs, which it makes as other
- * verbs programs do; nothing but libibverbs posts to them or polls them.
+ * The columns of libibverbs, which alone posts to their queues and polls them (bunsen.h).
  *
  * `ibv`: ibv_post_send(), ibv_poll_cq(), ibv_post_recv(). Requests that do not change are built
  * once, and only their id is set at each post: the best that a program can do there. `ibv_wr`:
  * ibv_wr_*, and ibv_start_poll() for completions.
  */
-#include "verbs.h"
+#include "bunsen.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -230,8 +229,6 @@ COST_INLINE int run_extended_posts(struct verbs_queue *q, unsigned count, struct
 	return -bad;
 }
 
-/* -- polls ------------------------------------------------------------------------------------- */
-
 /* What ibv_poll_cq() tells, too; the barriers keep the loads. */
 COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, enum cost_queues queues)
 {
@@ -298,8 +295,6 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape, 
 	}
 	return bad;
 }
-
-/* -- both columns ------------------------------------------------------------------------------ */
 
 COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 {
@@ -388,7 +383,6 @@ static int create_xrc_srq(struct verbs_queue *q, const struct cost_rig *rig)
 	return ibv_get_srq_num(q->srq, &q->srq_number);
 }
 
-/* The way to a QP of the same port. */
 static int create_ah(struct verbs_queue *q, const struct bsn_device_info *info)
 {
 	struct ibv_ah_attr ah = { .dlid = info->lid, .port_num = info->port };
@@ -415,7 +409,6 @@ static const char *why_not_at_all(enum cost_queues kind, bool is_extended)
 	return NULL;
 }
 
-/* What libibverbs is called with. */
 static int find_queues(struct verbs_queue *q)
 {
 	q->qp_count = q->made.qp_count;
