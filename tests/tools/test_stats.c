@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Medians, and a histogram that drops nothing and is true to a percent. */
+#include <string.h>
+
 #include "../unit.h"
 #include "bsn-perf/stats.h"
 
@@ -31,7 +33,7 @@ static void percentile_is_the_nearest_sample(void **state)
 static void small_values_are_exact(void **state)
 {
 	for (uint64_t value = 0; value < 2 * HISTOGRAM_STEPS; value++) {
-		histogram_clear(&h);
+		memset(&h, 0, sizeof(h));
 		histogram_add(&h, 0);
 		histogram_add(&h, value);
 		histogram_add(&h, UINT64_MAX);
@@ -46,7 +48,7 @@ static void every_value_has_a_bucket(void **state)
 		for (int step = -2; step <= 2; step++) {
 			const uint64_t value = (1ull << bit) + (uint64_t)(int64_t)step;
 			uint64_t found;
-			histogram_clear(&h);
+			memset(&h, 0, sizeof(h));
 			histogram_add(&h, value);
 			histogram_add(&h, UINT64_MAX);
 			found = histogram_percentile(&h, 50);
@@ -61,7 +63,7 @@ static void percentiles_are_ordered_and_within(void **state)
 {
 	uint64_t before = 0;
 
-	histogram_clear(&h);
+	memset(&h, 0, sizeof(h));
 	for (uint64_t i = 1; i <= 10000; i++)
 		histogram_add(&h, i);
 	assert_int_equal(h.count, 10000);
@@ -79,7 +81,7 @@ static void percentiles_are_ordered_and_within(void **state)
 
 static void none_is_zero(void **state)
 {
-	histogram_clear(&h);
+	memset(&h, 0, sizeof(h));
 	assert_int_equal(histogram_percentile(&h, 50), 0);
 }
 

@@ -49,13 +49,9 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 
-	if (!name) {
-		print_help(stderr);
-		return PERF_USAGE;
-	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-?") || !strcmp(name, "help")) {
-		print_help(stdout);
-		return PERF_OK;
+	if (!name || !strcmp(name, "--help") || !strcmp(name, "-?") || !strcmp(name, "help")) {
+		print_help(name ? stdout : stderr);
+		return name ? PERF_OK : PERF_USAGE;
 	}
 	if (!strcmp(name, "--version")) {
 		puts("bsn-perf " BSN_VERSION);

@@ -24,15 +24,10 @@ int complain_as(enum perf_exit status, const char *format, ...)
 #define complain(...)       complain_as(PERF_FAILED, __VA_ARGS__)
 #define complain_usage(...) complain_as(PERF_USAGE, __VA_ARGS__)
 
-/*
- * complain() of a call to the library that failed: bsn_error_text(), or else -errno; @what or NULL
- */
+/* complain() of a call to the library that failed: bsn_error_text(), or -errno; @what or NULL */
 int complain_of(const char *what, int error);
 
-/*
- * A line on a terminal that says how far a long run is, and is then erased; whether there is a
- * terminal.
- */
+/* A line on a terminal, if there is one, that says how far a long run is, and is then erased. */
 bool progress_is_shown(void);
 void show_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void end_progress(void);
@@ -98,13 +93,12 @@ int perf_open_device(const struct bsn_device_attr *attr, struct bsn_device **dev
 
 /* Where the report goes: opened before anything is measured. NULL after a complaint. */
 FILE *report_open(void);
-
-/* Closes it; a report that could not be written is a failure. */
 int report_close(FILE *report);
 
 /* A figure has two decimals. The whole object as text is then freed. */
 void json_add_text(struct json_object *to, const char *name, const char *text);
 void json_add_number(struct json_object *to, const char *name, uint64_t number);
+void json_add_bool(struct json_object *to, const char *name, bool value);
 void json_add_figure(struct json_object *to, const char *name, double value);
 void json_print(FILE *report, struct json_object *object);
 
@@ -114,14 +108,11 @@ struct json_object *json_add_to_list(struct json_object *to, const char *list);
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
 const char *path_name(const struct bsn_device_info *info);
-
 /* "softcx" if the device is one, as the name of its board says; else NULL. */
 const char *model_name(const struct bsn_device_info *info);
-
 /* "none" on plain verbs. */
 const char *store_name(const struct bsn_device_info *info);
-
-/* What kind of CPU this is, of /proc/cpuinfo. */
+/* Of /proc/cpuinfo. */
 const char *cpu_name(void);
 
 /* -- a device that has to be told to work (stepper.c) ------------------------------------------ */
@@ -140,7 +131,6 @@ bool is_stepped(void);
 
 /* Executes all that was posted; returns whether there was anything. */
 bool step(void);
-
 /* Gives the device time for what was posted: steps it, or waits for one that has no steps. */
 void let_device_work(void);
 

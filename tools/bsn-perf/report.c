@@ -10,8 +10,6 @@
 
 struct perf_options perf_options;
 
-/* -- complaints -------------------------------------------------------------------------------- */
-
 int complain_as(enum perf_exit status, const char *format, ...)
 {
 	va_list args;
@@ -33,8 +31,6 @@ int complain_of(const char *what, int error)
 		text = strerror(-error);
 	return what ? complain("%s: %s", what, text) : complain("%s", text);
 }
-
-/* -- how far it is ----------------------------------------------------------------------------- */
 
 static bool is_shown;
 
@@ -66,8 +62,6 @@ void end_progress(void)
 		fputs("\r\033[K", stderr);
 	is_shown = false;
 }
-
-/* -- reports ----------------------------------------------------------------------------------- */
 
 FILE *report_open(void)
 {
@@ -102,6 +96,11 @@ void json_add_text(struct json_object *to, const char *name, const char *text)
 void json_add_number(struct json_object *to, const char *name, uint64_t number)
 {
 	json_object_object_add(to, name, json_object_new_int64((int64_t)number));
+}
+
+void json_add_bool(struct json_object *to, const char *name, bool value)
+{
+	json_object_object_add(to, name, json_object_new_boolean(value));
 }
 
 void json_add_figure(struct json_object *to, const char *name, double value)

@@ -3,7 +3,6 @@
 #include "stats.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int compare(const void *left, const void *right)
 {
@@ -52,11 +51,6 @@ static uint64_t top_of(size_t bucket)
 		return bucket;
 	lost = (unsigned)(bucket / HISTOGRAM_STEPS) - 1;
 	return ((uint64_t)(bucket % HISTOGRAM_STEPS + HISTOGRAM_STEPS + 1) << lost) - 1;
-}
-
-void histogram_clear(struct histogram *h)
-{
-	memset(h, 0, sizeof(*h));
 }
 
 void histogram_add(struct histogram *h, uint64_t value)

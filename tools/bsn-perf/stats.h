@@ -26,7 +26,6 @@ struct histogram {
 	uint64_t buckets[HISTOGRAM_BUCKETS];
 };
 
-void histogram_clear(struct histogram *h);
 void histogram_add(struct histogram *h, uint64_t value);
 
 /* The value that @percent of the samples do not exceed: no less than the true one. Of none: 0. */

@@ -5,8 +5,6 @@
  */
 #include "bunsen.h"
 
-/* -- posts ------------------------------------------------------------------------------------- */
-
 COST_INLINE int post_inline(const struct bunsen_queue *q, struct bunsen_hot h,
 			    struct cost_shape shape, unsigned id, unsigned flags)
 {
@@ -83,8 +81,6 @@ COST_INLINE void take_turn(struct bunsen_queue *q, struct bunsen_hot *h, struct 
 	if (cost_has_turns(shape.queues))
 		h->ep = h->eps[cost_turn(&q->turn, h->ep_count)];
 }
-
-/* -- the loops --------------------------------------------------------------------------------- */
 
 COST_INLINE int run_posts(struct bunsen_queue *q, unsigned count, struct cost_shape shape)
 {

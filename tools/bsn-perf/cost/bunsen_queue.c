@@ -34,7 +34,6 @@ int bunsen_drain(void *queue, bool of_recvs, unsigned count)
 	return cost_drain(poll_one, of_recvs ? q->recv_cq : q->cq, count);
 }
 
-/* The QP whose turn it is. */
 static unsigned turn_of(const struct bunsen_queue *q, unsigned *turn)
 {
 	return cost_turn(turn, q->ep_count * q->in_a_row) / q->in_a_row;
@@ -87,7 +86,6 @@ static struct bsn_wr wr_of(struct bunsen_queue *q, const struct cost_shape *shap
 				.swap_add = 1 };
 }
 
-/* Of a WRITE in the ring. */
 static unsigned blocks_of(const struct cost_shape *shape)
 {
 	const unsigned data =
@@ -117,16 +115,13 @@ static int seek(struct bunsen_queue *q, const struct cost_shape *shape)
 static int set_up(void *queue, const struct cost_shape *shape)
 {
 	struct bunsen_queue *q = queue;
+	int err;
 
 	q->inline_bytes = shape->n;
 	q->target.local[0].length = cost_message_bytes(shape);
 	q->wr = wr_of(q, shape);
-	if (shape->form == COST_PREPARED) {
-		const int err = bsn_prepare(q->ep, &q->wr, &q->prepared);
-		if (err)
-			return err;
-	}
-	return cost_kinds[shape->queues].at_end ? seek(q, shape) : 0;
+	err = shape->form == COST_PREPARED ? bsn_prepare(q->ep, &q->wr, &q->prepared) : 0;
+	return !err && cost_kinds[shape->queues].at_end ? seek(q, shape) : err;
 }
 
 /* -- making it --------------------------------------------------------------------------------- */
@@ -172,10 +167,9 @@ static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	struct bsn_cq_attr cq = { .entries = attr->send_depth * longest_bb(attr) * qps,
 				  .timestamps = kind == COST_STAMPED ? BSN_TIMESTAMPS_RAW
 								     : BSN_TIMESTAMPS_NONE };
-	int err = 0;
+	/* A pool has its own. */
+	const int err = attr->type == BSN_QP_DC ? 0 : bsn_cq_create(rig->device, &cq, &q->cq);
 
-	if (attr->type != BSN_QP_DC) /* a pool has its own */
-		err = bsn_cq_create(rig->device, &cq, &q->cq);
 	if (err)
 		return err;
 	cq.entries = attr->recv_depth * qps;
@@ -242,7 +236,6 @@ static int make_srq(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	return err ? err : bsn_srq_create(rig->device, &attr, &q->srq);
 }
 
-/* An initiator, and the target that it is connected to. */
 static int make_xrc(struct bunsen_queue *q, const struct cost_rig *rig,
 		    const struct bsn_qp_attr *attr)
 {
@@ -254,16 +247,14 @@ static int make_xrc(struct bunsen_queue *q, const struct cost_rig *rig,
 	struct bsn_address address;
 	int err = bsn_xrc_target_create(q->xrcd, &q->target_qp);
 
-	if (!err)
-		err = bsn_qp_create(rig->device, &initiator, &q->qps[0]);
-	q->qp_count = q->ep_count = !err;
-	if (!err)
-		err = bsn_xrc_target_address(q->target_qp, &address);
-	if (!err)
-		err = bsn_qp_connect(q->qps[0], &address, NULL);
-	if (!err)
-		err = bsn_qp_address(q->qps[0], &address);
-	return err ? err : bsn_xrc_target_connect(q->target_qp, &address, NULL);
+	if (err || (err = bsn_qp_create(rig->device, &initiator, &q->qps[0])))
+		return err;
+	q->qp_count = q->ep_count = 1;
+	if ((err = bsn_xrc_target_address(q->target_qp, &address)) ||
+	    (err = bsn_qp_connect(q->qps[0], &address, NULL)) ||
+	    (err = bsn_qp_address(q->qps[0], &address)))
+		return err;
+	return bsn_xrc_target_connect(q->target_qp, &address, NULL);
 }
 
 /*
@@ -276,17 +267,17 @@ static int make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 	const struct bsn_dct_attr target = { .cq = q->recv_cq, .srq = q->srq, .access_key = KEY };
 	struct bsn_dc_pool_attr pool = cost_kinds[kind].pool;
 	struct bsn_address address;
-	int err = bsn_device_info(rig->device)->path == BSN_PATH_DIRECT ? 0 : -EOPNOTSUPP;
+	int err;
 
+	if (bsn_device_info(rig->device)->path != BSN_PATH_DIRECT)
+		return -EOPNOTSUPP;
 	pool.send_depth = attr->send_depth;
 	pool.max_send_sge = attr->max_send_sge;
 	pool.max_inline = attr->max_inline;
-	if (!err)
-		err = bsn_dct_create(rig->device, &target, &q->dct);
-	if (!err)
-		err = bsn_dct_address(q->dct, &address);
-	if (!err)
-		err = bsn_dc_pool_create(rig->device, &pool, &q->pool);
+	if ((err = bsn_dct_create(rig->device, &target, &q->dct)) ||
+	    (err = bsn_dct_address(q->dct, &address)) ||
+	    (err = bsn_dc_pool_create(rig->device, &pool, &q->pool)))
+		return err;
 	for (; !err && q->ep_count < endpoints_of(rig, kind); q->ep_count += !err)
 		err = bsn_dc_peer_create(q->pool, &address, NULL, NULL, &q->eps[q->ep_count]);
 	q->cq = err ? NULL : bsn_dc_pool_cq(q->pool);
@@ -308,15 +299,13 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 	struct bsn_qp_attr attr = attr_of(rig, kind);
 	int err = make_cqs(q, rig, kind, &attr);
 
-	if (!err)
-		err = make_srq(q, rig, kind);
+	if (err || (err = make_srq(q, rig, kind)))
+		return err;
 	if (attr.type == BSN_QP_DC)
-		return err ? err : make_pool(q, rig, kind, &attr);
+		return make_pool(q, rig, kind, &attr);
 	attr.cq = q->cq;
 	attr.recv_cq = q->recv_cq;
 	attr.srq = q->srq;
-	if (err)
-		return err;
 	return kind == COST_XRC ? make_xrc(q, rig, &attr) : make_qps(q, rig, kind, &attr);
 }
 
@@ -324,12 +313,10 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 static int bind_peer(struct bunsen_queue *q)
 {
 	static const struct bsn_remote nowhere;
-	int err = bsn_write_inline(q->ep, "", 0, &nowhere, 0, BSN_F_SIGNALED | BSN_F_RING);
+	const int err = bsn_write_inline(q->ep, "", 0, &nowhere, 0, BSN_F_SIGNALED | BSN_F_RING);
 
 	step();
-	if (!err)
-		err = bunsen_drain(q, false, 1);
-	return err;
+	return err ? err : bunsen_drain(q, false, 1);
 }
 
 /* What a program has at hand: an endpoint, and where receives go. */
@@ -370,15 +357,11 @@ int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_qu
 
 	/* A session is of one QP. */
 	q->in_a_row = cost_kinds[kind].compression ? rig->many_depth : 1;
-	if (!err)
-		err = make_own(q, rig, kind);
-	if (!err)
-		err = make_endpoint(q, kind);
-	if (!err)
-		err = bsn_mr_register(rig->device, rig->memory, rig->memory_bytes, NULL, &q->mr);
-	if (!err)
-		q->target = cost_target_of(rig, q->mr->lkey, q->mr->rkey);
-	return err;
+	if (err || (err = make_own(q, rig, kind)) || (err = make_endpoint(q, kind)) ||
+	    (err = bsn_mr_register(rig->device, rig->memory, rig->memory_bytes, NULL, &q->mr)))
+		return err;
+	q->target = cost_target_of(rig, q->mr->lkey, q->mr->rkey);
+	return 0;
 }
 
 /* To a queue pair of plain verbs, which another device of the same context has. */
@@ -395,12 +378,9 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 		return -ENOMEM;
 	err = bsn_device_attach(bsn_device_info(rig->device)->verbs, &plain, &q->plain);
 	own.device = q->plain;
-	if (!err)
-		err = bunsen_open(q->attached, &own, COST_ATTACHED);
-	if (!err)
-		err = bsn_qp_attach(rig->device, bsn_qp_info(q->attached->qps[0])->verbs, &promise,
-				    &q->qps[0]);
-	if (err)
+	if (err || (err = bunsen_open(q->attached, &own, COST_ATTACHED)) ||
+	    (err = bsn_qp_attach(rig->device, bsn_qp_info(q->attached->qps[0])->verbs, &promise,
+				 &q->qps[0])))
 		return err;
 	q->qp_count = q->ep_count = 1;
 	q->cq = bsn_qp_info(q->qps[0])->cq;

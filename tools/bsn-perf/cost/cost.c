@@ -5,17 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	QPS_DEPTH = 16,
-	QPS_MAX = 4096,
-	SIZES_MAX = 16,
-	ROUNDS_DEFAULT = 100,
-	ROUNDS_MAX = 100000,
-};
+enum { QPS_DEPTH = 16, QPS_MAX = 4096, SIZES_MAX = 16 };
 
 enum { ROUNDS, DEPTH, NUMBERS };
 static struct perf_number numbers[NUMBERS] = {
-	[ROUNDS] = { "rounds", 'r', 1, ROUNDS_MAX, ROUNDS_DEFAULT, "rounds (default: 100)", "N" },
+	[ROUNDS] = { "rounds", 'r', 1, 100000, 100, "rounds (default: 100)", "N" },
 	[DEPTH] = { "depth", 0, COST_DEPTH_MIN, COST_DEPTH_MAX, COST_DEPTH,
 		"depth of the queues (default: 256)", "N" },
 };
@@ -80,7 +74,6 @@ static int open_once(struct cost *cost, unsigned c, enum cost_queues kind)
 	return why ? 0 : PERF_FAILED;
 }
 
-/* Whether a row needs such queues by a column. */
 static bool needs(const struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
@@ -203,7 +196,6 @@ static void tell(struct cost *cost, unsigned qps, FILE *to, struct json_object *
 	json_object_object_add(into, "rows", cost_json_rows(cost));
 }
 
-/* The rows once, or once for each number of QPs. */
 static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
 {
 	struct json_object *report = perf_options.json ? json_object_new_object() : NULL;
@@ -271,7 +263,6 @@ static int choose_columns(struct cost *cost, char *names)
 	return 0;
 }
 
-/* Numbers of QPs, or "sweep". */
 static int choose_qps(char *list, unsigned qps[SIZES_MAX], unsigned *count)
 {
 	struct perf_number number = { .name = "qps", .min = 1, .max = QPS_MAX };
@@ -295,35 +286,29 @@ static unsigned qps_counts[SIZES_MAX], size_count; /* of --qps */
 static int read_all(poptContext context)
 {
 	static char usual[] = "usual", by_qps[] = "write_512_qps,poll_512_qps";
-	int err;
 
 	(void)context;
 	if (options.qps && !number_given[DEPTH])
 		numbers[DEPTH].value = QPS_DEPTH;
-	err = choose_rows(&cost, options.op    ? options.op
-				 : options.qps ? by_qps
-					       : usual);
-	if (!err)
-		err = choose_columns(&cost, options.columns);
-	if (!err && options.qps)
-		err = choose_qps(options.qps, qps_counts, &size_count);
+	if (choose_rows(&cost, options.op ? options.op : options.qps ? by_qps : usual) ||
+	    choose_columns(&cost, options.columns) ||
+	    (options.qps && choose_qps(options.qps, qps_counts, &size_count)))
+		return PERF_USAGE;
 	cost.rounds = (unsigned)numbers[ROUNDS].value;
 	cost.rig.depth = (uint32_t)numbers[DEPTH].value;
 	cost.rig.qps = 1;
 	cost.rig.many_qps = COST_MANY_QPS;
 	cost.rig.many_depth = options.qps ? cost.rig.depth : COST_MANY_DEPTH;
-	return err;
+	return 0;
 }
 
-/* In the child, with one number of QPs. */
 static int count(void)
 {
-	int err;
-
 	if (size_count)
 		spread(&cost.rig, qps_counts[0]);
-	err = open_all_queues(&cost);
-	return err ? err : cost_count_in_child(&cost, options.instructions, options.lines);
+	if (open_all_queues(&cost))
+		return PERF_FAILED;
+	return cost_count_in_child(&cost, options.instructions, options.lines);
 }
 
 static int run(FILE *report)
@@ -331,9 +316,8 @@ static int run(FILE *report)
 	int err = open_device(&cost);
 
 	if (!err)
-		err = options.under_callgrind
-			      ? count()
-			      : measure(&cost, qps_counts, size_count, report);
+		err = options.under_callgrind ? count()
+					      : measure(&cost, qps_counts, size_count, report);
 	close_device(&cost);
 	return err;
 }

@@ -36,13 +36,8 @@ enum {
 #define COST_LATE (-EINPROGRESS) /* completions came while they were polled: no figure */
 
 /* Layout of the memory. */
-enum {
-	COST_LOCAL_AT = 0,
-	COST_REMOTE_AT = 1024,
-	COST_RECV_AT = 2048,
-	COST_RECV_BYTES = 1024,
-	COST_MEMORY = 4096,
-};
+enum { COST_LOCAL_AT = 0, COST_REMOTE_AT = 1024, COST_RECV_AT = 2048, COST_RECV_BYTES = 1024,
+       COST_MEMORY = 4096 };
 
 /* The memory of a column, as its posts see it: read anew at each post. */
 struct cost_target {
@@ -95,12 +90,8 @@ struct cost_column {
 
 /* The columns of the report, in its order; and the loops alone, which are taken off them. */
 enum {
-	COST_COLUMN_BUNSEN,
-	COST_COLUMN_SYMBOL,
-	COST_COLUMN_BSN_POST,
-	COST_COLUMN_VERBS,
-	COST_COLUMN_IBV_WR,
-	COST_COLUMN_IBV,
+	COST_COLUMN_BUNSEN, COST_COLUMN_SYMBOL, COST_COLUMN_BSN_POST, COST_COLUMN_VERBS,
+	COST_COLUMN_IBV_WR, COST_COLUMN_IBV,
 	COST_COLUMNS,
 	COST_COLUMN_NOTHING = COST_COLUMNS,
 	COST_ALL_COLUMNS
@@ -159,7 +150,6 @@ static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint
 	return target;
 }
 
-/* A row's messages are so long. */
 static inline uint32_t cost_message_bytes(const struct cost_shape *shape)
 {
 	return shape->what == COST_POLL_RECV_DATA ? COST_DATA_BYTES : COST_SGE_BYTES;
@@ -232,14 +222,12 @@ COST_INLINE void cost_read_data(const void *data)
 		}                                                                                  \
 	}
 
-/* Polls that find nothing. */
 #define COST_POLLS_NONE(count, poll)                                                               \
 	for (unsigned left = (count); left; left--) {                                              \
 		if (poll)                                                                          \
 			return -EBUSY;                                                             \
 	}
 
-/* Whose turn it is, of @count. */
 COST_INLINE unsigned cost_turn(unsigned *turn, unsigned count)
 {
 	const unsigned now = *turn;
@@ -319,7 +307,6 @@ struct cost_counts {
 
 struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_row *row);
 
-/* A row by a column. */
 struct cost_case {
 	struct cost *cost;
 	unsigned c, r;
@@ -337,7 +324,6 @@ enum cost_order_of_columns { COST_ONE_BY_ONE = 1, COST_EACH_THIRD = 3 };
 int cost_each_column(struct cost *cost, unsigned r, enum cost_order_of_columns order, void *arg,
 		     int (*one)(const struct cost_case *of, void *arg));
 
-/* Each row, its columns one by one. */
 int cost_each(struct cost *cost, void *arg, int (*one)(const struct cost_case *of, void *arg));
 
 /*
@@ -363,7 +349,6 @@ int cost_region(const struct cost_case *of, unsigned warm, unsigned count,
 /* Counts what the rows' requests ask the bus for (bus.c). */
 int cost_count_bus(struct cost *cost);
 
-/* Takes the times of all rows in rounds (time.c). */
 int cost_time_all(struct cost *cost, bool wants_cold);
 
 /*

@@ -48,8 +48,6 @@ bool is_under_callgrind(void)
 	return RUNNING_ON_VALGRIND;
 }
 
-/* -- the child --------------------------------------------------------------------------------- */
-
 static void collect(void *unused)
 {
 	(void)unused;
@@ -119,8 +117,6 @@ int cost_count_in_child(struct cost *cost, bool instructions, bool lines)
 	err = instructions ? cost_each(cost, NULL, count_row) : 0;
 	return err || !lines ? err : cost_each(cost, NULL, count_lines_of);
 }
-
-/* -- reading the dumps ------------------------------------------------------------------------- */
 
 enum figure { INSTRUCTIONS, LINES, FIGURES };
 static const char *const figure_names[FIGURES] = { "instructions", "lines" };
@@ -213,8 +209,6 @@ static int sum_up(const struct dumps *d, enum figure figure)
 	}
 	return 0;
 }
-
-/* -- running the child ------------------------------------------------------------------------- */
 
 static int run_child(const char *const *argv)
 {

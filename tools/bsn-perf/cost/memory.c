@@ -44,8 +44,6 @@ static uint8_t *region(const struct state *s, unsigned i)
 	return s->map + 2 * i * s->page;
 }
 
-/* -- what is measured -------------------------------------------------------------------------- */
-
 COST_INLINE int run_each(struct state *s, unsigned count, int (*one)(struct state *s))
 {
 	int err = 0;
@@ -153,8 +151,6 @@ static cost_run *run_of_verbs(const struct cost_row *row)
 	return runs[what] ? runs[what] : run_search;
 }
 
-/* -- before it --------------------------------------------------------------------------------- */
-
 /* In which order addresses are looked up. */
 static int prepare(void *queue, const struct cost_shape *shape, unsigned count)
 {
@@ -195,19 +191,17 @@ static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
 	(void)why_not;
 	s->device = rig->device;
 	s->page = (size_t)sysconf(_SC_PAGESIZE);
-	err = bsn_mr_cache_create(s->device, NULL, &s->cache);
-	if (!err)
-		err = bsn_mr_view_init(&s->view, s->cache);
-	if (!err)
-		err = bsn_slab_create(s->device, &slab, &s->slab);
-	if (!err)
-		err = bsn_slab_view_init(&s->buffers, s->slab);
+	if ((err = bsn_mr_cache_create(s->device, NULL, &s->cache)) ||
+	    (err = bsn_mr_view_init(&s->view, s->cache)) ||
+	    (err = bsn_slab_create(s->device, &slab, &s->slab)) ||
+	    (err = bsn_slab_view_init(&s->buffers, s->slab)))
+		return err;
 	s->pd = ibv_alloc_pd(bsn_device_info(s->device)->verbs);
 	s->map = mmap(NULL, 2 * REGIONS * s->page, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!s->pd || s->map == MAP_FAILED)
 		return -ENOMEM;
-	return err || kind != COST_REGIONS ? err : make_regions(s);
+	return kind == COST_REGIONS ? make_regions(s) : 0;
 }
 
 static void close_state(void *queue)

@@ -9,7 +9,6 @@ enum {
 	WARM_MOST = 32,
 };
 
-/* How many come, so that they can be polled. */
 static int post_to_be_polled(const struct cost_case *of, unsigned count)
 {
 	const struct cost_shape *shape = &of->row->shape;
@@ -113,8 +112,6 @@ int cost_region(const struct cost_case *of, unsigned warm, unsigned count,
 			       text_of(bad))
 		    : 0;
 }
-
-/* -- which there are --------------------------------------------------------------------------- */
 
 static unsigned whole_batches(unsigned count, const struct cost_row *row)
 {

@@ -134,7 +134,7 @@ void cost_tell_head(FILE *to, struct json_object *report, const struct cost *cos
 	json_add_device(report, cost->device);
 	json_add_number(report, "depth", cost->rig.depth);
 	json_add_number(report, "rounds", cost->rounds);
-	json_object_object_add(report, "thread_domain", json_object_new_boolean(cost->has_td));
+	json_add_bool(report, "thread_domain", cost->has_td);
 	if (cost->counted_store[0])
 		json_add_text(report, "instructions_store", cost->counted_store);
 }

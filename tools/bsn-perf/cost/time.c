@@ -37,8 +37,6 @@ static void watch_end(void *arg)
 	watch->ns = now_ns() - watch->start;
 }
 
-/* -- code that is in no cache: given back to memory, where data stay where they are ------------ */
-
 enum { LINE_BYTES = 64, SPANS_MAX = 128 };
 
 struct span {
@@ -62,15 +60,8 @@ __attribute__((target("clflushopt"))) static void evict(const struct span *span)
 	_mm_mfence();
 }
 #else
-static bool can_evict(void)
-{
-	return false;
-}
-
-static void evict(const struct span *span)
-{
-	(void)span;
-}
+#define can_evict() false
+#define evict(span) (void)(span)
 #endif
 
 /* A line of /proc/self/maps: "begin-end r-xp offset device inode path"; a file has a slash. */
@@ -124,8 +115,6 @@ static void begin_cold(void *watch)
 		evict(&spans[i]);
 	watch_begin(watch);
 }
-
-/* -- rounds ------------------------------------------------------------------------------------ */
 
 /* @ns: as many samples of each column and row as there are rounds; @count: that there are */
 struct series {
@@ -228,9 +217,9 @@ static int time_series(struct cost *cost, bool is_cold)
 
 int cost_time_all(struct cost *cost, bool wants_cold)
 {
-	int err = time_series(cost, false);
+	const int err = time_series(cost, false);
 
-	if (!err && wants_cold)
-		err = find_code();
-	return err || !wants_cold ? err : time_series(cost, true);
+	if (err || !wants_cold)
+		return err;
+	return find_code() ? PERF_FAILED : time_series(cost, true);
 }

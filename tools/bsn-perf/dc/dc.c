@@ -9,28 +9,18 @@
 
 #include "../../examples/ranks.h"
 
-enum {
-	PEERS_DEFAULT = 200,
-	PEERS_MAX = 1 << 20,
-	DCIS_MAX = 4096,
-	STREAMS_MAX = 1024,
-	WINDOW_MAX = 4096,
-	OPERATIONS_MAX = 100000000,
-	BYTES_MAX = 1 << 20,
-	NS_MAX = 1000000000,
-};
+enum { PEERS_DEFAULT = 200, PEERS_MAX = 1 << 20 };
 
 enum number { DCIS, STREAMS, WINDOW, OPERATIONS, BYTES, CONNECT, SEED, LOCAL, NUMBERS };
 static struct perf_number numbers[NUMBERS] = {
-	[DCIS] = { "dcis", 'm', 1, DCIS_MAX, 8, "initiators (default: 8)", "N" },
-	[STREAMS] = { "streams", 0, 1, STREAMS_MAX, 1,
-		"streams of each initiator (default: 1)", "N" },
-	[WINDOW] = { "window", 'w', 1, WINDOW_MAX, 4,
+	[DCIS] = { "dcis", 'm', 1, 4096, 8, "initiators (default: 8)", "N" },
+	[STREAMS] = { "streams", 0, 1, 1024, 1, "streams of each initiator (default: 1)", "N" },
+	[WINDOW] = { "window", 'w', 1, 4096, 4,
 		"requests that are outstanding or wait (default: 4)", "N" },
-	[OPERATIONS] = { "operations", 'c', 1, OPERATIONS_MAX, 100000,
-		"requests (default: 100000)", "N" },
-	[BYTES] = { "size", 's', 1, BYTES_MAX, 64, "bytes of a request (default: 64)", "BYTES" },
-	[CONNECT] = { "connect-ns", 0, 0, NS_MAX, DC_CONNECT_NS,
+	[OPERATIONS] = { "operations", 'c', 1, 100000000, 100000, "requests (default: 100000)",
+		"N" },
+	[BYTES] = { "size", 's', 1, 1 << 20, 64, "bytes of a request (default: 64)", "BYTES" },
+	[CONNECT] = { "connect-ns", 0, 0, 1000000000, DC_CONNECT_NS,
 		"the model's time to connect (default: 60)", "N" },
 	[SEED] = { "seed", 0, 1, UINT64_MAX >> 1, 1, "of the pattern (default: 1)", "N" },
 	[LOCAL] = { "local", 0, 1, RANKS_MAX, 1,
@@ -111,7 +101,6 @@ static const char *pattern_name(const struct dc_plan *plan)
 
 /* -- options ----------------------------------------------------------------------------------- */
 
-/* Whether a pool of the library has the policy. */
 static bool is_of_pools(enum dc_policy policy)
 {
 	return policy == DC_POLICY_lru || policy == DC_POLICY_hashed;
@@ -153,6 +142,12 @@ static int read_peers(struct dc_report *report)
 	return err;
 }
 
+/* Whether this process is one of many. */
+static bool has_ranks(void)
+{
+	return number_given[LOCAL] || options.pmix;
+}
+
 static uint32_t number(enum number which)
 {
 	return (uint32_t)numbers[which].value;
@@ -161,13 +156,12 @@ static uint32_t number(enum number which)
 static int check_options(const struct dc_report *report)
 {
 	const struct dc_plan *plan = &report->results[0].plan;
-	const bool is_local = number_given[LOCAL], has_ranks = is_local || options.pmix;
 
-	if (is_local && options.pmix)
+	if (number_given[LOCAL] && options.pmix)
 		return complain_usage("--local starts processes, --pmix finds them: use one");
-	if (has_ranks && options.peers)
+	if (has_ranks() && options.peers)
 		return complain_usage("--peers: those of a process are the other ones");
-	if (has_ranks && options.simulate)
+	if (has_ranks() && options.simulate)
 		return complain_usage("--local and --pmix are not for --simulate");
 	if (number_given[CONNECT] && !options.simulate)
 		return complain_usage("--connect-ns is the model's: use --simulate");
@@ -199,16 +193,14 @@ static int read_all(struct dc_report *report)
 		.connect_ns = number(CONNECT),
 		.full_handshake = options.full_handshake,
 	};
-	err = read_policies(first->figures);
-	if (!err)
-		err = read_peers(report);
-	return err ? err : check_options(report);
+	if ((err = read_policies(first->figures)) || (err = read_peers(report)))
+		return err;
+	return check_options(report);
 }
 
 /* From shorter rings than the model's a pool does not read which streams were used. */
 enum { KEY = 0x5eed, STREAMS_DEPTH = 64 };
 
-/* Targets, and what requests carry. */
 struct bench {
 	struct bsn_device *device;
 	struct bsn_cq *cq;
@@ -217,15 +209,13 @@ struct bench {
 	struct bsn_dct **targets;
 	uint32_t target_count;
 	struct place *places; /* of all peers, whosever targets they are */
-	uint32_t count;
-	uint32_t bytes;
+	const struct dc_plan *plan;
 	struct ranks *ranks; /* NULL: this process is alone */
 	struct bsn_dc_pool *pool; /* of the policy that is played */
 	struct bsn_ep **peers;
 	struct bsn_sge local;
 };
 
-/* What those know of a target that write to it. */
 struct place {
 	struct bsn_address address;
 	struct bsn_remote memory;
@@ -236,17 +226,17 @@ static bool is_on_verbs(const struct bench *b)
 	return bsn_device_info(b->device)->path == BSN_PATH_VERBS;
 }
 
-/* -- on a device: targets ---------------------------------------------------------------------- */
+/* -- on a device ------------------------------------------------------------------------------ */
 
 static int make_targets(struct bench *b, uint32_t count)
 {
 	struct bsn_dct_attr target = { .access_key = KEY };
 	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = count }, &b->cq);
 
-	if (!err)
-		err = bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 1 }, &b->srq);
-	if (!err)
-		err = bsn_buf_alloc(b->device, 2 * (size_t)b->bytes, NULL, &b->memory);
+	if (err ||
+	    (err = bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 1 }, &b->srq)) ||
+	    (err = bsn_buf_alloc(b->device, 2 * (size_t)b->plan->bytes, NULL, &b->memory)))
+		return err;
 	target.cq = b->cq;
 	target.srq = b->srq;
 	for (; !err && b->target_count < count; b->target_count += !err)
@@ -257,7 +247,7 @@ static int make_targets(struct bench *b, uint32_t count)
 static int tell_place(const struct bench *b, uint32_t number, struct place *place)
 {
 	memset(place, 0, sizeof(*place));
-	place->memory.addr = b->memory->addr + b->bytes;
+	place->memory.addr = b->memory->addr + b->plan->bytes;
 	place->memory.rkey = b->memory->rkey;
 	return bsn_dct_address(b->targets[number], &place->address);
 }
@@ -269,7 +259,7 @@ static int find_places(struct bench *b)
 	struct place mine, *all = calloc(count, sizeof(*all));
 	int err = all ? 0 : -ENOMEM;
 
-	for (uint32_t p = 0; !err && !b->ranks && p < b->count; p++)
+	for (uint32_t p = 0; !err && !b->ranks && p < b->plan->crowd.peers; p++)
 		err = tell_place(b, p, &b->places[p]);
 	if (!err && b->ranks)
 		err = tell_place(b, 0, &mine);
@@ -277,7 +267,7 @@ static int find_places(struct bench *b)
 		err = complain_of(NULL, err);
 	else if (b->ranks && ranks_exchange(b->ranks, &mine, sizeof(mine), all))
 		err = complain("%s", ranks_error());
-	for (uint32_t p = 0; !err && b->ranks && p < b->count; p++)
+	for (uint32_t p = 0; !err && b->ranks && p < b->plan->crowd.peers; p++)
 		b->places[p] = all[(b->ranks->rank + 1 + p) % count];
 	free(all);
 	return err;
@@ -293,12 +283,11 @@ static int open_bench(const struct dc_plan *plan, struct ranks *ranks, struct be
 	if (!b)
 		return complain("no memory");
 	*bench = b;
-	b->bytes = plan->bytes;
-	b->count = plan->crowd.peers;
+	b->plan = plan;
 	b->ranks = ranks;
 	b->targets = calloc(targets, sizeof(struct bsn_dct *));
-	b->places = calloc(b->count, sizeof(*b->places));
-	b->peers = calloc(b->count, sizeof(struct bsn_ep *));
+	b->places = calloc(plan->crowd.peers, sizeof(*b->places));
+	b->peers = calloc(plan->crowd.peers, sizeof(struct bsn_ep *));
 	if (!b->targets || !b->places || !b->peers)
 		return complain("no memory");
 	err = perf_open_device(&attr, &b->device);
@@ -328,8 +317,6 @@ static void close_bench(struct bench *b)
 	free(b->peers);
 	free(b);
 }
-
-/* -- on a device: a pool ----------------------------------------------------------------------- */
 
 static int make_peer(void *arg, uint32_t number, void *user)
 {
@@ -369,8 +356,6 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	bsn_dc_pool_counters(((const struct bench *)arg)->pool, &figures->counters);
 }
 
-/* -- on a device: a run ------------------------------------------------------------------------ */
-
 /*
  * Of all processes: their operations until the last one is done, what each needs for one, and the
  * longest waits.
@@ -404,21 +389,21 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 	return err ? complain("%s", all ? ranks_error() : "no memory") : 0;
 }
 
-static int play_on(struct bench *b, const struct dc_plan *plan, struct dc_figures *figures)
+static int play_on(struct bench *b, struct dc_figures *figures)
 {
 	static const struct dc_stage stage = { make_peer, post_write, poll_pool, read_clock,
 					       read_counters };
 
 	if (b->ranks && ranks_wait(b->ranks))
 		return complain("%s", ranks_error());
-	if (dc_play(plan, &stage, b, figures))
+	if (dc_play(b->plan, &stage, b, figures))
 		return complain("%s", figures->why_not);
 	return b->ranks ? gather(b->ranks, figures) : 0;
 }
 
-static int run_on_bench(struct bench *b, const struct dc_plan *plan, enum dc_policy policy,
-			struct dc_figures *figures)
+static int run_on_bench(struct bench *b, enum dc_policy policy, struct dc_figures *figures)
 {
+	const struct dc_plan *plan = b->plan;
 	const bool is_short = plan->streams > 1 && plan->window < STREAMS_DEPTH;
 	const struct bsn_dc_pool_attr attr = {
 		.initiators = plan->initiators,
@@ -435,8 +420,8 @@ static int run_on_bench(struct bench *b, const struct dc_plan *plan, enum dc_pol
 		return 0;
 	}
 	b->local = (struct bsn_sge){ b->memory->addr, plan->bytes, b->memory->lkey };
-	err = play_on(b, plan, figures);
-	for (uint32_t i = 0; i < b->count; i++) {
+	err = play_on(b, figures);
+	for (uint32_t i = 0; i < plan->crowd.peers; i++) {
 		if (b->peers[i])
 			bsn_dc_peer_destroy(b->peers[i]);
 		b->peers[i] = NULL;
@@ -465,7 +450,7 @@ static int run_policies(struct bench *bench, struct dc_result *result)
 		if (!result->figures[p].is_wanted)
 			continue;
 		show_progress("%u peers, %s", plan->crowd.peers, dc_policy_names[p]);
-		err = bench ? run_on_bench(bench, plan, p, &result->figures[p])
+		err = bench ? run_on_bench(bench, p, &result->figures[p])
 			    : simulate(plan, p, &result->figures[p]);
 		end_progress();
 	}
@@ -486,12 +471,11 @@ static int measure(struct dc_report *report, struct ranks *ranks, struct bench *
 
 		close_bench(*bench);
 		*bench = NULL;
-		if (!options.simulate)
-			err = open_bench(&result->plan, ranks, bench);
-		if (!err && *bench)
+		if (!options.simulate && (err = open_bench(&result->plan, ranks, bench)))
+			return err;
+		if (*bench)
 			report->device = bsn_device_info((*bench)->device);
-		if (!err)
-			err = run_policies(*bench, result);
+		err = run_policies(*bench, result);
 	}
 	return err;
 }
@@ -536,11 +520,6 @@ static int be_one_of(struct ranks *ranks, struct dc_report *report)
 
 static struct dc_report report;
 static struct ranks ranks;
-
-static bool has_ranks(void)
-{
-	return number_given[LOCAL] || options.pmix;
-}
 
 static int read_options_of_dc(poptContext context)
 {

@@ -22,7 +22,6 @@ struct dc_result {
 	double optimum;
 };
 
-/* All that was asked for. */
 struct dc_report {
 	const struct bsn_device_info *device; /* NULL: a model */
 	const char *pattern;                  /* its name, or that of a file */

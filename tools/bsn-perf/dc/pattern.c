@@ -20,8 +20,6 @@ struct dc_draws {
 	uint32_t set[SET];    /* of "moving" */
 };
 
-/* -- draws ------------------------------------------------------------------------------------- */
-
 static uint32_t any_below(struct dc_draws *d, uint32_t n)
 {
 	return dc_roll_below(&d->state, n);
@@ -113,8 +111,6 @@ uint32_t dc_draw(struct dc_draws *d)
 {
 	return d->last = draw_one(d, d->drawn++);
 }
-
-/* -- the optimum ------------------------------------------------------------------------------- */
 
 #define NEVER UINT32_MAX
 

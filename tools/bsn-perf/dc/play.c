@@ -66,8 +66,6 @@ static uint64_t now(const struct run *r)
 	return r->stage->now_ns(r->arg);
 }
 
-/* -- posting ----------------------------------------------------------------------------------- */
-
 static int post(const struct run *r, const struct request *request)
 {
 	return r->stage->post(r->arg, request->peer, (uint64_t)(request - r->requests));
@@ -122,8 +120,6 @@ static int go_on(struct run *r, struct peer *peer)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* -- polling ----------------------------------------------------------------------------------- */
-
 static int end_one(struct run *r, const struct bsn_completion *c)
 {
 	struct request *request = &r->requests[c->id];
@@ -176,8 +172,6 @@ static int play(struct run *r)
 	}
 	return err;
 }
-
-/* -- what came of it --------------------------------------------------------------------------- */
 
 static double fairness_of(const struct run *r)
 {
@@ -260,9 +254,7 @@ int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, void *arg,
 	r->figures = figures;
 	err = make(r);
 	start = now(r);
-	if (!err)
-		err = play(r);
-	if (!err)
+	if (!err && !(err = play(r)))
 		sum_up(r, now(r) - start);
 	dc_draws_end(r->draws);
 	free(r->requests);

@@ -14,14 +14,10 @@
 
 /* -- whom requests go to (pattern.c) ----------------------------------------------------------- */
 
+/* What they are, bsn-perf(1) says. */
 enum dc_pattern {
-	DC_PATTERN_uniform,    /* any peer */
-	DC_PATTERN_zipf,       /* few peers have most requests: exponent 0.99 */
-	DC_PATTERN_bursts,     /* eight in a row to one peer, which is as of zipf */
-	DC_PATTERN_moving,     /* a set of eight peers, of which one changes every 1000 requests */
-	DC_PATTERN_all_to_all, /* one peer after the other */
-	DC_PATTERN_incast,     /* all to one peer */
-	DC_PATTERN_COUNT
+	DC_PATTERN_uniform, DC_PATTERN_zipf, DC_PATTERN_bursts, DC_PATTERN_moving,
+	DC_PATTERN_all_to_all, DC_PATTERN_incast, DC_PATTERN_COUNT
 };
 
 extern const char *const dc_pattern_names[DC_PATTERN_COUNT];
@@ -70,11 +66,7 @@ uint64_t dc_optimum(const struct dc_crowd *crowd, uint32_t count, uint32_t slots
 
 /* How initiators are chosen: by the pool's own policies, and by UCX's, which only the model has. */
 enum dc_policy {
-	DC_POLICY_lru,
-	DC_POLICY_hashed,
-	DC_POLICY_dcs,
-	DC_POLICY_dcs_quota,
-	DC_POLICY_COUNT
+	DC_POLICY_lru, DC_POLICY_hashed, DC_POLICY_dcs, DC_POLICY_dcs_quota, DC_POLICY_COUNT
 };
 
 extern const char *const dc_policy_names[DC_POLICY_COUNT];

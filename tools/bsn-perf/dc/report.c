@@ -68,8 +68,8 @@ static void print_text(FILE *to, const struct dc_report *report)
 	      "with nobody busy\n",
 	      to);
 	if (by_pool)
-		fprintf(to,
-			"this device does not count connections: those are what the pool bound\n");
+		fputs("this device does not count connections: those are what the pool bound\n",
+		      to);
 }
 
 static void add_policy(struct json_object *to, const char *name, const struct dc_figures *f)
@@ -84,8 +84,7 @@ static void add_policy(struct json_object *to, const char *name, const struct dc
 			json_object_object_add(to, table[i].name, json_object_new_double(f->of[i]));
 		else
 			json_add_figure(to, table[i].name, f->of[i]);
-	json_object_object_add(to, "connects_are_the_devices",
-			       json_object_new_boolean(f->device_counts));
+	json_add_bool(to, "connects_are_the_devices", f->device_counts);
 	json_add_number(to, "evictions", f->counters.evictions);
 	json_add_number(to, "revocations", f->counters.revocations);
 	json_add_number(to, "markers", f->counters.markers);
@@ -103,7 +102,7 @@ static void add_result(struct json_object *to, const struct dc_report *report,
 	json_add_number(to, "dcis", plan->initiators);
 	json_add_number(to, "streams", plan->streams);
 	if (plan->full_handshake)
-		json_object_object_add(to, "full_handshake", json_object_new_boolean(true));
+		json_add_bool(to, "full_handshake", true);
 	json_add_number(to, "window", plan->window);
 	json_add_number(to, "operations", plan->operations);
 	json_add_number(to, "bytes", plan->bytes);

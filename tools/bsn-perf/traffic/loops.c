@@ -153,7 +153,6 @@ static int await_turn(const struct test *t, struct side *side, uint64_t turn)
 	return n < 0 || side_reap(side) < 0 ? -1 : 0; /* what it sent itself is done, or fails */
 }
 
-/* One way and back. */
 static int ping_pong(const struct test *t, uint64_t turn)
 {
 	if (send_turn(t, t->near, turn))
@@ -347,8 +346,6 @@ static int measure_bw(struct test *t)
 	t->rate = (double)t->operations / ((double)t->ns / 1e9);
 	return err ? err : attend(t, flows);
 }
-
-/* -- both -------------------------------------------------------------------------------------- */
 
 /* Receives before anything is sent; then both ends are ready. */
 static int get_ready(struct test *t)

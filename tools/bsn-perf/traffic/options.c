@@ -150,7 +150,6 @@ bool plan_is_sound(const struct plan *plan)
 	return is_sound;
 }
 
-/* Each kind of queue pair has its operations. */
 static int check_type(const struct plan *plan)
 {
 	if (plan->type == BSN_QP_UC && (plan->op == TRAFFIC_READ || plan->op == TRAFFIC_ATOMIC))
@@ -194,15 +193,11 @@ static int check_plan(const struct plan *plan)
 	if (plan->mtu & (plan->mtu - 1))
 		return complain_usage("--mtu %u: use 256, 512, 1024, 2048 or 4096",
 				      (unsigned)plan->mtu);
-	if (check_type(plan))
-		return PERF_USAGE;
-	return check_size(plan);
+	return check_type(plan) || check_size(plan) ? PERF_USAGE : 0;
 }
 
 static int read_plan(bool is_bw, struct plan *plan)
 {
-	int err = 0;
-
 	for (unsigned i = 0; i < PLAN_NUMBERS; i++)
 		plan->of[i] = test_numbers[i].value;
 	plan->is_bw = is_bw;
@@ -212,16 +207,15 @@ static int read_plan(bool is_bw, struct plan *plan)
 		plan->iters = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT;
 	if (plan->is_sweep && !number_given[PLAN_size])
 		plan->size = TRAFFIC_SWEEP_LAST;
-	err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &plan->op);
-	if (!err && options.connection && !strcasecmp(options.connection, "DC"))
-		err = complain_usage("--connection DC: of DC, see bsn-perf dc");
-	if (!err)
-		err = choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
-			     &plan->type);
-	return err ? err : check_plan(plan);
+	if (options.connection && !strcasecmp(options.connection, "DC"))
+		return complain_usage("--connection DC: of DC, see bsn-perf dc");
+	if (choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &plan->op) ||
+	    choose("connection", options.connection, traffic_connections, BSN_QP_UD + 1,
+		   &plan->type))
+		return PERF_USAGE;
+	return check_plan(plan);
 }
 
-/* [server | client HOST] */
 static int read_role(poptContext context, struct test *test)
 {
 	const char *role = poptGetArg(context), *host;
@@ -245,17 +239,15 @@ int test_read_options(poptContext context, bool is_bw, struct test *test)
 {
 	static const char *const paths[] = { "auto", "direct", "verbs" };
 	uint64_t path = BSN_PATH_AUTO;
-	int err = choose("path", options.path, paths, 3, &path);
 
-	if (!err)
-		err = read_plan(is_bw, &test->plan);
-	if (!err)
-		err = read_role(context, test);
+	if (choose("path", options.path, paths, 3, &path) || read_plan(is_bw, &test->plan) ||
+	    read_role(context, test))
+		return PERF_USAGE;
 	test->device_attr = (struct bsn_device_attr){
 		.path = (enum bsn_path)path,
 		.port = (uint8_t)test->plan.port,
 		.gid_index = (int)test->plan.gid_index,
 		.has_gid_index = number_given[PLAN_gid_index],
 	};
-	return err;
+	return 0;
 }

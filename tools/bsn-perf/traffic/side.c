@@ -10,8 +10,6 @@ enum { ALIGN = 4096 };
 
 const char *const traffic_op_names[TRAFFIC_OPS] = { "write", "read", "send", "atomic" };
 
-/* -- what failed ------------------------------------------------------------------------------- */
-
 static int fails(const char *what, int error)
 {
 	return SIDE_FAILS("%s: %s", what,
@@ -53,8 +51,6 @@ static int fails_by(const struct side *s, const struct bsn_completion *c)
 			  c->vendor_syndrome, error.text ? ": " : "",
 			  error.text ? error.text : "", advice_on(c->status));
 }
-
-/* -- posts and polls --------------------------------------------------------------------------- */
 
 /* A request's id is the index of its queue pair. */
 static int post_one(const struct side *s, unsigned qp, unsigned flags)
@@ -156,8 +152,6 @@ int side_fill(struct side *s)
 	return err;
 }
 
-/* -- life -------------------------------------------------------------------------------------- */
-
 /* A message and what comes before it into the receiver's buffer. */
 static uint64_t room_of(const struct plan *plan)
 {
@@ -175,8 +169,8 @@ static int make_queues(struct side *s, struct bsn_device *device)
 				    .max_inline = longest_inline(&s->plan) };
 	int err = bsn_cq_create(device, &cq, &s->cq);
 
-	if (!err)
-		err = bsn_cq_create(device, &cq, &s->recv_cq);
+	if (err || (err = bsn_cq_create(device, &cq, &s->recv_cq)))
+		return err;
 	attr.cq = s->cq;
 	attr.recv_cq = s->recv_cq;
 	for (unsigned qp = 0; qp < s->plan.qps && !err; qp++)

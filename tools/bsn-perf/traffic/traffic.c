@@ -70,16 +70,12 @@ static int connect_both(struct side *near, struct side *far)
 
 static int set_up(struct test *test)
 {
-	int err = open_device(test);
+	const int err = open_device(test);
 
 	if (err)
 		return err;
-	if (has_peer(test) && session_open(test))
-		return PERF_FAILED;
-	err = check_packets(test);
-	if (err)
-		return err;
-	if (side_open(test->device, &test->plan, &test->near))
+	if ((has_peer(test) && session_open(test)) || check_packets(test) ||
+	    side_open(test->device, &test->plan, &test->near))
 		return PERF_FAILED;
 	if (has_peer(test))
 		return session_connect(test) ? PERF_FAILED : 0;
@@ -163,8 +159,7 @@ static void print_bw(FILE *to, const struct test *test)
 	if (test->plan.is_sweep)
 		fprintf(to, "%10llu %12llu %10.3f %12.3f %12.3f %12.4f\n",
 			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
-			(double)test->ns / 1e9, bytes / 1e6, 8 * bytes / 1e9,
-			rate / 1e6);
+			(double)test->ns / 1e9, bytes / 1e6, 8 * bytes / 1e9, rate / 1e6);
 	else
 		fprintf(to, "%.3f MB/s, %.3f Gb/s, %.4f Mpps\n", bytes / 1e6, 8 * bytes / 1e9,
 			rate / 1e6);
@@ -178,8 +173,8 @@ static void print_lat(FILE *to, const struct test *test)
 	if (test->plan.is_sweep) {
 		fprintf(to, "%10llu %12llu %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f\n",
 			(unsigned long long)test->step.size, (unsigned long long)test->step.iters,
-			(double)test->ns / 1e9, min, us_of(h, 50), us_of(h, 99),
-			us_of(h, 99.9), max);
+			(double)test->ns / 1e9, min, us_of(h, 50), us_of(h, 99), us_of(h, 99.9),
+			max);
 		return;
 	}
 	fprintf(to, "µs, %s\n%8s %10.3f\n", metric_of(&test->plan), "min", min);
@@ -188,25 +183,23 @@ static void print_lat(FILE *to, const struct test *test)
 	fprintf(to, "%8s %10.3f\n%8s %10.3f\n", "max", max, "mean", mean_of(h) / 1e3);
 }
 
-/* A column's unit is in its head. */
 static void print_result(FILE *to, const struct test *test)
 {
 	const struct plan *plan = &test->plan;
+	const bool begins = plan->is_sweep && test->step.size == TRAFFIC_SWEEP_FIRST;
 
-	if (!plan->is_sweep || test->step.size == TRAFFIC_SWEEP_FIRST)
+	if (!plan->is_sweep || begins)
 		print_title(to, test);
-	if (plan->is_sweep && test->step.size == TRAFFIC_SWEEP_FIRST && plan->is_bw)
+	if (begins && plan->is_bw)
 		fprintf(to, "%10s %12s %10s %12s %12s %12s\n", "bytes", "iterations", "seconds",
 			"MB/s", "Gb/s", "Mpps");
-	else if (plan->is_sweep && test->step.size == TRAFFIC_SWEEP_FIRST)
+	else if (begins)
 		fprintf(to, "%10s %12s %10s %10s %10s %10s %10s %10s   µs, %s\n", "bytes",
 			"iterations", "seconds", "min", "50 %", "99 %", "99.9 %", "max",
 			metric_of(plan));
 	(plan->is_bw ? print_bw : print_lat)(to, test);
 	fflush(to);
 }
-
-/* -- JSON -------------------------------------------------------------------------------------- */
 
 static void add_latencies(struct json_object *report, const struct test *test)
 {
@@ -223,28 +216,20 @@ static void add_latencies(struct json_object *report, const struct test *test)
 	json_add_number(report, "max", h->max);
 }
 
-static void add_rates(struct json_object *report, const struct test *test)
-{
-	const double rate = test->rate;
-
-	json_add_figure(report, "bytes_per_second", rate * (double)test->step.size);
-	json_add_figure(report, "messages_per_second", rate);
-}
-
 /* What was measured at one size; of a sweep, an object of the array "sizes". */
 static void add_result(struct json_object *report, const struct test *test)
 {
-	struct json_object *const into =
-		test->plan.is_sweep ? json_add_to_list(report, "sizes") : report;
+	struct json_object *into = test->plan.is_sweep ? json_add_to_list(report, "sizes") : report;
 
 	json_add_number(into, "size", test->step.size);
 	json_add_number(into, "iters", test->step.iters);
-	json_object_object_add(into, "seconds",
-			       json_object_new_double((double)test->ns / 1e9));
-	if (test->plan.is_bw)
-		add_rates(into, test);
-	else
+	json_object_object_add(into, "seconds", json_object_new_double((double)test->ns / 1e9));
+	if (!test->plan.is_bw) {
 		add_latencies(into, test);
+		return;
+	}
+	json_add_figure(into, "bytes_per_second", test->rate * (double)test->step.size);
+	json_add_figure(into, "messages_per_second", test->rate);
 }
 
 static struct json_object *begin_json(const struct test *test)
@@ -261,8 +246,7 @@ static struct json_object *begin_json(const struct test *test)
 	json_add_number(report, "gid_index", info->gid_index);
 	json_add_number(report, "depth", plan->depth);
 	json_add_number(report, "qps", plan->qps);
-	json_object_object_add(report, "bidirectional",
-			       json_object_new_boolean(plan->is_bidirectional));
+	json_add_bool(report, "bidirectional", plan->is_bidirectional);
 	return report;
 }
 
@@ -289,7 +273,7 @@ static int measure_step(struct test *test, FILE *to, struct json_object *json, u
 	side_resize(test->near, &test->step);
 	if (test->far)
 		side_resize(test->far, &test->step);
-	histogram_clear(&test->histogram);
+	memset(&test->histogram, 0, sizeof(test->histogram));
 	if (is_bw ? run_bw(test) : run_lat(test))
 		return PERF_FAILED;
 	if (test->plan.seconds)

@@ -52,14 +52,12 @@ struct plan {
 	};
 };
 
-/* The plan that options make. */
 extern struct perf_number test_numbers[PLAN_NUMBERS];
 extern const struct poptOption test_options[];
 
 /* Whether the numbers are what options allow; those of a client may be anything. */
 bool plan_is_sound(const struct plan *plan);
 
-/* How many operations come before those that are measured. */
 static inline uint64_t warmup_of(const struct plan *plan)
 {
 	return plan->iters / 10 < 1000 ? plan->iters / 10 : 1000;
@@ -104,16 +102,12 @@ int side_open(struct bsn_device *device, const struct plan *plan, struct side **
 int side_connect(struct side *side, unsigned qp, const struct bsn_address *peer);
 void side_close(struct side *side); /* NULL: nothing */
 
-/*
- * Posts up to @count, with at most @window outstanding, on the next queue pair. How many it posted.
- */
+/* Posts up to @count, with at most @window outstanding, on the next queue pair: how many. */
 int side_send(struct side *side, uint64_t count, uint32_t window);
-
 /* How many requests are done that were not before; messages, whose receives are given back. */
 int side_reap(struct side *side);
 int side_receive(struct side *side);
 
-/* Receives, as many as there is room for. */
 int side_fill(struct side *side);
 
 /* From here on, messages are of this plan's size, which is not above the first plan's. */
@@ -124,7 +118,6 @@ void side_resize(struct side *side, const struct plan *plan);
 
 /* -- a test ------------------------------------------------------------------------------------ */
 
-/* A whole test, from its options to its reports. */
 struct test {
 	bool is_server, is_client; /* neither: both ends are in this process */
 	const char *host;          /* of the server; NULL at it */
@@ -157,10 +150,8 @@ int session_open(struct test *test);
 
 /* Swaps addresses and connects the side's queue pairs. */
 int session_connect(const struct test *test);
-
 /* Both ends are there; none goes on before. */
 int session_meet(const struct test *test);
-
 /*
  * This end is done, at its rate, which the peer hears whenever it listens; and the answer, once
  * there is one.
@@ -168,7 +159,6 @@ int session_meet(const struct test *test);
 int session_tell(const struct test *test);
 int session_hear(const struct test *test, double *rate);
 
-/* Measures (loops.c). */
 int run_lat(struct test *test);
 int run_bw(struct test *test);
 

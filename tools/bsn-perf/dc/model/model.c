@@ -153,7 +153,6 @@ static void free_device(struct device *d)
 
 enum { LEAST_RING_BB = 64, MOST_RING_BB = 1 << 15, PAGE = 4096 };
 
-/* The queue of an initiator. */
 struct dci {
 	struct bsn_sq *sq;
 	uint8_t *ring;
@@ -180,7 +179,6 @@ static uint32_t target_at(const struct pool_model *m, const struct dci *d, uint1
 	return av.dqpn;
 }
 
-/* What was published since. */
 static void read_rings(struct pool_model *m)
 {
 	for (uint16_t i = 0; i < m->pool->count; i++) {
@@ -521,8 +519,6 @@ static int simulate_dcs(const struct dc_plan *plan, enum dc_policy policy,
 	free(d.slot_of);
 	return err;
 }
-
-/* -- both -------------------------------------------------------------------------------------- */
 
 static bool can_be(const struct dc_plan *plan)
 {
