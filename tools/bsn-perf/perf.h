@@ -76,13 +76,10 @@ extern bool number_given[PERF_NUMBERS_MAX];
 
 /* The index of a name, whatever its case; -1: it is none of them. */
 int find_name(const char *name, const char *const *names, unsigned count);
-
-/* Such a number: 0, or PERF_USAGE. */
+/* Reads one: 0, or PERF_USAGE. */
 int parse_number(struct perf_number *number, const char *text);
-
 /* Whether this is the run beside, of cost/count.c. */
 bool is_under_callgrind(void);
-
 /*
  * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
  * stores, with any. 0, PERF_FAILED or PERF_USAGE after a complaint.
@@ -102,10 +99,9 @@ void json_add_bool(struct json_object *to, const char *name, bool value);
 void json_add_figure(struct json_object *to, const char *name, double value);
 void json_print(FILE *report, struct json_object *object);
 
+void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 /* One more object at the end of a list, which is made when it is not there yet. */
 struct json_object *json_add_to_list(struct json_object *to, const char *list);
-
-void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
 const char *path_name(const struct bsn_device_info *info);
 /* "softcx" if the device is one, as the name of its board says; else NULL. */

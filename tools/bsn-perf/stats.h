@@ -27,7 +27,6 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *h, uint64_t value);
-
 /* The value that @percent of the samples do not exceed: no less than the true one. Of none: 0. */
 uint64_t histogram_percentile(const struct histogram *h, double percent);
 

@@ -69,16 +69,12 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
  * BUNSEN_NOT_APART
  */
 int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind);
-
 int bunsen_connect(struct bsn_qp *qp, enum bsn_qp_type type);
-
 void bunsen_close(void *queue);
-
 /* Waits for so many completions: 0, a status or -errno. */
 int bunsen_drain(void *queue, bool of_recvs, unsigned count);
 
-extern cost_run *const bunsen_runs[COST_CODE_COUNT];
-extern cost_run *const bunsen_runs_symbol[COST_CODE_COUNT];
+extern cost_run *const bunsen_runs[COST_CODE_COUNT], *const bunsen_runs_symbol[COST_CODE_COUNT];
 
 /*
  * What libibverbs is called with: Bunsen makes it, on plain verbs, and then leaves it alone; its

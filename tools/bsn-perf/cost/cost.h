@@ -97,9 +97,7 @@ enum {
 	COST_ALL_COLUMNS
 };
 
-/* A word: also of the JSON report. */
-extern const char *const cost_column_names[COST_ALL_COLUMNS];
-
+extern const char *const cost_column_names[COST_ALL_COLUMNS]; /* also of the JSON report */
 extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
 	cost_ibv, cost_layout_bunsen, cost_layout_mlx5, cost_memory_bunsen, cost_memory_ibv;
 
@@ -346,9 +344,8 @@ int cost_region(const struct cost_case *of, unsigned warm, unsigned count,
 
 /* -- measuring: 0, or PERF_FAILED after a complaint -------------------------------------------- */
 
-/* Counts what the rows' requests ask the bus for (bus.c). */
+/* What the rows' requests ask the bus for (bus.c); the times of all rows (time.c). */
 int cost_count_bus(struct cost *cost);
-
 int cost_time_all(struct cost *cost, bool wants_cold);
 
 /*

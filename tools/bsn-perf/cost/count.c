@@ -2,7 +2,7 @@
 /*
  * Instructions of an operation, and lines of its code: this program runs itself under valgrind's
  * callgrind, which counts those of some regions. Less those of a region that does nothing, and of
- * the loop without the operation (nothing.c), they are free of what a call costs once.
+ * the loop without the operation (columns.c), they are free of what a call costs once.
  *
  * The child asks for dumps (callgrind's client requests); all are in one file, in which these lines
  * matter:

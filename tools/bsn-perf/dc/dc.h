@@ -12,10 +12,7 @@
 
 enum { DC_COUNTS_MAX = 16 };
 
-/*
- * With one number of peers: by each policy; and the offline optimum, in connections of each
- * operation.
- */
+/* With one number of peers. @optimum: offline, in connections of each operation */
 struct dc_result {
 	struct dc_plan plan;
 	struct dc_figures figures[DC_POLICY_COUNT];

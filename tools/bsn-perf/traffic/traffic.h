@@ -107,12 +107,10 @@ int side_send(struct side *side, uint64_t count, uint32_t window);
 /* How many requests are done that were not before; messages, whose receives are given back. */
 int side_reap(struct side *side);
 int side_receive(struct side *side);
-
 int side_fill(struct side *side);
 
 /* From here on, messages are of this plan's size, which is not above the first plan's. */
 void side_resize(struct side *side, const struct plan *plan);
-
 /* complain(), which returns -1. */
 #define SIDE_FAILS(...) (complain(__VA_ARGS__), -1)
 
@@ -147,7 +145,6 @@ int test_read_options(poptContext context, bool is_bw, struct test *test);
 
 /* Meets the peer; the server takes the client's plan. The others are for when it is met. */
 int session_open(struct test *test);
-
 /* Swaps addresses and connects the side's queue pairs. */
 int session_connect(const struct test *test);
 /* Both ends are there; none goes on before. */
