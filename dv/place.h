@@ -29,6 +29,17 @@ BSN_ALWAYS_INLINE bool has_room(const struct place *p)
 	return BSN_LIKELY(bsn_sq_has_room(p->sq, bsn_bytes_of_ds(p->ds)));
 }
 
+/* The same, and if no room is known looks for more: the poller may have freed some. */
+BSN_ALWAYS_INLINE bool find_room(struct place *p)
+{
+	if (has_room(p))
+		return true;
+	if (!bsn_sq_refill_for(p->sq, bsn_bytes_of_ds(p->ds)))
+		return false;
+	p->wqe = p->sq->slot;
+	return true;
+}
+
 /*
  * Whether the queue has the operation, not only by its path. @ops, @flags: what the calling
  * function handles

@@ -6,7 +6,6 @@
  * bsn_sq_post_request(); until then, only free slots were written.
  *
  *	…_to_any    chooses the copy, …_to_one or …_to_peer
- *	…_refilled  no room was known: looks for more, and posts again, or …_cold
  *	…_cold      makes it a struct bsn_request, for request.c
  */
 #include "init.h"
@@ -60,50 +59,8 @@ static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_
 	return bsn_sq_post_request(ep, &r);
 }
 
-/* -- no room is known: the poller may have freed some ----------------------------------------- */
-
-static bool refill(struct bsn_ep *ep, uint32_t what, unsigned data_ds)
-{
-	const unsigned ds = head_ds(peer_of(ep), what) + data_ds;
-
-	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds));
-}
-
-static __attribute__((noinline)) int post_sgl_refilled(struct bsn_ep *ep, uint32_t what,
-						       const struct bsn_sge *sge,
-						       const struct bsn_remote *remote,
-						       uint32_t imm, uint64_t id)
-{
-	return refill(ep, what, count_of(what)) ? bsn_sq_post_sgl(ep, what, sge, remote, imm, id)
-						: post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_inline_refilled(struct bsn_ep *ep, uint32_t what,
-							  const void *data,
-							  const struct bsn_remote *remote,
-							  uint32_t imm, uint64_t id)
-{
-	return refill(ep, what, bsn_inline_ds(count_of(what)))
-		       ? bsn_sq_post_inline(ep, what, data, remote, imm, id)
-		       : post_inline_cold(ep, what, data, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_atomic_refilled(struct bsn_ep *ep, uint32_t what,
-							  const struct bsn_sge *sge,
-							  const struct bsn_remote *remote,
-							  const uint64_t operand[2], uint64_t id)
-{
-	return refill(ep, what, 2) ? bsn_sq_post_atomic(ep, what, sge, remote, operand, id)
-				   : post_atomic_cold(ep, what, sge, remote, operand, id);
-}
-
 /* -- what programs call ----------------------------------------------------------------------- */
 
-/*
- * Each form of post is compiled twice: @peer is NULL for a queue of one peer, and the endpoint for
- * a queue of many. The exported function only chooses, so a request for the queue's path gets there
- * before registers are saved.
- */
 /* Puts data pointers; false: an SGE is none, being empty or too long. */
 BSN_ALWAYS_INLINE bool put_list(uint8_t *at, const struct bsn_sge *sge, unsigned count)
 {
@@ -115,16 +72,21 @@ BSN_ALWAYS_INLINE bool put_list(uint8_t *at, const struct bsn_sge *sge, unsigned
 	return true;
 }
 
+/*
+ * Each form of post is compiled twice: @peer is NULL for a queue of one peer, and the endpoint for
+ * a queue of many. The exported function only chooses, so a request for the queue's path gets there
+ * before registers are saved.
+ */
 BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
 {
 	const unsigned count = count_of(what);
-	const struct place p = place_of(ep, peer, what, count);
+	struct place p = place_of(ep, peer, what, count);
 	uint8_t *at;
 
-	if (!has_room(&p))
-		return post_sgl_refilled(ep, what, sge, remote, imm, id);
+	if (!find_room(&p))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	if (BSN_UNLIKELY(count > 1 && count > p.sq->max_sge))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
@@ -171,10 +133,10 @@ BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer,
 				 const void *data, const struct bsn_remote *remote, uint32_t imm,
 				 uint64_t id)
 {
-	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
+	struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
 
-	if (!has_room(&p))
-		return post_inline_refilled(ep, what, data, remote, imm, id);
+	if (!find_room(&p))
+		return post_inline_cold(ep, what, data, remote, imm, id);
 	if (BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	put_inline(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), data, count_of(what));
@@ -218,11 +180,11 @@ static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t w
 						   const struct bsn_remote *remote,
 						   const uint64_t operand[2], uint64_t id)
 {
-	const struct place p = place_of(ep, peer_of(ep), what, 2);
+	struct place p = place_of(ep, peer_of(ep), what, 2);
 	uint8_t *at;
 
-	if (!has_room(&p))
-		return post_atomic_refilled(ep, what, sge, remote, operand, id);
+	if (!find_room(&p))
+		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	if (BSN_UNLIKELY(count_of(what) != 1))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);

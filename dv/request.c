@@ -417,16 +417,6 @@ post_as_request(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, un
 	return bsn_post(ep, &wr);
 }
 
-static __attribute__((noinline, cold)) int
-post_prepared_refilled(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
-{
-	const unsigned ds = 1 + prefix_ds_of(peer_of(ep)) + p->body_ds;
-
-	return bsn_sq_refill_for(ep->sq, bsn_bytes_of_ds(ds))
-		       ? bsn_sq_post_prepared(ep, p, id, flags)
-		       : post_as_request(ep, p, id, flags);
-}
-
 /* A path may bind the endpoint to a queue with a ring, which takes the prepared WQE as it is. */
 static __attribute__((noinline, cold)) int
 post_prepared_cold(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
@@ -452,8 +442,8 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
 	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN))
 		return post_prepared_cold(ep, prepared, id, flags);
-	if (!has_room(&p))
-		return post_prepared_refilled(ep, prepared, id, flags);
+	if (!find_room(&p))
+		return post_as_request(ep, prepared, id, flags);
 	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
 	for (unsigned i = 0; i < prepared->body_ds; i++)
 		at = put_copy(at, &prepared->body[i]);

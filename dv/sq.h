@@ -205,7 +205,7 @@ BSN_ALWAYS_INLINE bool bsn_sq_has_room(const struct bsn_sq *sq, size_t bytes)
  * Looks for more room, and moves the slot into the ring. Returns whether so many bytes are free
  * without a wrap. False also if a fence is owed, the queue has a path, or it is closed.
  */
-bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes);
+bool bsn_sq_refill_for(struct bsn_sq *sq, size_t bytes) __attribute__((cold));
 
 /* Notes that the calling thread posts. */
 void bsn_sq_note_poster(struct bsn_sq *sq);
@@ -221,8 +221,8 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
  * Posts a body; it may wrap. @what: BSN_WHAT(). Returns as bsn_sq_post_sgl(), and -EMSGSIZE if the
  * queue has fewer blocks than the body.
  */
-int bsn_ep_post_body(struct bsn_ep *ep, uint32_t what, uint32_t imm,
-		     const struct bsn_sq_body *body, uint64_t id);
+int bsn_ep_post_body(struct bsn_ep *ep, uint32_t what, uint32_t imm, const struct bsn_sq_body *body,
+		     uint64_t id);
 
 /* An atomic of 8 bytes; operands: swap or add, compare. @ep is not NULL. */
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
