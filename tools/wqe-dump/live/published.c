@@ -104,11 +104,15 @@ static int read_head(struct target *target, uint64_t address, struct bsn_registr
 
 static int append(struct published_list *list, const struct published *queue)
 {
-	struct published *more = reallocarray(list->queues, list->count + 1, sizeof(*more));
+	const size_t count = list->count;
 
-	if (!more)
-		return -ENOMEM;
-	list->queues = more;
+	if (!(count & (count - 1))) { /* room up to the next power of two */
+		struct published *more =
+			reallocarray(list->queues, count ? 2 * count : 1, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		list->queues = more;
+	}
 	list->queues[list->count++] = *queue;
 	return 0;
 }

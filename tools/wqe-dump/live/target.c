@@ -45,11 +45,14 @@ void target_set_name(struct target *target, const char *what, long pid, const ch
 
 int target_add_image(struct target *target, uint64_t start)
 {
-	uint64_t *more = reallocarray(target->images, target->image_count + 1, sizeof(*more));
+	const size_t count = target->image_count;
 
-	if (!more)
-		return target_fail(target, ENOMEM, "out of memory");
-	target->images = more;
+	if (!(count & (count - 1))) { /* room up to the next power of two */
+		uint64_t *more = reallocarray(target->images, count ? 2 * count : 1, sizeof(*more));
+		if (!more)
+			return target_fail(target, ENOMEM, "out of memory");
+		target->images = more;
+	}
 	target->images[target->image_count++] = start;
 	return 0;
 }
