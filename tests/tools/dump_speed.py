@@ -114,10 +114,10 @@ def text_of(lines):
 # Instructions a byte at most, in text, --brief, --json and --html: a sixth more than by gcc.
 LIMITS = {
     'quiet': (24, 24, 24, 24),
-    'mixed': (35, 29, 34, 37),
-    nccl: (155, 126, 250, 175),
-    perftest: (225, 187, 487, 275),
-    verbs: (224, 201, 411, 256),
+    'mixed': (35, 29, 33, 37),
+    nccl: (150, 121, 250, 175),
+    perftest: (225, 182, 487, 275),
+    verbs: (217, 194, 411, 250),
     ucx: (151, 120, 272, 168),
     libmlx5: (196, 182, 730, 322),
     wqe: (762, 352, 1380, 541),

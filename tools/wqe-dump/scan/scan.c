@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "marks.h"
+
 /* Forms that may wait for lines at once: one for each process of a merged log. */
 #define OPEN_MAX 16
 
@@ -19,22 +21,10 @@ struct open_form {
 	void *state;
 };
 
-/* A mark of a form, in the chain of those whose beginnings have one hash. */
-struct mark {
-	const char *text;
-	size_t len;
-	uint64_t bits; /* of the forms */
-	uint16_t next; /* place in the list, plus 1; 0: none */
-};
-
-#define MARKS_MAX (FORMS_MAX * 8)
-
 struct scan {
 	struct feed feed; /* for the form that gets the line; first, so that it leads to the scan */
 	struct scan_attr attr;
-	unsigned mark_count;
-	struct mark marks[MARKS_MAX];
-	uint16_t chains[1 << 14]; /* by hash */
+	struct marks *marks;
 	bool takes_hex;
 	struct input *input;
 	bool has_next;         /* the line goes on with another message */
@@ -61,49 +51,6 @@ const struct form *form_find(const char *name)
 		if (!strcmp((*form)->name, name))
 			return *form;
 	return NULL;
-}
-
-/* -- their marks ------------------------------------------------------------------------------- */
-
-#define MARK_MIN 3 /* characters, which are hashed; a NUL or more follow */
-
-static uint16_t *find_chain(struct scan *scan, const char *text)
-{
-	uint32_t begin;
-
-	memcpy(&begin, text, sizeof(begin));
-	return &scan->chains[(begin << 8) * 2654435761u >> 18];
-}
-
-static void collect_marks(struct scan *scan)
-{
-	for (unsigned i = 0; forms[i]; i++) {
-		if (scan->attr.only && forms[i] != scan->attr.only)
-			continue;
-		for (const char *const *text = forms[i]->marks; *text; text++) {
-			uint16_t *chain = find_chain(scan, *text);
-
-			scan->marks[scan->mark_count++] =
-				(struct mark){ *text, strlen(*text), UINT64_C(1) << i, *chain };
-			*chain = (uint16_t)scan->mark_count;
-		}
-	}
-}
-
-/* The bits of the forms that have a mark in the line. */
-static uint64_t find_marks(struct scan *scan, const struct line *line)
-{
-	const char *const end = line->text + line->len;
-	const struct mark *mark;
-	uint64_t bits = 0;
-
-	for (const char *at = line->text; at + MARK_MIN <= end; at++)
-		for (unsigned nth = *find_chain(scan, at); nth; nth = mark->next) {
-			mark = &scan->marks[nth - 1];
-			if (!strncmp(at, mark->text, mark->len))
-				bits |= mark->bits;
-		}
-	return bits;
 }
 
 /* -- forms that wait for more lines ------------------------------------------------------------ */
@@ -251,7 +198,8 @@ static void feed_first(struct scan *scan, struct line *line, char *next)
 	first.len = (size_t)(next - line->text);
 	*next = '\0';
 	scan->has_next = true;
-	feed_message(scan, &first, find_marks(scan, &first), may_be_hex(scan, &first));
+	feed_message(scan, &first, marks_find(scan->marks, first.text, first.len),
+		     may_be_hex(scan, &first));
 	scan->has_next = false;
 	*next = begin;
 	line->text = next;
@@ -261,7 +209,7 @@ static void feed_first(struct scan *scan, struct line *line, char *next)
 
 static void feed_line(struct scan *scan, struct line *line)
 {
-	uint64_t bits = find_marks(scan, line);
+	uint64_t bits = marks_find(scan->marks, line->text, line->len);
 	bool is_hex = may_be_hex(scan, line);
 	char *next;
 
@@ -273,7 +221,7 @@ static void feed_line(struct scan *scan, struct line *line)
 	while ((next = prefix_next(line))) {
 		feed_first(scan, line, next);
 		prefix_strip(line);
-		bits = find_marks(scan, line);
+		bits = marks_find(scan->marks, line->text, line->len);
 		is_hex = may_be_hex(scan, line);
 	}
 	feed_message(scan, line, bits, is_hex);
@@ -317,6 +265,21 @@ int scan_input(struct scan *scan, struct input *input)
 
 /* -- the scanner ------------------------------------------------------------------------------- */
 
+static struct marks *collect_marks(const struct form *only)
+{
+	struct mark list[FORMS_MAX * 8];
+	size_t count = 0;
+
+	for (unsigned i = 0; forms[i]; i++) {
+		if (only && forms[i] != only)
+			continue;
+		for (const char *const *mark = forms[i]->marks; *mark; mark++)
+			if (count < COUNT(list))
+				list[count++] = (struct mark){ *mark, UINT64_C(1) << i };
+	}
+	return marks_create(list, count);
+}
+
 struct scan *scan_create(const struct scan_attr *attr, struct tell *tell)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
@@ -328,11 +291,15 @@ struct scan *scan_create(const struct scan_attr *attr, struct tell *tell)
 		scan->attr.bytes.stride_bytes = BSN_DATA_SIZE;
 	scan->takes_hex = !attr->only || attr->only == &form_hex;
 	scan->feed = (struct feed){ .tell = tell, .bytes = &scan->attr.bytes, .rest = find_rest };
-	collect_marks(scan);
-	return scan;
+	scan->marks = collect_marks(attr->only);
+	if (scan->marks)
+		return scan;
+	scan_destroy(scan);
+	return NULL;
 }
 
 void scan_destroy(struct scan *scan)
 {
+	marks_destroy(scan->marks);
 	free(scan);
 }
