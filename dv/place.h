@@ -86,6 +86,15 @@ BSN_ALWAYS_INLINE void copy_by_16(uint8_t *reg, const uint8_t *wqe, size_t bytes
 	}
 }
 
+/* Writes 8 B to the register for all WQEs up to @wqe, the last one; @bytes: of those not rung. */
+BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, const uint8_t *wqe,
+				     size_t bytes)
+{
+	bsn_store_mmio(reg, word_at(wqe));
+	dv_sq(sq)->count_rung += bytes;
+	dv_sq(sq)->count_doorbells++;
+}
+
 /* Publishes a WQE in all other cases, such as one too long for BlueFlame, or one after others. */
 int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe) __attribute__((cold));
 
@@ -104,9 +113,7 @@ BSN_ALWAYS_INLINE int publish(struct bsn_sq *sq, const uint8_t *wqe, size_t byte
 	} else if (sq->publish == BSN_PUBLISH_16) {
 		copy_by_16(reg, wqe, bytes);
 	} else {
-		bsn_store_mmio(reg, word_at(wqe));
-		dv_sq(sq)->count_rung += bytes;
-		dv_sq(sq)->count_doorbells++;
+		ring_doorbell(sq, reg, wqe, bytes);
 	}
 	bsn_sq_close_register(lane, reg);
 	return 0;

@@ -61,7 +61,7 @@ static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_
 
 /* -- what programs call ----------------------------------------------------------------------- */
 
-/* Puts data pointers; false: an SGE is none, being empty or too long. */
+/* Puts a data pointer for each SGE; false: one is empty, or too long for that. */
 BSN_ALWAYS_INLINE bool put_list(uint8_t *at, const struct bsn_sge *sge, unsigned count)
 {
 	for (const struct bsn_sge *const end = sge + count; sge != end; sge++) {
@@ -85,9 +85,7 @@ BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, 
 	struct place p = place_of(ep, peer, what, count);
 	uint8_t *at;
 
-	if (!find_room(&p))
-		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	if (BSN_UNLIKELY(count > 1 && count > p.sq->max_sge))
+	if (!find_room(&p) || BSN_UNLIKELY(count > 1 && count > p.sq->max_sge))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
 	if (count == 1 && bsn_is_plain(sge)) /* as most lists */
@@ -135,9 +133,7 @@ BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer,
 {
 	struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
 
-	if (!find_room(&p))
-		return post_inline_cold(ep, what, data, remote, imm, id);
-	if (BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+	if (!find_room(&p) || BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	put_inline(put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm), data, count_of(what));
 	return end_post(&p, id, what);
@@ -183,9 +179,7 @@ static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t w
 	struct place p = place_of(ep, peer_of(ep), what, 2);
 	uint8_t *at;
 
-	if (!find_room(&p))
-		return post_atomic_cold(ep, what, sge, remote, operand, id);
-	if (BSN_UNLIKELY(count_of(what) != 1))
+	if (!find_room(&p) || BSN_UNLIKELY(count_of(what) != 1))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
 	put_atomic(at, sge, operand);

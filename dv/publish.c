@@ -21,14 +21,6 @@ static const uint8_t *last_of(const struct bsn_sq *sq)
 	return dv_sq(sq)->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)dv_sq(sq)->ring);
 }
 
-/* Writes 8 B to the register for all WQEs up to @wqe, the last one; @bytes: of those not rung. */
-static void ring_doorbell(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
-{
-	dv_sq(sq)->count_doorbells++;
-	bsn_store_mmio(sq->lane->reg, word_at(wqe));
-	dv_sq(sq)->count_rung += bytes;
-}
-
 /*
  * Writes to the register for all WQEs from @first on: BlueFlame if it is one WQE that fits, else a
  * doorbell of 8 B.
@@ -42,7 +34,8 @@ BSN_ALWAYS_INLINE void store_from(struct bsn_sq *sq, uint16_t first)
 		copy_blueflame(sq, first, blocks);
 		return;
 	}
-	ring_doorbell(sq, last_of(sq), (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE);
+	ring_doorbell(sq, sq->lane->reg, last_of(sq),
+		      (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE);
 }
 
 /* Publishes all WQEs from @first on: O1 to O3. */
@@ -97,7 +90,7 @@ int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe)
 		return bsn_sq_ring(sq);
 	}
 	bsn_sq_open_register(sq);
-	ring_doorbell(sq, wqe, (size_t)(sq->slot - wqe));
+	ring_doorbell(sq, sq->lane->reg, wqe, (size_t)(sq->slot - wqe));
 	bsn_sq_close_register(sq->lane, sq->lane->reg);
 	return 0;
 }
