@@ -22,7 +22,7 @@ static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 	rq->ids[srq->next] = id;
 	rq->head++;
 	bsn_rq_publish(rq);
-	srq->next = (uint16_t)after; /* tools that read the queue count it as posted now */
+	srq->next = after; /* tools that read the queue count it as posted now */
 	return 0;
 }
 
@@ -30,30 +30,29 @@ static int post_shared_many(struct bsn_rq *rq, const struct bsn_sge *sge, const 
 			    unsigned count)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
-	uint8_t *const lists = dv_rq(rq)->ring + BSN_SRQ_NEXT_SIZE;
+	uint8_t *const lists = dv_rq(rq)->lists;
+	uint8_t *const ends = srq->ends;
 	uint64_t *const all_ids = rq->ids;
 	const size_t stride = rq->stride;
-	const size_t end_at = rq->max_sge > 1 ? BSN_DATA_SIZE : 0;
 	size_t slot = srq->next, done;
 
 	for (done = 0; done < count; done++) {
-		uint8_t *const list = lists + slot * stride;
-		const uint32_t after = bsn_srq_link(list - BSN_SRQ_NEXT_SIZE);
+		const size_t at = slot * stride;
+		const uint16_t after = bsn_srq_link(lists + at - BSN_SRQ_NEXT_SIZE);
 
 		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
 			break;
 		const struct bsn_be64 first = bsn_sge_word(&sge[done], 0);
-		/* A WQE with room for one SGE has no end mark: the SGE overwrites it. */
-		bsn_rq_put_end(list + end_at);
-		bsn_store_wqe(list, first);
-		bsn_store_wqe(list + 8, bsn_sge_word(&sge[done], 1));
+		bsn_rq_put_end(ends + at);
+		bsn_store_wqe(lists + at, first);
+		bsn_store_wqe(lists + at + 8, bsn_sge_word(&sge[done], 1));
 		all_ids[slot] = ids[done];
 		slot = after;
 	}
 	rq->head = (uint16_t)(rq->head + done);
 	if (done)
 		bsn_rq_publish(rq);
-	srq->next = (uint16_t)slot;
+	srq->next = (uint32_t)slot;
 	return done == count ? (int)done : bsn_rq_post_rest(rq, sge, ids, (unsigned)done, count);
 }
 
@@ -117,7 +116,7 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 	rq->ids[srq->next] = rq->ids[slot];
 	rq->head++;
 	bsn_rq_publish(rq);
-	srq->next = (uint16_t)bsn_srq_link(wqe);
+	srq->next = bsn_srq_link(wqe);
 	pthread_spin_unlock(&srq->lock);
 	return true;
 }
@@ -146,6 +145,7 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 	srq->rq.is_srq = true;
 	srq->rq.path = init->is_on_demand ? &locked_path : &srq_path;
 	srq->next = init->first_free;
+	srq->ends = srq->rq.lists + (srq->rq.hot.max_sge > 1 ? BSN_DATA_SIZE : 0);
 	srq->last = init->last_free;
 	srq->has_lock = init->is_on_demand;
 	if (srq->has_lock) {

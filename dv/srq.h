@@ -23,11 +23,12 @@
  */
 struct bsn_srq {
 	struct dv_rq rq; /* first */
+	uint8_t *ends; /* end marks after one SGE; if there is no room for any, the lists */
 	bool has_lock;
 	pthread_spinlock_t lock;
 	uint32_t free_count; /* with a lock: WQEs after @next */
 	uint32_t resting;    /* with a lock: of those, the ones that are never posted */
-	uint16_t next __attribute__((aligned(64))); /* the poster's line */
+	uint32_t next __attribute__((aligned(64))); /* the poster's line */
 	uint32_t last __attribute__((aligned(64))); /* the poller's line */
 };
 
@@ -42,11 +43,12 @@ static inline uint8_t *bsn_srq_wqe(const struct bsn_srq *srq, size_t slot)
 }
 
 /* The number of the next WQE. A poller may write it at the same time. */
-static inline uint32_t bsn_srq_link(const uint8_t *wqe)
+static inline uint16_t bsn_srq_link(const uint8_t *wqe)
 {
 	const void *const index = wqe + BSN_SRQ_NEXT_INDEX_OFFSET;
+	const struct bsn_be16 be = { __atomic_load_n((const uint16_t *)index, __ATOMIC_ACQUIRE) };
 
-	return bsn_wide_be16(__atomic_load_n((const uint16_t *)index, __ATOMIC_ACQUIRE)); /* O6 */
+	return bsn_from_be16(be); /* O6 */
 }
 
 static inline void bsn_srq_set_link(uint8_t *wqe, uint32_t slot)

@@ -217,7 +217,7 @@ struct dv_rq {
 
 	/* the poller's line */
 	uint8_t *ring;
-	const uint8_t *lists;
+	uint8_t *lists;
 	uint8_t stride_log2;
 	uint8_t is_srq;
 	uint8_t has_many_pollers;

@@ -65,7 +65,7 @@ enum bsn_registry_kind {
  *	             is posted to next        WQE that is done begins    there
  *	RECV         16 bits: the slot that   32 bits: the slot that     0
  *	             is posted to next        completes next
- *	SHARED_RECV  16 bits: the posts so    16 bits: the first of the  0
+ *	SHARED_RECV  16 bits: the posts so    32 bits: the first of the  0
  *	             far                      free slots
  *	COMPLETION   0                        64 bits: the address of    8 bits: the owner bit of
  *	                                      the CQE polled next        a CQE that is there

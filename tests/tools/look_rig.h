@@ -35,7 +35,9 @@ static struct {
 	uint32_t lap;
 	bool is_lazy; /* it stores the lap as late as it may */
 	uint16_t low_producer, low_start, low_done;
-	uint16_t next_slot, last_slot; /* of a shared receive queue: the first and last free ones */
+	/* The first and the last free slot of a shared receive queue. */
+	uint32_t next_slot;
+	uint16_t last_slot;
 	uint64_t next;
 	uint8_t phase;
 	bool is_posted[USED]; /* of a shared receive queue */

@@ -167,7 +167,7 @@ static void count_shared(void)
  */
 static void move_shared(void)
 {
-	const uint32_t back = (owner.next_slot + 5u) % USED;
+	const uint32_t back = (owner.next_slot + 5) % USED;
 
 	if (owner.is_posted[back] && owner.producer % 3 == 0) {
 		give_back(back);

@@ -60,7 +60,8 @@ int look_at_recv(struct look *look, bool goes_on)
 }
 
 struct shared_state {
-	uint16_t posted, next;
+	uint16_t posted;
+	uint32_t next;
 };
 
 static int read_shared(struct look *look, struct shared_state *s)
