@@ -37,13 +37,12 @@ FACTS = {
 # The three tables of what is not yet short enough: they shrink, and nothing is added.
 # How many lines of a folder are too long.
 LONG_LINES = {
-    'tools/wqe-dump/': 20,
+    'tools/wqe-dump/': 16,
 }
 
 LONG_FILES = [
     'engine/bsn.h',
     'tools/softcx/shim/sysfs.c',
-    'tools/wqe-dump/wqe-dump.1',
 ]
 
 LONG_FUNCTIONS = [
