@@ -59,23 +59,12 @@ class Bench(harness.Bench):
 
     def start(self, *args, model=True, fault='', build=BUILD, **environment):
         softcx = [BUILD / 'tools/softcx', 'run', '--fabric', self.fabric, f'--fault={fault}', '--']
-        env = {key: value for key, value in os.environ.items()
-               if not key.startswith(('SOFTCX_', 'BSN_'))}
-        process = subprocess.Popen(
+        return self.begin(
             [*(softcx if model else []), RUN, '--build', build, '--out', self.out, *args],
-            env=dict(env, **environment), text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.started.append(process)
-        return process
-
-    def finish(self, process, status):
-        out, err = process.communicate(timeout=DEADLINE_S)
-        check(process.returncode == status,
-              f'exit status {process.returncode}, not {status}\n{out}{err}')
-        return out, err
+            dict(harness.clean_environment(), **environment))
 
     def run(self, *args, status=STATUS_PASSED, **more):
-        return self.finish(self.start(*args, **more), status)
+        return self.finish(self.start(*args, **more), status, DEADLINE_S)
 
     def refuses(self, text, *args, status=STATUS_FAILED, **more):
         """One line that has the text."""
@@ -191,7 +180,7 @@ def test_an_interrupted_run_reports_what_it_has(bench):
     while not process.stdout.readline().startswith('engine, datagrams'):
         check(process.poll() is None, 'it has ended')
     process.terminate()
-    _, err = bench.finish(process, STATUS_FAILED)
+    _, err = bench.finish(process, STATUS_FAILED, DEADLINE_S)
     check(err == 'tests/device/run: interrupted; what came before is in the report\n', err)
     report = bench.report()
     check({row['program'] for row in report['tests']} == {'datagrams'}, report['tests'])

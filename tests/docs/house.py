@@ -45,9 +45,7 @@ LONG_FILES = [
     'tools/softcx/shim/sysfs.c',
 ]
 
-LONG_FUNCTIONS = [
-    'tests/tools/perf.py test_wrong_usage',
-]
+LONG_FUNCTIONS = []
 
 
 def texts():

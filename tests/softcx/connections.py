@@ -11,11 +11,9 @@ import os
 import re
 import signal
 import sys
-import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from ports import free_port, listens  # noqa: E402
-from cases import Case, Failure, check_nothing_left, finish, run_cases  # noqa: E402
+from cases import Case, check, check_nothing_left, run_cases
+from harness import free_port, has, need
 
 SOFTCX, CM_CALLS, ATTACH_CM = (os.path.abspath(path) for path in sys.argv[1:4])
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,8 +24,7 @@ BYTES = 3000001  # of a file: not a round number
 
 def addresses(options):
     """Of the port: its IPv4 address, and an IPv6 one that is not link-local; None: it has none."""
-    case = Case(SOFTCX, 'addresses', '/tmp', ['--link=roce', *options], {})
-    case.launcher = [word for word in case.launcher if '--trace' not in word]
+    case = Case(SOFTCX, 'addresses', ['--link=roce', *options], {})
     out = case.run(['sh', '-c', 'cat /sys/class/infiniband/mlx5_0/ports/1/gids/*; '
                                 'ls /sys/class/infiniband/mlx5_0/ports/1/gid_attrs'])
     if 'ndevs' not in out.split():
@@ -53,31 +50,16 @@ def ids(case):
     return json.loads(case.run(['rdma', '-j', 'resource', 'show', 'cm_id']) or '[]')
 
 
-def await_that(case, holds, process, wanted):
-    """Until it holds, or the process ends."""
-    while not holds():
-        if process.poll() is not None:
-            finish(process, 0)
-        if process.poll() is not None or time.monotonic() > case.deadline:
-            raise Failure(f'{" ".join(process.args)}: {wanted}')
-        time.sleep(0.02)
-
-
 def await_ids(case, state, process):
     """An id is in this state."""
-    await_that(case, lambda: any(cm_id['state'] == state for cm_id in ids(case)), process,
-               f'no id in state {state}')
-
-
-def await_port(case, port, process):
-    """For programs that meet by TCP first."""
-    await_that(case, lambda: listens(port), process, 'does not listen')
+    case.await_that(lambda: any(cm_id['state'] == state for cm_id in ids(case)), process,
+                    f'no id in state {state}')
 
 
 def start_pair(case, server, client, port=None):
     serving = case.start(server)
     if port:
-        await_port(case, port, serving)
+        case.await_port(port, serving)
     else:
         await_ids(case, 'LISTEN', serving)
     return serving, case.start(client)
@@ -86,12 +68,12 @@ def start_pair(case, server, client, port=None):
 def check_pair(case, server, client, stays=False, port=None):
     """Both end well; a server that stays for the next client ends by a signal."""
     serving, going = start_pair(case, server, client, port)
-    said = finish(going, case.deadline)
+    said = case.finish(going)
     if stays:
         serving.terminate()
-        finish(serving, case.deadline, status=None)
+        case.finish(serving, None)
     else:
-        finish(serving, case.deadline)
+        case.finish(serving)
     case.check_trace('rdma_cm: ')
     return said
 
@@ -106,7 +88,7 @@ def check_perftest(case, command):
     set_plan(case, 'opcode=REQ nth=2 delay 500000')
     serving, going = start_pair(case, command, [*command, IPV4])
     for process in going, serving:
-        finish(process, case.deadline)
+        case.finish(process)
     case.check_trace()
 
 
@@ -122,12 +104,10 @@ def libfabric(endpoint, *more):
 # not polled yet is lost, and fi_pingpong waits for it for ever. On a network the news of the peer
 # comes later than its messages by more than here.
 def check_libfabric(case, endpoint):
-    if not HAS_INTERFACE:
-        return 'libfabric has no use for loopback'
+    need(HAS_INTERFACE, 'libfabric has no use for loopback')
     set_plan(case, 'opcode=DREQ delay 500000')
     server, client, port = libfabric(endpoint, '-c')
     check_pair(case, server, client, port=port)
-    return None
 
 
 # The client of rping closes its channel while its other thread may come back to it from an event
@@ -142,8 +122,13 @@ def check_rping(case, address):
                                        '0.0.0.0' if '.' in address else '::'],
                                 ['rping', '-c', '-V', '-C', '10', '-a', address])
     for process in going, serving:
-        finish(process, case.deadline)
+        case.finish(process)
     case.check_trace()
+
+
+def check_rping_6(case):
+    need(IPV6, 'the interface has no address of IPv6')
+    check_rping(case, IPV6)
 
 
 def check_mckey(case):
@@ -151,24 +136,19 @@ def check_mckey(case):
     receiving = case.start(group)
 
     def joined():
-        with open(case.trace, 'a+', encoding='ascii') as trace:
-            trace.seek(0)
+        with open(case.trace.name, encoding='ascii') as trace:
             return 'multicast: qpn' in trace.read()
 
-    await_that(case, joined, receiving, 'nobody joined')
-    finish(case.start([*group, '-s']), case.deadline)
-    finish(receiving, case.deadline)
+    case.await_that(joined, receiving, 'nobody joined')
+    case.run([*group, '-s'])
+    case.finish(receiving)
     case.check_trace()
 
 
 def check_rcopy(case):
-    source, target = (os.path.join(case.folder, name) for name in ('from', 'to'))
-    with open(source, 'wb') as file:
-        file.write(os.urandom(BYTES))
+    source, target = case.file(os.urandom(BYTES)), case.folder / 'to'
     check_pair(case, ['rcopy'], ['rcopy', source, f'{IPV4}:{target}'], stays=True)
-    with open(source, 'rb') as sent, open(target, 'rb') as received:
-        if sent.read() != received.read():
-            raise Failure('the copy is another')
+    check(source.read_bytes() == target.read_bytes(), 'the copy is another')
 
 
 FIO = {
@@ -182,48 +162,39 @@ FIO = {
 
 def check_fio(case, verb, verify):
     more = 'verify=md5\nverify_state_save=0\n' if verify else ''
-    jobs = {}
-    for side, text in FIO.items():
-        jobs[side] = os.path.join(case.folder, f'{side}-{verb}.fio')
-        with open(jobs[side], 'w', encoding='ascii') as job:
-            job.write(text.format(address=IPV4, verb=verb) + more)
-    check_pair(case, ['fio', jobs['server']], ['fio', jobs['client']])
+    server, client = (['fio', case.file(text.format(address=IPV4, verb=verb) + more, f'{side}.fio')]
+                      for side, text in FIO.items())
+    check_pair(case, server, client)
 
 
 def check_qperf(case, test):
     port = free_port()
     serving = case.start(['qperf', '-lp', port])
-    await_port(case, port, serving)
+    case.await_port(port, serving)
     set_plan(case, 'opcode=REQ delay 500000')  # qperf tells its port before it listens at it
-    out = finish(case.start(['qperf', '-lp', port, '-cm1', '-t', '1', IPV4, test]), case.deadline)
-    if not re.search(r'(latency|bw) +=', out):
-        raise Failure(out)
+    out = case.run(['qperf', '-lp', port, '-cm1', '-t', '1', IPV4, test])
+    check(re.search(r'(latency|bw) +=', out), out)
     case.check_trace()
 
 
 def check_attach_cm(case):
     port = free_port()
     serving, going = start_pair(case, [ATTACH_CM, port], [ATTACH_CM, port, IPV4])
-    said = [finish(going, case.deadline), finish(serving, case.deadline)]
+    said = [case.finish(going), case.finish(serving)]
     for out, process in zip(said, (serving, going)):
-        if f'hello from process {process.pid}\n' not in out:
-            raise Failure(f'{said}')
+        has(out, f'hello from process {process.pid}\n')
 
 
 def check_calls(case):
     """What Linux says, word for word."""
-    if not HAS_INTERFACE:
-        return 'there is no network interface but loopback'
+    need(HAS_INTERFACE, 'there is no network interface but loopback')
     out = case.run([CM_CALLS, IPV4])
     with open(os.path.join(HERE, 'cm_calls.txt'), encoding='ascii') as recorded:
         wanted = recorded.read().splitlines()
     found = [line.rstrip() for line in out.splitlines() if not line.startswith('softcx ')]
     for number, (left, right) in enumerate(zip(wanted, found)):
-        if left != right:
-            raise Failure(f'line {number + 1} of cm_calls.txt: {left}\nhere: {right}')
-    if len(wanted) != len(found):
-        raise Failure(f'{len(found)} lines, not {len(wanted)}')
-    return None
+        check(left == right, f'line {number + 1} of cm_calls.txt: {left}\nhere: {right}')
+    check(len(wanted) == len(found), f'{len(found)} lines, not {len(wanted)}')
 
 
 # -- peers that are killed ---------------------------------------------------------------------
@@ -232,7 +203,7 @@ def start_pinging(case):
     """A client that has begun."""
     going = case.start(['rping', '-c', '-v', '-C', FOR_EVER, '-a', IPV4])
     if not going.stdout.readline():
-        finish(going, case.deadline)
+        case.finish(going)
     return going
 
 
@@ -244,9 +215,8 @@ def check_killed(case, victim):
     killed, other = (serving, going) if victim == 'server' else (going, serving)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    finish(other, time.monotonic() + SOON_S, status=None)
-    if ids(case):
-        raise Failure(f'left behind: {ids(case)}')
+    case.finish(other, None, SOON_S)
+    check(not ids(case), f'left behind: {ids(case)}')
 
 
 def check_killed_listener(case):
@@ -270,7 +240,7 @@ def check_persistent_server(case):
         going = start_pinging(case)
         going.kill()
         going.communicate()
-        finish(case.start(['rping', '-c', '-C', '3', '-a', IPV4]), case.deadline)
+        case.run(['rping', '-c', '-C', '3', '-a', IPV4])
     serving.kill()
 
 
@@ -281,16 +251,12 @@ def check_removal(case):
     set_plan(case, 'nth=50 remove-device')
     going = case.start(['rping', '-c', '-C', FOR_EVER, '-a', IPV4])
     for process in going, serving:
-        out = finish(process, time.monotonic() + SOON_S, status=None)
-        if 'cma detected device removal' not in out:
-            raise Failure(out)
+        out = case.finish(process, None, SOON_S)
+        has(out, 'cma detected device removal')
 
 
 def check_nobody(case, address, wanted):
-    out = finish(case.start(['rping', '-c', '-d', '-C', '1', '-a', address]), case.deadline,
-                 status=None)
-    if wanted not in out:
-        raise Failure(f'no "{wanted}" in\n{out}')
+    has(case.run(['rping', '-c', '-d', '-C', '1', '-a', address], status=None), wanted)
 
 
 PAIRS = [
@@ -334,10 +300,9 @@ def failures():
 def cases():
     for server, client, stays in PAIRS:
         yield (' '.join(server), server[0],
-               lambda case, s=server, c=client, t=stays: check_pair(case, s, c, t) and None)
+               lambda case, s=server, c=client, t=stays: check_pair(case, s, c, t))
     yield 'rping', 'rping', lambda case: check_rping(case, IPV4)
-    yield ('rping by IPv6', 'rping',
-           lambda case: check_rping(case, IPV6) if IPV6 else 'the interface has no address of IPv6')
+    yield 'rping by IPv6', 'rping', check_rping_6
     yield 'mckey', 'mckey', check_mckey
     yield 'rcopy', 'rcopy', check_rcopy
     for verb, verify in ('write', False), ('read', False), ('send', True):
@@ -359,7 +324,7 @@ def main():
                for name, program, function in (*failures(), *cases())]
     on_ib = [('InfiniBand has no addresses of IP', 'rping',
               lambda case: check_nobody(case, IPV4, 'RDMA_CM_EVENT_ADDR_ERROR'), ['--link=ib'], {})]
-    last = [('nothing is left behind', 'true', lambda case: check_nothing_left(), [], {})]
+    last = [('nothing is left behind', 'true', check_nothing_left, [], {})]
     return run_cases(SOFTCX, on_ib + on_roce + last)
 
 

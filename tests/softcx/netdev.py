@@ -9,63 +9,32 @@ import ipaddress
 import json
 import os
 import re
-import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from ports import free_port  # noqa: E402
+from cases import Case, Tap, check
+from harness import free_port, has, need
+from tap import said
 
 SOFTCX = os.path.abspath(sys.argv[1])
-DEADLINE_S = 60
 PORT = '/sys/class/infiniband/mlx5_0/ports/1'
 
 
-class Failure(Exception):
-    pass
-
-
-class Skip(Exception):
-    pass
-
-
-def call(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
-                          stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout + done.stderr
-
-
-def on_softcx(command, *options, fabric='own'):
-    return call([SOFTCX, 'run', f'--fabric=test-{os.getpid()}-{fabric}', '--link=roce', *options,
-                 '--',
-                 *command])
-
-
-def must(result):
-    status, out = result
-    if status:
-        raise Failure(f'exit status {status}\n{out}')
-    return out
-
-
 def require(wanted, found):
-    if wanted != found:
-        raise Failure(f'{found}, not {wanted}')
+    check(wanted == found, f'{found}, not {wanted}')
 
 
 def interface():
     """That of the default route, with what it has."""
-    routes = json.loads(must(call(['ip', '-j', '-4', 'route', 'show', 'default'])) or '[]')
-    if not routes:
-        raise Skip('there is no default route')
-    links = json.loads(must(call(['ip', '-j', 'address', 'show', 'dev', routes[0]['dev']])))
-    if links[0]['link_type'] != 'ether':
-        raise Skip(f'{routes[0]["dev"]} is no Ethernet')
+    routes = json.loads(said('ip', '-j', '-4', 'route', 'show', 'default') or '[]')
+    need(routes, 'there is no default route')
+    links = json.loads(said('ip', '-j', 'address', 'show', 'dev', routes[0]['dev']))
+    need(links[0]['link_type'] == 'ether', f'{routes[0]["dev"]} is no Ethernet')
     return links[0]
 
 
-def gids(*options):
+def gids(case, *options):
     """The table: (GID, version)"""
-    out = must(on_softcx(['ibv_devinfo', '-v'], *options))
+    out = case.run(['ibv_devinfo', '-v'], *options)
     return [(ipaddress.ip_address(gid), version)
             for gid, version in re.findall(r'GID\[ *\d+\]:\s+(\S+), RoCE (v\d)', out)]
 
@@ -82,72 +51,65 @@ def of_mac(mac):
     return ipaddress.ip_address(raw)
 
 
-def check_gids():
+def check_gids(case):
     link = interface()
     addresses = [of_mac(link['address'])]
     for family in ('inet', 'inet6'):
         addresses += [mapped(entry['local']) for entry in link['addr_info']
                       if entry['family'] == family]
     unique = list(dict.fromkeys(addresses))[:8]
-    require([(address, version) for address in unique for version in ('v1', 'v2')], gids())
+    require([(address, version) for address in unique for version in ('v1', 'v2')], gids(case))
 
 
-def check_files():
+def check_files(case):
     link = interface()
-    count = len(gids())
-    out = must(on_softcx(['sh', '-c', f'cat {PORT}/gid_attrs/ndevs/*']))
+    count = len(gids(case))
+    out = case.run(['sh', '-c', f'cat {PORT}/gid_attrs/ndevs/*'])
     require([link['ifname']] * count, out.split())
-    out = must(on_softcx(
-        ['cat', f'/sys/class/infiniband/mlx5_0/device/net/{link["ifname"]}/address']))
+    out = case.run(['cat', f'/sys/class/infiniband/mlx5_0/device/net/{link["ifname"]}/address'])
     require(link['address'], out.strip())
 
 
-def check_netlink():
+def check_netlink(case):
     link = interface()
-    found = json.loads(must(on_softcx(['rdma', '-j', 'link'])))
+    found = json.loads(case.run(['rdma', '-j', 'link']))
     require((link['ifname'], link['ifindex']),
             (found[0].get('netdev'), found[0].get('netdev_index')))
 
 
-def check_none():
-    table = gids('--netdev=none')
+def check_none(case):
+    table = gids(case, '--netdev=none')
     require(4, len(table))
     require(('fe80:0000:0000:0000:005c:c5ff', ipaddress.ip_address('::ffff:192.0.2.1')),
             (table[0][0].exploded[:29], table[2][0]))
-    status, _ = on_softcx(['ls', f'{PORT}/gid_attrs/ndevs'], '--netdev=none')
-    if not status:
-        raise Failure('there are ndevs, of no interface')
+    has(case.run(['ls', f'{PORT}/gid_attrs/ndevs'], '--netdev=none', status=2), 'No such file')
 
 
-def check_lo():
-    if 'UP' not in must(call(['ip', 'link', 'show', 'dev', 'lo'])).split('>')[0]:
-        raise Skip('lo is down')
-    require((mapped('127.0.0.1'), 'v2'), gids('--netdev=lo')[3])
+def check_lo(case):
+    need('UP' in said('ip', 'link', 'show', 'dev', 'lo').split('>')[0], 'lo is down')
+    require((mapped('127.0.0.1'), 'v2'), gids(case, '--netdev=lo')[3])
 
 
-def check_refusals():
+def check_refusals(case):
     for options, wanted in ((['--netdev=no-such-one'], 'no Ethernet interface of that name'),
                             (['--netdev='], 'is no interface'),
                             (['--link=ib', '--netdev=lo'], 'only an Ethernet port')):
-        status, out = on_softcx(['true'], *options)
-        if status != 2 or wanted not in out:
-            raise Failure(f'{options}: exit status {status}\n{out}')
+        has(case.run(['true'], *options, status=2), wanted)
 
 
-def check_agreement():
+def check_agreement(case):
     """Programs of a fabric have one interface; who names none takes what is there."""
     look = f'cat {PORT}/gids/2; "$0" run -f "$1" -l roce -- cat {PORT}/gids/2; "$0" list; ' \
            '! "$0" run -f "$1" -l roce -n none -- true'
     script = f'exec 3<{PORT}/link_layer; {look}'
-    out = must(on_softcx(['sh', '-c', script, SOFTCX, f'test-{os.getpid()}-own'], '--netdev=lo'))
+    out = case.run(['sh', '-c', script, SOFTCX, case.fabric], '--netdev=lo')
     lines = out.splitlines()
     require([lines[0]] * 2, lines[:2])
-    if (not re.search(r'on roce, lo: process \d+', out)
-            or 'its interface is lo for process' not in out):
-        raise Failure(out)
+    check(re.search(r'on roce, lo: process \d+', out), out)
+    has(out, 'its interface is lo for process')
 
 
-def check_counters():
+def check_counters(case):
     """200 messages of 4096 bytes each way, of 4 packets each."""
     port = free_port()
     pair = f'ibv_rc_pingpong -g 3 -n 200 -m 1024 -p {port} >&2 & sleep 0.5; ' \
@@ -158,25 +120,21 @@ def check_counters():
     script = f'exec 3<{PORT}/link_layer; ({pair}) 2>/dev/null; cat {files}'
     words = 400 * 4096 // 4
     require([words, words, 1600, 1600, 0, 0],
-            [int(word) for word in must(on_softcx(['sh', '-c', script])).split()])
+            [int(word) for word in case.run(['sh', '-c', script]).split()])
 
 
-def check_statistic():
-    out = must(on_softcx(['rdma', 'statistic', 'show', 'link', 'mlx5_0/1']))
-    if not re.search(r'mlx5_0/1 rx_write_requests 0 .*out_of_buffer 0', out):
-        raise Failure(out)
+def check_statistic(case):
+    out = case.run(['rdma', 'statistic', 'show', 'link', 'mlx5_0/1'])
+    check(re.search(r'mlx5_0/1 rx_write_requests 0 .*out_of_buffer 0', out), out)
 
 
-def check_pci():
+def check_pci(case):
     device = '/sys/bus/pci/devices/5cc5:00:00.0'
-    out = must(on_softcx(['cat'] + [f'{device}/{name}' for name in
-                                    ('subsystem_vendor', 'subsystem_device', 'class', 'uevent')]))
-    for wanted in ('0x15b3\n0x0008\n0x020000\n', 'PCI_SLOT_NAME=5cc5:00:00.0', 'DRIVER=mlx5_core'):
-        if wanted not in out:
-            raise Failure(f'no "{wanted}" in\n{out}')
-    require(6, len(must(on_softcx(['cat', f'{device}/resource'])).splitlines()))
-    require('mlx5_core',
-            os.path.basename(must(on_softcx(['readlink', f'{device}/driver'])).strip()))
+    out = case.run(['cat', *(f'{device}/{name}' for name in
+                             ('subsystem_vendor', 'subsystem_device', 'class', 'uevent'))])
+    has(out, '0x15b3\n0x0008\n0x020000\n', 'PCI_SLOT_NAME=5cc5:00:00.0', 'DRIVER=mlx5_core')
+    require(6, len(case.run(['cat', f'{device}/resource']).splitlines()))
+    require('mlx5_core', os.path.basename(case.run(['readlink', f'{device}/driver']).strip()))
 
 
 CASES = [
@@ -194,20 +152,10 @@ CASES = [
 
 
 def main():
-    failed = 0
-    for number, (name, check) in enumerate(CASES, 1):
-        try:
-            check()
-            print(f'ok {number} - {name}')
-        except Skip as skip:
-            print(f'ok {number} - {name} # SKIP {skip}')
-        except Failure as failure:
-            failed += 1
-            print(f'not ok {number} - {name}')
-            for line in str(failure).split('\n'):
-                print(f'# {line}')
-    print(f'1..{len(CASES)}')
-    return 1 if failed else 0
+    tap = Tap()
+    for name, function in CASES:
+        tap.run(name, Case(SOFTCX, tap.count + 1, ['--link=roce'], {}), function)
+    return tap.end()
 
 
 sys.exit(main())

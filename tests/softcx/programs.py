@@ -13,11 +13,9 @@ import json
 import os
 import re
 import sys
-import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from ports import free_port, listens  # noqa: E402
-from cases import DEADLINE_S, Failure, check_nothing_left, finish, run_cases  # noqa: E402
+from cases import check, check_nothing_left, run_cases
+from harness import Skip, free_port, has
 
 SOFTCX = os.path.abspath(sys.argv[1])
 WITH_HUGE_PAGES = sys.argv[2:] == ['huge']
@@ -36,35 +34,18 @@ PERFTESTS_XRC = ['ib_send_lat', 'ib_write_bw', 'ib_send_bw', 'ib_write_lat', 'ib
                  'ib_atomic_lat']
 
 
-def await_server(server, port, deadline):
-    while not listens(port):
-        if server.poll() is not None:
-            finish(server, deadline)
-        if time.monotonic() > deadline:
-            raise Failure(f'{" ".join(server.args)}: does not listen')
-        time.sleep(0.01)
-
-
 def run_pair(case, command, client_more=()):
     """
     Starts server and client of one program, alike except for the server's name. Returns what
     the client said.
     """
     port = free_port()
-    deadline = time.monotonic() + DEADLINE_S
-    command = command + ['-p', port]
-    processes = [case.start(command)]
-    try:
-        await_server(processes[0], port, deadline)
-        processes.append(case.start(command[:1] + ['127.0.0.1'] + command[1:] + list(client_more)))
-        said = [finish(process, deadline) for process in reversed(processes)]
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+    server = case.start([*command, '-p', port])
+    case.await_port(port, server)
+    out = case.run([command[0], '127.0.0.1', *command[1:], '-p', port, *client_more])
+    case.finish(server)
     case.check_trace()
-    return said[0]
+    return out
 
 
 def check_round_trip(case):
@@ -74,49 +55,45 @@ def check_round_trip(case):
         out = run_pair(case, ['ib_write_lat', '-n', '1000', '-d', 'mlx5_0'])
         tries.append(2 * float(re.findall(r'^ *2 +1000 +\S+ +\S+ +(\S+)', out, re.MULTILINE)[0]))
         if tries[-1] <= ROUND_TRIP_US:
-            return None
+            return
     if os.getloadavg()[0] > os.cpu_count():
-        return f'the machine is busy, and the two want a core each: {tries} us'
-    raise Failure(f'{tries} us, more than {ROUND_TRIP_US}')
+        raise Skip(f'the machine is busy, and the two want a core each: {tries} us')
+    check(False, f'{tries} us, more than {ROUND_TRIP_US}')
 
 
 def read_ucx(case, size=1024):
     """The trace of two processes that swap messages of this size."""
     run_pair(case, ['ucx_perftest'], ['-t', 'tag_lat', '-s', str(size), '-n', '100', '-w', '10'])
-    with open(case.trace, encoding='ascii') as trace:
+    with open(case.trace.name, encoding='ascii') as trace:
         return trace.read()
 
 
 def check_device_memory(case, is_there):
     """UCX copies messages of that size to device memory, where the first byte is at address 0."""
     sent = re.findall(r'SEND .*\[data byte_count 0x4\w\w lkey 0x\w+\]', read_ucx(case))
-    if bool(sent) != is_there:
-        raise Failure(f'{len(sent)} messages out of device memory')
+    check(bool(sent) == is_there, f'{len(sent)} messages out of device memory')
 
 
 def check_inline_recv(case, size, is_there):
     """By default (RX_INLINE) UCX has short messages come in CQEs."""
     inside = re.findall(r'cqe: .* RESP_SEND .* bytes \d+ inline', read_ucx(case, size))
-    if (len(inside) >= 100) != is_there:
-        raise Failure(f'{len(inside)} messages in CQEs')
+    check((len(inside) >= 100) == is_there, f'{len(inside)} messages in CQEs')
 
 
 def check_devx(case, wanted):
     """UCX makes its queues by commands; by none if it may not send commands."""
     made = set(re.findall(r'command: (CREATE_[A-Z]+|ALLOC_[A-Z]+)', read_ucx(case)))
-    if not made >= set(wanted) or (made and not wanted):
-        raise Failure(f'made by commands: {sorted(made)}; wanted: {wanted}')
+    check(made >= set(wanted) and bool(made) == bool(wanted),
+          f'made by commands: {sorted(made)}; wanted: {wanted}')
 
 
 def check_devinfo(case):
     out = case.run(['ibv_devinfo', '-v'])
     layer = 'InfiniBand' if '--link=ib' in case.launcher else 'Ethernet'
-    for wanted in ('hca_id:\tmlx5_0', 'PORT_ACTIVE', f'link_layer:\t\t{layer}', 'GID[  0]'):
-        if wanted not in out:
-            raise Failure(f'no "{wanted}" in\n{out}')
+    has(out, 'hca_id:\tmlx5_0', 'PORT_ACTIVE', f'link_layer:\t\t{layer}', 'GID[  0]')
     for version in ('RoCE v1', 'RoCE v2'):
-        if (version in out) != ('--link=roce' in case.launcher):
-            raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
+        check((version in out) == ('--link=roce' in case.launcher),
+              f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
 # Programs that tell about devices without verbs: (command, what it says).
@@ -145,8 +122,7 @@ LISTINGS = [
 
 def check_listing(case, command, wanted):
     out = case.run(command)
-    if not re.search(wanted, out) or 'No such file' in out:
-        raise Failure(f'no "{wanted}" in\n{out}')
+    check(re.search(wanted, out) and 'No such file' not in out, f'no "{wanted}" in\n{out}')
 
 
 # The objects of ibv_rc_pingpong, of 1024 bytes: (what rdma is asked for, what it says of them).
@@ -167,35 +143,30 @@ def check_resources(case):
     """The objects of another process, with their owner; and none once the process has ended."""
     port = free_port()
     server = case.start(['ibv_rc_pingpong', '-s', '1024', '-p', port])
-    try:
-        await_server(server, port, time.monotonic() + DEADLINE_S)
-        summary = ask_rdma(case, [])[0]
-        wanted = {'pd': 1, 'cq': 1, 'qp': 1, 'cm_id': 0, 'mr': 1, 'ctx': 1, 'srq': 0}
-        if {key: summary.get(key) for key in wanted} != wanted:
-            raise Failure(f'{summary}, not {wanted}')
-        for words, keys in RESOURCES:
-            said = ask_rdma(case, ['show', *words])
-            if len(said) != 1 or not keys <= said[0].keys() or said[0]['pid'] != server.pid:
-                raise Failure(f'{words}: {said}')
-        qp, mr = ask_rdma(case, ['show', 'qp'])[0], ask_rdma(case, ['show', 'mr'])[0]
-        if (qp['type'], qp['state'], mr['mrlen']) != ('RC', 'INIT', 1024):
-            raise Failure(f'{qp} {mr}')
-        if ask_rdma(case, ['show', 'qp', 'link', 'mlx5_0/1', 'lqpn', str(qp['lqpn'])]) != [qp]:
-            raise Failure('the queue pair by its number is another')
-    finally:
-        server.kill()
-        server.communicate()
+    case.await_port(port, server)
+    summary = ask_rdma(case, [])[0]
+    wanted = {'pd': 1, 'cq': 1, 'qp': 1, 'cm_id': 0, 'mr': 1, 'ctx': 1, 'srq': 0}
+    check({key: summary.get(key) for key in wanted} == wanted, f'{summary}, not {wanted}')
+    for words, keys in RESOURCES:
+        said = ask_rdma(case, ['show', *words])
+        check(len(said) == 1 and keys <= said[0].keys() and said[0]['pid'] == server.pid,
+              f'{words}: {said}')
+    qp, mr = ask_rdma(case, ['show', 'qp'])[0], ask_rdma(case, ['show', 'mr'])[0]
+    check((qp['type'], qp['state'], mr['mrlen']) == ('RC', 'INIT', 1024), f'{qp} {mr}')
+    check(ask_rdma(case, ['show', 'qp', 'link', 'mlx5_0/1', 'lqpn', str(qp['lqpn'])]) == [qp],
+          'the queue pair by its number is another')
+    server.kill()
+    server.communicate()
     left = ask_rdma(case, [])[0]
-    if any(left[key] for key in wanted):
-        raise Failure(f'{left}, of nobody')
+    check(not any(left[key] for key in wanted), f'{left}, of nobody')
 
 
 def check_refusal(case):
     """An unknown generation gives no device, and one line that names it."""
     process = case.start(['env', 'SOFTCX_GENERATION=cx9', 'ibv_devinfo'])
-    out, _ = process.communicate(timeout=DEADLINE_S)
-    if not process.returncode or out.count('softcx: SOFTCX_GENERATION=cx9 is not known') != 1:
-        raise Failure(f'exit status {process.returncode}\n{out}')
+    out = case.finish(process, None)
+    check(process.returncode and out.count('softcx: SOFTCX_GENERATION=cx9 is not known') == 1,
+          f'exit status {process.returncode}\n{out}')
 
 
 def pairs(link):
@@ -228,17 +199,13 @@ def pairs(link):
 
 
 def cases():
-    """
-    (name, program, function of the case, link, options, more environment). The function says why
-    the case was skipped, if it was.
-    """
+    """(name, program, function of the case, link, options, more environment)"""
     for link in ('ib', 'roce'):
         yield f'ibv_devinfo on {link}', 'ibv_devinfo', check_devinfo, link, [], {}
         for command, options, client_more, env in pairs(link):
             name = ' '.join([*command, *options, *env.values(), 'on', link])
             yield (name, command[0],
-                   lambda case, c=command, m=client_more: run_pair(case, c, m) and None,
-                   link, options, env)
+                   lambda case, c=command, m=client_more: run_pair(case, c, m), link, options, env)
     for generation, part_id in (('cx5', 4119), ('cx6', 4123), ('cx7', 4129)):
         yield (f'ibv_devinfo on {generation}', 'ibv_devinfo',
                lambda case, p=part_id: check_listing(
@@ -270,7 +237,7 @@ def cases():
         yield (f'UCX makes the queues of {transport} by verbs', 'ucx_perftest',
                lambda case: check_devx(case, []), 'ib', ['--no-devx'], env)
     yield 'a generation that is not known', 'ibv_devinfo', check_refusal, 'ib', [], {}
-    yield 'nothing is left behind', 'true', lambda case: check_nothing_left(), 'ib', [], {}
+    yield 'nothing is left behind', 'true', check_nothing_left, 'ib', [], {}
 
 
 def main():

@@ -16,7 +16,7 @@ import tempfile
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from ports import free_port  # noqa: E402, F401: those who import this module use it
+from ports import free_port, listens  # noqa: E402, F401: for those who import this module
 
 DEADLINE_S = 60
 
@@ -102,20 +102,23 @@ class Bench:
         else:
             env['BSN_DEVICE'] = 'no_such_device'
         env.update(more)
-        process = subprocess.Popen([program, *args], env=env, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return self.begin([program, *args], env)
+
+    def begin(self, command, env, stderr=subprocess.PIPE):
+        process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=stderr, text=True)
         self.started.append(process)
         return process
 
-    def finish(self, process, status=0):
-        """What it said on both outputs, when it ended as expected."""
+    def finish(self, process, status=0, seconds=DEADLINE_S):
+        """What it said on both outputs, when it ended as expected; with any status, if None."""
         try:
-            out, err = process.communicate(timeout=DEADLINE_S)
+            out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            raise Failure(f'{process.args}: not done after {DEADLINE_S} s\n{out}{err}') from None
-        check(process.returncode == status,
+            raise Failure(f'{process.args}: not done after {seconds} s\n{out}{err}') from None
+        check(status in (None, process.returncode),
               f'{process.args}: exit status {process.returncode}, not {status}\n{out}{err}')
         return out, err
 
@@ -132,11 +135,14 @@ class Bench:
         check(text in err, f'{args}: said {err!r}, not {text!r}')
         check(err.count('\n') == 1 and not out, f'{args}: more than one line\n{out}{err}')
 
-    def check_trace(self):
-        """The trace has no finding, of what a ConnectX takes but nobody should post."""
+    def check_trace(self, wanted=''):
+        """The trace has it, and no finding, of what a ConnectX takes but nobody should post."""
         with open(self.trace.name, encoding='ascii') as trace:
-            findings = [line for line in trace if ' lint: ' in line]
+            lines = trace.readlines()
+        findings = [line for line in lines if ' lint: ' in line]
         check(not findings, f'{len(findings)} findings, the first ones:\n' + ''.join(findings[:5]))
+        check(not wanted or any(wanted in line for line in lines),
+              f'no "{wanted}" in a trace of {len(lines)} lines')
 
     def end(self):
         for process in self.started:
@@ -148,27 +154,52 @@ class Bench:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def main(cases):
-    """Runs the functions test_* of a module: its globals()."""
-    tests = [(name[len('test_'):], case) for name, case in cases.items()
-             if name.startswith('test_') and (not ONLY or any(part in name for part in ONLY))]
-    if not tests:
-        sys.exit(f'no case has {" or ".join(ONLY)} in its name')
-    failed = 0
-    print(f'1..{len(tests)}')
-    for number, (name, case) in enumerate(tests, 1):
-        bench = Bench(name)
+class Tap:
+    """Says how the cases of a script went."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def say(self, name, wrong=None, skip=None):
+        self.count += 1
+        self.failed += wrong is not None
+        print('ok' if wrong is None else 'not ok', self.count, '-', name,
+              *(['# SKIP', skip] if skip else []))
+        for line in (wrong or '').splitlines():
+            print('#', line)
+        sys.stdout.flush()
+
+    def run(self, name, bench, function, *args):
         try:
-            case(bench)
-            bench.check_trace()
-            print('ok', number, '-', name, flush=True)
+            function(bench, *args)
+            self.say(name)
         except Skip as why:
-            print('ok', number, '-', name, '# SKIP', why, flush=True)
+            self.say(name, skip=why)
         except Exception:  # a bug of the test fails the test
-            failed += 1
-            print('not ok', number, '-', name)
-            for line in traceback.format_exc().split('\n'):
-                print('#', line)
+            self.say(name, traceback.format_exc())
         finally:
             bench.end()
-    return 1 if failed else 0
+
+    def end(self):
+        """The exit status."""
+        print(f'1..{self.count}')
+        return 1 if self.failed else 0
+
+
+def is_wanted(name):
+    return not ONLY or any(part in name for part in ONLY)
+
+
+def run_whole(bench, case):
+    case(bench)
+    bench.check_trace()
+
+
+def main(cases):
+    """Runs the functions test_* of a module: its globals()."""
+    tap = Tap()
+    for name, case in list(cases.items()):
+        if name.startswith('test_') and is_wanted(name):
+            name = name[len('test_'):]
+            tap.run(name, Bench(name), run_whole, case)
+    return tap.end() if tap.count else f'no case has {" or ".join(ONLY)} in its name'

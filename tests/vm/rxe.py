@@ -23,8 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / 'tools'), str(HERE.parent / 'engine')]
 
 import features  # noqa: E402
-from harness import Bench, Failure, check, free_port, has  # noqa: E402
-from ports import listens  # noqa: E402
+from harness import Bench, Tap, check, free_port, has, listens  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1])
 TOOLS = BUILD / 'tools'
@@ -46,22 +45,6 @@ OPERATIONS = ['write', 'read', 'send', 'atomic']
 CASE = re.compile(r'(?P<not>not )?ok \d+ (?P<skip># SKIP|-) (?P<name>.*)')
 
 
-class Tap:
-    """Numbers the cases of everything."""
-
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def case(self, name, works=True, why='', skip=None):
-        self.count += 1
-        self.failed += not works
-        print('' if works else 'not ', f'ok {self.count} - {name}',
-              f' # SKIP {skip}' if skip else '', sep='')
-        for line in why.strip().split('\n') if why else []:
-            print('#', line)
-        sys.stdout.flush()
-
-
 def run_engine_test(tap, path):
     """Each case of the program is one of ours."""
     subject = path.name.replace('test_engine_', '')
@@ -81,15 +64,16 @@ def run_engine_test(tap, path):
         match = CASE.match(line)
         if match:
             skipped = match['skip'] != '-'
-            tap.case(f'engine, {subject}: {match["name"]}', skipped or not match['not'],
-                     skip=why or 'no reason given' if skipped else None)
+            tap.say(f'engine, {subject}: {match["name"]}',
+                    '' if match['not'] and not skipped else None,
+                    why or 'no reason given' if skipped else None)
         elif line.startswith('left out: '):
             why = line[len('left out: '):]
         elif not re.match(r'1\.\.\d|# (not )?ok', line):
             print('#', line.lstrip('# '))
     # Without a reason at all: cases for the model only.
     if not ended_well and tap.failed == before:
-        tap.case(f'engine, {subject}', False, how)
+        tap.say(f'engine, {subject}', how)
 
 
 def check_table(tap):
@@ -97,8 +81,8 @@ def check_table(tap):
     if FEATURES.exists():
         report = json.loads(FEATURES.read_text(encoding='utf-8'))
         wrong = features.differences(README, DEVICE, report)
-        tap.case('the README says what this device does (else: ninja feature-table)', not wrong,
-                 '\n'.join(wrong))
+        tap.say('the README says what this device does (else: ninja feature-table)',
+                '\n'.join(wrong) or None)
 
 
 # -- programs -----------------------------------------------------------------------------------
@@ -253,17 +237,10 @@ def programs():
 
 
 def run_program(tap, name, program, function, *args):
-    if not shutil.which(program):
-        tap.case(name, skip=f'{program} is not there')
-        return
-    bench = Bench(name)
-    try:
-        function(bench, *args)
-        tap.case(name)
-    except Failure as failure:
-        tap.case(name, False, str(failure))
-    finally:
-        bench.end()
+    if shutil.which(program):
+        tap.run(name, Bench(name), function, *args)
+    else:
+        tap.say(name, skip=f'{program} is not there')
 
 
 def main():
@@ -273,8 +250,7 @@ def main():
     check_table(tap)
     for each in programs():
         run_program(tap, *each)
-    print(f'1..{tap.count}')
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 sys.exit(main())
