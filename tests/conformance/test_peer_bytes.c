@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "../wqe/encode.h"
 #include "bsn_dc.h"
 #include "bsn_xrc.h"
 #include "compare.h"
@@ -357,11 +358,10 @@ static void every_flag(void **state)
 /* Sets the stream as a pool of initiators does: engine/dc. */
 static void name_stream(uint16_t stream)
 {
-	const struct bsn_ctrl named = { .dci_stream = stream };
 	struct bsn_peer *peer = (struct bsn_peer *)(void *)t.bunsen.ep;
 	uint8_t bytes[BSN_CTRL_SIZE];
 
-	bsn_ctrl_encode(bytes, &named);
+	ENCODE(ctrl, bytes, .dci_stream = stream);
 	memcpy(&peer->ctrl_bits, bytes + BSN_CTRL_SIZE / 2, sizeof(peer->ctrl_bits));
 	t.libmlx5.stream = stream;
 }

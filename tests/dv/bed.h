@@ -60,26 +60,17 @@ static inline uint32_t bytes_of(uint32_t number)
 /* The whole CQE of a request, without its owner. */
 static inline void encode(uint32_t number, uint8_t *cqe)
 {
-	const struct bsn_cqe_req req = { .byte_count = bytes_of(number),
-					 .wqe_opcode = BSN_OPCODE_RDMA_WRITE,
-					 .qpn = FAKE_QPN,
-					 .wqe_counter = (uint16_t)number,
-					 .opcode = BSN_CQE_REQ };
-	const struct bsn_cqe_resp resp = {
-		.byte_count = bytes_of(number),
-		.qpn = FAKE_QPN,
-		.rss_hash = b.format == BSN_MINI_HASH ? number * 77 : 0,
-		.checksum = b.format == BSN_MINI_HASH ? 0 : number * 31 & 0xffff,
-		.wqe_counter = (uint16_t)number,
-		.imm_inval_pkey = b.imm,
-		.opcode = b.imm ? BSN_CQE_RESP_SEND_IMM : BSN_CQE_RESP_SEND
-	};
-
 	memset(cqe, 0, BSN_CQE_SIZE);
 	if (b.is_request)
-		bsn_cqe_req_encode(cqe, &req);
+		ENCODE(cqe_req, cqe, .byte_count = bytes_of(number),
+		       .wqe_opcode = BSN_OPCODE_RDMA_WRITE, .qpn = FAKE_QPN,
+		       .wqe_counter = (uint16_t)number, .opcode = BSN_CQE_REQ);
 	else
-		bsn_cqe_resp_encode(cqe, &resp);
+		ENCODE(cqe_resp, cqe, .byte_count = bytes_of(number), .qpn = FAKE_QPN,
+		       .rss_hash = b.format == BSN_MINI_HASH ? number * 77 : 0,
+		       .checksum = b.format == BSN_MINI_HASH ? 0 : number * 31 & 0xffff,
+		       .wqe_counter = (uint16_t)number, .imm_inval_pkey = b.imm,
+		       .opcode = b.imm ? BSN_CQE_RESP_SEND_IMM : BSN_CQE_RESP_SEND);
 }
 
 static inline uint8_t *slot(uint32_t n)
@@ -104,14 +95,10 @@ static inline void complete_plain(void)
 
 static inline void complete_error(void)
 {
-	struct bsn_cqe_err err = { .qpn = FAKE_QPN,
-				   .opcode = b.is_request ? BSN_CQE_REQ_ERR : BSN_CQE_RESP_ERR,
-				   .wqe_opcode = BSN_OPCODE_RDMA_WRITE,
-				   .syndrome = BSN_SYNDROME_LOCAL_PROTECTION,
-				   .wqe_counter = (uint16_t)b.completed,
-				   .owner = owner() };
-
-	bsn_cqe_err_encode(slot(0), &err);
+	ENCODE(cqe_err, slot(0), .qpn = FAKE_QPN,
+	       .opcode = b.is_request ? BSN_CQE_REQ_ERR : BSN_CQE_RESP_ERR,
+	       .wqe_opcode = BSN_OPCODE_RDMA_WRITE, .syndrome = BSN_SYNDROME_LOCAL_PROTECTION,
+	       .wqe_counter = (uint16_t)b.completed, .owner = owner());
 	b.errors[b.error_count++ % 4] = b.completed++;
 	b.f->cq_pi++;
 }

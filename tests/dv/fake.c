@@ -63,8 +63,8 @@ static void make_sq(struct fake *f, const struct fake_attr *attr)
 static void link_srq(struct fake *f, uint32_t count, uint32_t stride)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		const struct bsn_srq_next link = { .next_wqe_index = (i + 1) % count };
-		bsn_srq_next_encode(f->rq_ring + (size_t)i * stride, &link);
+		ENCODE(srq_next, f->rq_ring + (size_t)i * stride,
+		       .next_wqe_index = (i + 1) % count);
 	}
 }
 
@@ -171,9 +171,7 @@ uint32_t fake_cq_ci(const struct fake *f)
 
 void fake_seek(struct fake *f, uint32_t pi)
 {
-	const struct bsn_dbr_wq record = { .index = pi };
-
-	bsn_dbr_wq_encode(&f->record[BSN_DBR_SEND_OFFSET / 4], &record);
+	ENCODE(dbr_wq, &f->record[BSN_DBR_SEND_OFFSET / 4], .index = pi);
 	f->sq->pi = dv_sq(f->sq)->retired = (uint16_t)pi;
 	f->sq->slot = dv_sq(f->sq)->ring + (size_t)(pi & dv_sq(f->sq)->bb_mask) * BSN_BB_SIZE;
 	dv_sq(f->sq)->route.hot.done = dv_sq(f->sq)->seen_done = (uint16_t)(pi - 1);

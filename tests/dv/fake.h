@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "../unit.h"
+#include "../wqe/encode.h"
 #include "bsn_post.h"
 #include "init.h"
 #include "refuse.h"

@@ -208,22 +208,14 @@ static uint8_t peer_avs[2][BSN_AV_UD_GRH_SIZE];
 void make_peers(struct fake *f)
 {
 	for (uint32_t i = 0; i < PEERS; i++) {
-		const struct bsn_av_ud_grh ud = { .qkey = 0x11111111 + i,
-						  .ext = i > 0,
-						  .dqpn = 0x77 + i,
-						  .sgid_index = 3,
-						  .rgid_lo = 0x4242 };
-		const struct bsn_av_dc_grh dc = { .dc_key = 0x1111111122222222 + i,
-						  .ext = i > 0,
-						  .dqpn = 0x77 + i,
-						  .sgid_index = 3,
-						  .rgid_lo = 0x4242 };
 		uint8_t *av = peer_avs[i > 0];
 
 		if (dv_sq(f->sq)->transport == BSN_TRANSPORT_UD)
-			bsn_av_ud_grh_encode(av, &ud);
+			ENCODE(av_ud_grh, av, .qkey = 0x11111111 + i, .ext = i > 0,
+			       .dqpn = 0x77 + i, .sgid_index = 3, .rgid_lo = 0x4242);
 		else
-			bsn_av_dc_grh_encode(av, &dc);
+			ENCODE(av_dc_grh, av, .dc_key = 0x1111111122222222 + i, .ext = i > 0,
+			       .dqpn = 0x77 + i, .sgid_index = 3, .rgid_lo = 0x4242);
 		peers[i] = (struct bsn_peer){ .ep = { f->sq },
 					      .user = &peers[i],
 					      .more = i ? av + BSN_DS_SIZE : NULL,

@@ -249,7 +249,6 @@ static void pointers_hold_until_the_next_poll(void **state)
 static void inline_data_go_where_the_read_says(void **state)
 {
 	for (int dc = 0; dc < 2; dc++) {
-		const struct bsn_av_dc_grh av = { .ext = 1, .dqpn = 5 };
 		uint8_t prefix[BSN_AV_DC_GRH_SIZE];
 		OWNED struct fake *f = FAKE(.cqe_stride = 128,
 					    .transport = dc ? BSN_TRANSPORT_DC : BSN_TRANSPORT_RC,
@@ -258,7 +257,7 @@ static void inline_data_go_where_the_read_says(void **state)
 			.ep = { f->sq }, .user = prefix, .ctrl_bits = 0, .prefix_ds = 3
 		};
 
-		bsn_av_dc_grh_encode(prefix, &av);
+		ENCODE(av_dc_grh, prefix, .ext = 1, .dqpn = 5);
 		peer.head = bsn_v2_load(prefix);
 		peer.more = prefix + BSN_DS_SIZE;
 		for (uint32_t length = 0; length <= 64; length++) {
@@ -343,7 +342,6 @@ static void random_cqe(struct fake *f)
 {
 	static const uint8_t known[] = { 0, 0, 1, 2, 3, 4, 13, 14 };
 	const uint32_t r = (uint32_t)random_u64();
-	const struct bsn_cqe_req view = { .qpn = FAKE_QPN, .byte_count = r % 67 };
 	const struct bsn_cqe_tail tail = {
 		.wqe_counter = (uint16_t)random_u64(),
 		.opcode = r % 32 ? known[r / 32 % 8] : r / 32 % 16,
@@ -352,7 +350,7 @@ static void random_cqe(struct fake *f)
 	const uint32_t length = bsn_row_offset(bsn_row_find(&bsn_cqe_req_desc, "byte_count"));
 	uint8_t *cqe = fake_next_cqe(f), bytes[BSN_CQE_SIZE];
 
-	bsn_cqe_req_encode(bytes, &view);
+	ENCODE(cqe_req, bytes, .qpn = FAKE_QPN, .byte_count = r % 67);
 	random_bytes(cqe, BSN_CQE_TAIL_OFFSET);
 	if (r / 8192 % 16)
 		memcpy(cqe + BSN_CQE_QPN_OFFSET, bytes + BSN_CQE_QPN_OFFSET, 4);

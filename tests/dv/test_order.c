@@ -208,14 +208,12 @@ static bool wrote_rest;
 static void write_rest(unsigned kind)
 {
 	uint8_t *cqe = (uint8_t *)(uintptr_t)device->cq->next;
-	const struct bsn_cqe_req rest = { .qpn = FAKE_QPN,
-					  .wqe_opcode = BSN_OPCODE_RDMA_READ,
-					  .byte_count = 4711 };
 	uint8_t bytes[BSN_CQE_SIZE];
 
 	if (kind != BSN_ORDER_FROM_DEVICE || wrote_rest)
 		return;
-	bsn_cqe_req_encode(bytes, &rest);
+	ENCODE(cqe_req, bytes, .qpn = FAKE_QPN, .wqe_opcode = BSN_OPCODE_RDMA_READ,
+	       .byte_count = 4711);
 	memcpy(cqe, bytes, BSN_CQE_TAIL_OFFSET);
 	wrote_rest = true;
 }
@@ -225,10 +223,9 @@ static void begin_cqe(struct fake *f, uint32_t opcode)
 {
 	const struct bsn_cqe_tail tail = { .opcode = opcode };
 	const uint32_t stale_qpn = opcode == BSN_CQE_REQ ? FAKE_QPN : 0x777;
-	const struct bsn_cqe_req stale = { .qpn = stale_qpn, .byte_count = 1 };
 	uint8_t bytes[BSN_CQE_SIZE];
 
-	bsn_cqe_req_encode(bytes, &stale);
+	ENCODE(cqe_req, bytes, .qpn = stale_qpn, .byte_count = 1);
 	memcpy(fake_next_cqe(f), bytes, BSN_CQE_TAIL_OFFSET);
 	fake_produce(f, &tail);
 	device = f;

@@ -69,7 +69,6 @@ static void create_key(struct input *in, unsigned nth)
 {
 	uint8_t kind, command[BSN_CREATE_MKEY_LIST_OFFSET + MOST_ROOM * BSN_XLT_SIZE] = { 0 };
 	uint8_t out[BSN_CREATED_OUT_SIZE];
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
 	struct bsn_create_mkey_xlt xlt;
 	struct bsn_cmd_object made;
 	struct bsn_mkey_ctx ctx = { .umr_en = 1, .lr = 1, .qpn = BSN_MKEY_QPN_ANY, .pd = rig.pd };
@@ -86,7 +85,7 @@ static void create_key(struct input *in, unsigned nth)
 	take(in, command + BSN_CREATE_MKEY_LIST_OFFSET, xlt.octwords * BSN_XLT_SIZE);
 	for (uint32_t i = 0; i < xlt.octwords; i++)
 		aim(command + BSN_CREATE_MKEY_LIST_OFFSET + (size_t)i * BSN_XLT_SIZE);
-	bsn_cmd_in_encode(command, &head);
+	ENCODE(cmd_in, command, .opcode = BSN_CMD_CREATE_MKEY);
 	bsn_mkey_ctx_encode(command + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
 	bsn_create_mkey_xlt_encode(command + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
 	keys[nth] = 0;
@@ -98,12 +97,10 @@ static void create_key(struct input *in, unsigned nth)
 
 static void destroy_key(unsigned nth)
 {
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_DESTROY_MKEY };
-	const struct bsn_cmd_object mkey = { .number = keys[nth] >> 8 };
 	uint8_t in[BSN_MEANING_IN_SIZE], out[BSN_CMD_OUT_SIZE];
 
-	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &mkey);
+	ENCODE(cmd_in, in, .opcode = BSN_CMD_DESTROY_MKEY);
+	ENCODE(cmd_object, in + BSN_CMD_OBJECT_OFFSET, .number = keys[nth] >> 8);
 	MUST(!cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)));
 }
 

@@ -146,25 +146,19 @@ static inline void open_dci(void)
 /* Encodes the first block of the initiator's next request, and returns where the second begins. */
 static inline uint8_t *begin_dc(uint32_t opcode, unsigned ds, uint64_t key, uint16_t stream)
 {
-	const struct bsn_ctrl ctrl = { .opcode = opcode,
-				       .wqe_index = d.posted & 0xffff,
-				       .qpn = d.dcin,
-				       .ds = ds,
-				       .ce = BSN_CE_ALWAYS,
-				       .dci_stream = stream };
-	const struct bsn_av_dc_grh to = { .dc_key = key, .ext = 1, .dqpn = d.dctn, .rlid = CX_LID };
 	uint8_t *slot = d.memory + SQ_AT + (size_t)(d.posted % (1 << SQ_LOG2)) * BSN_BB_SIZE;
 
-	bsn_ctrl_encode(slot, &ctrl);
-	bsn_av_dc_grh_encode(slot + BSN_CTRL_SIZE, &to);
+	ENCODE(ctrl, slot, .opcode = opcode, .wqe_index = d.posted & 0xffff, .qpn = d.dcin,
+	       .ds = ds, .ce = BSN_CE_ALWAYS, .dci_stream = stream);
+	ENCODE(av_dc_grh, slot + BSN_CTRL_SIZE, .dc_key = key, .ext = 1, .dqpn = d.dctn,
+	       .rlid = CX_LID);
 	return slot + BSN_BB_SIZE;
 }
 
 static inline void publish_dc(void)
 {
-	const struct bsn_dbr_wq record = { .index = (d.posted += 2) & 0xffff };
-
-	bsn_dbr_wq_encode(d.memory + RECORDS_AT + BSN_DBR_SEND_OFFSET, &record);
+	ENCODE(dbr_wq, d.memory + RECORDS_AT + BSN_DBR_SEND_OFFSET,
+	       .index = (d.posted += 2) & 0xffff);
 	for (unsigned i = 0; i < 8; i++)
 		softcx_step(0);
 }
@@ -182,13 +176,11 @@ static inline void post_to_rmp(unsigned offset)
 {
 	uint8_t *slot =
 		d.memory + RMP_AT + ((size_t)(d.received % (1 << RMP_LOG2)) << RMP_STRIDE_LOG2);
-	const struct bsn_srq_next next = { .next_wqe_index = d.received % (1 << RMP_LOG2) };
-	const struct bsn_dbr_wq record = { .index = d.received + 1 };
 	const struct bsn_data data = data_of(offset, 64);
 
-	bsn_srq_next_encode(slot, &next);
+	ENCODE(srq_next, slot, .next_wqe_index = d.received % (1 << RMP_LOG2));
 	bsn_data_encode(slot + BSN_SRQ_NEXT_SIZE, &data);
-	bsn_dbr_wq_encode(d.memory + RMP_RECORD_AT + BSN_DBR_RECV_OFFSET, &record);
+	ENCODE(dbr_wq, d.memory + RMP_RECORD_AT + BSN_DBR_RECV_OFFSET, .index = d.received + 1);
 	d.received++;
 }
 
@@ -230,18 +222,14 @@ static inline int change_dct(uint32_t opcode)
 
 static inline int modify_rmp(unsigned limit, unsigned state, bool names_limit)
 {
-	const struct bsn_rmp_select select = { .rmp_state = state,
-					       .rmpn = d.rmpn,
-					       .lwm = names_limit };
-	const struct bsn_rmpc head = { .state = 1 };
-	const struct bsn_cmd_wq wq = { .lwm = limit };
 	uint8_t in[BSN_CREATE_RMP_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE];
 	uint8_t *rmpc = in + BSN_CREATE_RMP_CTX_OFFSET;
 
 	put_head(in, BSN_CMD_MODIFY_RMP, 0);
-	bsn_rmp_select_encode(in + BSN_CMD_OBJECT_OFFSET, &select);
-	bsn_rmpc_encode(rmpc, &head);
-	bsn_cmd_wq_encode(rmpc + BSN_RMPC_WQ_OFFSET, &wq);
+	ENCODE(rmp_select, in + BSN_CMD_OBJECT_OFFSET, .rmp_state = state, .rmpn = d.rmpn,
+	       .lwm = names_limit);
+	ENCODE(rmpc, rmpc, .state = 1);
+	ENCODE(cmd_wq, rmpc + BSN_RMPC_WQ_OFFSET, .lwm = limit);
 	return mlx5dv_devx_obj_modify(d.rmp, in, sizeof(in), out, sizeof(out));
 }
 

@@ -7,6 +7,7 @@
 
 #include <infiniband/mlx5dv.h>
 
+#include "../wqe/encode.h"
 #include "bsn_umr.h"
 #include "bsn_wqe.h"
 #include "datasheet.h"
@@ -201,25 +202,14 @@ static inline void post_pointer(const void *translations, uint32_t bytes, uint32
 				uint32_t count, uint64_t length, uint32_t ce)
 {
 	uint8_t wqe[3 * BSN_BB_SIZE] = { 0 };
-	const struct bsn_ctrl ctrl = { .opcode = BSN_OPCODE_UMR,
-				       .ds = 9,
-				       .ce = ce,
-				       .qpn = b.qp->qp_num,
-				       .imm = b.mkey[0]->lkey };
-	const struct bsn_umr_ctrl umr = {
-		.klm_octowords = count,
-		.has_offset = 1,
-		.offset_or_bsf = first,
-		.mkey_mask = BSN_MKEY_BIT(LEN) | BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(LW) |
-			     BSN_MKEY_BIT(RR) | BSN_MKEY_BIT(RW),
-	};
-	const struct bsn_mkey_ctx ctx = { .lw = 1, .rr = 1, .rw = 1, .len = length };
-	const struct bsn_klm pointer = { bytes, b.mr->lkey, (uintptr_t)translations };
 
-	bsn_ctrl_encode(wqe, &ctrl);
-	bsn_umr_ctrl_encode(wqe + 16, &umr);
-	bsn_mkey_ctx_encode(wqe + 64, &ctx);
-	bsn_klm_encode(wqe + 128, &pointer);
+	ENCODE(ctrl, wqe, .opcode = BSN_OPCODE_UMR, .ds = 9, .ce = ce, .qpn = b.qp->qp_num,
+	       .imm = b.mkey[0]->lkey);
+	ENCODE(umr_ctrl, wqe + 16, .klm_octowords = count, .has_offset = 1, .offset_or_bsf = first,
+	       .mkey_mask = BSN_MKEY_BIT(LEN) | BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(LW) |
+			    BSN_MKEY_BIT(RR) | BSN_MKEY_BIT(RW));
+	ENCODE(mkey_ctx, wqe + 64, .lw = 1, .rr = 1, .rw = 1, .len = length);
+	ENCODE(klm, wqe + 128, bytes, b.mr->lkey, (uintptr_t)translations);
 	mlx5dv_wr_raw_wqe(b.dv, wqe);
 }
 

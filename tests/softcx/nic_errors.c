@@ -78,12 +78,11 @@ static void a_key_that_was_given_back_opens_nothing(void **state)
 
 static void post_fetch_add(void *to, uint32_t rkey)
 {
-	const struct bsn_atomic_fa fa = { .add = 1 };
 	struct rig_wqe wqe;
 
 	rig_begin(&wqe, BSN_OPCODE_ATOMIC_FA, BSN_CE_ALWAYS);
 	rig_raddr(&wqe, to, rkey);
-	bsn_atomic_fa_encode(wqe.bytes + wqe.len, &fa);
+	ENCODE(atomic_fa, wqe.bytes + wqe.len, .add = 1);
 	wqe.len += BSN_ATOMIC_FA_SIZE;
 	rig_data(&wqe, rig.buf, 8, rig.key);
 	rig_post(&rig.qp[0], &wqe);

@@ -87,9 +87,8 @@ static int teardown(void **state)
 
 static void arm(struct rig_cq *cq, uint32_t sn, uint32_t cmd)
 {
-	const struct bsn_dbr_cq_arm record = { .sn = sn, .cmd = cmd, .ci = cq->ci };
-
-	bsn_dbr_cq_arm_encode((uint8_t *)cq->db + BSN_DBR_CQ_ARM_OFFSET, &record);
+	ENCODE(dbr_cq_arm, (uint8_t *)cq->db + BSN_DBR_CQ_ARM_OFFSET, .sn = sn, .cmd = cmd,
+	       .ci = cq->ci);
 	cx_step(rig.hca, 0);
 }
 

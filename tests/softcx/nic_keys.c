@@ -219,12 +219,10 @@ static void create_mkey(struct key *key)
 
 static void destroy_mkey(const struct key *key)
 {
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_DESTROY_MKEY };
-	const struct bsn_cmd_object mkey = { .number = key->number >> 8 };
 	uint8_t in[BSN_MEANING_IN_SIZE], out[BSN_CMD_OUT_SIZE];
 
-	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &mkey);
+	ENCODE(cmd_in, in, .opcode = BSN_CMD_DESTROY_MKEY);
+	ENCODE(cmd_object, in + BSN_CMD_OBJECT_OFFSET, .number = key->number >> 8);
 	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
 }
 
@@ -330,7 +328,6 @@ static void random_keys_translate_as_by_hand(void **state)
 /* On a device that is gone, only calls that destroy something work. */
 static void a_removed_device_gives_its_keys_back(void **state)
 {
-	const struct bsn_cmd_in nop = { .opcode = BSN_CMD_NOP };
 	struct cx_config config;
 	uint8_t in[16] = { 0 }, out[16];
 	uint32_t pd;
@@ -348,7 +345,7 @@ static void a_removed_device_gives_its_keys_back(void **state)
 	rig_post_write(&rig, &rig.qp[0], rig.buf, rig.buf + 64, 8, BSN_CE_ALWAYS);
 	cx_step(rig.hca, 0);
 	assert_true(cx_is_removed(rig.hca));
-	bsn_cmd_in_encode(in, &nop);
+	ENCODE(cmd_in, in, .opcode = BSN_CMD_NOP);
 	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), -EIO);
 	assert_int_equal(cx_pd_destroy(rig.hca, pd), -EBUSY);
 	destroy_mkey(&keys[0]);

@@ -31,7 +31,6 @@ static void share_receives(void)
 /* Is a receiver: it has receives, and the CQ of their completions has a channel and is armed. */
 static void await_messages(bool is_shared)
 {
-	const struct bsn_dbr_cq_arm arm = { .cmd = BSN_CQ_ARM_NEXT, .ci = FIRST_CQE };
 	struct cx_cq *cq;
 	uint32_t channel;
 
@@ -49,7 +48,8 @@ static void await_messages(bool is_shared)
 	if (is_shared)
 		share_receives();
 	rig_consume(&rig.cq[1]);
-	bsn_dbr_cq_arm_encode((uint8_t *)rig.cq[1].db + BSN_DBR_CQ_ARM_OFFSET, &arm);
+	ENCODE(dbr_cq_arm, (uint8_t *)rig.cq[1].db + BSN_DBR_CQ_ARM_OFFSET, .cmd = BSN_CQ_ARM_NEXT,
+	       .ci = FIRST_CQE);
 	cx_step(rig.hca, 0);
 }
 

@@ -175,13 +175,9 @@ static void post_atomic(uint32_t opcode, uint64_t first, uint64_t second)
 	rig_begin(&wqe, opcode, BSN_CE_ALWAYS);
 	rig_raddr(&wqe, rig.buf + 1024, rig.key);
 	if (opcode == BSN_OPCODE_ATOMIC_CS) {
-		const struct bsn_atomic_cs cs = { .swap = first, .compare = second };
-
-		bsn_atomic_cs_encode(wqe.bytes + wqe.len, &cs);
+		ENCODE(atomic_cs, wqe.bytes + wqe.len, .swap = first, .compare = second);
 	} else {
-		const struct bsn_atomic_fa fa = { .add = first };
-
-		bsn_atomic_fa_encode(wqe.bytes + wqe.len, &fa);
+		ENCODE(atomic_fa, wqe.bytes + wqe.len, .add = first);
 	}
 	wqe.len += BSN_ATOMIC_CS_SIZE;
 	rig_data(&wqe, rig.buf, 8, rig.key);
@@ -207,12 +203,6 @@ static void atomics_return_the_old_value(void **state)
 
 static void masked_atomics_touch_their_fields(void **state)
 {
-	const struct bsn_masked_fa fa = { .add = 0x00000001000000ff,
-					  .field_boundary = 0x8000000000000080 };
-	const struct bsn_masked_cs32 cs = { .swap = 0xaabbccdd,
-					    .compare = 0x00000012,
-					    .swap_mask = 0xffff0000,
-					    .compare_mask = 0x000000ff };
 	uint64_t *target = (uint64_t *)(rig.buf + 1024);
 	struct rig_wqe wqe;
 
@@ -220,7 +210,8 @@ static void masked_atomics_touch_their_fields(void **state)
 	rig_begin(&wqe, BSN_OPCODE_ATOMIC_MASKED_FA, BSN_CE_ALWAYS);
 	wqe.ctrl.opmod = BSN_OPMOD_MASKED(8);
 	rig_raddr(&wqe, target, rig.key);
-	bsn_masked_fa_encode(wqe.bytes + wqe.len, &fa);
+	ENCODE(masked_fa, wqe.bytes + wqe.len, .add = 0x00000001000000ff,
+	       .field_boundary = 0x8000000000000080);
 	wqe.len += BSN_MASKED_FA_SIZE;
 	rig_data(&wqe, rig.buf, 8, rig.key);
 	execute(&wqe);
@@ -232,7 +223,8 @@ static void masked_atomics_touch_their_fields(void **state)
 	rig_begin(&wqe, BSN_OPCODE_ATOMIC_MASKED_CS, BSN_CE_ALWAYS);
 	wqe.ctrl.opmod = BSN_OPMOD_MASKED(4);
 	rig_raddr(&wqe, target, rig.key);
-	bsn_masked_cs32_encode(wqe.bytes + wqe.len, &cs);
+	ENCODE(masked_cs32, wqe.bytes + wqe.len, .swap = 0xaabbccdd, .compare = 0x00000012,
+	       .swap_mask = 0xffff0000, .compare_mask = 0x000000ff);
 	wqe.len += BSN_MASKED_CS32_SIZE;
 	rig_data(&wqe, rig.buf, 4, rig.key);
 	execute(&wqe);

@@ -160,7 +160,6 @@ static uint8_t arm_of(const struct rig_cq *cq)
 
 static void a_cq_that_was_made_between_steps_is_armed(void **state)
 {
-	const struct bsn_dbr_cq_arm arm = { .sn = 1 };
 	static struct rig_cq late;
 
 	all_come_to_rest();
@@ -169,7 +168,7 @@ static void a_cq_that_was_made_between_steps_is_armed(void **state)
 		struct rig_cq *cq = i ? &rig.cq[0] : &late;
 
 		assert_int_equal(arm_of(cq), CX_ARM_NONE);
-		bsn_dbr_cq_arm_encode((uint8_t *)cq->db + BSN_DBR_CQ_ARM_OFFSET, &arm);
+		ENCODE(dbr_cq_arm, (uint8_t *)cq->db + BSN_DBR_CQ_ARM_OFFSET, .sn = 1);
 		all_come_to_rest();
 		assert_int_equal(arm_of(cq), CX_ARM_ANY);
 	}
@@ -198,7 +197,6 @@ static void a_record_may_go_away(void **state)
 	const struct sigaction action = { .sa_handler = rig_handle_fault };
 	struct cx_qp_attr attr = rig.attr;
 	static struct rig_qp lost;
-	struct bsn_dbr_wq record = { .index = 1 };
 	struct rig_wqe wqe;
 
 	assert_ptr_not_equal(page, MAP_FAILED);
@@ -217,7 +215,7 @@ static void a_record_may_go_away(void **state)
 	rig_post(&lost, &wqe);
 	assert_int_equal(cx_step(rig.hca, 0), 0);
 	assert_int_equal(mprotect(page, size, PROT_READ | PROT_WRITE), 0);
-	bsn_dbr_wq_encode((uint8_t *)page + BSN_DBR_SEND_OFFSET, &record);
+	ENCODE(dbr_wq, (uint8_t *)page + BSN_DBR_SEND_OFFSET, .index = 1);
 	assert_int_equal(cx_step(rig.hca, 0), 1);
 	munmap(page, size);
 }

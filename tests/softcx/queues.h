@@ -7,6 +7,7 @@
 
 #include <infiniband/mlx5dv.h>
 
+#include "../wqe/encode.h"
 #include "bsn_cmd.h"
 #include "bsn_cqe.h"
 #include "bsn_db.h"
@@ -53,11 +54,8 @@ struct move {
 
 static inline void put_head(uint8_t *in, uint32_t opcode, uint32_t number)
 {
-	const struct bsn_cmd_object object = { .number = number };
-	const struct bsn_cmd_in head = { .opcode = opcode };
-
-	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &object);
+	ENCODE(cmd_in, in, .opcode = opcode);
+	ENCODE(cmd_object, in + BSN_CMD_OBJECT_OFFSET, .number = number);
 }
 
 static inline uint32_t status_of(const uint8_t *out)
@@ -250,12 +248,11 @@ static inline struct move move_of(unsigned end, uint32_t opcode)
 static inline int move(struct mlx5dv_devx_obj *obj, const struct move *m, uint32_t *status)
 {
 	uint8_t in[CMD_BYTES] = { 0 }, out[BSN_MODIFY_QP_OUT_SIZE] = { 0 };
-	const struct bsn_cmd_options options = { .opt_param_mask = m->options };
 	uint8_t *qpc = in + BSN_CREATE_QP_CTX_OFFSET;
 	int err;
 
 	put_head(in, m->opcode, m->qpn);
-	bsn_cmd_options_encode(in + BSN_MODIFY_QP_OPTIONS_OFFSET, &options);
+	ENCODE(cmd_options, in + BSN_MODIFY_QP_OPTIONS_OFFSET, .opt_param_mask = m->options);
 	bsn_qpc_shape_encode(qpc, &m->shape);
 	bsn_ads_encode(qpc + BSN_QPC_ADS_OFFSET, &m->path);
 	bsn_qpc_work_encode(qpc + BSN_QPC_WORK_OFFSET, &m->work);
@@ -334,25 +331,20 @@ static inline uint8_t *begin_request(unsigned i, enum bsn_wqe_opcode opcode, uns
 				     uint32_t imm)
 {
 	struct end *end = &q.ends[i];
-	const struct bsn_ctrl ctrl = { .opcode = opcode,
-				       .wqe_index = end->sq_index & 0xffff,
-				       .qpn = end->qpn,
-				       .ds = ds,
-				       .ce = BSN_CE_ALWAYS,
-				       .imm = imm };
 	uint8_t *slot = end->memory + RING_AT + (BSN_DATA_SIZE << RQ_LOG2) +
 			(size_t)(end->sq_index % (1 << SQ_LOG2)) * BSN_BB_SIZE;
 
-	bsn_ctrl_encode(slot, &ctrl);
+	ENCODE(ctrl, slot, .opcode = opcode, .wqe_index = end->sq_index & 0xffff, .qpn = end->qpn,
+	       .ds = ds, .ce = BSN_CE_ALWAYS, .imm = imm);
 	return slot + BSN_CTRL_SIZE;
 }
 
 static inline void publish(unsigned i)
 {
 	struct end *end = &q.ends[i];
-	const struct bsn_dbr_wq record = { .index = ++end->sq_index & 0xffff };
 
-	bsn_dbr_wq_encode(end->memory + QP_RECORD_AT + BSN_DBR_SEND_OFFSET, &record);
+	ENCODE(dbr_wq, end->memory + QP_RECORD_AT + BSN_DBR_SEND_OFFSET,
+	       .index = ++end->sq_index & 0xffff);
 	softcx_step(0);
 }
 
@@ -360,13 +352,11 @@ static inline void publish(unsigned i)
 static inline void post(unsigned i, enum bsn_wqe_opcode opcode, uint32_t bytes)
 {
 	const bool writes = opcode == BSN_OPCODE_RDMA_WRITE;
-	const struct bsn_raddr raddr = { .raddr = (uintptr_t)lo.memory + 2048,
-					 .rkey = lo.mr->rkey };
 	const struct bsn_data data = data_of(0, bytes);
 	uint8_t *at = begin_request(i, opcode, writes ? 3 : 2, writes ? 0 : 0x5eed);
 
 	if (writes)
-		bsn_raddr_encode(at, &raddr);
+		ENCODE(raddr, at, .raddr = (uintptr_t)lo.memory + 2048, .rkey = lo.mr->rkey);
 	bsn_data_encode(at + (writes ? BSN_RADDR_SIZE : 0), &data);
 	publish(i);
 }
@@ -376,10 +366,9 @@ static inline void post_recv(unsigned i, unsigned offset)
 	struct end *end = &q.ends[i];
 	const struct bsn_data data = data_of(offset, 256);
 	const size_t at = end->rq_index % (1 << RQ_LOG2) * BSN_DATA_SIZE;
-	const struct bsn_dbr_wq record = { .index = ++end->rq_index };
 
 	bsn_data_encode(end->memory + RING_AT + at, &data);
-	bsn_dbr_wq_encode(end->memory + QP_RECORD_AT + BSN_DBR_RECV_OFFSET, &record);
+	ENCODE(dbr_wq, end->memory + QP_RECORD_AT + BSN_DBR_RECV_OFFSET, .index = ++end->rq_index);
 }
 
 /* Returns the next CQE of an end, which must be there. */
@@ -388,12 +377,12 @@ static inline const uint8_t *next_cqe(unsigned i)
 	struct end *end = &q.ends[i];
 	const uint32_t at = end->cq_index % (1 << CQE_LOG2);
 	const uint8_t *cqe = end->memory + CQ_AT + (size_t)at * BSN_CQE_SIZE;
-	const struct bsn_dbr_cq_ci record = { .ci = end->cq_index + 1 };
 	struct bsn_cqe_tail tail;
 
 	bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_SIZE - BSN_CQE_TAIL_SIZE);
 	assert_int_equal(tail.owner, end->cq_index >> CQE_LOG2 & 1);
-	bsn_dbr_cq_ci_encode(end->memory + CQ_RECORD_AT + BSN_DBR_CQ_CI_OFFSET, &record);
+	ENCODE(dbr_cq_ci, end->memory + CQ_RECORD_AT + BSN_DBR_CQ_CI_OFFSET,
+	       .ci = end->cq_index + 1);
 	end->cq_index++;
 	return cqe;
 }

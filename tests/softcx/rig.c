@@ -18,7 +18,6 @@ void rig_config(struct cx_config *config)
 
 void rig_cq_create(struct rig *rig, struct rig_cq *cq, uint32_t cqe_size)
 {
-	const struct bsn_cqe_tail unwritten = { .opcode = BSN_CQE_INVALID };
 	const struct cx_cq_attr attr = { .buf = (uintptr_t)cq->buf,
 					 .db = (uintptr_t)cq->db,
 					 .entries = RIG_CQES,
@@ -27,7 +26,8 @@ void rig_cq_create(struct rig *rig, struct rig_cq *cq, uint32_t cqe_size)
 	memset(cq, 0, sizeof(*cq));
 	cq->cqe_size = cqe_size;
 	for (unsigned i = 0; i < RIG_CQES; i++)
-		bsn_cqe_tail_encode(cq->buf + (i + 1) * cqe_size - BSN_CQE_TAIL_SIZE, &unwritten);
+		ENCODE(cqe_tail, cq->buf + (i + 1) * cqe_size - BSN_CQE_TAIL_SIZE,
+		       .opcode = BSN_CQE_INVALID);
 	assert_int_equal(cx_cq_create(rig->hca, &attr, &cq->number), 0);
 }
 
@@ -154,14 +154,12 @@ void rig_srq_create(struct rig *rig, struct rig_srq *srq, struct cx_srq_attr att
 void rig_srq_post(struct rig *rig, struct rig_srq *srq, unsigned index, unsigned next, void *to,
 		  uint32_t len)
 {
-	const struct bsn_srq_next link = { .next_wqe_index = next };
-	const struct bsn_data data = { .byte_count = len, .lkey = rig->key, .addr = (uintptr_t)to };
-	const struct bsn_dbr_wq record = { .index = ++srq->posted };
 	uint8_t *wqe = srq->ring + (size_t)index * RIG_SRQ_STRIDE;
 
-	bsn_srq_next_encode(wqe, &link);
-	bsn_data_encode(wqe + BSN_SRQ_NEXT_SIZE, &data);
-	bsn_dbr_wq_encode((uint8_t *)srq->db, &record);
+	ENCODE(srq_next, wqe, .next_wqe_index = next);
+	ENCODE(data, wqe + BSN_SRQ_NEXT_SIZE, .byte_count = len, .lkey = rig->key,
+	       .addr = (uintptr_t)to);
+	ENCODE(dbr_wq, (uint8_t *)srq->db, .index = ++srq->posted);
 }
 
 uint32_t rig_mkey_create(struct rig *rig, const struct bsn_mkey_ctx *ctx,
@@ -169,16 +167,14 @@ uint32_t rig_mkey_create(struct rig *rig, const struct bsn_mkey_ctx *ctx,
 {
 	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + 16 * BSN_XLT_SIZE] = { 0 };
 	uint8_t out[BSN_CREATED_OUT_SIZE];
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
-	const struct bsn_create_mkey_xlt xlt = { .octwords = count };
 	struct bsn_mkey_ctx whole = *ctx;
 	struct bsn_cmd_object made;
 
 	whole.qpn = BSN_MKEY_QPN_ANY;
 	whole.translations_octword_size = (count + 3) / 4 * 4;
-	bsn_cmd_in_encode(in, &head);
+	ENCODE(cmd_in, in, .opcode = BSN_CMD_CREATE_MKEY);
 	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &whole);
-	bsn_create_mkey_xlt_encode(in + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
+	ENCODE(create_mkey_xlt, in + BSN_CREATE_MKEY_XLT_OFFSET, .octwords = count);
 	for (unsigned i = 0; i < count; i++)
 		bsn_klm_encode(in + BSN_CREATE_MKEY_LIST_OFFSET + i * BSN_KLM_SIZE, &pieces[i]);
 	assert_int_equal(cx_command(rig->hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
@@ -197,34 +193,27 @@ void rig_begin(struct rig_wqe *wqe, uint32_t opcode, uint32_t ce)
 
 void rig_raddr(struct rig_wqe *wqe, const void *addr, uint32_t rkey)
 {
-	const struct bsn_raddr raddr = { .raddr = (uintptr_t)addr, .rkey = rkey };
-
-	bsn_raddr_encode(wqe->bytes + wqe->len, &raddr);
+	ENCODE(raddr, wqe->bytes + wqe->len, .raddr = (uintptr_t)addr, .rkey = rkey);
 	wqe->len += BSN_RADDR_SIZE;
 }
 
 void rig_data(struct rig_wqe *wqe, const void *addr, uint32_t len, uint32_t lkey)
 {
-	const struct bsn_data data = { .byte_count = len, .lkey = lkey, .addr = (uintptr_t)addr };
-
-	bsn_data_encode(wqe->bytes + wqe->len, &data);
+	ENCODE(data, wqe->bytes + wqe->len, .byte_count = len, .lkey = lkey,
+	       .addr = (uintptr_t)addr);
 	wqe->len += BSN_DATA_SIZE;
 }
 
 void rig_inline(struct rig_wqe *wqe, const void *data, uint32_t len)
 {
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = len };
-
-	bsn_inline_hdr_encode(wqe->bytes + wqe->len, &hdr);
+	ENCODE(inline_hdr, wqe->bytes + wqe->len, .is_inline = 1, .byte_count = len);
 	memcpy(wqe->bytes + wqe->len + BSN_INLINE_HDR_SIZE, data, len);
 	wqe->len += (BSN_INLINE_HDR_SIZE + len + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
 }
 
 void rig_ud(struct rig_wqe *wqe, uint32_t qpn, uint32_t qkey)
 {
-	const struct bsn_av_ud av = { .qkey = qkey, .dqpn = qpn, .rlid = CX_LID };
-
-	bsn_av_ud_encode(wqe->bytes + wqe->len, &av);
+	ENCODE(av_ud, wqe->bytes + wqe->len, .qkey = qkey, .dqpn = qpn, .rlid = CX_LID);
 	wqe->len += BSN_AV_UD_SIZE;
 }
 
@@ -285,12 +274,10 @@ void rig_post_send(struct rig *rig, struct rig_qp *qp, const void *from, uint32_
 void rig_post_recv(struct rig *rig, struct rig_qp *qp, void *to, uint32_t len)
 {
 	uint8_t *wqe = qp->ring + qp->rq_pi % RIG_RQ * RIG_RQ_STRIDE;
-	const struct bsn_data data = { .byte_count = len, .lkey = rig->key, .addr = (uintptr_t)to };
-	const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
 	struct bsn_dbr_wq record;
 
-	bsn_data_encode(wqe, &data);
-	bsn_data_encode(wqe + BSN_DATA_SIZE, &end);
+	ENCODE(data, wqe, .byte_count = len, .lkey = rig->key, .addr = (uintptr_t)to);
+	ENCODE(data, wqe + BSN_DATA_SIZE, .lkey = BSN_LKEY_TERMINATOR);
 	record.index = ++qp->rq_pi;
 	bsn_dbr_wq_encode((uint8_t *)qp->db + BSN_DBR_RECV_OFFSET, &record);
 }
@@ -331,7 +318,5 @@ struct bsn_cqe rig_next(struct rig_cq *cq)
 
 void rig_consume(struct rig_cq *cq)
 {
-	const struct bsn_dbr_cq_ci record = { .ci = cq->ci & 0xffffff };
-
-	bsn_dbr_cq_ci_encode((uint8_t *)cq->db + BSN_DBR_CQ_CI_OFFSET, &record);
+	ENCODE(dbr_cq_ci, (uint8_t *)cq->db + BSN_DBR_CQ_CI_OFFSET, .ci = cq->ci & 0xffffff);
 }

@@ -6,7 +6,7 @@
 #ifndef TESTS_SOFTCX_RIG_H
 #define TESTS_SOFTCX_RIG_H
 
-#include "bsn_decode.h"
+#include "../wqe/encode.h"
 #include "bsn_umr.h"
 #include "nic/hca.h"
 

@@ -14,9 +14,7 @@ static uint8_t answer[BSN_CAP_OFFSET + BSN_CAP_BYTES];
 
 static void put_op(uint8_t *in, uint32_t opcode, uint32_t op_mod)
 {
-	const struct bsn_cmd_in head = { .opcode = opcode, .op_mod = op_mod };
-
-	bsn_cmd_in_encode(in, &head);
+	ENCODE(cmd_in, in, .opcode = opcode, .op_mod = op_mod);
 }
 
 /* Returns the error of the call; the status of the firmware is in the answer. */
@@ -85,14 +83,13 @@ static void memory_on_demand_is_for_connections(void **state)
 
 static uint32_t map(uint32_t kind, uint32_t qpn, uint32_t sgid_index)
 {
-	const struct bsn_cmd_mapping mapping = { .qpn = qpn };
-	const struct bsn_av_ud_grh to = { .sgid_index = sgid_index };
 	uint8_t in[BSN_CREATE_MAPPING_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
 	struct mlx5dv_devx_obj *obj;
 
 	put_op(in, BSN_CMD_CREATE_GENERAL_OBJECT, kind);
-	bsn_cmd_mapping_encode(in + BSN_CREATE_OBJECT_OFFSET, &mapping);
-	bsn_av_ud_grh_encode(in + BSN_CREATE_OBJECT_OFFSET + BSN_CMD_MAPPING_SIZE, &to);
+	ENCODE(cmd_mapping, in + BSN_CREATE_OBJECT_OFFSET, .qpn = qpn);
+	ENCODE(av_ud_grh, in + BSN_CREATE_OBJECT_OFFSET + BSN_CMD_MAPPING_SIZE,
+	       .sgid_index = sgid_index);
 	obj = create(in, sizeof(in), out);
 	if (obj)
 		assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);

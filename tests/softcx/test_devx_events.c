@@ -151,9 +151,8 @@ static void be_refused(void)
 /* The CQ of end 0 is armed as often as this is called. */
 static void complete_armed(unsigned n)
 {
-	const struct bsn_dbr_cq_arm arm = { .sn = n & 3, .ci = q.ends[0].cq_index };
-
-	bsn_dbr_cq_arm_encode(q.ends[0].memory + CQ_RECORD_AT + BSN_DBR_CQ_ARM_OFFSET, &arm);
+	ENCODE(dbr_cq_arm, q.ends[0].memory + CQ_RECORD_AT + BSN_DBR_CQ_ARM_OFFSET, .sn = n & 3,
+	       .ci = q.ends[0].cq_index);
 	post(0, BSN_OPCODE_RDMA_WRITE, 64);
 	expect_sent(0);
 }
@@ -161,12 +160,10 @@ static void complete_armed(unsigned n)
 /* A WRITE of the initiator, through a key of no region. */
 static void be_refused_by_target(uint16_t stream)
 {
-	const struct bsn_raddr raddr = { .raddr = (uintptr_t)lo.memory,
-					 .rkey = lo.mr->rkey + 0x100 };
 	const struct bsn_data from = data_of(0, 48);
 	uint8_t *second = begin_dc(BSN_OPCODE_RDMA_WRITE, 6, KEY, stream);
 
-	bsn_raddr_encode(second, &raddr);
+	ENCODE(raddr, second, .raddr = (uintptr_t)lo.memory, .rkey = lo.mr->rkey + 0x100);
 	bsn_data_encode(second + BSN_RADDR_SIZE, &from);
 	publish_dc();
 	expect_failed(0, BSN_SYNDROME_REMOTE_ACCESS);

@@ -89,11 +89,10 @@ static void a_target_that_names_the_set_counts_connections(void **state)
 
 static int query_port(uint32_t port, uint8_t *out)
 {
-	const struct bsn_cmd_vport asked = { .port_num = port };
 	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 };
 
 	put_head(in, BSN_CMD_QUERY_HCA_VPORT_CONTEXT, 0);
-	bsn_cmd_vport_encode(in + BSN_CMD_OBJECT_OFFSET, &asked);
+	ENCODE(cmd_vport, in + BSN_CMD_OBJECT_OFFSET, .port_num = port);
 	return mlx5dv_devx_general_cmd(lo.ctx, in, sizeof(in), out, BSN_QUERY_VPORT_OUT_SIZE);
 }
 

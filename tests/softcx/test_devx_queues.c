@@ -333,16 +333,13 @@ static void lists_of_resources_leave_them_out(void **state)
 
 static int reset_stream(uint16_t stream)
 {
-	const struct bsn_qpc_ext ext = {
-		.opt_param_mask_95_32 = BSN_QP_EXT_OPTION_DCI_STREAM_CHANNEL_ID,
-		.dci_stream_channel_id = stream,
-	};
-	const struct bsn_cmd_object meant = { .qpc_ext = 1, .number = d.dcin };
 	uint8_t in[BSN_MODIFY_QP_EXT_IN_SIZE] = { 0 }, out[BSN_MODIFY_QP_OUT_SIZE];
 
 	put_head(in, BSN_CMD_RTS2RTS_QP, d.dcin);
-	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
-	bsn_qpc_ext_encode(in + BSN_MODIFY_QP_EXT_OFFSET, &ext);
+	ENCODE(cmd_object, in + BSN_CMD_OBJECT_OFFSET, .qpc_ext = 1, .number = d.dcin);
+	ENCODE(qpc_ext, in + BSN_MODIFY_QP_EXT_OFFSET,
+	       .opt_param_mask_95_32 = BSN_QP_EXT_OPTION_DCI_STREAM_CHANNEL_ID,
+	       .dci_stream_channel_id = stream);
 	return mlx5dv_devx_obj_modify(d.dci, in, sizeof(in), out, sizeof(out));
 }
 
@@ -416,11 +413,10 @@ static void each_bad_end_of_dc_has_its_status(void **state)
 
 static int modify_cq(uint32_t select, const struct bsn_cqc *c)
 {
-	const struct bsn_cmd_select what = { .modify_field_select = select };
 	uint8_t in[BSN_CREATE_CQ_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE];
 
 	put_head(in, BSN_CMD_MODIFY_CQ, q.ends[0].cqn);
-	bsn_cmd_select_encode(in + BSN_MODIFY_CQ_SELECT_OFFSET, &what);
+	ENCODE(cmd_select, in + BSN_MODIFY_CQ_SELECT_OFFSET, .modify_field_select = select);
 	bsn_cqc_encode(in + BSN_CREATE_CQ_CTX_OFFSET, c);
 	return mlx5dv_devx_obj_modify(q.ends[0].cq, in, sizeof(in), out, sizeof(out));
 }

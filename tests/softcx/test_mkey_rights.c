@@ -69,17 +69,12 @@ static enum ibv_wc_status set_bsf(const struct bsn_umr_ctrl *umr, const struct b
 				  uint32_t type)
 {
 	uint8_t wqe[3 * BSN_BB_SIZE] = { 0 };
-	const struct bsn_bsf bsf = { .type = type };
-	const struct bsn_ctrl ctrl = { .opcode = BSN_OPCODE_UMR,
-				       .ds = umr->offset_or_bsf ? 12 : 8,
-				       .ce = BSN_CE_ALWAYS,
-				       .qpn = b.qp->qp_num,
-				       .imm = b.mkey[0]->lkey };
 
-	bsn_ctrl_encode(wqe, &ctrl);
+	ENCODE(ctrl, wqe, .opcode = BSN_OPCODE_UMR, .ds = umr->offset_or_bsf ? 12 : 8,
+	       .ce = BSN_CE_ALWAYS, .qpn = b.qp->qp_num, .imm = b.mkey[0]->lkey);
 	bsn_umr_ctrl_encode(wqe + 16, umr);
 	bsn_mkey_ctx_encode(wqe + 64, ctx);
-	bsn_bsf_encode(wqe + 128, &bsf);
+	ENCODE(bsf, wqe + 128, .type = type);
 	begin(0);
 	mlx5dv_wr_raw_wqe(b.dv, wqe);
 	return finish();
@@ -146,11 +141,10 @@ static void using_an_mkey_without_a_fence_is_found(void **state)
 static void using_an_mkey_elsewhere_before_its_umr_is_done_is_found(void **state)
 {
 	struct ibv_qp *own = b.qp, *other = create_qp();
-	const struct bsn_klm klm = { 64, b.mr->lkey, at(0) };
 	const uint64_t before = cx_lint_count(softcx_hca()), to = plain_at() + 4096;
 
 	memset(b.plain, 0, 64);
-	bsn_klm_encode(b.plain, &klm);
+	ENCODE(klm, b.plain, 64, b.mr->lkey, at(0));
 
 	begin(0);
 	post_pointer(b.plain, 64, 0, 4, 64, BSN_CE_ON_ERROR);

@@ -200,9 +200,8 @@ static void translations_by_pointer_come_in_chunks(void **state)
 	uint8_t *list = b.plain; /* registered */
 
 	for (unsigned i = 0; i < ROOM; i++) {
-		const struct bsn_klm klm = { PIECE, b.mr->lkey, at((ROOM - 1 - i) * 16) };
-
-		bsn_klm_encode(list + (size_t)i * BSN_KLM_SIZE, &klm);
+		ENCODE(klm, list + (size_t)i * BSN_KLM_SIZE, PIECE, b.mr->lkey,
+		       at((ROOM - 1 - i) * 16));
 	}
 	for (unsigned first = 0; first < ROOM; first += 128)
 		assert_int_equal(set_by_pointer(list + first * BSN_KLM_SIZE, 128 * BSN_KLM_SIZE,

@@ -10,6 +10,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "../unit.h"
+#include "../wqe/encode.h"
 #include "bsn_cmd.h"
 #include "bsn_umr.h"
 
@@ -21,7 +22,6 @@ struct victim {
 static inline void victim_make(struct victim *v, struct ibv_pd *pd)
 {
 	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
-	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
 	struct mlx5dv_pd domain = { 0 };
 	struct mlx5dv_obj obj = { .pd = { .in = pd, .out = &domain } };
 	struct bsn_mkey_ctx ctx = { .umr_en = 1,
@@ -34,7 +34,7 @@ static inline void victim_make(struct victim *v, struct ibv_pd *pd)
 
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD), 0);
 	ctx.pd = domain.pdn;
-	bsn_cmd_in_encode(in, &head);
+	ENCODE(cmd_in, in, .opcode = BSN_CMD_CREATE_MKEY);
 	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
 	v->mkey = mlx5dv_devx_obj_create(pd->context, in, sizeof(in), out, sizeof(out));
 	assert_non_null(v->mkey);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../unit.h"
+#include "../wqe/encode.h"
 #include "wqe-dump/live/look.h"
 
 enum {
@@ -104,9 +105,7 @@ static inline void begin(struct look *look, enum bsn_registry_kind kind, uint32_
 
 static inline void set_record(uint32_t index)
 {
-	const struct bsn_dbr_wq record = { .index = index & UINT16_MAX };
-
-	bsn_dbr_wq_encode(owner.record, &record);
+	ENCODE(dbr_wq, owner.record, .index = index & UINT16_MAX);
 }
 
 /* Each of the owner's moves that the tables below have. */

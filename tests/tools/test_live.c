@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../unit.h"
+#include "../wqe/encode.h"
 #include "fake_process.h"
 #include "bsn.h"
 #include "bsn_registry.h"
@@ -68,12 +69,10 @@ static void turn_generation(void)
 
 static void write_ring(uint32_t number)
 {
-	const struct bsn_dbr_wq record = { .index = SLOTS / 2 };
-
 	for (unsigned i = 0; i < SLOTS; i++)
 		bsn_data_encode(its.ring[i],
 				&(struct bsn_data){ .byte_count = 64, .lkey = number, .addr = i });
-	bsn_dbr_wq_encode(its.record, &record);
+	ENCODE(dbr_wq, its.record, .index = SLOTS / 2);
 	its.producer = SLOTS / 2;
 	its.consumer = 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The same of receive queues, shared ones and completion queues, whose owner moves on meanwhile. */
-#include "../wqe/encode.h"
 #include "look_rig.h"
 
 /* -- receive queue ----------------------------------------------------------------------------- */
@@ -304,9 +303,7 @@ static void write_cqe(uint8_t *to, uint32_t index)
 
 static void publish_polled(void)
 {
-	const struct bsn_dbr_cq_ci record = { .ci = polled & 0xffffff };
-
-	bsn_dbr_cq_ci_encode(owner.record, &record);
+	ENCODE(dbr_cq_ci, owner.record, .ci = polled & 0xffffff);
 }
 
 static void poll_one(void)

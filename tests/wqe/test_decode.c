@@ -93,8 +93,6 @@ static void the_shortest_wqe_of_each_operation(void **state)
 
 static void the_extension_bit_tells_the_address_vectors_length(void **state)
 {
-	const struct bsn_av_dc_grh dc = { .dc_key = 1ull << 63, .ext = 1, .hop_limit = 11 };
-
 	begin(BSN_OPCODE_SEND, 3);
 	ENCODE(av_ud, bytes + 16, .qkey = 7, .dqpn = 0x123, .rlid = 9);
 	memset(bytes + 32, 0x11, 16); /* a data pointer, no part of the address vector */
@@ -114,7 +112,7 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 	assert_int_equal(wqe.data_count, 1);
 
 	begin(BSN_OPCODE_SEND, 4);
-	bsn_av_dc_grh_encode(bytes + 16, &dc);
+	ENCODE(av_dc_grh, bytes + 16, .dc_key = 1ull << 63, .ext = 1, .hop_limit = 11);
 	assert_int_equal(decode(BSN_TRANSPORT_DC), 0);
 	assert_true(wqe.to.dc.dc_key == 1ull << 63);
 	assert_int_equal(wqe.to.dc.hop_limit, 11);
@@ -211,10 +209,8 @@ static void an_unknown_opcode_stays_raw(void **state)
 /* What libmlx5 puts inline: 52 translations fill 60 DS; the device takes 55 in 63. */
 static void translations_are_listed(void **state)
 {
-	const struct bsn_umr_ctrl umr = { .is_inline = 1, .klm_octowords = 52 };
-
 	begin(BSN_OPCODE_UMR, 60);
-	bsn_umr_ctrl_encode(bytes + 16, &umr);
+	ENCODE(umr_ctrl, bytes + 16, .is_inline = 1, .klm_octowords = 52);
 	for (uint32_t i = 0; i < 52; i++) {
 		ENCODE(klm, bytes + 128 + 16 * (size_t)i, .byte_count = 1u << 31, .mkey = i,
 		       .va = i);
@@ -231,14 +227,12 @@ static void translations_are_listed(void **state)
 
 static void repeat_blocks_say_how_much_they_map(void **state)
 {
-	const struct bsn_umr_ctrl umr = { .is_inline = 1, .klm_octowords = 4 };
-	const struct bsn_repeat repeat = { 96, BSN_REPEAT_OP, 8, 2 };
 	struct bsn_piece_iter iter;
 	struct bsn_piece piece = { 0 };
 
 	begin(BSN_OPCODE_UMR, 12);
-	bsn_umr_ctrl_encode(bytes + 16, &umr);
-	bsn_repeat_encode(bytes + 128, &repeat);
+	ENCODE(umr_ctrl, bytes + 16, .is_inline = 1, .klm_octowords = 4);
+	ENCODE(repeat, bytes + 128, 96, BSN_REPEAT_OP, 8, 2);
 	ENCODE(repeat_entry, bytes + 144, .stride = 4096, .byte_count = 64, .mkey = 5, .va = 6);
 	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.as.umr.form, BSN_UMR_REPEAT);
@@ -259,12 +253,11 @@ static void repeat_blocks_say_how_much_they_map(void **state)
 /* The mask follows mkey_mask: two builders may differ in fields that it does not select. */
 static void an_mkeys_fields_count_where_they_are_selected(void **state)
 {
-	const struct bsn_umr_ctrl umr = { .is_inline = 1,
-					  .mkey_mask = BSN_MKEY_BIT(LEN) | BSN_MKEY_BIT(FREE) };
 	const uint8_t *mask;
 
 	begin(BSN_OPCODE_UMR, 8);
-	bsn_umr_ctrl_encode(bytes + 16, &umr);
+	ENCODE(umr_ctrl, bytes + 16, .is_inline = 1,
+	       .mkey_mask = BSN_MKEY_BIT(LEN) | BSN_MKEY_BIT(FREE));
 	mask = mask_of(BSN_TRANSPORT_RC);
 	assert_int_equal(wqe.as.umr.form, BSN_UMR_NONE);
 	assert_int_equal(mask[64], 0x40); /* free */
@@ -404,13 +397,11 @@ static void a_receive_list_ends_at_its_terminator_or_its_stride(void **state)
 
 static void a_shared_receive_wqe_begins_with_its_link(void **state)
 {
-	const struct bsn_srq_next next = { .next_wqe_index = 0xfedc };
-	const struct bsn_data data = { .byte_count = 100, .lkey = 1, .addr = 2 };
 	static struct bsn_recv_wqe recv;
 
 	memset(bytes, 0xee, 16);
-	bsn_srq_next_encode(bytes, &next);
-	bsn_data_encode(bytes + 16, &data);
+	ENCODE(srq_next, bytes, .next_wqe_index = 0xfedc);
+	ENCODE(data, bytes + 16, .byte_count = 100, .lkey = 1, .addr = 2);
 	assert_int_equal(bsn_recv_decode(bytes, 32, BSN_RECV_LINKED, &recv, &bad), 0);
 	assert_int_equal(recv.next.next_wqe_index, 0xfedc);
 	assert_int_equal(recv.data_count, 1);

@@ -24,7 +24,6 @@ static void the_opcode_picks_the_view_of_a_cqe(void **state)
 
 	for (uint32_t opcode = 0; opcode < 16; opcode++)
 		for (uint32_t format = 0; format < 4; format++) {
-			const struct bsn_cqe_tail tail = { .opcode = opcode, .format = format };
 			const bool has_data =
 				opcode <= BSN_CQE_RESP_SEND_INV &&
 				(format == BSN_CQE_INLINE_32 || format == BSN_CQE_INLINE_64);
@@ -32,7 +31,8 @@ static void the_opcode_picks_the_view_of_a_cqe(void **state)
 				opcode <= BSN_CQE_NO_PACKET && format == BSN_CQE_COMPRESSED;
 
 			memset(bytes, 0, BSN_CQE128_SIZE);
-			bsn_cqe_tail_encode(bytes + 64 + BSN_CQE_TAIL_OFFSET, &tail);
+			ENCODE(cqe_tail, bytes + 64 + BSN_CQE_TAIL_OFFSET, .opcode = opcode,
+			       .format = format);
 			assert_int_equal(bsn_cqe_decode(bytes, BSN_CQE128_SIZE, &cqe, &bad), 0);
 			assert_int_equal(cqe.offset, 64);
 			assert_int_equal(cqe.tail.opcode, opcode);
