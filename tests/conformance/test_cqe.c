@@ -95,10 +95,9 @@ static void post_recv(uint64_t id)
 {
 	struct ibv_sge sge = { (uintptr_t)s.l->memory + 1024, BYTES, s.l->mr->lkey };
 	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
-	const struct bsn_sge ours = { (uintptr_t)s.into, BYTES, 1 };
 
 	ok(ibv_post_recv(s.qp, &wr, &bad));
-	ok(bsn_recv(s.f->rq, &ours, id));
+	ok(bsn_recv(s.f->rq, &(struct bsn_sge){ (uintptr_t)s.into, BYTES, 1 }, id));
 }
 
 /* Posts a request; with a wrong key it fails. */
@@ -107,10 +106,9 @@ static void post(unsigned kind, uint64_t id, uint32_t imm, bool solicited, bool 
 	const uint32_t rkey = s.mr->rkey + fails;
 	const uint64_t to = (uintptr_t)s.l->memory + 2048;
 	const uint32_t bytes = kinds[kind].is_atomic ? 8 : lengths[id % LENGTHS];
-	struct ibv_sge sge = { (uintptr_t)s.l->memory, bytes, s.mr->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = id,
-		.sg_list = &sge,
+		.sg_list = &(struct ibv_sge){ (uintptr_t)s.l->memory, bytes, s.mr->lkey },
 		.num_sge = 1,
 		.opcode = kinds[kind].verbs,
 		.send_flags = IBV_SEND_SIGNALED | (solicited ? IBV_SEND_SOLICITED : 0),

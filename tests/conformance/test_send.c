@@ -146,7 +146,7 @@ enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[SETTINGS + 1] = { [SETTINGS] = cmocka_unit_test(every_store) };
+	struct CMUnitTest tests[SETTINGS + 1] = { [SETTINGS] = UNIT(every_store) };
 
 	for (unsigned i = 0; i < SETTINGS; i++)
 		tests[i] = UNIT_ROW(settings[i], each_request);

@@ -9,9 +9,8 @@ static struct bsn_completion out[64];
 
 static inline void post_write(struct fake *f, uint64_t id)
 {
-	const struct bsn_sge sge = { 0x2000, 8, 3 };
-
-	ok(bsn_write(&f->ep, &sge, &remote, id, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_write(&f->ep, &(struct bsn_sge){ 0x2000, 8, 3 }, &remote, id,
+		     BSN_F_SIGNALED | BSN_F_RING));
 }
 
 /* A request that is done at once. */
@@ -84,10 +83,8 @@ static inline uint16_t next_recv(const struct fake *f)
 
 static inline void post_recvs(struct fake *f, uint32_t count)
 {
-	const struct bsn_sge sge = { 0x1000, 64, 1 };
-
 	for (uint32_t i = 0; i < count; i++)
-		ok(bsn_recv(f->rq, &sge, 500 + i));
+		ok(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 64, 1 }, 500 + i));
 }
 
 #endif

@@ -209,7 +209,6 @@ void make_peers(struct fake *f)
 {
 	for (uint32_t i = 0; i < PEERS; i++) {
 		uint8_t *av = peer_avs[i > 0];
-
 		if (dv_sq(f->sq)->transport == BSN_TRANSPORT_UD)
 			ENCODE(av_ud_grh, av, .qkey = 0x11111111 + i, .ext = i > 0,
 			       .dqpn = 0x77 + i, .sgid_index = 3, .rgid_lo = 0x4242);

@@ -205,7 +205,6 @@ static void use_again(struct fake *f, uint32_t *given_back)
 
 	for (; (*given_back & 0xffffff) != ci; ++*given_back) {
 		uint8_t *cqe = cqe_at(f, *given_back);
-
 		memset(cqe + 64 - f->cq->stride, 0xee, f->cq->stride - 64 + BSN_CQE_TAIL_OFFSET);
 	}
 }

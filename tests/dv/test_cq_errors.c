@@ -245,7 +245,6 @@ static void a_dead_queue_gives_what_came_first(void **state)
 {
 	for (int at_once = 1; at_once < 8; at_once++) {
 		OWNED struct fake *f = FAKE(.cqe_count = 8);
-
 		for (uint32_t i = 0; i < 3; i++) { /* the ring's end is among what is left */
 			write_done(f, i);
 			assert_int_equal(bsn_poll(f->cq, out, 8), 1);

@@ -219,7 +219,6 @@ static void a_shared_queue_of_two_pollers_loses_nothing(void **state)
 	bsn_srq_share(owner->rq);
 	for (unsigned i = 0; i < POLLERS; i++) {
 		struct fake *f = pollers[i].f = FAKE(.no_recv = true);
-
 		dv_sq(f->sq)->route.hot.rq = owner->rq;
 		add_again(f);
 		ok(pthread_create(&threads[i], NULL, poll_shared, &pollers[i]));

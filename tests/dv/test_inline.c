@@ -13,7 +13,6 @@ static void post_every_length(struct fake *f, unsigned mode)
 	for (uint32_t length = 0; length <= FAR_INLINE; length++)
 		for (unsigned i = 0; i < 4; i++) {
 			const struct bsn_wr wr = inline_request(with[i], length, BSN_F_RING);
-
 			/* all in the first mode; at the ring's end in the others */
 			for (uint32_t pos = is_first ? 0 : 15 - length % 4; pos < RING_BB;
 			     pos += is_first ? 1 : 4)

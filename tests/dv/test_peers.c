@@ -45,7 +45,6 @@ static void post_in_turn(struct fake *f, struct bsn_peer *peer, const struct bsn
 	for (size_t w = 0; w < WAYS; w++)
 		for (uint8_t quiet = 1; quiet < 4; quiet++) {
 			int err;
-
 			fake_seek(f, 0);
 			f->sq->quiet = quiet;
 			dv_sq(f->sq)->hidden[0] = 0;
@@ -134,7 +133,6 @@ static void post_every_length(struct fake *f, unsigned mode)
 {
 	for (uint32_t length = 0; length <= FAR_INLINE; length++) {
 		const struct bsn_wr wr = inline_request(BSN_OPCODE_SEND, length, BSN_F_RING);
-
 		for (uint32_t pos = length % tests_share(); pos < RING_BB; pos += tests_share())
 			post_at(f, &peers[(pos + length) / RING_BB % 2], &wr, pos);
 	}
@@ -181,15 +179,13 @@ static void a_peers_stream_is_in_the_control_segment(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_request_to_one_of_many),
-		cmocka_unit_test(common_flags_to_one_of_many),
-		cmocka_unit_test(the_librarys_turn_to_one_of_many),
-		cmocka_unit_test(nothing_for_nothing_to_one_of_many),
-		cmocka_unit_test(inline_data_of_every_length_to_one_of_many),
-		cmocka_unit_test(what_saw_no_room_is_as_any_other),
-		cmocka_unit_test(a_peers_stream_is_in_the_control_segment),
-	};
+	const struct CMUnitTest tests[] = { UNIT(every_request_to_one_of_many),
+					    UNIT(common_flags_to_one_of_many),
+					    UNIT(the_librarys_turn_to_one_of_many),
+					    UNIT(nothing_for_nothing_to_one_of_many),
+					    UNIT(inline_data_of_every_length_to_one_of_many),
+					    UNIT(what_saw_no_room_is_as_any_other),
+					    UNIT(a_peers_stream_is_in_the_control_segment) };
 
 #ifdef BSN_ORDER_TRACE
 	cmocka_set_test_filter("every_*");

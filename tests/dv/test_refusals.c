@@ -17,7 +17,6 @@ static void shoot_requests(const struct fake *f, struct shot *shot)
 
 	for (uint32_t k = bsn_sq_outstanding_bb(f->sq); k; k--) {
 		const size_t at = (uint16_t)(pi - k) % RING_BB * BSN_BB_SIZE;
-
 		memcpy(shot->ring + at, f->sq_ring + at, BSN_BB_SIZE);
 	}
 }

@@ -58,7 +58,6 @@ static void post_in_turn(struct fake *f, unsigned mode)
 		}
 	for (uint32_t length = MAX_INLINE; length <= FAR_INLINE; length += 16) {
 		const struct bsn_wr wr = inline_request(BSN_OPCODE_RDMA_WRITE, length, BSN_F_RING);
-
 		for (uint32_t pos = length / 16 % 3; pos < RING_BB; pos += 3)
 			post_at(f, NULL, &wr, pos);
 	}
@@ -154,15 +153,13 @@ static void a_single_one_rung_later_takes_blueflame(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_request_at_every_position),
-		cmocka_unit_test(indices_wrap),
-		cmocka_unit_test(every_mode_publishes_the_same),
-		cmocka_unit_test(the_librarys_turn_in_every_mode),
-		cmocka_unit_test(the_measurement_chooses_a_store),
-		cmocka_unit_test(several_are_published_by_a_doorbell),
-		cmocka_unit_test(a_single_one_rung_later_takes_blueflame),
-	};
+	const struct CMUnitTest tests[] = { UNIT(every_request_at_every_position),
+					    UNIT(indices_wrap),
+					    UNIT(every_mode_publishes_the_same),
+					    UNIT(the_librarys_turn_in_every_mode),
+					    UNIT(the_measurement_chooses_a_store),
+					    UNIT(several_are_published_by_a_doorbell),
+					    UNIT(a_single_one_rung_later_takes_blueflame) };
 
 #ifdef BSN_ORDER_TRACE
 	cmocka_set_test_filter("every_*");

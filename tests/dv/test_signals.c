@@ -155,12 +155,11 @@ static void a_prepared_request_belongs_to_no_queue(void **state)
 {
 	OWNED struct fake *f = fake_create(NULL), *g = fake_create(NULL);
 	struct bsn_wr wr = write_of(many, 1, 0);
-	const struct bsn_ctrl base = { .qpn = 0x42 };
 	struct bsn_prepared p, copy;
 
 	wr.opcode = BSN_OPCODE_RDMA_WRITE_IMM;
 	wr.imm = 0x1234;
-	g->sq->ctrl_next = bsn_ctrl_word(&base, 0);
+	g->sq->ctrl_next = bsn_ctrl_word(&(struct bsn_ctrl){ .qpn = 0x42 }, 0);
 	ok(bsn_prepare(&f->ep, &wr, &p));
 	copy = p;
 	for (uint32_t i = 0; i < 100; i++) {

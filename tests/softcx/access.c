@@ -128,13 +128,12 @@ static void absent_registers_are_refused(void **state)
 {
 	static const uint8_t ymm[] = { 0xc5, 0xfc, 0x11, 0x0f }, low[] = { 0x0f, 0x11, 0x0f };
 	struct x86_regs fxsave = { .xmm = xmm };
-	struct arm64_regs none = { 0 };
 	const uint8_t q[] = { 0x02, 0x00, 0x80, 0x3d };
 	struct access a;
 
 	assert_int_equal(access_decode_x86(ymm, sizeof(ymm), &fxsave, &a), -ENXIO);
 	assert_int_equal(access_decode_x86(low, sizeof(low), &fxsave, &a), 0);
-	assert_int_equal(access_decode_arm64(q, sizeof(q), &none, &a), -ENXIO);
+	assert_int_equal(access_decode_arm64(q, sizeof(q), &(struct arm64_regs){ 0 }, &a), -ENXIO);
 }
 
 static int decode_arm64(uint32_t insn, struct access *a)
@@ -200,10 +199,8 @@ static void any_bytes_are_judged(void **state)
 
 int main(void)
 {
-	return RUN_IN(set_up, NULL, cmocka_unit_test(x86_knows_the_address_and_the_size),
-		      cmocka_unit_test(x86_refuses_what_is_no_plain_move),
-		      cmocka_unit_test(absent_registers_are_refused),
-		      cmocka_unit_test(arm64_knows_the_address_and_the_size),
-		      cmocka_unit_test(arm64_refuses_what_is_no_plain_store),
-		      cmocka_unit_test(any_bytes_are_judged));
+	return RUN_IN(set_up, NULL, UNIT(x86_knows_the_address_and_the_size),
+		      UNIT(x86_refuses_what_is_no_plain_move), UNIT(absent_registers_are_refused),
+		      UNIT(arm64_knows_the_address_and_the_size),
+		      UNIT(arm64_refuses_what_is_no_plain_store), UNIT(any_bytes_are_judged));
 }

@@ -95,11 +95,10 @@ static void print_event(const char *who, const struct rdma_cm_event *event)
 /* The next event; NULL: none came. The id of a connection request is the new one. */
 static struct rdma_cm_id *hear(const char *who, struct rdma_event_channel *channel, int timeout_ms)
 {
-	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
 
-	if (poll(&ready, 1, timeout_ms) <= 0) {
+	if (poll(&(struct pollfd){ .fd = channel->fd, .events = POLLIN }, 1, timeout_ms) <= 0) {
 		printf("  %s hears nothing\n", who);
 		return NULL;
 	}

@@ -87,7 +87,6 @@ static inline int set_up(void **state)
 {
 	struct cx_config config = loopback_config(CX_LINK_IB, true);
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = RECVS, .max_sge = 1 } };
-	struct ibv_ah_attr ah = { .dlid = 1, .port_num = 1 };
 
 	memset(&d, 0, sizeof(d));
 	config.fault_plan = *state;
@@ -98,7 +97,7 @@ static inline int set_up(void **state)
 	d.srq = ibv_create_srq(d.pd, &srq);
 	d.mr = ibv_reg_mr(d.pd, d.memory, sizeof(d.memory),
 			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	d.ah = ibv_create_ah(d.pd, &ah);
+	d.ah = ibv_create_ah(d.pd, &(struct ibv_ah_attr){ .dlid = 1, .port_num = 1 });
 	for (unsigned i = 0; i < TARGETS; i++) {
 		d.dct[i] = made(create(MLX5DV_DCTYPE_DCT));
 		open_target(d.dct[i]);
@@ -175,9 +174,8 @@ static inline void assert_failed(struct ibv_wc wc, enum ibv_wc_status status, ui
 /* The kernel hands on no event of a target: mlx5 qpc.c dct_allowed_event_types(). */
 static inline void expect_no_event(void)
 {
-	struct pollfd ready = { .fd = d.ctx->async_fd, .events = POLLIN };
-
-	assert_int_equal(poll(&ready, 1, 0), 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = d.ctx->async_fd, .events = POLLIN }, 1, 0),
+			 0);
 }
 
 #define PLANNED(f, plan) GIVEN(f, plan, set_up, tear_down)

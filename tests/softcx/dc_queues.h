@@ -129,7 +129,6 @@ static inline void open_dci(void)
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct move m = move_of(0, order[i]);
-
 		m.qpn = d.dcin;
 		m.shape.remote_qpn = 0;
 		m.path.rlid = 0;

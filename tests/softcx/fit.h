@@ -269,7 +269,6 @@ static inline void fit_post(enum ibv_wr_opcode opcode, uint32_t len, unsigned co
 
 	for (unsigned i = 0; i < count; i++) {
 		const bool is_last = i + 1 == count;
-
 		wrs[i] = (struct ibv_send_wr){ .wr_id = i,
 					       .next = is_last ? NULL : &wrs[i + 1],
 					       .sg_list = &sge,

@@ -157,10 +157,9 @@ static inline void loopback_reconnect(void)
 static inline void loopback_post(enum ibv_wr_opcode opcode, uint64_t local, uint32_t lkey,
 				 uint32_t length, uint64_t remote, uint32_t rkey)
 {
-	struct ibv_sge sge = { local, length, lkey };
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = 7,
-		.sg_list = &sge,
+		.sg_list = &(struct ibv_sge){ local, length, lkey },
 		.num_sge = 1,
 		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,

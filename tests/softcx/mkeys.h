@@ -192,9 +192,8 @@ static inline void must_write(uint32_t lkey, uint64_t from, uint32_t rkey, uint6
 static inline void must_cover(struct mlx5dv_mkey *mkey, uint32_t access, uint32_t lkey,
 			      uint64_t addr)
 {
-	const struct ibv_sge sge = { addr, 64, lkey };
-
-	assert_int_equal(set_list(mkey, access, &sge, 1), IBV_WC_SUCCESS);
+	assert_int_equal(set_list(mkey, access, &(struct ibv_sge){ addr, 64, lkey }, 1),
+			 IBV_WC_SUCCESS);
 }
 
 /* A UMR by hand, whose translations are elsewhere: `count` from number `first` on. */

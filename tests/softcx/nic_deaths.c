@@ -20,14 +20,11 @@ static void a_killed_process_times_out(void **state)
 {
 	struct child child = start_child(be_a_responder);
 	struct blob peer = meet(&child);
-	struct bsn_cqe cqe;
 
 	kill_child(&child);
 	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
 	rig_run(&rig);
-	assert_true(rig_poll(&rig.cq[0], &cqe));
-	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RETRY_EXCEEDED);
-	assert_int_equal(cqe.as.err.vendor_syndrome, 0x81);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
 }
 
 static void name_fifo(char path[64], pid_t owner)
@@ -38,17 +35,15 @@ static void name_fifo(char path[64], pid_t owner)
 /* Two queue pairs, whose events go to a FIFO that only this process reads. */
 static void have_events(int in, int out)
 {
-	struct cx_config config;
+	const struct cx_config config = config_of_fabric();
 	char path[64], byte;
 
 	name_fifo(path, getpid());
 	NEED(!mkfifo(path, 0600) && open(path, O_RDWR) >= 0);
-	config_of(&config);
 	rig_open(&rig, &config);
 	NEED(!cx_channel_create(rig.hca, path, CX_EVENT_ASYNC, &rig.attr.async_channel));
 	for (unsigned i = 0; i < 2; i++) {
 		struct blob theirs;
-
 		rig_qp_create(&rig, &rig.qp[i]);
 		NEED(write(out, &rig.qp[i].number, 4) == 4);
 		theirs = hear(in);
@@ -60,12 +55,9 @@ static void have_events(int in, int out)
 
 static uint8_t fail_by_bad_key(struct rig_qp *qp)
 {
-	struct bsn_cqe cqe;
-
 	rig_post_one(qp, BSN_OPCODE_RDMA_WRITE, rig.buf, 0x7654321, rig.buf, 8, rig.key);
 	rig_run(&rig);
-	assert_true(rig_poll(&rig.cq[0], &cqe));
-	return cqe.as.err.syndrome;
+	return rig_next(&rig.cq[0]).as.err.syndrome;
 }
 
 /*
@@ -283,12 +275,11 @@ static bool leave_the_pid_namespace(void)
 /* Each answer: 0, an errno, or -1 where there can be no namespace. */
 static void join_elsewhere(int in, int out)
 {
-	struct cx_config config;
+	struct cx_config config = config_of_fabric();
 	struct cx_hca *hca;
 	int answer = -1;
 	pid_t pid;
 
-	config_of(&config);
 	if (!leave_the_pid_namespace()) {
 		NEED(write(out, &answer, sizeof(answer)) == sizeof(answer));
 		return;
@@ -394,22 +385,17 @@ static void just_die(int in, int out)
 static void a_stale_segment_is_taken_over(void **state)
 {
 	struct child child = start_child(just_die);
-	struct cx_config config;
+	struct cx_config config = config_of_fabric();
 
 	hear(child.from);
 	end_child(&child, SIGKILL);
-	config_of(&config);
 	config.generation = CX_GEN_CX7;
 	rig_open(&rig, &config);
 }
 
-int main(void)
-{
-	return RUN(
-		TEST(a_killed_process_times_out), TEST(an_event_for_a_killed_process_hurts_nobody),
-		TEST(who_cannot_be_asked_is_alive), TEST(another_file_is_not_asked),
-		TEST(a_process_lives_as_long_as_its_memory), TEST(a_chroot_sweeps_nobody),
-		TEST(who_gets_the_number_of_a_dead_peer_is_not_written_to),
-		TEST(another_pid_namespace_is_refused), TEST(a_lock_holder_that_dies_blocks_nobody),
-		TEST(who_lost_the_lock_is_taken_for_dead), TEST(a_stale_segment_is_taken_over));
-}
+UNIT_MAIN(NULL, TEST(a_killed_process_times_out), TEST(an_event_for_a_killed_process_hurts_nobody),
+	  TEST(who_cannot_be_asked_is_alive), TEST(another_file_is_not_asked),
+	  TEST(a_process_lives_as_long_as_its_memory), TEST(a_chroot_sweeps_nobody),
+	  TEST(who_gets_the_number_of_a_dead_peer_is_not_written_to),
+	  TEST(another_pid_namespace_is_refused), TEST(a_lock_holder_that_dies_blocks_nobody),
+	  TEST(who_lost_the_lock_is_taken_for_dead), TEST(a_stale_segment_is_taken_over))

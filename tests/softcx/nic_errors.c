@@ -4,19 +4,6 @@
 
 #include "pair.h"
 
-static uint32_t make_key(uint32_t pd, uint64_t length, int access)
-{
-	const struct cx_mr_attr attr = { .pdn = pd,
-					 .va = (uintptr_t)rig.buf,
-					 .iova = (uintptr_t)rig.buf,
-					 .length = length,
-					 .access = access };
-	uint32_t key;
-
-	assert_int_equal(cx_mr_create(rig.hca, &attr, &key), 0);
-	return key;
-}
-
 /* Every failure of a key, at either end: operation, keys, length, result. */
 static void keys_are_checked(void **state)
 {
@@ -49,15 +36,16 @@ static void keys_are_checked(void **state)
 
 		assert_int_equal(cx_pd_create(rig.hca, &pd), 0);
 		keys[NONE] = 0x7654321;
-		keys[SHORT] = make_key(rig.pd, 63, RIG_ACCESS);
-		keys[FOREIGN] = make_key(pd, 64, RIG_ACCESS);
-		keys[FOREIGN_SHORT] = make_key(pd, 63, 0);
-		keys[PLAIN] = make_key(rig.pd, 64, 0);
-		keys[READABLE] = make_key(rig.pd, 64, IBV_ACCESS_REMOTE_READ);
+		keys[SHORT] = rig_mr_create(&rig, rig.pd, 63, RIG_ACCESS);
+		keys[FOREIGN] = rig_mr_create(&rig, pd, 64, RIG_ACCESS);
+		keys[FOREIGN_SHORT] = rig_mr_create(&rig, pd, 63, 0);
+		keys[PLAIN] = rig_mr_create(&rig, rig.pd, 64, 0);
+		keys[READABLE] = rig_mr_create(&rig, rig.pd, 64, IBV_ACCESS_REMOTE_READ);
 		keys[GOOD] = rig.key;
 		post(cases[i].opcode, keys[cases[i].rkey], keys[cases[i].lkey], 64);
 		rig_run(&rig);
-		expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, cases[i].syndrome, cases[i].vendor);
+		rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, cases[i].syndrome,
+				 cases[i].vendor);
 		assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
 		rig_teardown(&rig);
 		setup(state);
@@ -66,14 +54,14 @@ static void keys_are_checked(void **state)
 
 static void a_key_that_was_given_back_opens_nothing(void **state)
 {
-	uint32_t key = make_key(rig.pd, 64, RIG_ACCESS), next;
+	uint32_t key = rig_mr_create(&rig, rig.pd, 64, RIG_ACCESS), next;
 
 	assert_int_equal(cx_mr_destroy(rig.hca, key), 0);
-	next = make_key(rig.pd, 64, RIG_ACCESS);
+	next = rig_mr_create(&rig, rig.pd, 64, RIG_ACCESS);
 	assert_int_not_equal(key, next);
 	post(BSN_OPCODE_RDMA_WRITE, key, rig.key, 8);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
 }
 
 static void post_fetch_add(void *to, uint32_t rkey)
@@ -109,15 +97,14 @@ static void the_queue_pair_has_rights_of_its_own(void **state)
 						    (unsigned)(RIG_ACCESS & ~cases[i / 2].right) };
 		uint32_t rkey = i % 2 ? 0x7654321 : rig.key;
 
-		assert_int_equal(
-			cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_ACCESS_FLAGS), 0);
+		rig_qp_modify(&rig, &rig.qp[1], attr, IBV_QP_ACCESS_FLAGS);
 		if (opcode == BSN_OPCODE_ATOMIC_FA)
 			post_fetch_add(rig.buf, rkey);
 		else
 			post(opcode, rkey, rig.key, 8);
 		rig_run(&rig);
-		expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST,
-			     0x8a);
+		rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0,
+				 BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
 		assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_ERR);
 		rig_teardown(&rig);
 		setup(state);
@@ -135,28 +122,27 @@ static void work_behind_a_failure_is_flushed_in_order(void **state)
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ON_FIRST_ERROR);
 	rig_run(&rig);
 	expect_good(&rig.cq[0]);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 2, BSN_SYNDROME_FLUSHED, 0xf9);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 2, BSN_SYNDROME_FLUSHED, 0xf9);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
 	expect_nothing(&rig.cq[0]);
 	for (uint16_t i = 0; i < 3; i++)
-		expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_FLUSHED, 0xf9);
+		rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_FLUSHED, 0xf9);
 
 	/* What is posted to a queue in error comes back, too. */
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 5, BSN_SYNDROME_FLUSHED, 0xf9);
-	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 5, BSN_SYNDROME_FLUSHED, 0xf9);
+	rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
 }
 
 /* Also on a device that is not stepped, though posting a receive rings no doorbell. */
 static void receives_posted_in_error_are_flushed_by_time(void **state)
 {
-	struct cx_config config;
+	struct cx_config config = rig_config();
 
 	rig_teardown(&rig);
-	rig_config(&config);
 	config.passive = false;
 	rig_open(&rig, &config);
 	rig_qp_create(&rig, &rig.qp[0]);
@@ -170,7 +156,7 @@ static void receives_posted_in_error_are_flushed_by_time(void **state)
 		rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 		cx_run_timers(rig.hca);
-		expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_FLUSHED, 0xf5);
+		rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_FLUSHED, 0xf5);
 	}
 	rig_qp_destroy(&rig, &rig.qp[0]);
 	cx_run_timers(rig.hca);
@@ -182,8 +168,8 @@ static void a_command_flushes_with_a_reason_of_its_own(void **state)
 	rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
 	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_qp_move(&rig, &rig.qp[0], IBV_QPS_ERR);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
-	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
+	rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
 }
 
 static void a_reset_queue_pair_starts_anew(void **state)
@@ -196,7 +182,7 @@ static void a_reset_queue_pair_starts_anew(void **state)
 		memset(rig.qp[i].db, 0, sizeof(rig.qp[i].db));
 		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
 	}
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
 	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
 	rig_run(&rig);
 	expect_good(&rig.cq[0]);
@@ -207,9 +193,9 @@ static void a_message_longer_than_its_receive_fails_both(void **state)
 	rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 	post(BSN_OPCODE_SEND, 0, rig.key, 101);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
-	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_LENGTH,
-		     BSN_VENDOR_SEND_TOO_LONG);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
+	rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_LENGTH,
+			 BSN_VENDOR_SEND_TOO_LONG);
 }
 
 /*
@@ -231,25 +217,25 @@ static void completions_of_receives_name_their_wqe(void **state)
 		rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
 	post(BSN_OPCODE_SEND, 0, rig.key, 101);
 	rig_run(&rig);
-	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_LOCAL_LENGTH,
-		     BSN_VENDOR_SEND_TOO_LONG);
+	rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_LOCAL_LENGTH,
+			 BSN_VENDOR_SEND_TOO_LONG);
 	for (unsigned n = 1; n < RIG_RQ; n++)
-		expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, (uint16_t)(i + n), BSN_SYNDROME_FLUSHED,
-			     BSN_VENDOR_FLUSHED_IN_ERROR);
+		rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, (uint16_t)(i + n),
+				 BSN_SYNDROME_FLUSHED, BSN_VENDOR_FLUSHED_IN_ERROR);
 }
 
 static void a_receive_into_a_foreign_region_fails_both(void **state)
 {
 	const uint32_t good = rig.key;
 
-	rig.key = make_key(rig.pd, 64, 0);
+	rig.key = rig_mr_create(&rig, rig.pd, 64, 0);
 	rig_post_recv(&rig, &rig.qp[1], rig.buf, 64);
 	rig.key = good;
 	post(BSN_OPCODE_SEND, 0, rig.key, 10);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
-	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_PROTECTION,
-		     BSN_VENDOR_TPT_RECV + BSN_TPT_RIGHTS);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
+	rig_expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_PROTECTION,
+			 BSN_VENDOR_TPT_RECV + BSN_TPT_RIGHTS);
 }
 
 static void without_a_receive_a_send_is_retried_then_fails(void **state)
@@ -267,7 +253,7 @@ static void without_a_receive_a_send_is_retried_then_fails(void **state)
 		expect_nothing(&rig.cq[0]);
 		cx_step(rig.hca, 0);
 	}
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_RNR_RETRY_EXCEEDED, 0x87);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_RNR_RETRY_EXCEEDED, 0x87);
 	assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_RTS);
 }
 
@@ -287,35 +273,32 @@ static void nobody_there_costs_all_retries(void **state)
 	deadline = cx_next_deadline_ns(rig.hca);
 	assert_in_range(deadline - start, 2 * timeout_ns, 2 * timeout_ns + 100);
 	cx_step(rig.hca, 0);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
 }
 
 static void a_connection_means_both_ways(void **state)
 {
-	const struct ibv_qp_attr attr = { .dest_qp_num = 0x123 };
-
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_DEST_QPN), 0);
+	rig_qp_modify(&rig, &rig.qp[1], (struct ibv_qp_attr){ .dest_qp_num = 0x123 },
+		      IBV_QP_DEST_QPN);
 	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
 }
 
 static void reads_need_responder_resources(void **state)
 {
-	struct ibv_qp_attr attr = { .max_dest_rd_atomic = 0 };
-
-	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_MAX_DEST_RD_ATOMIC),
-			 0);
+	rig_qp_modify(&rig, &rig.qp[1], (struct ibv_qp_attr){ .max_dest_rd_atomic = 0 },
+		      IBV_QP_MAX_DEST_RD_ATOMIC);
 	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
 }
 
 static void an_atomic_off_its_alignment_is_refused(void **state)
 {
 	post_fetch_add(rig.buf + 4, rig.key);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
 }
 
 static void malformed_wqes_are_refused(void **state)
@@ -325,16 +308,16 @@ static void malformed_wqes_are_refused(void **state)
 	rig_begin(&wqe, 0x7f, BSN_CE_ON_ERROR);
 	rig_post(&rig.qp[0], &wqe);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
-		     BSN_VENDOR_RESERVED_OPCODE);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
+			 BSN_VENDOR_RESERVED_OPCODE);
 	rig_teardown(&rig);
 
 	setup(state);
 	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ON_ERROR);
 	rig_post(&rig.qp[0], &wqe);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
-		     BSN_VENDOR_DS_TOO_SHORT);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
+			 BSN_VENDOR_DS_TOO_SHORT);
 }
 
 static void unreliable_writes_are_lost_in_silence(void **state)
@@ -353,25 +336,20 @@ static void unreliable_connections_do_not_read(void **state)
 {
 	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
 	rig_run(&rig);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
-		     BSN_VENDOR_OPCODE_TRANSPORT);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
+			 BSN_VENDOR_OPCODE_TRANSPORT);
 }
 
-int main(void)
-{
-	return RUN(TEST(keys_are_checked), TEST(a_key_that_was_given_back_opens_nothing),
-		   TEST(the_queue_pair_has_rights_of_its_own),
-		   TEST(work_behind_a_failure_is_flushed_in_order),
-		   TEST(receives_posted_in_error_are_flushed_by_time),
-		   TEST(a_command_flushes_with_a_reason_of_its_own),
-		   TEST(a_reset_queue_pair_starts_anew),
-		   TEST(a_message_longer_than_its_receive_fails_both),
-		   TEST(completions_of_receives_name_their_wqe),
-		   TEST(a_receive_into_a_foreign_region_fails_both),
-		   TEST(without_a_receive_a_send_is_retried_then_fails),
-		   TEST(nobody_there_costs_all_retries), TEST(a_connection_means_both_ways),
-		   TEST(reads_need_responder_resources),
-		   TEST(an_atomic_off_its_alignment_is_refused), TEST(malformed_wqes_are_refused),
-		   TEST_UC(unreliable_writes_are_lost_in_silence),
-		   TEST_UC(unreliable_connections_do_not_read));
-}
+UNIT_MAIN(NULL, TEST(keys_are_checked), TEST(a_key_that_was_given_back_opens_nothing),
+	  TEST(the_queue_pair_has_rights_of_its_own),
+	  TEST(work_behind_a_failure_is_flushed_in_order),
+	  TEST(receives_posted_in_error_are_flushed_by_time),
+	  TEST(a_command_flushes_with_a_reason_of_its_own), TEST(a_reset_queue_pair_starts_anew),
+	  TEST(a_message_longer_than_its_receive_fails_both),
+	  TEST(completions_of_receives_name_their_wqe),
+	  TEST(a_receive_into_a_foreign_region_fails_both),
+	  TEST(without_a_receive_a_send_is_retried_then_fails),
+	  TEST(nobody_there_costs_all_retries), TEST(a_connection_means_both_ways),
+	  TEST(reads_need_responder_resources), TEST(an_atomic_off_its_alignment_is_refused),
+	  TEST(malformed_wqes_are_refused), TEST_UC(unreliable_writes_are_lost_in_silence),
+	  TEST_UC(unreliable_connections_do_not_read))

@@ -31,14 +31,13 @@ static void processes_reach_each_others_memory(void **state)
 
 static void a_fabric_is_of_one_kind(void **state)
 {
-	struct cx_config config;
+	struct cx_config config = config_of_fabric();
 	struct cx_hca *other;
 
 	open_rig();
-	config_of(&config);
 	config.generation = CX_GEN_CX7;
 	assert_int_equal(cx_open(&config, &other), -EBUSY);
-	config_of(&config);
+	config = config_of_fabric();
 	config.link = CX_LINK_ROCE;
 	assert_int_equal(cx_open(&config, &other), -EBUSY);
 	strcat(fabric, "-b"); /* another name, another fabric */
@@ -48,10 +47,9 @@ static void a_fabric_is_of_one_kind(void **state)
 
 static void a_fabric_has_one_table_of_keys(void **state)
 {
+	struct cx_config config = config_of_fabric();
 	struct cx_hca *first, *second, *third;
-	struct cx_config config;
 
-	config_of(&config);
 	config.fault_plan = "pkeys 0xffff 0x8001";
 	assert_int_equal(cx_open(&config, &first), 0);
 	config.fault_plan = NULL; /* takes what is there */
@@ -70,11 +68,10 @@ static void a_fabric_has_one_table_of_keys(void **state)
 
 static void the_last_one_removes_the_segment(void **state)
 {
+	const struct cx_config config = config_of_fabric();
 	struct cx_hca *first, *second;
-	struct cx_config config;
 	char path[256];
 
-	config_of(&config);
 	assert_int_equal(cx_open(&config, &first), 0);
 	assert_int_equal(cx_open(&config, &second), 0);
 	snprintf(path, sizeof(path), "%s", first->segment_path);
@@ -87,10 +84,9 @@ static void the_last_one_removes_the_segment(void **state)
 static void bad_names_are_refused(void **state)
 {
 	static const char *const names[] = { "", "a/b", "../x" };
-	struct cx_config config;
+	struct cx_config config = config_of_fabric();
 	struct cx_hca *hca;
 
-	config_of(&config);
 	for (unsigned i = 0; i < 3; i++) {
 		config.fabric = names[i];
 		assert_int_equal(cx_open(&config, &hca), -EINVAL);
@@ -155,10 +151,7 @@ static void both_sides_may_write_at_once(void **state)
 	end_child(&child, 0);
 }
 
-int main(void)
-{
-	return RUN(TEST(processes_reach_each_others_memory), TEST(a_fabric_is_of_one_kind),
-		   TEST(a_fabric_has_one_table_of_keys), TEST(the_last_one_removes_the_segment),
-		   TEST(bad_names_are_refused), TEST(a_forked_child_owns_nothing_of_its_parents),
-		   TEST(both_sides_may_write_at_once));
-}
+UNIT_MAIN(NULL, TEST(processes_reach_each_others_memory), TEST(a_fabric_is_of_one_kind),
+	  TEST(a_fabric_has_one_table_of_keys), TEST(the_last_one_removes_the_segment),
+	  TEST(bad_names_are_refused), TEST(a_forked_child_owns_nothing_of_its_parents),
+	  TEST(both_sides_may_write_at_once))

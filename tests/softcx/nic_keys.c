@@ -59,7 +59,6 @@ static bool find_entry(const struct key *key, uint64_t offset, uint32_t *mkey, u
 
 	if (key->mode == BSN_MKEY_MODE_KSM) {
 		const uint64_t page = offset >> key->page_log2;
-
 		if (page >= key->room)
 			return false;
 		*mkey = key->entries[page].mkey;
@@ -84,7 +83,6 @@ static bool find_entry(const struct key *key, uint64_t offset, uint32_t *mkey, u
 	offset %= repeat.byte_count;
 	for (unsigned i = 1; i <= repeat.num_entries && round < repeat.repeat_count; i++) {
 		struct bsn_repeat_entry entry;
-
 		bsn_repeat_entry_decode(&entry, key->bytes + (size_t)i * BSN_XLT_SIZE);
 		if (offset < entry.byte_count) {
 			*mkey = entry.mkey;
@@ -104,7 +102,6 @@ static uint64_t translate(uint32_t number, uint64_t addr, int access)
 
 	for (unsigned depth = 0; depth <= CX_MAX_INDIRECTION; depth++) {
 		const struct key *key = find_key(number);
-
 		if (!key || key->pdn != rig.pd || addr < key->start ||
 		    addr - key->start >= key->length || access & ~key->access)
 			return 0;
@@ -173,7 +170,6 @@ static void make_list(struct key *key)
 {
 	for (unsigned i = 0; i < key->room; i++) {
 		struct bsn_klm klm = { .byte_count = pick_count(), .mkey = pick_key() };
-
 		klm.va = pick_addr(klm.mkey);
 		bsn_klm_encode(key->bytes + (size_t)i * BSN_XLT_SIZE, &klm);
 	}
@@ -328,11 +324,10 @@ static void random_keys_translate_as_by_hand(void **state)
 /* On a device that is gone, only calls that destroy something work. */
 static void a_removed_device_gives_its_keys_back(void **state)
 {
-	struct cx_config config;
+	struct cx_config config = rig_config();
 	uint8_t in[16] = { 0 }, out[16];
 	uint32_t pd;
 
-	rig_config(&config);
 	config.fault_plan = "remove-device";
 	rig_open(&rig, &config);
 	rig_qp_create(&rig, &rig.qp[0]);
@@ -353,8 +348,4 @@ static void a_removed_device_gives_its_keys_back(void **state)
 	rig_teardown(&rig);
 }
 
-int main(void)
-{
-	return RUN(cmocka_unit_test(random_keys_translate_as_by_hand),
-		   cmocka_unit_test(a_removed_device_gives_its_keys_back));
-}
+UNIT_MAIN(NULL, UNIT(random_keys_translate_as_by_hand), UNIT(a_removed_device_gives_its_keys_back))

@@ -101,7 +101,6 @@ static unsigned count_left(bool is_shared)
 
 	if (is_shared) {
 		const struct cx_srq_place at = cx_srq_find(rig.hca, srq.number)->at;
-
 		assert_int_equal(at.next, at.taken);
 		return RECEIVES - at.taken;
 	}
@@ -153,7 +152,4 @@ static void a_sender_that_is_killed_leaves_a_whole_message_or_none(void **state)
 		;
 }
 
-int main(void)
-{
-	return RUN(TEST(a_sender_that_is_killed_leaves_a_whole_message_or_none));
-}
+UNIT_MAIN(NULL, TEST(a_sender_that_is_killed_leaves_a_whole_message_or_none))

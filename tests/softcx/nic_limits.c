@@ -23,7 +23,7 @@ static void unmapped_memory_fails_the_request(void **state)
 	rig_post_one(&rig.qp[0], BSN_OPCODE_RDMA_WRITE, page, key, rig.buf, 8, rig.key);
 	rig_run(&rig);
 	expect_good(&rig.cq[0]);
-	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
+	rig_expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
 }
 
 /* Whatever lies in the rings and records, the model neither crashes nor hangs. */
@@ -35,7 +35,6 @@ static void random_rings_do_no_harm(void **state)
 	for (unsigned round = 0; round < 3000; round++) {
 		for (unsigned q = 0; q < 2; q++) {
 			uint32_t *words = (uint32_t *)rig.qp[q].ring;
-
 			for (size_t i = 0; i < sizeof(rig.qp[q].ring) / 4; i++) {
 				seed = seed * 1664525 + 1013904223;
 				words[i] = seed >> 8 & 1 ? seed : htobe32(seed >> 20);
@@ -122,9 +121,6 @@ static void objects_in_use_are_not_destroyed(void **state)
 	assert_int_equal(cx_pd_destroy(rig.hca, rig.pd), 0);
 }
 
-int main(void)
-{
-	return RUN(TEST(unmapped_memory_fails_the_request), TEST(random_rings_do_no_harm),
-		   TEST(an_overrun_kills_the_cq), TEST(the_device_holds_what_its_data_sheet_says),
-		   TEST(objects_in_use_are_not_destroyed));
-}
+UNIT_MAIN(NULL, TEST(unmapped_memory_fails_the_request), TEST(random_rings_do_no_harm),
+	  TEST(an_overrun_kills_the_cq), TEST(the_device_holds_what_its_data_sheet_says),
+	  TEST(objects_in_use_are_not_destroyed))

@@ -52,7 +52,6 @@ static void doorbells_are_compared_with_record_and_ring(void **state)
 	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	for (unsigned i = 0; i < 4; i++) {
 		static const size_t chunks[] = { 8, 16, 32, 64 };
-
 		rig_post(&rig.qp[0], &wqe);
 		ring(i & 1, 64, chunks[i]);
 		cx_step(rig.hca, 0);
@@ -194,7 +193,6 @@ static void a_passive_run_is_the_same_each_time(void **state)
 
 	for (unsigned again = 0; again < 2; again++) {
 		struct bsn_cqe cqe;
-
 		start("every=3 drop; every=5 delay 100; nth=11 rnr; nth=19 fail 0x13 0x88");
 		for (unsigned i = 0; i < 20; i++) {
 			write_once();
@@ -229,13 +227,8 @@ static void the_trace_says_what_happens(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, stop)
 
-int main(void)
-{
-	return RUN(TEST(wrong_bits_are_lint), TEST(doorbells_are_compared_with_record_and_ring),
-		   TEST(a_record_may_be_read_before_its_doorbell),
-		   TEST(a_queue_that_was_reset_repeats_nothing),
-		   TEST(the_record_recovers_a_lost_doorbell),
-		   TEST(a_doorbell_before_rts_is_ignored),
-		   TEST(stepped_work_from_before_rts_waits_for_more),
-		   TEST(a_passive_run_is_the_same_each_time), TEST(the_trace_says_what_happens));
-}
+UNIT_MAIN(NULL, TEST(wrong_bits_are_lint), TEST(doorbells_are_compared_with_record_and_ring),
+	  TEST(a_record_may_be_read_before_its_doorbell),
+	  TEST(a_queue_that_was_reset_repeats_nothing), TEST(the_record_recovers_a_lost_doorbell),
+	  TEST(a_doorbell_before_rts_is_ignored), TEST(stepped_work_from_before_rts_waits_for_more),
+	  TEST(a_passive_run_is_the_same_each_time), TEST(the_trace_says_what_happens))

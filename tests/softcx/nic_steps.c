@@ -20,9 +20,8 @@ static struct rig_qp qps[QPS]; /* each is connected to the next one or the one b
 
 static int setup(void **state)
 {
-	struct cx_config config;
+	const struct cx_config config = rig_config();
 
-	rig_config(&config);
 	rig_open(&rig, &config);
 	for (unsigned i = 0; i < QPS; i++)
 		rig_qp_create(&rig, &qps[i]);
@@ -45,9 +44,8 @@ static void post(struct rig_qp *qp)
 
 static void expect(const struct rig_qp *qp, unsigned opcode)
 {
-	struct bsn_cqe cqe;
+	const struct bsn_cqe cqe = rig_next(&rig.cq[0]);
 
-	assert_true(rig_poll(&rig.cq[0], &cqe));
 	assert_int_equal(cqe.tail.opcode, opcode);
 	assert_int_equal(opcode == BSN_CQE_REQ ? cqe.as.req.qpn : cqe.as.err.qpn, qp->number);
 }
@@ -135,15 +133,12 @@ static void a_queue_starts_anew(void **state)
 /* With what was posted meanwhile. */
 static void a_queue_goes_on_that_was_stopped(void **state)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
-
 	all_come_to_rest();
-	assert_int_equal(cx_qp_modify(rig.hca, qps[1].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &qps[1], IBV_QPS_SQD);
 	post(&qps[1]);
 	assert_int_equal(cx_step(rig.hca, 0), 0);
 	post_and_expect(&qps[0]);
-	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(cx_qp_modify(rig.hca, qps[1].number, &attr, IBV_QP_STATE), 0);
+	rig_qp_move(&rig, &qps[1], IBV_QPS_RTS);
 	assert_int_equal(cx_step(rig.hca, 0), 1);
 	expect(&qps[1], BSN_CQE_REQ);
 }
@@ -166,7 +161,6 @@ static void a_cq_that_was_made_between_steps_is_armed(void **state)
 	rig_cq_create(&rig, &late, BSN_CQE_SIZE);
 	for (unsigned i = 0; i < 2; i++) {
 		struct rig_cq *cq = i ? &rig.cq[0] : &late;
-
 		assert_int_equal(arm_of(cq), CX_ARM_NONE);
 		ENCODE(dbr_cq_arm, (uint8_t *)cq->db + BSN_DBR_CQ_ARM_OFFSET, .sn = 1);
 		all_come_to_rest();
@@ -194,7 +188,6 @@ static void a_record_may_go_away(void **state)
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	uint32_t *const page =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const struct sigaction action = { .sa_handler = rig_handle_fault };
 	struct cx_qp_attr attr = rig.attr;
 	static struct rig_qp lost;
 	struct rig_wqe wqe;
@@ -206,7 +199,7 @@ static void a_record_may_go_away(void **state)
 	assert_int_equal(cx_qp_create(rig.hca, &attr, &lost.number), 0);
 	rig_qp_connect(&rig, &lost, lost.number);
 	all_come_to_rest();
-	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGSEGV, &(struct sigaction){ .sa_handler = rig_handle_fault }, NULL);
 	assert_int_equal(mprotect(page, size, PROT_NONE), 0);
 	for (unsigned i = 0; i < QPS; i++)
 		post_and_expect(&qps[i]);
@@ -225,10 +218,9 @@ static void a_record_may_go_away(void **state)
 static void open_both(void)
 {
 	char fabric[32];
-	struct cx_config config;
+	struct cx_config config = rig_config();
 
 	snprintf(fabric, sizeof(fabric), "test-steps-%d", (int)getpid());
-	rig_config(&config);
 	config.private_fabric = false;
 	config.fabric = fabric;
 	rig_open(&rig, &config);
@@ -282,15 +274,11 @@ static void a_child_steps_none_of_its_parents_queues(void **state)
 	rig_teardown(&rig);
 }
 
-int main(void)
-{
 #define STEPS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	return RUN(STEPS(queues_run_in_their_order),
-		   STEPS(what_a_limit_left_is_executed_by_the_next_steps),
-		   STEPS(queues_come_and_go_between_steps), STEPS(a_queue_starts_anew),
-		   STEPS(a_queue_goes_on_that_was_stopped),
-		   STEPS(a_cq_that_was_made_between_steps_is_armed),
-		   STEPS(receives_are_flushed_that_come_after_the_error),
-		   STEPS(a_record_may_go_away), cmocka_unit_test(a_peer_fails_a_queue_at_rest),
-		   cmocka_unit_test(a_child_steps_none_of_its_parents_queues));
-}
+
+UNIT_MAIN(NULL, STEPS(queues_run_in_their_order),
+	  STEPS(what_a_limit_left_is_executed_by_the_next_steps),
+	  STEPS(queues_come_and_go_between_steps), STEPS(a_queue_starts_anew),
+	  STEPS(a_queue_goes_on_that_was_stopped), STEPS(a_cq_that_was_made_between_steps_is_armed),
+	  STEPS(receives_are_flushed_that_come_after_the_error), STEPS(a_record_may_go_away),
+	  UNIT(a_peer_fails_a_queue_at_rest), UNIT(a_child_steps_none_of_its_parents_queues))

@@ -19,11 +19,13 @@ struct blob {
 	uint64_t addr;
 };
 
-static inline void config_of(struct cx_config *config)
+static inline struct cx_config config_of_fabric(void)
 {
-	rig_config(config);
-	config->fabric = fabric;
-	config->private_fabric = false;
+	struct cx_config config = rig_config();
+
+	config.fabric = fabric;
+	config.private_fabric = false;
+	return config;
 }
 
 static inline int setup(void **state)
@@ -98,9 +100,8 @@ static inline void kill_child(const struct child *child)
 
 static inline void open_rig(void)
 {
-	struct cx_config config;
+	const struct cx_config config = config_of_fabric();
 
-	config_of(&config);
 	rig_open(&rig, &config);
 	rig_qp_create(&rig, &rig.qp[0]);
 }

@@ -8,12 +8,25 @@
 #include "bsn_cmd.h"
 #include "datasheet.h"
 
-void rig_config(struct cx_config *config)
+struct cx_config rig_config(void)
 {
-	*config = (struct cx_config){ .generation = CX_GEN_CX6,
-				      .link = CX_LINK_IB,
-				      .passive = true,
-				      .private_fabric = true };
+	return (struct cx_config){ .generation = CX_GEN_CX6,
+				   .link = CX_LINK_IB,
+				   .passive = true,
+				   .private_fabric = true };
+}
+
+uint32_t rig_mr_create(struct rig *rig, uint32_t pd, uint64_t length, int access)
+{
+	const struct cx_mr_attr attr = { .va = (uintptr_t)rig->buf,
+					 .iova = (uintptr_t)rig->buf,
+					 .length = length,
+					 .pdn = pd,
+					 .access = access };
+	uint32_t key;
+
+	assert_int_equal(cx_mr_create(rig->hca, &attr, &key), 0);
+	return key;
 }
 
 void rig_cq_create(struct rig *rig, struct rig_cq *cq, uint32_t cqe_size)
@@ -42,24 +55,28 @@ void rig_qp_create(struct rig *rig, struct rig_qp *qp)
 	assert_int_equal(cx_qp_create(rig->hca, &attr, &qp->number), 0);
 }
 
+void rig_qp_modify(struct rig *rig, const struct rig_qp *qp, struct ibv_qp_attr attr, int mask)
+{
+	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr, mask), 0);
+}
+
 void rig_qp_connect(struct rig *rig, struct rig_qp *qp, uint32_t dest_qpn)
 {
 	struct ibv_qp_attr attr = rig->mod;
+	int init =
+		IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS | IBV_QP_QKEY;
 	int connect = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	int start = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 
-	attr.qp_state = IBV_QPS_INIT;
-	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr,
-				      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					      IBV_QP_ACCESS_FLAGS | IBV_QP_QKEY),
-			 0);
-	attr.qp_state = IBV_QPS_RTR;
 	attr.dest_qp_num = dest_qpn;
-	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr, connect), 0);
+	attr.qp_state = IBV_QPS_INIT;
+	rig_qp_modify(rig, qp, attr, init);
+	attr.qp_state = IBV_QPS_RTR;
+	rig_qp_modify(rig, qp, attr, connect);
 	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr, start), 0);
+	rig_qp_modify(rig, qp, attr, start);
 }
 
 void rig_qp_destroy(struct rig *rig, struct rig_qp *qp)
@@ -70,9 +87,7 @@ void rig_qp_destroy(struct rig *rig, struct rig_qp *qp)
 
 void rig_qp_move(struct rig *rig, const struct rig_qp *qp, enum ibv_qp_state state)
 {
-	const struct ibv_qp_attr attr = { .qp_state = state };
-
-	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr, IBV_QP_STATE), 0);
+	rig_qp_modify(rig, qp, (struct ibv_qp_attr){ .qp_state = state }, IBV_QP_STATE);
 }
 
 enum ibv_qp_state rig_qp_state(struct rig *rig, const struct rig_qp *qp)
@@ -85,16 +100,10 @@ enum ibv_qp_state rig_qp_state(struct rig *rig, const struct rig_qp *qp)
 
 void rig_open(struct rig *rig, const struct cx_config *config)
 {
-	struct cx_mr_attr mr = { .va = (uintptr_t)rig->buf,
-				 .iova = (uintptr_t)rig->buf,
-				 .length = sizeof(rig->buf),
-				 .access = RIG_ACCESS };
-
 	memset(rig, 0, sizeof(*rig));
 	assert_int_equal(cx_open(config, &rig->hca), 0);
 	assert_int_equal(cx_pd_create(rig->hca, &rig->pd), 0);
-	mr.pdn = rig->pd;
-	assert_int_equal(cx_mr_create(rig->hca, &mr, &rig->key), 0);
+	rig->key = rig_mr_create(rig, rig->pd, sizeof(rig->buf), RIG_ACCESS);
 	rig_cq_create(rig, &rig->cq[0], BSN_CQE_SIZE);
 	rig_cq_create(rig, &rig->cq[1], BSN_CQE_SIZE);
 	rig->attr = (struct cx_qp_attr){ .type = IBV_QPT_RC,
@@ -127,9 +136,8 @@ void rig_pair(struct rig *rig)
 
 void rig_setup(struct rig *rig, enum ibv_qp_type type)
 {
-	struct cx_config config;
+	const struct cx_config config = rig_config();
 
-	rig_config(&config);
 	rig_open(rig, &config);
 	rig->attr.type = type;
 	rig_pair(rig);
@@ -299,7 +307,9 @@ void rig_run(struct rig *rig)
 bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe)
 {
 	const uint8_t *at = cq->buf + cq->ci % RIG_CQES * cq->cqe_size;
+	struct bsn_cqe own;
 
+	cqe = cqe ? cqe : &own;
 	assert_int_equal(bsn_cqe_decode(at, cq->cqe_size, cqe, NULL), 0);
 	if (cqe->tail.opcode == BSN_CQE_INVALID || cqe->tail.owner != !!(cq->ci & RIG_CQES))
 		return false;
@@ -314,6 +324,17 @@ struct bsn_cqe rig_next(struct rig_cq *cq)
 
 	assert_true(rig_poll(cq, &cqe));
 	return cqe;
+}
+
+void rig_expect_error(struct rig_cq *cq, uint8_t opcode, uint16_t index, uint8_t syndrome,
+		      uint8_t vendor)
+{
+	const struct bsn_cqe cqe = rig_next(cq);
+
+	assert_int_equal(cqe.tail.opcode, opcode);
+	assert_int_equal(cqe.as.err.syndrome, syndrome);
+	assert_int_equal(cqe.as.err.vendor_syndrome, vendor);
+	assert_int_equal(cqe.tail.wqe_counter, index);
 }
 
 void rig_consume(struct rig_cq *cq)

@@ -61,7 +61,7 @@ struct rig_wqe {
 	struct bsn_ctrl ctrl;
 };
 
-void rig_config(struct cx_config *config); /* private, passive, InfiniBand */
+struct cx_config rig_config(void); /* private, passive, InfiniBand */
 void rig_open(struct rig *rig, const struct cx_config *config);
 /* Two queue pairs as rig->attr says, connected and ready to send. */
 void rig_pair(struct rig *rig);
@@ -69,10 +69,13 @@ void rig_pair(struct rig *rig);
 void rig_setup(struct rig *rig, enum ibv_qp_type type);
 void rig_teardown(struct rig *rig);
 
+/* The key of `length` bytes of the buffer. */
+uint32_t rig_mr_create(struct rig *rig, uint32_t pd, uint64_t length, int access);
 void rig_cq_create(struct rig *rig, struct rig_cq *cq, uint32_t cqe_size);
 void rig_qp_create(struct rig *rig, struct rig_qp *qp);
 void rig_qp_connect(struct rig *rig, struct rig_qp *qp, uint32_t dest_qpn);
 void rig_qp_destroy(struct rig *rig, struct rig_qp *qp);
+void rig_qp_modify(struct rig *rig, const struct rig_qp *qp, struct ibv_qp_attr attr, int mask);
 void rig_qp_move(struct rig *rig, const struct rig_qp *qp, enum ibv_qp_state state);
 enum ibv_qp_state rig_qp_state(struct rig *rig, const struct rig_qp *qp);
 
@@ -109,9 +112,11 @@ void rig_handle_fault(int sig);
 /* Executes until nothing is left to do or to wait for. */
 void rig_run(struct rig *rig);
 
-/* The next CQE; false: there is none. */
+/* The next CQE, for those who give room for it; false: there is none. */
 bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe);
 struct bsn_cqe rig_next(struct rig_cq *cq); /* which must be there */
-void rig_consume(struct rig_cq *cq);        /* publishes the consumer index */
+void rig_expect_error(struct rig_cq *cq, uint8_t opcode, uint16_t index, uint8_t syndrome,
+		      uint8_t vendor);
+void rig_consume(struct rig_cq *cq); /* publishes the consumer index */
 
 #endif

@@ -224,15 +224,12 @@ static void a_snapshot_stays_what_it_was(void **state)
 
 #define EACH_MODE(f) MODE(#f " (exact)", f, TRAP_EXACT), MODE(#f " (absorbed)", f, TRAP_ABSORB)
 
-int main(void)
-{
-	return RUN(EACH_MODE(a_post_by_blueflame_is_eight_stores_and_no_fetch),
-		   EACH_MODE(a_chain_of_three_is_one_store_and_one_fetch),
-		   EACH_MODE(a_long_chain_is_fetched_eight_blocks_at_a_time),
-		   EACH_MODE(inline_data_comes_with_the_wqe),
-		   EACH_MODE(doorbells_and_copies_into_one_register_are_told_apart),
-		   EACH_MODE(arming_is_a_store_of_eight_bytes),
-		   EACH_MODE(a_receive_stores_nothing_and_is_fetched),
-		   ON_LOOPBACK(a_passive_device_counts_what_it_reads_itself),
-		   ON_LOOPBACK(a_snapshot_stays_what_it_was));
-}
+UNIT_MAIN(NULL, EACH_MODE(a_post_by_blueflame_is_eight_stores_and_no_fetch),
+	  EACH_MODE(a_chain_of_three_is_one_store_and_one_fetch),
+	  EACH_MODE(a_long_chain_is_fetched_eight_blocks_at_a_time),
+	  EACH_MODE(inline_data_comes_with_the_wqe),
+	  EACH_MODE(doorbells_and_copies_into_one_register_are_told_apart),
+	  EACH_MODE(arming_is_a_store_of_eight_bytes),
+	  EACH_MODE(a_receive_stores_nothing_and_is_fetched),
+	  ON_LOOPBACK(a_passive_device_counts_what_it_reads_itself),
+	  ON_LOOPBACK(a_snapshot_stays_what_it_was))

@@ -147,12 +147,9 @@ static void a_program_reads_the_counts(void **state)
 	assert_int_equal(fclose(file), 0);
 }
 
-int main(void)
-{
-	return RUN(TEST(a_dci_connects_to_whom_a_request_names),
-		   PLANNED(an_idle_connection_is_made_anew, "nth=2 delay 2000000"),
-		   TEST(a_message_comes_through_the_srq), TEST(who_is_not_there_does_not_answer),
-		   TEST(a_wrong_key_is_not_answered), TEST(a_target_survives_what_it_refuses),
-		   TEST(a_target_has_no_way_back), TEST(an_initiator_has_no_rights_to_give),
-		   TEST(what_dc_cannot_be_made_of_is_refused), TEST(a_program_reads_the_counts));
-}
+UNIT_MAIN(NULL, TEST(a_dci_connects_to_whom_a_request_names),
+	  PLANNED(an_idle_connection_is_made_anew, "nth=2 delay 2000000"),
+	  TEST(a_message_comes_through_the_srq), TEST(who_is_not_there_does_not_answer),
+	  TEST(a_wrong_key_is_not_answered), TEST(a_target_survives_what_it_refuses),
+	  TEST(a_target_has_no_way_back), TEST(an_initiator_has_no_rights_to_give),
+	  TEST(what_dc_cannot_be_made_of_is_refused), TEST(a_program_reads_the_counts))

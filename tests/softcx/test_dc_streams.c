@@ -187,13 +187,9 @@ static void targets_without_room_send_initiators_away(void **state)
 #define STREAMS(f)               PLANNED_STREAMS(f, NULL)
 
 /* Targets have the first numbers of a fabric. */
-int main(void)
-{
-	return RUN(
-		STREAMS(each_stream_keeps_its_connection), STREAMS(a_stream_fails_alone),
-		STREAMS(too_many_streams_in_error_fail_the_queue),
-		STREAMS(what_streams_there_can_be), cmocka_unit_test(an_older_card_has_no_streams),
-		PLANNED_STREAMS(a_plan_names_a_stream, "stream=5 nth=2 fail 0x15 0x81"),
-		PLANNED(a_plan_names_a_target, "dct=0x10001 fail 0x13 0x88; stream=0 nth=2 cnak"),
-		PLANNED(targets_without_room_send_initiators_away, "dc-connections 1"));
-}
+UNIT_MAIN(NULL, STREAMS(each_stream_keeps_its_connection), STREAMS(a_stream_fails_alone),
+	  STREAMS(too_many_streams_in_error_fail_the_queue), STREAMS(what_streams_there_can_be),
+	  UNIT(an_older_card_has_no_streams),
+	  PLANNED_STREAMS(a_plan_names_a_stream, "stream=5 nth=2 fail 0x15 0x81"),
+	  PLANNED(a_plan_names_a_target, "dct=0x10001 fail 0x13 0x88; stream=0 nth=2 cnak"),
+	  PLANNED(targets_without_room_send_initiators_away, "dc-connections 1"))

@@ -110,7 +110,6 @@ static void an_address_is_mapped_to_a_queue_pair(void **state)
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		const uint32_t status = map(cases[i].kind, cases[i].qpn, cases[i].sgid_index);
-
 		if (status != cases[i].status)
 			fail_msg("row %zu: status %u, not %u", i, status, cases[i].status);
 	}
@@ -368,21 +367,16 @@ static void other_objects_are_refused(void **state)
 	not_made(create(in, sizeof(in), out), EINVAL);
 }
 
-int main(void)
-{
-	return RUN(ON_LOOPBACK(general_capabilities_are_the_datasheets),
-		   ON_LOOPBACK(atomics_say_their_sizes_and_order),
-		   ON_LOOPBACK(memory_on_demand_is_for_connections),
-		   ON_LOOPBACK(an_address_is_mapped_to_a_queue_pair),
-		   ON_LOOPBACK(what_is_not_modelled_is_not_claimed),
-		   ON_LOOPBACK(unknown_capabilities_are_a_bad_parameter),
-		   ON_LOOPBACK(what_names_no_object_is_asked_as_such),
-		   ON_LOOPBACK(each_vector_has_an_event_queue),
-		   ON_LOOPBACK(commands_complete_at_once),
-		   ON_LOOPBACK(an_mkey_of_pieces_gathers_and_scatters),
-		   ON_LOOPBACK(an_mkey_of_equal_pieces_counts_from_its_start),
-		   ON_LOOPBACK(an_mkey_of_pages_is_a_umems), ON_LOOPBACK(an_mkey_tells_what_it_is),
-		   ON_LOOPBACK(each_bad_request_has_its_status),
-		   ON_LOOPBACK(room_for_translations_comes_back),
-		   ON_LOOPBACK(other_objects_are_refused));
-}
+UNIT_MAIN(NULL, ON_LOOPBACK(general_capabilities_are_the_datasheets),
+	  ON_LOOPBACK(atomics_say_their_sizes_and_order),
+	  ON_LOOPBACK(memory_on_demand_is_for_connections),
+	  ON_LOOPBACK(an_address_is_mapped_to_a_queue_pair),
+	  ON_LOOPBACK(what_is_not_modelled_is_not_claimed),
+	  ON_LOOPBACK(unknown_capabilities_are_a_bad_parameter),
+	  ON_LOOPBACK(what_names_no_object_is_asked_as_such),
+	  ON_LOOPBACK(each_vector_has_an_event_queue), ON_LOOPBACK(commands_complete_at_once),
+	  ON_LOOPBACK(an_mkey_of_pieces_gathers_and_scatters),
+	  ON_LOOPBACK(an_mkey_of_equal_pieces_counts_from_its_start),
+	  ON_LOOPBACK(an_mkey_of_pages_is_a_umems), ON_LOOPBACK(an_mkey_tells_what_it_is),
+	  ON_LOOPBACK(each_bad_request_has_its_status),
+	  ON_LOOPBACK(room_for_translations_comes_back), ON_LOOPBACK(other_objects_are_refused))

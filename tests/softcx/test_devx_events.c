@@ -466,21 +466,15 @@ static void a_list_is_taken_whole_or_not_at_all(void **state)
 	GIVEN(f, "opcode=NOP nth=1 port-down; opcode=NOP nth=1 port-up", set_up_channels,          \
 	      tear_down_channels)
 
-int main(void)
-{
-	return RUN(ON_CHANNELS(a_target_tells_of_itself),
-		   ON_CHANNELS(a_target_tells_of_what_it_refuses),
-		   ON_CHANNELS(a_queue_pair_tells_of_itself),
-		   ON_CHANNELS(a_cq_and_its_initiator_tell_of_an_overrun),
-		   ON_CHANNELS(an_armed_cq_tells_of_completions),
-		   ON_CHANNELS(a_pool_of_receives_tells_of_its_limit),
-		   ON_CHANNELS(the_port_tells_who_names_no_object),
-		   ON_CHANNELS(without_data_an_event_waits_once),
-		   ON_CHANNELS(too_little_room_loses_nothing),
-		   ON_CHANNELS(who_reads_too_slowly_hears_so),
-		   ON_CHANNELS(an_eventfd_counts_instead), ON_CHANNELS(only_an_eventfd_will_do),
-		   ON_CHANNELS(what_an_object_told_outlives_it),
-		   ON_CHANNELS(a_channel_goes_before_its_objects),
-		   ON_CHANNELS(the_kernel_refuses_what_is_no_event),
-		   ON_CHANNELS(a_list_is_taken_whole_or_not_at_all));
-}
+UNIT_MAIN(NULL, ON_CHANNELS(a_target_tells_of_itself),
+	  ON_CHANNELS(a_target_tells_of_what_it_refuses), ON_CHANNELS(a_queue_pair_tells_of_itself),
+	  ON_CHANNELS(a_cq_and_its_initiator_tell_of_an_overrun),
+	  ON_CHANNELS(an_armed_cq_tells_of_completions),
+	  ON_CHANNELS(a_pool_of_receives_tells_of_its_limit),
+	  ON_CHANNELS(the_port_tells_who_names_no_object),
+	  ON_CHANNELS(without_data_an_event_waits_once), ON_CHANNELS(too_little_room_loses_nothing),
+	  ON_CHANNELS(who_reads_too_slowly_hears_so), ON_CHANNELS(an_eventfd_counts_instead),
+	  ON_CHANNELS(only_an_eventfd_will_do), ON_CHANNELS(what_an_object_told_outlives_it),
+	  ON_CHANNELS(a_channel_goes_before_its_objects),
+	  ON_CHANNELS(the_kernel_refuses_what_is_no_event),
+	  ON_CHANNELS(a_list_is_taken_whole_or_not_at_all))

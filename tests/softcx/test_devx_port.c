@@ -126,7 +126,6 @@ static void a_wrong_mac_leads_nowhere(void **state)
 	assert_int_equal(ibv_query_gid(lo.ctx, 1, 1, &gid), 0);
 	for (unsigned end = 0; end < ENDS; end++) {
 		struct move m = move_of(end, BSN_CMD_INIT2RTR_QP);
-
 		m.path.src_addr_index = 1;
 		m.path.rgid_hi = bsn_load_be64(gid.raw);
 		m.path.rgid_lo = bsn_load_be64(gid.raw + 8);
@@ -146,9 +145,6 @@ static void a_wrong_mac_leads_nowhere(void **state)
 	expect_failed(1, BSN_SYNDROME_RETRY_EXCEEDED);
 }
 
-int main(void)
-{
-	return RUN(TEST(verbs_have_their_set_from_init_on), TEST(who_names_the_set_is_counted),
-		   TEST_DC(a_target_that_names_the_set_counts_connections),
-		   TEST(the_port_tells_its_address), TEST_ROCE(a_wrong_mac_leads_nowhere));
-}
+UNIT_MAIN(NULL, TEST(verbs_have_their_set_from_init_on), TEST(who_names_the_set_is_counted),
+	  TEST_DC(a_target_that_names_the_set_counts_connections), TEST(the_port_tells_its_address),
+	  TEST_ROCE(a_wrong_mac_leads_nowhere))

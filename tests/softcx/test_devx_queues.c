@@ -16,7 +16,6 @@ static void they_carry_data_around_their_rings(void **state)
 	connect_ends();
 	for (unsigned n = 0; n < LAPS << CQE_LOG2; n++) {
 		const unsigned from = n & 1;
-
 		memset(lo.memory, (int)n + 1, 64);
 		post(from, BSN_OPCODE_RDMA_WRITE, 64);
 		expect_sent(from);
@@ -137,7 +136,6 @@ static void each_transition_has_its_state(void **state)
 	for (unsigned done = 0; done <= 3; done++) {
 		for (unsigned next = 0; next < 3; next++) {
 			const struct move m = move_of(0, order[next]);
-
 			if (next != done)
 				must_refuse(0, &m, BSN_COMMAND_BAD_QP_STATE);
 		}
@@ -453,16 +451,13 @@ static void a_cq_changes_what_is_named(void **state)
 	assert_int_equal(query_cq().producer_counter, 1);
 }
 
-int main(void)
-{
-	return RUN(TEST(they_carry_data_around_their_rings), TEST(they_talk_to_queues_of_verbs),
-		   TEST(they_tell_what_they_are), TEST(rights_change_on_the_way),
-		   TEST(no_message_is_longer_than_said), TEST(each_transition_has_its_state),
-		   TEST(each_bad_transition_has_its_status), TEST(each_bad_cq_has_its_status),
-		   TEST(each_bad_qp_has_its_status), TEST(a_command_means_the_object_of_its_handle),
-		   TEST(what_a_queue_stands_on_stays), TEST(a_context_that_closes_takes_them_along),
-		   TEST_DC(a_target_and_an_initiator_of_commands),
-		   TEST_DC(lists_of_resources_leave_them_out), TEST_DC(a_wrong_key_is_counted),
-		   TEST_DC(who_is_drained_answers_no_more),
-		   TEST_DC(each_bad_end_of_dc_has_its_status), TEST(a_cq_changes_what_is_named));
-}
+UNIT_MAIN(NULL, TEST(they_carry_data_around_their_rings), TEST(they_talk_to_queues_of_verbs),
+	  TEST(they_tell_what_they_are), TEST(rights_change_on_the_way),
+	  TEST(no_message_is_longer_than_said), TEST(each_transition_has_its_state),
+	  TEST(each_bad_transition_has_its_status), TEST(each_bad_cq_has_its_status),
+	  TEST(each_bad_qp_has_its_status), TEST(a_command_means_the_object_of_its_handle),
+	  TEST(what_a_queue_stands_on_stays), TEST(a_context_that_closes_takes_them_along),
+	  TEST_DC(a_target_and_an_initiator_of_commands),
+	  TEST_DC(lists_of_resources_leave_them_out), TEST_DC(a_wrong_key_is_counted),
+	  TEST_DC(who_is_drained_answers_no_more), TEST_DC(each_bad_end_of_dc_has_its_status),
+	  TEST(a_cq_changes_what_is_named))

@@ -13,9 +13,7 @@
 
 static bool has_event(int fd)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-
-	return poll(&ready, 1, 0) == 1;
+	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) == 1;
 }
 
 static void complete_one(void)
@@ -175,15 +173,11 @@ static void a_child_leaves_its_parents_objects_alone(void **state)
 	reap_one();
 }
 
-int main(void)
-{
-	return RUN(ON_LOOPBACK(a_completion_wakes_who_waits_for_it),
-		   ON_ACTIVE(a_doorbell_is_all_it_takes), ON_LOOPBACK(an_unarmed_queue_is_silent),
-		   ON_LOOPBACK(a_reader_that_may_not_wait_is_told_so),
-		   ON_LOOPBACK(a_thread_that_waits_is_woken),
-		   ON_LOOPBACK(unread_events_go_with_their_queue),
-		   ON_LOOPBACK(others_keep_their_unread_events),
-		   ON_LOOPBACK(a_ring_is_not_made_smaller_than_what_it_holds),
-		   ON_LOOPBACK(an_asynchronous_event_names_its_object),
-		   ON_LOOPBACK(a_child_leaves_its_parents_objects_alone));
-}
+UNIT_MAIN(NULL, ON_LOOPBACK(a_completion_wakes_who_waits_for_it),
+	  ON_ACTIVE(a_doorbell_is_all_it_takes), ON_LOOPBACK(an_unarmed_queue_is_silent),
+	  ON_LOOPBACK(a_reader_that_may_not_wait_is_told_so),
+	  ON_LOOPBACK(a_thread_that_waits_is_woken), ON_LOOPBACK(unread_events_go_with_their_queue),
+	  ON_LOOPBACK(others_keep_their_unread_events),
+	  ON_LOOPBACK(a_ring_is_not_made_smaller_than_what_it_holds),
+	  ON_LOOPBACK(an_asynchronous_event_names_its_object),
+	  ON_LOOPBACK(a_child_leaves_its_parents_objects_alone))

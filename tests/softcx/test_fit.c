@@ -90,7 +90,6 @@ static void packets_longer_than_the_responders_mtu_are_refused(void **state)
 	f.told[A].mtu = IBV_MTU_4096;
 	for (unsigned i = 0; i < 2; i++) {
 		const enum ibv_wr_opcode opcode = i ? IBV_WR_SEND : IBV_WR_RDMA_WRITE;
-
 		fit_connect();
 		expect_done(opcode, 1024);
 		expect_refused(opcode, 1025, 1, IBV_EVENT_QP_ACCESS_ERR);
@@ -336,18 +335,14 @@ static void the_requester_sends_no_more_reads_than_it_may(void **state)
 #define IB(f)   GIVEN(f, CX_LINK_IB, set_up, tear_down)
 #define ROCE(f) NAMED(#f " (RoCE)", f, CX_LINK_ROCE, set_up, tear_down)
 
-int main(void)
-{
-	return RUN(IB(ends_that_agree_talk), ROCE(ends_that_agree_talk),
-		   IB(packets_longer_than_the_responders_mtu_are_refused), IB(shorter_packets_pass),
-		   IB(a_read_of_another_mtu_is_answered), IB(a_psn_ahead_is_not_answered),
-		   IB(a_psn_behind_is_acknowledged_and_not_executed), IB(a_read_behind_is_answered),
-		   IB(an_atomic_behind_is_dropped),
-		   IB(a_message_that_is_a_duplicate_in_part_is_refused),
-		   IB(the_next_psn_can_be_asked_for), IB(unreliable_messages_are_lost_in_silence),
-		   IB(messages_to_others_are_not_answered), IB(keys_make_members_of_a_partition),
-		   IB(the_tables_are_those_of_the_plan), ROCE(the_tables_are_those_of_the_plan),
-		   ROCE(versions_of_roce_do_not_meet), ROCE(families_of_addresses_do_not_meet),
-		   IB(reads_beyond_the_responders_room_are_refused),
-		   IB(the_requester_sends_no_more_reads_than_it_may));
-}
+UNIT_MAIN(NULL, IB(ends_that_agree_talk), ROCE(ends_that_agree_talk),
+	  IB(packets_longer_than_the_responders_mtu_are_refused), IB(shorter_packets_pass),
+	  IB(a_read_of_another_mtu_is_answered), IB(a_psn_ahead_is_not_answered),
+	  IB(a_psn_behind_is_acknowledged_and_not_executed), IB(a_read_behind_is_answered),
+	  IB(an_atomic_behind_is_dropped), IB(a_message_that_is_a_duplicate_in_part_is_refused),
+	  IB(the_next_psn_can_be_asked_for), IB(unreliable_messages_are_lost_in_silence),
+	  IB(messages_to_others_are_not_answered), IB(keys_make_members_of_a_partition),
+	  IB(the_tables_are_those_of_the_plan), ROCE(the_tables_are_those_of_the_plan),
+	  ROCE(versions_of_roce_do_not_meet), ROCE(families_of_addresses_do_not_meet),
+	  IB(reads_beyond_the_responders_room_are_refused),
+	  IB(the_requester_sends_no_more_reads_than_it_may))

@@ -242,7 +242,6 @@ static void run_requests(unsigned turn, enum wrong wrong)
 
 	for (unsigned i = 0; i < REQUESTS && !wanted.status; i++) {
 		const struct request r = draw_request(f.qp[A]->qp_type);
-
 		wanted = expect(&r, &sq_psn, &rq_psn);
 		found = fit_run(r.opcode, r.len, r.count);
 		if (!is_same(&wanted, &found))
@@ -265,7 +264,6 @@ static bool connect_ends(unsigned turn)
 	}
 	for (unsigned end = 0; end < ENDS; end++) {
 		const int wanted = expected_rtr(end), found = fit_rtr(end);
-
 		if (wanted != found)
 			fail_msg("turn %u, end %u: RTR answers %d, not %d", turn, end, found,
 				 wanted);
@@ -285,7 +283,6 @@ static void play(enum cx_link link, enum ibv_qp_type type)
 	fit_create_qps(type);
 	for (unsigned turn = 0; turn < TURNS / tests_share(); turn++) {
 		const enum wrong wrong = turn % WRONGS;
-
 		fit_reset_told();
 		destination[A] = destination[B] = f.told[A].sgid_index;
 		spoil(wrong);

@@ -101,6 +101,5 @@ int main(void)
 {
 	if (loopback_start(CX_LINK_IB))
 		return 1;
-	return RUN(cmocka_unit_test(as_many_as_it_says),
-		   cmocka_unit_test(as_many_contexts_as_files));
+	return RUN(UNIT(as_many_as_it_says), UNIT(as_many_contexts_as_files));
 }

@@ -292,12 +292,11 @@ static void keys_nest_as_deep_as_the_device_says(void **state)
 static enum ibv_wc_status bind_window(struct ibv_mw *mw, unsigned access, uint64_t addr,
 				      uint64_t length)
 {
-	const struct ibv_mw_bind_info info = { b.mr, addr, length, access };
 	const uint32_t rkey = ibv_inc_rkey(mw->rkey);
 	enum ibv_wc_status status;
 
 	begin(0);
-	ibv_wr_bind_mw(b.ex, mw, rkey, &info);
+	ibv_wr_bind_mw(b.ex, mw, rkey, &(struct ibv_mw_bind_info){ b.mr, addr, length, access });
 	status = finish();
 	mw->rkey = status ? mw->rkey : rkey;
 	return status;
@@ -349,7 +348,6 @@ static void a_window_is_bound_to_memory_that_allows_it(void **state)
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct ibv_mw *mw = ibv_alloc_mw(lo.pd, IBV_MW_TYPE_2);
-
 		b.mr = made(ibv_reg_mr(lo.pd, b.memory, 4096, cases[i].has));
 		assert_int_equal(bind_window(mw, cases[i].wants, at(0), 64), cases[i].status);
 		if (cases[i].status) {
@@ -417,19 +415,14 @@ static void a_domain_with_windows_is_in_use(void **state)
 
 #define TRACED(f) cmocka_unit_test_setup_teardown(f, set_up_traced, tear_down_traced)
 
-int main(void)
-{
-	return RUN(TRACED(the_trace_says_why_a_key_refuses),
-		   TRACED(signatures_and_encryption_are_refused_by_name),
-		   TEST(using_an_mkey_without_a_fence_is_found),
-		   TEST(using_an_mkey_elsewhere_before_its_umr_is_done_is_found),
-		   TEST(beyond_the_mkey_there_is_nothing),
-		   TEST(a_klm_has_no_more_than_the_device_takes), TEST(each_level_has_its_rights),
-		   TEST(another_domains_keys_do_not_open),
-		   TEST(an_mkey_is_free_until_configured_and_after_its_invalidation),
-		   TEST(what_is_no_mkey_of_the_programs_is_not_changed),
-		   TEST(keys_nest_as_deep_as_the_device_says),
-		   TEST(a_window_opens_what_it_is_bound_to),
-		   TEST(a_window_is_bound_to_memory_that_allows_it),
-		   TEST(a_window_belongs_to_its_queue_pair), TEST(a_domain_with_windows_is_in_use));
-}
+UNIT_MAIN(NULL, TRACED(the_trace_says_why_a_key_refuses),
+	  TRACED(signatures_and_encryption_are_refused_by_name),
+	  TEST(using_an_mkey_without_a_fence_is_found),
+	  TEST(using_an_mkey_elsewhere_before_its_umr_is_done_is_found),
+	  TEST(beyond_the_mkey_there_is_nothing), TEST(a_klm_has_no_more_than_the_device_takes),
+	  TEST(each_level_has_its_rights), TEST(another_domains_keys_do_not_open),
+	  TEST(an_mkey_is_free_until_configured_and_after_its_invalidation),
+	  TEST(what_is_no_mkey_of_the_programs_is_not_changed),
+	  TEST(keys_nest_as_deep_as_the_device_says), TEST(a_window_opens_what_it_is_bound_to),
+	  TEST(a_window_is_bound_to_memory_that_allows_it),
+	  TEST(a_window_belongs_to_its_queue_pair), TEST(a_domain_with_windows_is_in_use))

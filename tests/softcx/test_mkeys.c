@@ -61,7 +61,6 @@ static void make_list(struct mlx5dv_mkey *mkey, uint32_t lkey, const struct layo
 
 	for (unsigned i = 0; i < count; i++) {
 		const uint32_t room = room_in(layout, beneath) / 2;
-
 		sges[i].length = i && !pick(8) ? 0 : 1 + pick(room ? room : 1);
 		sges[i].lkey = lkey;
 		if (layout->length + sges[i].length > MOST_LENGTH)
@@ -107,7 +106,6 @@ static void make_layout(unsigned levels, struct layout *layout)
 
 	for (unsigned i = 0; i < levels; i++) {
 		const uint32_t lkey = i ? b.mkey[i - 1]->lkey : b.mr->lkey;
-
 		beneath = *layout;
 		layout->length = 0;
 		if (pick(2))
@@ -169,7 +167,6 @@ static void random_layouts_move_what_plain_c_moves(void **state)
 	printf("# BSN_SEED=%llu\n", (unsigned long long)seed);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		const unsigned levels = 1 + pick(3);
-
 		layout.length = 0;
 		make_layout(levels, &layout);
 		check_layout(&layout, b.mkey[levels - 1]);
@@ -181,10 +178,9 @@ static void random_layouts_move_what_plain_c_moves(void **state)
 static void configuring_by_setters_is_the_same(void **state)
 {
 	const struct ibv_sge sges[2] = { { at(100), 10, b.mr->lkey }, { at(10), 20, b.mr->lkey } };
-	struct mlx5dv_mkey_conf_attr attr = { 0 };
 
 	begin(IBV_SEND_INLINE);
-	mlx5dv_wr_mkey_configure(b.dv, b.mkey[0], 2, &attr);
+	mlx5dv_wr_mkey_configure(b.dv, b.mkey[0], 2, &(struct mlx5dv_mkey_conf_attr){ 0 });
 	mlx5dv_wr_set_mkey_access_flags(b.dv, ACCESS);
 	mlx5dv_wr_set_mkey_layout_list(b.dv, 2, sges);
 	assert_int_equal(finish(), IBV_WC_SUCCESS);
@@ -357,11 +353,10 @@ static void a_peer_scatters_through_our_keys(void **state)
 	struct mlx5dv_mr_interleaved columns = { at(0), 3, 13, b.mr->lkey };
 	const struct ibv_sge halves[2] = { { 60, 60, b.mkey[0]->lkey },
 					   { 0, 60, b.mkey[0]->lkey } };
-	const struct hello mine = { .qpn = b.qp->qp_num, .rkey = b.mkey[1]->rkey };
 
 	assert_int_equal(set_interleaved(b.mkey[0], ACCESS, 40, &columns, 1), IBV_WC_SUCCESS);
 	assert_int_equal(set_list(b.mkey[1], ACCESS, halves, 2), IBV_WC_SUCCESS);
-	meet_peer(b.qp, &mine);
+	meet_peer(b.qp, &(struct hello){ .qpn = b.qp->qp_num, .rkey = b.mkey[1]->rkey });
 	end_peer();
 	for (unsigned i = 0; i < PEER_BYTES; i++) {
 		const unsigned at = (i + 60) % 120; /* in the columns */
@@ -404,14 +399,10 @@ static void an_atomic_wants_one_aligned_place(void **state)
 	}
 }
 
-int main(void)
-{
-	return RUN(TEST(random_layouts_move_what_plain_c_moves),
-		   TEST(configuring_by_setters_is_the_same),
-		   TEST(translations_by_pointer_come_in_chunks),
-		   TEST(bad_changes_are_refused_and_leave_the_mkey_free),
-		   TEST(a_peer_frees_what_was_made_for_it), TEST(the_device_copies_memory),
-		   TEST(an_atomic_wants_one_aligned_place),
-		   cmocka_unit_test_setup_teardown(a_peer_scatters_through_our_keys,
-						   set_up_with_peer, tear_down));
-}
+UNIT_MAIN(NULL, TEST(random_layouts_move_what_plain_c_moves),
+	  TEST(configuring_by_setters_is_the_same), TEST(translations_by_pointer_come_in_chunks),
+	  TEST(bad_changes_are_refused_and_leave_the_mkey_free),
+	  TEST(a_peer_frees_what_was_made_for_it), TEST(the_device_copies_memory),
+	  TEST(an_atomic_wants_one_aligned_place),
+	  cmocka_unit_test_setup_teardown(a_peer_scatters_through_our_keys, set_up_with_peer,
+					  tear_down))

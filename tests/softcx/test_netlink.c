@@ -87,7 +87,6 @@ static const struct nlattr *find(const uint8_t *from, const uint8_t *end, unsign
 {
 	while (from + NLA_HDRLEN <= end) {
 		const struct nlattr *attr = (const struct nlattr *)(const void *)from;
-
 		assert_true(attr->nla_len >= NLA_HDRLEN && from + attr->nla_len <= end);
 		if ((attr->nla_type & NLA_TYPE_MASK) == type)
 			return attr;
@@ -243,7 +242,6 @@ static void what_is_not_there_is_refused_as_the_kernel_does(void **state)
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct request r = request_of(cases[i].command, cases[i].flags);
-
 		add_u32(&r, RDMA_NLDEV_ATTR_DEV_INDEX, cases[i].index);
 		if (cases[i].port)
 			add_u32(&r, RDMA_NLDEV_ATTR_PORT_INDEX, cases[i].port);
@@ -276,11 +274,8 @@ static void a_message_that_is_none_is_refused(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-int main(void)
-{
-	return RUN(TEST(libibverbs_finds_the_device_by_netlink),
-		   TEST(a_device_its_port_and_its_node_are_those_of_sysfs),
-		   TEST(a_list_of_thousands_comes_whole),
-		   TEST(what_is_not_there_is_refused_as_the_kernel_does),
-		   TEST(a_message_that_is_none_is_refused));
-}
+UNIT_MAIN(NULL, TEST(libibverbs_finds_the_device_by_netlink),
+	  TEST(a_device_its_port_and_its_node_are_those_of_sysfs),
+	  TEST(a_list_of_thousands_comes_whole),
+	  TEST(what_is_not_there_is_refused_as_the_kernel_does),
+	  TEST(a_message_that_is_none_is_refused))

@@ -368,7 +368,7 @@ int main(void)
 		TEST(an_id_moves_to_another_channel_with_its_events),
 		TEST(a_channel_is_there_until_its_last_process_closes_it),
 		GIVEN(a_plan_holds_messages_back,
-		      "opcode=REQ delay 100000; opcode=DREQ delay 100000", set_up, tear_down),
+		      "opcode=REQ delay 100000; opcode=DREQ delay 100000", set_up, tear_down)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

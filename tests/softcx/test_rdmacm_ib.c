@@ -124,8 +124,5 @@ static int set_up(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-int main(void)
-{
-	return RUN(TEST(infiniband_connects_by_gid_where_the_program_knows_a_path),
-		   TEST(no_subnet_manager_knows_a_path));
-}
+UNIT_MAIN(NULL, TEST(infiniband_connects_by_gid_where_the_program_knows_a_path),
+	  TEST(no_subnet_manager_knows_a_path))

@@ -116,7 +116,6 @@ static void a_send_knows_whose_memory_is_gone(void **state)
 			      (sender_lost ? mr : lo.mr)->lkey, BYTES, 0, 0);
 		for (int i = 0; i < 2; i++) {
 			const struct ibv_wc wc = loopback_wait();
-
 			assert_int_equal(wc.status,
 					 wc.wr_id == 7 && !sender_lost  ? IBV_WC_REM_OP_ERR
 					 : wc.wr_id == 1 && sender_lost ? IBV_WC_WR_FLUSH_ERR
@@ -131,9 +130,8 @@ static void a_send_knows_whose_memory_is_gone(void **state)
 static int advise(enum ibv_advise_mr_advice advice, uint32_t flags, void *addr, uint32_t length,
 		  uint32_t lkey)
 {
-	struct ibv_sge sge = { (uintptr_t)addr, length, lkey };
-
-	return ibv_advise_mr(lo.pd, advice, flags, &sge, 1);
+	return ibv_advise_mr(lo.pd, advice, flags,
+			     &(struct ibv_sge){ (uintptr_t)addr, length, lkey }, 1);
 }
 
 static void advice_is_checked(void **state)

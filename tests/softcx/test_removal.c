@@ -48,9 +48,8 @@ static void a_device_that_is_gone_says_so(void **state)
 static void expect_end(struct mlx5dv_devx_event_channel *channel)
 {
 	uint8_t bytes[sizeof(struct mlx5dv_devx_async_event_hdr) + BSN_EQE_SIZE];
-	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
 
-	assert_int_equal(poll(&ready, 1, 0), 1);
+	assert_int_equal(poll(&(struct pollfd){ .fd = channel->fd, .events = POLLIN }, 1, 0), 1);
 	for (unsigned n = 0; n < 2; n++)
 		fails(mlx5dv_devx_get_event(channel, (void *)bytes, sizeof(bytes)), EIO);
 	mlx5dv_devx_destroy_event_channel(channel);

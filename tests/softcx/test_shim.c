@@ -296,17 +296,12 @@ static void locked_memory_is_limited(void **state)
 #define ON_IB(f)   GIVEN(f, CX_LINK_IB, set_up, tear_down)
 #define ON_ROCE(f) GIVEN(f, CX_LINK_ROCE, set_up, tear_down)
 
-int main(void)
-{
-	return RUN(ON_IB(a_device_is_found_and_says_what_it_is),
-		   ON_ROCE(roce_has_gids_of_both_versions),
-		   ON_ROCE(an_address_handle_needs_a_reachable_peer),
-		   cmocka_unit_test(hundreds_of_contexts_are_open_at_once),
-		   cmocka_unit_test(the_device_leaves_nothing_behind),
-		   cmocka_unit_test(leftovers_of_the_dead_are_removed),
-		   cmocka_unit_test(what_another_user_made_is_not_swept),
-		   cmocka_unit_test(what_others_may_write_to_is_not_swept),
-		   ON_IB(a_cq_has_one_format_of_compressed_cqes),
-		   ON_IB(memory_is_registered_where_it_is_mapped),
-		   ON_IB(a_region_can_be_registered_anew), ON_IB(locked_memory_is_limited));
-}
+UNIT_MAIN(NULL, ON_IB(a_device_is_found_and_says_what_it_is),
+	  ON_ROCE(roce_has_gids_of_both_versions),
+	  ON_ROCE(an_address_handle_needs_a_reachable_peer),
+	  UNIT(hundreds_of_contexts_are_open_at_once), UNIT(the_device_leaves_nothing_behind),
+	  UNIT(leftovers_of_the_dead_are_removed), UNIT(what_another_user_made_is_not_swept),
+	  UNIT(what_others_may_write_to_is_not_swept),
+	  ON_IB(a_cq_has_one_format_of_compressed_cqes),
+	  ON_IB(memory_is_registered_where_it_is_mapped), ON_IB(a_region_can_be_registered_anew),
+	  ON_IB(locked_memory_is_limited))

@@ -84,7 +84,6 @@ static void a_queue_pair_is_led_through_its_states(void **state)
 	reset();
 	for (size_t i = 0; i < COUNT_OF(steps); i++) {
 		const int error = loopback_modify(lo.qp, steps[i].to, steps[i].mask);
-
 		if (error != steps[i].error)
 			fail_msg("step %zu: error %d, not %d", i, error, steps[i].error);
 		now = steps[i].error ? now : steps[i].to;
@@ -306,18 +305,14 @@ static void nothing_is_allowed_before_the_context(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-int main(void)
-{
-	return RUN(ON_LOOPBACK(completion_queues_come_and_go),
-		   ON_LOOPBACK(shared_receive_queues_come_and_go),
-		   ON_LOOPBACK(a_queue_pair_is_led_through_its_states),
-		   ON_LOOPBACK(attributes_out_of_range_are_refused),
-		   ON_LOOPBACK(attributes_too_wide_are_cut),
-		   ON_LOOPBACK(data_in_cqes_follows_the_kernels_rule),
-		   ON_LOOPBACK(what_is_not_modelled_is_refused),
-		   ON_LOOPBACK(a_closed_context_takes_its_objects_along),
-		   ON_LOOPBACK(a_context_can_be_shared),
-		   ON_LOOPBACK(malformed_requests_are_refused),
-		   ON_LOOPBACK(a_handle_names_one_kind_of_object),
-		   ON_LOOPBACK(nothing_is_allowed_before_the_context));
-}
+UNIT_MAIN(NULL, ON_LOOPBACK(completion_queues_come_and_go),
+	  ON_LOOPBACK(shared_receive_queues_come_and_go),
+	  ON_LOOPBACK(a_queue_pair_is_led_through_its_states),
+	  ON_LOOPBACK(attributes_out_of_range_are_refused),
+	  ON_LOOPBACK(attributes_too_wide_are_cut),
+	  ON_LOOPBACK(data_in_cqes_follows_the_kernels_rule),
+	  ON_LOOPBACK(what_is_not_modelled_is_refused),
+	  ON_LOOPBACK(a_closed_context_takes_its_objects_along),
+	  ON_LOOPBACK(a_context_can_be_shared), ON_LOOPBACK(malformed_requests_are_refused),
+	  ON_LOOPBACK(a_handle_names_one_kind_of_object),
+	  ON_LOOPBACK(nothing_is_allowed_before_the_context))

@@ -124,7 +124,6 @@ static void a_page_that_changed_is_stale(void **state)
 
 	for (size_t i = 0; i < COUNT_OF(ways); i++) {
 		struct region region = make_region();
-
 		expect_good(&region, 5);
 		ways[i](region.at + 5 * PAGE);
 		expect_stale(&region, 5);
@@ -212,7 +211,6 @@ static void expect_huge_is_watched(size_t size)
 	assert_ptr_not_equal(page, MAP_FAILED);
 	for (size_t i = 0; i < COUNT_OF(ways); i++) {
 		struct region region = register_at(page + size / 2 + PAGE);
-
 		expect_good(&region, 5);
 		ways[i](page, size);
 		expect_stale(&region, 5);
@@ -396,7 +394,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "huge"))
 		return run_huge();
 	return RUN(
-		cmocka_unit_test(a_peers_memory_is_stale_for_others), /* forks before the device */
+		UNIT(a_peers_memory_is_stale_for_others), /* forks before the device */
 		ON_ACTIVE(a_page_that_changed_is_stale), ON_ACTIVE(what_malloc_gives_back_is_stale),
 		ON_ACTIVE(shared_memory_is_watched_too), ON_ACTIVE(what_is_registered_anew_is_good),
 		ON_ACTIVE(a_region_beside_it_is_good),

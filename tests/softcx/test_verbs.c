@@ -80,9 +80,8 @@ static void create_qp(struct ibv_qp **qp, enum ibv_qp_type type)
 
 static void create_srq(void)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = DEPTH, .max_sge = 2 } };
-
-	v.srq = made(ibv_create_srq(v.pd, &init));
+	v.srq = made(ibv_create_srq(
+		v.pd, &(struct ibv_srq_init_attr){ .attr = { .max_wr = DEPTH, .max_sge = 2 } }));
 }
 
 static void start(enum cx_link link, const char *plan)
@@ -168,7 +167,6 @@ static void make(struct request *r, enum ibv_wr_opcode opcode, unsigned from, un
 	memset(r, 0, sizeof(*r));
 	for (int i = 0; i < sges; i++) {
 		const unsigned part = i == sges - 1 ? len - done : len / (unsigned)sges;
-
 		r->sge[i] = (struct ibv_sge){ (uintptr_t)v.buf + from + done, part, v.mr->lkey };
 		done += part;
 	}
@@ -421,16 +419,12 @@ static void a_queue_is_resized_under_way(void **state)
 #define CASE(name, f, kind) NAMED(name, f, &(kind), set_up, tear_down)
 #define ON_RC(f)            CASE(#f, f, rc)
 
-int main(void)
-{
-	return RUN(CASE("reliable_connections", all_are_moved, rc),
-		   CASE("reliable_connections_on_ethernet", all_are_moved, roce_rc),
-		   CASE("unreliable_connections", all_are_moved, uc),
-		   CASE("shared_receives", all_are_moved, shared_rc),
-		   CASE("a_page_fault_of_a_shared_queue_is_not_seen",
-			a_page_fault_of_a_shared_queue_is_not_seen, faulty_rc),
-		   CASE("datagrams_on_infiniband", datagrams_are_moved, ud),
-		   CASE("datagrams_on_ethernet", datagrams_are_moved, roce_ud), ON_RC(atomics),
-		   ON_RC(chains), ON_RC(a_bad_key_flushes_what_follows),
-		   ON_RC(a_queue_is_resized_under_way));
-}
+UNIT_MAIN(NULL, CASE("reliable_connections", all_are_moved, rc),
+	  CASE("reliable_connections_on_ethernet", all_are_moved, roce_rc),
+	  CASE("unreliable_connections", all_are_moved, uc),
+	  CASE("shared_receives", all_are_moved, shared_rc),
+	  CASE("a_page_fault_of_a_shared_queue_is_not_seen",
+	       a_page_fault_of_a_shared_queue_is_not_seen, faulty_rc),
+	  CASE("datagrams_on_infiniband", datagrams_are_moved, ud),
+	  CASE("datagrams_on_ethernet", datagrams_are_moved, roce_ud), ON_RC(atomics),
+	  ON_RC(chains), ON_RC(a_bad_key_flushes_what_follows), ON_RC(a_queue_is_resized_under_way))

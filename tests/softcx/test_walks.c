@@ -119,9 +119,8 @@ static void the_folder_of_nodes_lists_the_node(void **state)
 
 int main(void)
 {
-	return RUN_IN(start, stop, cmocka_unit_test(patterns_match),
-		      cmocka_unit_test(a_walk_tells_the_names_that_were_asked_for),
-		      cmocka_unit_test(a_walk_by_fts_finds_what_is_there),
-		      cmocka_unit_test(a_program_may_go_into_the_folders),
-		      cmocka_unit_test(the_folder_of_nodes_lists_the_node));
+	return RUN_IN(
+		start, stop, UNIT(patterns_match), UNIT(a_walk_tells_the_names_that_were_asked_for),
+		UNIT(a_walk_by_fts_finds_what_is_there), UNIT(a_program_may_go_into_the_folders),
+		UNIT(the_folder_of_nodes_lists_the_node));
 }

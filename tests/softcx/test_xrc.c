@@ -216,10 +216,7 @@ static void each_end_has_its_transitions(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
-{
-	return RUN(TEST(a_message_reaches_the_srq_that_it_names),
-		   TEST(a_write_has_the_rights_of_the_srq),
-		   TEST(an_srq_of_another_domain_is_refused), TEST(an_srq_that_is_none_is_refused),
-		   TEST(a_domain_is_opened_as_a_file_is), TEST(each_end_has_its_transitions));
-}
+UNIT_MAIN(NULL, TEST(a_message_reaches_the_srq_that_it_names),
+	  TEST(a_write_has_the_rights_of_the_srq), TEST(an_srq_of_another_domain_is_refused),
+	  TEST(an_srq_that_is_none_is_refused), TEST(a_domain_is_opened_as_a_file_is),
+	  TEST(each_end_has_its_transitions))

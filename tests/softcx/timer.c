@@ -209,13 +209,11 @@ static void forked_child_starts_anew(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_due_starts_no_thread),
-		cmocka_unit_test(waits_end_when_due),
-		cmocka_unit_test(earlier_wait_shortens_the_sleep),
-		cmocka_unit_test(a_peers_alarm_is_heard),
-		cmocka_unit_test(overdue_wait_does_not_spin),
+		UNIT(nothing_due_starts_no_thread),    UNIT(waits_end_when_due),
+		UNIT(earlier_wait_shortens_the_sleep), UNIT(a_peers_alarm_is_heard),
+		UNIT(overdue_wait_does_not_spin),
 #ifndef __SANITIZE_THREAD__
-		cmocka_unit_test(forked_child_starts_anew),
+		UNIT(forked_child_starts_anew),
 #endif
 	};
 

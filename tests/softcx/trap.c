@@ -88,7 +88,6 @@ static void each_store_is_one_report(void **state)
 	trap_set_mode(TRAP_EXACT);
 	for (size_t k = 0; k < COUNT_OF(snippets); k++) {
 		const struct snippet *s = &snippets[k];
-
 		if (s->feature && !have(s->feature)) {
 			print_message("# %s: no %s\n", s->name, s->feature);
 			continue;
@@ -110,7 +109,6 @@ static void a_block_is_one_report_when_absorbed(void **state)
 
 	for (size_t k = 0; k < COUNT_OF(copies); k++) {
 		const struct snippet *s = &copies[k];
-
 		if (s->feature && !have(s->feature))
 			continue;
 		trap_set_mode(TRAP_EXACT);
@@ -137,7 +135,6 @@ static void record_keeps_the_order(void **state)
 	assert_int_equal(softcx_stores(stores, 8), 10);
 	for (unsigned k = 0; k < 8; k++) {
 		uint64_t value;
-
 		memcpy(&value, stores[k].data, sizeof(value));
 		assert_int_equal(value, k);
 		assert_int_equal(stores[k].offset, BLOCK + 256 * (k % 2));
@@ -487,7 +484,6 @@ static void what_cannot_be_read_is_answered(void **state)
 		trap_set_mode((enum trap_mode)mode);
 		for (unsigned which = 0; which < 2; which++) {
 			const void *at = which ? second : first;
-
 			assert_read(r_mov32, at, "\0\1\2\3", 4);
 			assert_read(r_mov64, at, "\10\11\12\13\14\15\16\17", 8);
 			assert_read(r_mov8, at, "\3", 1);
@@ -508,22 +504,22 @@ static void what_cannot_be_read_is_answered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_store_is_one_report),
-		cmocka_unit_test(a_block_is_one_report_when_absorbed),
-		cmocka_unit_test(record_keeps_the_order),
+		UNIT(each_store_is_one_report),
+		UNIT(a_block_is_one_report_when_absorbed),
+		UNIT(record_keeps_the_order),
 #if defined(__x86_64__)
-		cmocka_unit_test(absorbed_loads_reach_their_registers),
+		UNIT(absorbed_loads_reach_their_registers),
 #endif
-		cmocka_unit_test(wild_store_reaches_the_programs_handler),
-		cmocka_unit_test(other_faults_still_kill),
-		cmocka_unit_test(doorbells_ring_with_every_signal_blocked),
-		cmocka_unit_test(threads_ring_whatever_their_mask),
-		cmocka_unit_test(a_handler_may_ring),
-		cmocka_unit_test(handlers_run_again_as_on_linux),
-		cmocka_unit_test(a_mask_is_read_back_as_it_was_set),
-		cmocka_unit_test(unknown_store_is_named_with_its_bytes),
-		cmocka_unit_test(covering_disturbs_no_poster),
-		cmocka_unit_test(what_cannot_be_read_is_answered),
+		UNIT(wild_store_reaches_the_programs_handler),
+		UNIT(other_faults_still_kill),
+		UNIT(doorbells_ring_with_every_signal_blocked),
+		UNIT(threads_ring_whatever_their_mask),
+		UNIT(a_handler_may_ring),
+		UNIT(handlers_run_again_as_on_linux),
+		UNIT(a_mask_is_read_back_as_it_was_set),
+		UNIT(unknown_store_is_named_with_its_bytes),
+		UNIT(covering_disturbs_no_poster),
+		UNIT(what_cannot_be_read_is_answered)
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -54,7 +54,6 @@ static void measure(const char *what, enum trap_mode mode,
 	reports = 0;
 	for (unsigned r = 0; r < ROUNDS; r++) {
 		double begin = now_ns(), each;
-
 		for (unsigned k = 0; k < STORES; k++)
 			store(uar, wqe);
 		each = (now_ns() - begin) / STORES;

@@ -77,7 +77,6 @@ static pid_t start(const char *program, struct invitation *theirs)
 	close(ends[1]);
 	for (size_t got = 0; got < sizeof(*theirs);) {
 		const ssize_t more = read(ends[0], (char *)theirs + got, sizeof(*theirs) - got);
-
 		must(more > 0, "no addresses came");
 		got += (size_t)more;
 	}

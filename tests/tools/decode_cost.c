@@ -37,7 +37,6 @@ static double cost_ns(const uint8_t *bytes)
 
 		for (unsigned i = 0; i < BATCH; i++) {
 			struct bsn_cqe cqe;
-
 			use(bytes);
 			bsn_cqe_decode(bytes, BSN_CQE_SIZE, &cqe, NULL);
 			use(&cqe);
@@ -64,7 +63,6 @@ int main(void)
 	printf("1..%u\n", count);
 	for (unsigned i = 0; i < count; i++) {
 		double ns;
-
 		bytes[BSN_CQE_OP_OWN_OFFSET] = (uint8_t)(kinds[i].opcode << 4);
 		ns = cost_ns(bytes);
 		printf("%sok %u - a CQE %s: %.1f ns\n", ns < LIMIT_NS ? "" : "not ", i + 1,

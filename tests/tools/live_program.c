@@ -65,13 +65,12 @@ static void make_qp(int end)
 
 static void set_up(void)
 {
-	const struct cx_config config = { .generation = CX_GEN_CX6,
-					  .passive = true,
-					  .private_fabric = true };
 	const struct bsn_cq_attr cq = { .entries = 256 }; /* a ring of 512 */
 	struct bsn_address address[2];
 
-	must(softcx_start(&config), "softcx");
+	must(softcx_start(&(struct cx_config){
+		     .generation = CX_GEN_CX6, .passive = true, .private_fabric = true }),
+	     "softcx");
 	MUST(bsn_device_open(NULL, NULL, &my.device));
 	MUST(bsn_buf_alloc(my.device, BYTES, NULL, &my.from));
 	MUST(bsn_buf_alloc(my.device, BYTES, NULL, &my.to));
@@ -119,9 +118,7 @@ static void poll_all(struct bsn_cq *cq)
 
 static bool has_line(void)
 {
-	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-
-	return poll(&in, 1, 0) > 0;
+	return poll(&(struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN }, 1, 0) > 0;
 }
 
 static void loop(void)
@@ -185,8 +182,6 @@ static void have_child(void)
 
 static bool obey(const char *word, unsigned n)
 {
-	const struct bsn_sge into = { my.to->addr, 64, my.to->lkey };
-
 	if (!strcmp(word, "write"))
 		for (unsigned i = 0; i < n; i++)
 			MUST(write_one(my.to->rkey));
@@ -198,7 +193,8 @@ static bool obey(const char *word, unsigned n)
 		poll_all(my.cq[0]);
 	else if (!strcmp(word, "recv") || !strcmp(word, "srecv"))
 		for (unsigned i = 0; i < n; i++)
-			MUST(bsn_recv(*word == 's' ? my.srq : bsn_qp_rq(my.qp[1]), &into, i));
+			MUST(bsn_recv(*word == 's' ? my.srq : bsn_qp_rq(my.qp[1]),
+				      &(struct bsn_sge){ my.to->addr, 64, my.to->lkey }, i));
 	else if (!strcmp(word, "bad"))
 		MUST(write_one(~my.to->rkey) || bsn_ring(bsn_qp_ep(my.qp[0])));
 	else if (!strcmp(word, "loop"))

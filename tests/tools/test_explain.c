@@ -403,7 +403,6 @@ static void every_asynchronous_event_has_a_meaning(void **state)
 	assert_int_equal(COUNT(words), IBV_EVENT_WQ_FATAL + 1);
 	for (int event = 0; event <= IBV_EVENT_WQ_FATAL; event++) {
 		const struct record record = say(RECORD_EVENT, words[event], NULL, 0);
-
 		assert_string_equal(words[event], ibv_event_type_str((enum ibv_event_type)event));
 		if (!record.cause)
 			fail_msg("%s has no meaning", words[event]);

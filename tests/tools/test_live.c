@@ -234,7 +234,6 @@ static void look(void (*const *happens)(void))
 {
 	static struct sink judge = { ignore, judge_record, ignore_unread, ignore };
 	static struct tell tell; /* one for all looks, since it has megabytes */
-	const struct live_attr attr = { .pid = 1, .follows = plan.follows };
 	const int standard_error = dup(STDERR_FILENO);
 	const int nowhere = open("/dev/null", O_WRONLY);
 	int status;
@@ -244,7 +243,7 @@ static void look(void (*const *happens)(void))
 	shown_of_old = shown_of_new = 0;
 	begin(happens);
 	dup2(nowhere, STDERR_FILENO);
-	status = live_run(&attr, &tell);
+	status = live_run(&(struct live_attr){ .pid = 1, .follows = plan.follows }, &tell);
 	dup2(standard_error, STDERR_FILENO);
 	close(standard_error);
 	close(nowhere);

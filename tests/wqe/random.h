@@ -25,7 +25,6 @@ static inline void random_bytes(void *dst, size_t size)
 {
 	for (size_t i = 0; i < size; i += 8) {
 		const uint64_t v = random_u64();
-
 		memcpy((uint8_t *)dst + i, &v, size - i < 8 ? size - i : 8);
 	}
 }

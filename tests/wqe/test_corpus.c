@@ -214,15 +214,13 @@ static void reserved_bits_are_found(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(encoders_give_the_golden_bytes),
-		cmocka_unit_test(golden_wqes_have_these_segments),
-		cmocka_unit_test(golden_bytes_are_accepted),
-		cmocka_unit_test(malformed_bytes_get_the_expected_refusal),
-		cmocka_unit_test(every_cut_of_a_golden_wqe_is_refused),
-		cmocka_unit_test(ignored_bits_change_nothing),
-		cmocka_unit_test(reserved_bits_are_found),
-	};
+	const struct CMUnitTest tests[] = { UNIT(encoders_give_the_golden_bytes),
+					    UNIT(golden_wqes_have_these_segments),
+					    UNIT(golden_bytes_are_accepted),
+					    UNIT(malformed_bytes_get_the_expected_refusal),
+					    UNIT(every_cut_of_a_golden_wqe_is_refused),
+					    UNIT(ignored_bits_change_nothing),
+					    UNIT(reserved_bits_are_found) };
 
 	if (argc != 3) {
 		fprintf(stderr, "usage: test_corpus GOLDEN_FOLDER BAD_FOLDER\n");

@@ -39,7 +39,6 @@ static void pieces_cover_every_wqe(void **state)
 		for (uint32_t ds = 0; ds <= BSN_WQE_MAX_DS; ds++)
 			for (int t = BSN_TRANSPORT_RC; t <= BSN_TRANSPORT_IPOIB; t++) {
 				uint16_t at = 0;
-
 				begin(opcode, ds);
 				if (decode((enum bsn_transport)t))
 					continue;
@@ -286,7 +285,6 @@ static void inline_headers_begin_in_the_ethernet_segment(void **state)
 {
 	for (uint32_t count = 0; count < 200; count++) {
 		const uint32_t ds = 2 + (count > 2 ? (count - 2 + 15) / 16 : 0);
-
 		begin(BSN_OPCODE_SEND, ds);
 		ENCODE(eth, bytes + 16, .inline_size = count);
 		assert_int_equal(decode(BSN_TRANSPORT_ETH), 0);

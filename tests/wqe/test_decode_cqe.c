@@ -114,12 +114,10 @@ static void basic_blocks_expand_to_what_they_count(void **state)
 	memset(title, 0xee, sizeof(title)); /* the ring goes on */
 	while (done < 19) {
 		const int count = done < 16 ? 8 : 3;
-
 		set_minis(1000 + done, 64 + done);
 		expand(&block, count);
 		for (int i = 0; i < count; i++, done++) {
 			struct bsn_cqe cqe;
-
 			assert_int_equal(bsn_cqe_decode(whole[i], BSN_CQE_SIZE, &cqe, &bad), 0);
 			assert_ptr_equal(cqe.view, &bsn_cqe_resp_desc);
 			assert_int_equal(cqe.as.resp.rss_hash, 1000 + done);
@@ -152,7 +150,6 @@ static void enhanced_arrays_follow_a_whole_cqe(void **state)
 		expand(&block, count);
 		for (uint32_t i = 0; i < count; i++) {
 			struct bsn_cqe_resp resp;
-
 			bsn_cqe_resp_decode(&resp, whole[i]);
 			assert_int_equal(resp.checksum, 0xbeef);
 			assert_int_equal(resp.rss_hash, 0);
@@ -181,7 +178,6 @@ static void mini_cqes_of_requests_name_their_wqe(void **state)
 	expand(&block, 2);
 	for (size_t i = 0; i < 2; i++) {
 		struct bsn_cqe_req req;
-
 		bsn_cqe_req_decode(&req, whole[i]);
 		assert_int_equal(req.wqe_counter, minis[i].wqe_counter);
 		assert_int_equal(req.wqe_opcode, minis[i].wqe_opcode);

@@ -37,7 +37,6 @@ static void completion_of_a_request(void **state)
 	EACH(mlx5_cqe64, cqe_req)
 	{
 		struct bsn_cqe_tail tail;
-
 		bsn_cqe_tail_decode(&tail, (uint8_t *)&theirs + BSN_CQE_TAIL_OFFSET);
 		assert_common(&tail, &theirs);
 		assert_int_equal(v.srqn_uidx, be32toh(theirs.srqn_uidx) & 0xffffff);
@@ -56,7 +55,6 @@ static void completion_of_a_receive(void **state)
 	EACH(mlx5_cqe64, cqe_resp)
 	{
 		const uint32_t flags_rqpn = be32toh(theirs.flags_rqpn);
-
 		assert_int_equal(v.wqe_id, be16toh(theirs.wqe_id));
 		assert_int_equal(v.ml_path, theirs.ml_path);
 		assert_int_equal(v.slid, be16toh(theirs.slid));

@@ -72,7 +72,6 @@ static const char *in_words(uint64_t places, char *words)
 	words[0] = '\0';
 	while (bsn_place_next(&places, &place)) {
 		const struct bsn_place_info *info = &bsn_places[place];
-
 		at += (size_t)snprintf(words + at, SEGMENTS_BYTES - at, "%s", at ? " " : "");
 		if (info->desc)
 			at += (size_t)snprintf(words + at, SEGMENTS_BYTES - at, "%s",
@@ -92,7 +91,6 @@ static void operations_have_these_segments(void **state)
 
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(expected[i].opcode);
-
 		assert_non_null(op);
 		assert_string_equal(
 			in_words(bsn_wqe_places(op, expected[i].transport, expected[i].opmod,
@@ -162,7 +160,6 @@ static void the_decoder_takes_what_the_table_says(void **state)
 {
 	for (uint32_t opcode = 0; opcode <= UINT8_MAX; opcode++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
-
 		for (unsigned t = 0; op && t <= BSN_TRANSPORT_IPOIB; t++)
 			for (uint32_t opmod = 0; opmod <= UINT8_MAX; opmod++)
 				for (int is_extended = 0; is_extended < 2; is_extended++)
@@ -196,7 +193,6 @@ static void places_are_as_large_as_their_segments(void **state)
 {
 	for (unsigned place = 0; place < BSN_PLACE_COUNT; place++) {
 		const struct bsn_place_info *info = &bsn_places[place];
-
 		assert_true(!info->desc != !info->doc);
 		assert_true(!info->desc || info->desc->size_bytes == info->size_bytes);
 		assert_int_equal(info->size_bytes % BSN_DS_SIZE, 0);
@@ -231,7 +227,6 @@ static void a_queue_knows_its_longest_wqe(void **state)
 
 		for (uint32_t ds = 3; ds < BSN_WQE_MAX_DS; ds++) {
 			const uint32_t inline_bytes = ds * BSN_DS_SIZE - BSN_INLINE_HDR_SIZE;
-
 			assert_int_equal(bsn_wqe_longest_ds(transport, ds, 0), head + ds);
 			assert_int_equal(bsn_wqe_longest_ds(transport, 1, inline_bytes), head + ds);
 			assert_int_equal(bsn_wqe_longest_ds(transport, 1, inline_bytes + 1),

@@ -63,7 +63,6 @@ static void rows_tile_their_segment(void **state)
 			assert_true(row->width >= 1 && row->lsb + row->width <= 64);
 			for (unsigned b = 0; b < row->width; b++) {
 				uint8_t *cell = &owner[row->dword + b / 32][row->lsb + b % 32];
-
 				if ((*cell)++)
 					fail_msg("%s: dword %u bit %u is in two rows", desc->name,
 						 row->dword, row->lsb + b);
@@ -84,7 +83,6 @@ static void field_names_are_unique_and_explained(void **state)
 {
 	for (size_t s = 0; s < bsn_segment_count; s++) {
 		const struct bsn_seg_desc *desc = bsn_segments[s];
-
 		assert_true(*desc->doc);
 		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			const bool is_field =
@@ -315,7 +313,6 @@ static void reserved_and_ignored_bits_are_these(void **state)
 			}
 		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			uint32_t *bits = row->kind == BSN_ROW_ZERO ? zero : ignored;
-
 			if (!row->name)
 				bits[row->dword] |= BSN_ROW_MASK(row->width) << row->lsb;
 		}
@@ -342,7 +339,6 @@ static void numbers_have_one_name_each(void **state)
 {
 	for (size_t e = 0; e < bsn_enum_count; e++) {
 		const struct bsn_enum *list = bsn_enums[e];
-
 		for (size_t i = 0; i < list->count; i++) {
 			assert_ptr_equal(bsn_enum_find(list, list->values[i].value),
 					 &list->values[i]);
@@ -360,10 +356,8 @@ static void every_number_of_a_field_fits_it(void **state)
 
 	for (size_t s = 0; s < bsn_segment_count; s++) {
 		const struct bsn_seg_desc *desc = bsn_segments[s];
-
 		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			const struct bsn_enum *list = bsn_row_enum(desc, row);
-
 			fields += list != NULL;
 			for (size_t i = 0; list && i < list->count; i++)
 				assert_true(list->values[i].value <= BSN_ROW_MASK(row->width));
@@ -403,7 +397,6 @@ static void a_row_is_written_alone(void **state)
 {
 	for (size_t s = 0; s < bsn_segment_count; s++) {
 		const struct bsn_seg_desc *desc = bsn_segments[s];
-
 		for (const struct bsn_row *row = desc->rows; row < end_of(desc); row++) {
 			uint8_t bytes[256], others[256];
 			const uint64_t mask = row->kind == BSN_ROW_FIELD64
@@ -442,7 +435,6 @@ static void statuses_and_syndromes_lead_to_each_other(void **state)
 
 	for (uint32_t syndrome = 0; syndrome < 0x200; syndrome++) {
 		const uint8_t status = bsn_status_of_syndrome(syndrome);
-
 		assert_non_null(bsn_status_name(status));
 		if (status == BSN_STATUS_GENERAL_ERR)
 			continue;
@@ -454,7 +446,6 @@ static void statuses_and_syndromes_lead_to_each_other(void **state)
 #undef ONE
 	for (uint32_t status = 0; status < 0x200; status++) {
 		const uint8_t syndrome = bsn_syndrome_of_status(status);
-
 		assert_true(!syndrome || bsn_status_of_syndrome(syndrome) == status);
 		assert_int_equal(!bsn_status_name(status), status > BSN_STATUS_TM_RNDV_INCOMPLETE);
 	}
@@ -466,7 +457,6 @@ static void lengths_are_rounded_up_to_whole_units(void **state)
 {
 	for (uint32_t bytes = 0; bytes <= BSN_WQE_MAX_DS * BSN_DS_SIZE; bytes++) {
 		const uint32_t ds = bsn_ds_of_bytes(bytes), bb = bsn_bb_of_ds(ds);
-
 		assert_true(ds * 16 >= bytes && ds * 16 < bytes + 16);
 		assert_true(bb * 4 >= ds && bb * 4 < ds + 4);
 	}
