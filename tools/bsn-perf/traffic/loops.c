@@ -110,10 +110,10 @@ static uint8_t stamp_of(uint64_t turn)
 
 static int send_turn(const struct test *t, struct side *side, uint64_t turn)
 {
-	if (drain(t, side, side->plan.depth - 1))
+	if (drain(t, side, side->plan->depth - 1))
 		return -1;
-	side->memory[side->plan.size - 1] = stamp_of(turn);
-	return side_send(side, 1, side->plan.depth) == 1 ? 0 : -1;
+	side->memory[side->plan->size - 1] = stamp_of(turn);
+	return side_send(side, 1, side->plan->depth) == 1 ? 0 : -1;
 }
 
 /* Whether the message of this turn came: 1, 0, -1. */
@@ -121,8 +121,8 @@ static int look_for(struct side *side, uint64_t turn)
 {
 	const uint8_t *in = side->memory + side->length / 2;
 
-	if (side->plan.op == TRAFFIC_WRITE)
-		return __atomic_load_n(&in[side->plan.size - 1], __ATOMIC_ACQUIRE) ==
+	if (side->plan->op == TRAFFIC_WRITE)
+		return __atomic_load_n(&in[side->plan->size - 1], __ATOMIC_ACQUIRE) ==
 		       stamp_of(turn);
 	return side_receive(side);
 }
@@ -140,7 +140,7 @@ enum { ENDED = 1 };
 
 static int await_turn(const struct test *t, struct side *side, uint64_t turn)
 {
-	const bool may_end = t->is_server && side->plan.seconds;
+	const bool may_end = t->is_server && side->plan->seconds;
 	struct waiting waiting = { 0 };
 	int n;
 
@@ -234,7 +234,7 @@ static void begin_flows(const struct test *t, struct flow flows[ENDS])
 /* How much moved, or -1. Of SENDs half of what the queue takes is out, so that receives keep up. */
 static int advance(struct flow *f, uint64_t count)
 {
-	const struct plan *plan = &f->side->plan;
+	const struct plan *plan = f->side->plan;
 	const uint32_t window = plan->op == TRAFFIC_SEND ? (plan->depth + 1) / 2 : plan->depth;
 	const int got = f->receives ? side_receive(f->side) : 0;
 	int sent = 0, done = 0;

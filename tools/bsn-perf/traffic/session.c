@@ -96,7 +96,7 @@ int session_connect(const struct test *t)
 	struct side *side = t->near;
 	int err = 0;
 
-	for (unsigned qp = 0; qp < side->plan.qps && !err; qp++) {
+	for (unsigned qp = 0; qp < side->plan->qps && !err; qp++) {
 		struct introduction theirs, mine = { .addr = htobe64(side->here.addr),
 						     .rkey = htobe64(side->here.rkey) };
 

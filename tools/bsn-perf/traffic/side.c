@@ -46,7 +46,7 @@ static int fails_by(const struct side *s, const struct bsn_completion *c)
 	if (c->syndrome)
 		snprintf(known, sizeof(known), "syndrome 0x%02x, ", c->syndrome & 0xffu);
 	return SIDE_FAILS("%s failed: %s (%svendor syndrome 0x%02x)%s%s; %s",
-			  traffic_op_names[s->plan.op],
+			  traffic_op_names[s->plan->op],
 			  ibv_wc_status_str((enum ibv_wc_status)c->status), known,
 			  c->vendor_syndrome, error.text ? ": " : "",
 			  error.text ? error.text : "", advice_on(c->status));
@@ -55,11 +55,11 @@ static int fails_by(const struct side *s, const struct bsn_completion *c)
 /* A request's id is the index of its queue pair. */
 static int post_one(const struct side *s, unsigned qp, unsigned flags)
 {
-	const bool is_inline = has_inline(&s->plan, s->plan.size);
+	const bool is_inline = has_inline(s->plan, s->plan->size);
 	const void *const data = s->memory;
 	struct bsn_ep *const ep = s->ep[qp];
 
-	switch (s->plan.op) {
+	switch (s->plan->op) {
 	case TRAFFIC_WRITE:
 		return is_inline ? bsn_write_inline(ep, data, s->out.length, &s->there, qp, flags)
 				 : bsn_write(ep, &s->out, &s->there, qp, flags);
@@ -107,11 +107,11 @@ int side_send(struct side *s, uint64_t count, uint32_t window)
 	const unsigned burst = least(least(window - s->queued[qp], count), TRAFFIC_BURST);
 	int err = 0;
 
-	s->next = qp + 1 < s->plan.qps ? qp + 1 : 0;
+	s->next = qp + 1 < s->plan->qps ? qp + 1 : 0;
 	for (unsigned i = 1; i <= burst && !err; i++)
 		err = post_one(s, qp, BSN_F_SIGNALED | (i == burst ? BSN_F_RING : 0));
 	if (err)
-		return fails(traffic_op_names[s->plan.op], err);
+		return fails(traffic_op_names[s->plan->op], err);
 	s->queued[qp] += burst;
 	s->outstanding += burst;
 	return (int)burst;
@@ -147,8 +147,8 @@ int side_fill(struct side *s)
 {
 	int err = 0;
 
-	for (unsigned qp = 0; qp < s->plan.qps && !err; qp++)
-		err = post_recvs(s, qp, (unsigned)s->plan.depth);
+	for (unsigned qp = 0; qp < s->plan->qps && !err; qp++)
+		err = post_recvs(s, qp, (unsigned)s->plan->depth);
 	return err;
 }
 
@@ -161,19 +161,19 @@ static uint64_t room_of(const struct plan *plan)
 static int make_queues(struct side *s, struct bsn_device *device)
 {
 	/* Room for requests of two blocks, which inline data may need, twice over. */
-	const uint32_t depth = (uint32_t)s->plan.depth;
-	const struct bsn_cq_attr cq = { .entries = 4 * depth * (uint32_t)s->plan.qps };
-	struct bsn_qp_attr attr = { .type = (enum bsn_qp_type)s->plan.type,
+	const uint32_t depth = (uint32_t)s->plan->depth;
+	const struct bsn_cq_attr cq = { .entries = 4 * depth * (uint32_t)s->plan->qps };
+	struct bsn_qp_attr attr = { .type = (enum bsn_qp_type)s->plan->type,
 				    .send_depth = depth,
 				    .recv_depth = depth,
-				    .max_inline = longest_inline(&s->plan) };
+				    .max_inline = longest_inline(s->plan) };
 	int err = bsn_cq_create(device, &cq, &s->cq);
 
 	if (err || (err = bsn_cq_create(device, &cq, &s->recv_cq)))
 		return err;
 	attr.cq = s->cq;
 	attr.recv_cq = s->recv_cq;
-	for (unsigned qp = 0; qp < s->plan.qps && !err; qp++)
+	for (unsigned qp = 0; qp < s->plan->qps && !err; qp++)
 		err = bsn_qp_create(device, &attr, &s->qp[qp]);
 	return err ? err : bsn_mr_register(device, s->memory, s->length, NULL, &s->mr);
 }
@@ -185,7 +185,7 @@ int side_open(struct bsn_device *device, const struct plan *plan, struct side **
 
 	if (!s)
 		return SIDE_FAILS("no memory");
-	s->plan = *plan;
+	s->plan = plan;
 	s->length = 2 * ((room_of(plan) + ALIGN - 1) & ~(uint64_t)(ALIGN - 1));
 	s->memory = aligned_alloc(ALIGN, s->length);
 	if (!s->memory)
@@ -206,7 +206,7 @@ int side_open(struct bsn_device *device, const struct plan *plan, struct side **
 
 int side_connect(struct side *s, unsigned qp, const struct bsn_address *peer)
 {
-	const struct plan *plan = &s->plan;
+	const struct plan *plan = s->plan;
 	const struct bsn_connect_attr attr = { .mtu = (uint32_t)plan->mtu,
 					       .sl = (uint8_t)plan->sl,
 					       .traffic_class = (uint8_t)plan->traffic_class,
@@ -220,18 +220,12 @@ int side_connect(struct side *s, unsigned qp, const struct bsn_address *peer)
 	return err ? -complain_of("connect", err) : 0;
 }
 
-void side_resize(struct side *s, const struct plan *plan)
-{
-	s->plan = *plan;
-	s->out.length = (uint32_t)plan->size;
-}
-
 void side_close(struct side *s)
 {
 	if (!s)
 		return;
-	for (unsigned qp = 0; qp < s->plan.qps; qp++) {
-		if (s->plan.type == BSN_QP_UD)
+	for (unsigned qp = 0; qp < s->plan->qps; qp++) {
+		if (s->plan->type == BSN_QP_UD)
 			bsn_ep_destroy(s->ep[qp]);
 		bsn_qp_destroy(s->qp[qp]);
 	}

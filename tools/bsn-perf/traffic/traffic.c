@@ -59,7 +59,7 @@ static int connect_both(struct side *near, struct side *far)
 
 	near->there = far->here;
 	far->there = near->here;
-	for (unsigned qp = 0; qp < near->plan.qps; qp++) {
+	for (unsigned qp = 0; qp < near->plan->qps; qp++) {
 		bsn_qp_address(near->qp[qp], &a);
 		bsn_qp_address(far->qp[qp], &b);
 		if (side_connect(near, qp, &b) || side_connect(far, qp, &a))
@@ -74,12 +74,14 @@ static int set_up(struct test *test)
 
 	if (err)
 		return err;
-	if ((has_peer(test) && session_open(test)) || check_packets(test) ||
-	    side_open(test->device, &test->plan, &test->near))
+	if ((has_peer(test) && session_open(test)) || check_packets(test))
+		return PERF_FAILED;
+	test->step = test->plan;
+	if (side_open(test->device, &test->step, &test->near))
 		return PERF_FAILED;
 	if (has_peer(test))
 		return session_connect(test) ? PERF_FAILED : 0;
-	if (side_open(test->device, &test->plan, &test->far))
+	if (side_open(test->device, &test->step, &test->far))
 		return PERF_FAILED;
 	return connect_both(test->near, test->far);
 }
@@ -270,9 +272,9 @@ static int measure_step(struct test *test, FILE *to, struct json_object *json, u
 	const bool is_bw = test->plan.is_bw;
 
 	test->step = step_of(&test->plan, size);
-	side_resize(test->near, &test->step);
+	test->near->out.length = (uint32_t)size;
 	if (test->far)
-		side_resize(test->far, &test->step);
+		test->far->out.length = (uint32_t)size;
 	memset(&test->histogram, 0, sizeof(test->histogram));
 	if (is_bw ? run_bw(test) : run_lat(test))
 		return PERF_FAILED;

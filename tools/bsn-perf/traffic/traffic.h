@@ -80,11 +80,12 @@ static inline uint32_t longest_inline(const struct plan *plan)
  * @memory: @length bytes: @out, what is sent from, and read into; then @in, what peers write to and
  * read from, where messages arrive
  * @here, @there: memory of @in for the peer; the peer's
+ * @out: as long as a message of the plan, which may become shorter
  * @next: whose turn it is to send
  * @queued: of the @outstanding requests those of each queue pair
  */
 struct side {
-	struct plan plan;
+	const struct plan *plan;
 	struct bsn_cq *cq, *recv_cq;
 	struct bsn_qp *qp[TRAFFIC_QPS_MAX];
 	struct bsn_ep *ep[TRAFFIC_QPS_MAX];
@@ -97,7 +98,7 @@ struct side {
 	uint32_t queued[TRAFFIC_QPS_MAX];
 };
 
-/* What fails in part is to be closed, too. */
+/* The side keeps the plan. What fails in part is to be closed, too. */
 int side_open(struct bsn_device *device, const struct plan *plan, struct side **side);
 int side_connect(struct side *side, unsigned qp, const struct bsn_address *peer);
 void side_close(struct side *side); /* NULL: nothing */
@@ -109,8 +110,6 @@ int side_reap(struct side *side);
 int side_receive(struct side *side);
 int side_fill(struct side *side);
 
-/* From here on, messages are of this plan's size, which is not above the first plan's. */
-void side_resize(struct side *side, const struct plan *plan);
 /* complain(), which returns -1. */
 #define SIDE_FAILS(...) (complain(__VA_ARGS__), -1)
 
@@ -127,7 +126,7 @@ struct test {
 	struct side *near, *far; /* @far NULL: in another process */
 	int peer;                /* its socket, or -1 */
 	bool has_receives;       /* posted before the first run */
-	struct plan step;        /* what is measured at the moment */
+	struct plan step;        /* what is measured at the moment: the plan of both sides */
 	uint64_t ns;             /* how long what is measured took */
 	uint64_t operations;     /* of bw: of this process */
 	double rate;             /* of bw: a second's, of both directions */

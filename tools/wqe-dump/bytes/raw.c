@@ -441,3 +441,12 @@ bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw)
 		tell_recvs(&teller);
 	return true;
 }
+
+void raw_tell_wqe(struct tell *tell, const struct raw_attr *attr, unsigned long line,
+		  struct number transport, const uint8_t *bytes, size_t size)
+{
+	const struct raw_place place = { .line = line };
+
+	raw_tell(tell, attr,
+		 &(struct raw){ bytes, size, &place, 1, .kind = RAW_WQE, .transport = transport });
+}

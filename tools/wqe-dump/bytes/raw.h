@@ -43,6 +43,10 @@ struct raw {
  */
 bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw);
 
+/** raw_tell_wqe() - tells of a WQE that begins at a line */
+void raw_tell_wqe(struct tell *tell, const struct raw_attr *attr, unsigned long line,
+		  struct number transport, const uint8_t *bytes, size_t size);
+
 /* -- guesses of what bytes are: whether the tables make sense of them -------------------------- */
 
 #define UNITS_MAX 512 /* CQEs or basic blocks that are examined */

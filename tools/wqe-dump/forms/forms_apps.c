@@ -80,20 +80,14 @@ static const struct shape xlio_lines[] = {
 static void tell_wqe(struct feed *feed, const struct line *line)
 {
 	const char *digits = strstr(line->text, " wqe=");
-	const struct raw_place place = { .line = line->number };
 	struct hex_row row;
 	uint8_t bytes[HEX_ROW_MAX];
 
 	if (!digits)
 		return;
 	if (hex_row_read(digits + strlen(" wqe="), &row, bytes))
-		raw_tell(feed->tell, feed->bytes,
-			 &(struct raw){ .bytes = bytes,
-					.size = row.count,
-					.places = &place,
-					.place_count = 1,
-					.kind = RAW_WQE,
-					.transport = KNOWN(BSN_TRANSPORT_ETH) });
+		raw_tell_wqe(feed->tell, feed->bytes, line->number, KNOWN(BSN_TRANSPORT_ETH), bytes,
+			     row.count);
 	else
 		tell_unread(feed->tell, line->number, "a WQE without its bytes");
 }

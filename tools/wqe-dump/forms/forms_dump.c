@@ -109,17 +109,10 @@ static void read_length(struct collect *collect)
 
 static void tell_wqe(struct feed *feed, struct collect *collect)
 {
-	const struct raw_place place = { .line = collect->record.line };
-
 	if (collect->is_swapped)
 		hex_swap(collect->bytes, collect->count, 4);
-	raw_tell(feed->tell, feed->bytes,
-		 &(struct raw){ .bytes = collect->bytes,
-				.size = collect->count,
-				.places = &place,
-				.place_count = 1,
-				.kind = RAW_WQE,
-				.transport = collect->dump->transport });
+	raw_tell_wqe(feed->tell, feed->bytes, collect->record.line, collect->dump->transport,
+		     collect->bytes, collect->count);
 }
 
 static enum form_answer take_row(struct feed *feed, const struct line *line,

@@ -10,16 +10,19 @@
 #define WORDY_MIN_BYTES 16                    /* in a line that also has words */
 #define SILENT_BYTES    48                    /* fewer are reported only if they are a queue */
 
+struct places {
+	struct raw_place *list;
+	size_t count;
+};
+
 /* A dump, as far as it was read. */
 struct block {
 	uint8_t *bytes; /* in the order of the rows */
 	size_t size;
-	struct raw_place *places;
-	size_t place_count;
+	struct places places; /* where its rows begin in the bytes */
 	char *text; /* the rows, joined; NULL: some have more than digits */
 	size_t text_len;
-	struct raw_place *text_places; /* where its lines begin in the text */
-	size_t text_place_count;
+	struct places text_places; /* where they begin in the text */
 	unsigned group; /* bytes of a word */
 	bool has_offset, is_octal, is_squeezed;
 	bool is_torn;    /* lines are broken within words or offsets: only all text can be read */
@@ -35,9 +38,9 @@ struct block {
 static void free_block(struct block *block)
 {
 	free(block->bytes);
-	free(block->places);
+	free(block->places.list);
 	free(block->text);
-	free(block->text_places);
+	free(block->text_places.list);
 	*block = (struct block){ 0 };
 }
 
@@ -58,7 +61,8 @@ static size_t count_offset_digits(const char *text)
  */
 static size_t read_joined(struct block *block, uint8_t *bytes)
 {
-	struct raw_place *place = block->text_places, *end = place + block->text_place_count;
+	struct raw_place *place = block->text_places.list;
+	const struct raw_place *end = place + block->text_places.count;
 	const char *text = block->text;
 	const size_t offset_digits = count_offset_digits(text);
 	size_t nibbles = 0;
@@ -110,12 +114,11 @@ static void try_joined(const struct raw_attr *attr, struct block *block, int sco
 	is_whole = !block->has_offset || count_offset_digits(block->text);
 	if (joined > score || (joined > 0 && size > block->size && is_whole)) {
 		free(block->bytes);
-		free(block->places);
+		free(block->places.list);
 		block->bytes = bytes;
 		block->size = size;
 		block->places = block->text_places;
-		block->place_count = block->text_place_count;
-		block->text_places = NULL;
+		block->text_places.list = NULL;
 	} else {
 		free(bytes);
 	}
@@ -135,8 +138,8 @@ static void finish(struct feed *feed, void *state)
 		raw_tell(feed->tell, feed->bytes,
 			 &(struct raw){ .bytes = block->bytes,
 					.size = block->size,
-					.places = block->places,
-					.place_count = block->place_count });
+					.places = block->places.list,
+					.place_count = block->places.count });
 	free_block(block);
 }
 
@@ -169,11 +172,11 @@ static bool add_bytes(struct block *block, const uint8_t *bytes, size_t count)
 	return true;
 }
 
-static bool add_place(struct raw_place **places, size_t *count, size_t offset, unsigned long line)
+static bool add_place(struct places *places, size_t offset, unsigned long line)
 {
-	if (!make_room((void **)places, *count, 1, sizeof(**places)))
+	if (!make_room((void **)&places->list, places->count, 1, sizeof(*places->list)))
 		return false;
-	(*places)[(*count)++] = (struct raw_place){ .offset = offset, .line = line };
+	places->list[places->count++] = (struct raw_place){ .offset = offset, .line = line };
 	return true;
 }
 
@@ -203,12 +206,11 @@ static bool is_torn_row(const struct line *line)
 /* Keeps the text while it has only digits. */
 static void add_text(struct block *block, const struct line *line)
 {
-	if (block->place_count && !block->text)
+	if (block->places.count && !block->text)
 		return;
 	if (!is_digits(line) ||
 	    !make_room((void **)&block->text, block->text_len, line->len + 1, 1) ||
-	    !add_place(&block->text_places, &block->text_place_count, block->text_len,
-		       line->number)) {
+	    !add_place(&block->text_places, block->text_len, line->number)) {
 		free(block->text);
 		block->text = NULL;
 		return;
@@ -282,7 +284,7 @@ static void add_row(struct block *block, const struct line *line, const struct h
 		    const uint8_t *bytes)
 {
 	add_text(block, line);
-	if (!block->place_count) {
+	if (!block->places.count) {
 		block->has_offset = row->has_offset;
 		block->offset = row->offset;
 		block->offset_digits = row->offset_digits;
@@ -291,7 +293,7 @@ static void add_row(struct block *block, const struct line *line, const struct h
 	if (row->group > block->group)
 		block->group = row->group;
 	block->is_swapped |= row->is_swapped;
-	if (!add_place(&block->places, &block->place_count, block->size, line->number) ||
+	if (!add_place(&block->places, block->size, line->number) ||
 	    !add_bytes(block, bytes, row->count))
 		return;
 	block->last = *row;
@@ -317,7 +319,7 @@ static enum form_answer feed_hex(struct feed *feed, const struct line *line, voi
 	struct hex_row row;
 	bool has_row;
 
-	if (block->place_count && is_end(block, line)) {
+	if (block->places.count && is_end(block, line)) {
 		finish(feed, block);
 		return FORM_TAKEN;
 	}
@@ -326,7 +328,7 @@ static enum form_answer feed_hex(struct feed *feed, const struct line *line, voi
 		return FORM_MORE;
 	}
 	has_row = hex_row_read(line->text, &row, bytes);
-	if (!(has_row && is_whole_row(block, &row)) && (block->text || !block->place_count) &&
+	if (!(has_row && is_whole_row(block, &row)) && (block->text || !block->places.count) &&
 	    is_torn_row(line)) {
 		add_text(block, line);
 		block->is_torn = true;
@@ -336,7 +338,7 @@ static enum form_answer feed_hex(struct feed *feed, const struct line *line, voi
 		finish(feed, block);
 		return FORM_OVER;
 	}
-	if (block->place_count && (!continues(block, &row) || block->size >= BLOCK_MAX_BYTES ||
+	if (block->places.count && (!continues(block, &row) || block->size >= BLOCK_MAX_BYTES ||
 				   block->text_len >= TEXT_MAX_BYTES))
 		finish(feed, block); /* and this one begins another */
 	add_row(block, line, &row, bytes);
