@@ -94,12 +94,13 @@ struct step {
 static struct step steps[STEPS_MAX];
 static unsigned step_count;
 
-static bool is_given(enum option option)
+/* The last argument that was given to an option, or NULL. */
+static const char *given(enum option option)
 {
-	for (unsigned i = 0; i < step_count; i++)
-		if (steps[i].option == option)
-			return true;
-	return false;
+	for (unsigned i = step_count; i; i--)
+		if (steps[i - 1].option == option)
+			return steps[i - 1].argument;
+	return NULL;
 }
 
 /* -- arguments --------------------------------------------------------------------------------- */
@@ -190,12 +191,12 @@ static int check_imm(const struct build *b)
 		     { OPTION_OBJECT, BSN_IMM_OBJECT, "--object" } };
 
 	for (size_t i = 0; b->op && i < COUNT(uses); i++)
-		if (is_given(uses[i].option) && b->op->imm != uses[i].use)
+		if (given(uses[i].option) && b->op->imm != uses[i].use)
 			return build_refuse("%s has no %s: see --list%s", b->name, uses[i].name,
 					    uses[i].use == BSN_IMM_IMMEDIATE
 						    ? ", where those with an immediate end in _IMM"
 						    : "");
-	if (b->op && b->op->has_raddr && !(is_given(OPTION_RADDR) && is_given(OPTION_RKEY)) &&
+	if (b->op && b->op->has_raddr && !(given(OPTION_RADDR) && given(OPTION_RKEY)) &&
 	    !options.force)
 		return build_refuse("%s needs --raddr and --rkey", b->name);
 	return 0;
@@ -210,10 +211,9 @@ static int begin(struct build *b, const char *operation)
 		return build_refuse("%s: --transport is one of: rc uc ud dc xrc eth ipoib",
 				    options.transport);
 	b->transport = (enum bsn_transport)transport.value;
-	b->is_extended = is_given(OPTION_GID);
-	for (unsigned i = 0; i < step_count; i++)
-		if (steps[i].option == OPTION_OPMOD)
-			b->opmod = (uint32_t)strtoul(steps[i].argument, NULL, 0);
+	b->is_extended = given(OPTION_GID);
+	if (given(OPTION_OPMOD))
+		b->opmod = (uint32_t)strtoul(given(OPTION_OPMOD), NULL, 0);
 	if (options.size_bytes != 4 && options.size_bytes != 8)
 		return build_refuse("--size is 4 or 8");
 	if (strcasestr(operation, "masked"))

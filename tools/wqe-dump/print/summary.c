@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "print.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,22 +12,7 @@ struct text {
 	size_t len;
 };
 
-static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct text *text, const char *format, ...)
-{
-	const size_t room = SUMMARY_BYTES - text->len;
-	va_list args;
-	int more;
-
-	va_start(args, format);
-	more = vsnprintf(text->begin + text->len, room, format, args);
-	va_end(args);
-	if (more > 0)
-		text->len += (size_t)more < room ? (size_t)more : room - 1;
-}
-
-/* Most of a summary is written without printf(): a log may have millions of records. */
+/* Summaries are written without printf(): a log may have millions of records. */
 static void add_words(struct text *text, const char *words)
 {
 	const size_t len = strnlen(words, SUMMARY_BYTES - 1 - text->len);
@@ -142,8 +126,10 @@ static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigne
 		add_hex(text, " B at 0x", data[i].addr);
 		add_hex(text, " lkey 0x", data[i].lkey);
 	}
-	if (count > 2)
-		add(text, "  and %u more", count - 2);
+	if (count > 2) {
+		add_decimal(text, "  and ", count - 2);
+		add_words(text, " more");
+	}
 }
 
 /* The destination of a datagram, DC or XRC request, after the control segment. */
@@ -170,17 +156,19 @@ static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 	}
 	if (wqe->op && (wqe->op->imm == BSN_IMM_IMMEDIATE || wqe->op->imm == BSN_IMM_INVALIDATE ||
 			wqe->op->imm == BSN_IMM_MKEY))
-		add(text, "  %s 0x%x", wqe->op->imm == BSN_IMM_IMMEDIATE ? "imm" : "key",
-		    wqe->ctrl.imm);
+		add_hex(text, wqe->op->imm == BSN_IMM_IMMEDIATE ? "  imm 0x" : "  key 0x",
+			wqe->ctrl.imm);
 	add_data(text, wqe->data, wqe->data_count);
 	if (wqe->ctrl.ce >= BSN_CE_ALWAYS)
 		add_item(text, "signaled");
 	if (wqe->ctrl.solicited)
 		add_item(text, "solicited");
 	if (wqe->ctrl.fence)
-		add(text, "  fence %u", wqe->ctrl.fence);
-	if (findings)
-		add(text, "  [%u wrong]", findings);
+		add_decimal(text, "  fence ", wqe->ctrl.fence);
+	if (findings) {
+		add_decimal(text, "  [", findings);
+		add_words(text, " wrong]");
+	}
 }
 
 static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
@@ -190,8 +178,10 @@ static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
 	add_item(text, cqe->tail.format == BSN_CQE_COMPRESSED ? "compressed"
 		       : opcode                               ? opcode->name
 							      : "opcode without a name");
-	if (cqe->view == &bsn_cqe_resp_desc)
-		add(text, "  %u B", cqe->as.resp.byte_count);
+	if (cqe->view == &bsn_cqe_resp_desc) {
+		add_decimal(text, "  ", cqe->as.resp.byte_count);
+		add_words(text, " B");
+	}
 }
 
 void summary_write(const struct record *record, char *text)
@@ -236,10 +226,15 @@ bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text)
 
 	if (nth >= count || nth >= FINDINGS_MAX)
 		return false;
-	add(&out, "%s%s%s: %s", bad->segment, bad->field ? "." : "", bad->field ? bad->field : "",
-	    bad->why);
-	if (bad->vendor_syndrome)
-		add(&out, " (vendor syndrome 0x%02x)", bad->vendor_syndrome);
+	add_words(&out, bad->segment);
+	add_words(&out, bad->field ? "." : "");
+	add_words(&out, bad->field ? bad->field : "");
+	add_words(&out, ": ");
+	add_words(&out, bad->why);
+	if (bad->vendor_syndrome) {
+		add_number(&out, " (vendor syndrome 0x", bad->vendor_syndrome, 16, 2);
+		add_words(&out, ")");
+	}
 	return true;
 }
 
@@ -253,8 +248,10 @@ bool summary_partner(const struct record *record, char *text)
 	if (record->partner_line)
 		add_decimal(&out, ":", record->partner_line);
 	add_words(&out, record->wqe ? " has the error" : " has the WQE");
-	if (!record->wqe && record->partner_index.value != record->wqe_index.value)
-		add(&out, " of its slot, of another round (#%u)", record->partner_index.value);
+	if (!record->wqe && record->partner_index.value != record->wqe_index.value) {
+		add_decimal(&out, " of its slot, of another round (#", record->partner_index.value);
+		add_words(&out, ")");
+	}
 	return true;
 }
 
