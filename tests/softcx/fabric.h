@@ -22,13 +22,6 @@ static struct {
 	char fabric[32];
 } peer;
 
-/* The peer, where asserts do not work, ends here with the line as its status, unless it holds. */
-#define NEED(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			_exit(__LINE__ % 200 + 1);                                                 \
-	} while (0)
-
 static inline struct cx_config config_of_fabric(void)
 {
 	struct cx_config config = loopback_config(CX_LINK_IB, false);

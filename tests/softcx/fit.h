@@ -213,13 +213,18 @@ static inline int fit_rts(unsigned end)
 	return ibv_modify_qp(f.qp[end], &attr, loopback_mask(f.qp[end]->qp_type, IBV_QPS_RTS));
 }
 
-/* Both ends as they are told. */
-static inline void fit_connect(void)
+static inline void fit_begin_anew(void)
 {
 	for (unsigned end = 0; end < ENDS; end++) {
 		assert_int_equal(loopback_modify(f.qp[end], IBV_QPS_RESET, IBV_QP_STATE), 0);
 		assert_int_equal(fit_init(end), 0);
 	}
+}
+
+/* Both ends as they are told. */
+static inline void fit_connect(void)
+{
+	fit_begin_anew();
 	for (unsigned end = 0; end < ENDS; end++)
 		assert_int_equal(fit_rtr(end), 0);
 	for (unsigned end = 0; end < ENDS; end++)

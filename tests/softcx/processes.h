@@ -48,13 +48,6 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* Cmocka's asserts do not work in a child: it ends instead. */
-#define NEED(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			_exit(__LINE__ % 200 + 1);                                                 \
-	} while (0)
-
 struct child {
 	pid_t pid;
 	int to, from;

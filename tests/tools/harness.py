@@ -13,10 +13,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ports import free_port, listens  # noqa: E402, F401: for those who import this module
+from tap import Skip, Tap  # noqa: E402
 
 DEADLINE_S = 60
 
@@ -27,10 +27,6 @@ sys.argv[:] = [arg for arg in sys.argv if not arg.startswith('--only=')]
 
 class Failure(Exception):
     pass
-
-
-class Skip(Exception):
-    """A case cannot run here; why."""
 
 
 def check(condition, message):
@@ -152,38 +148,6 @@ class Bench:
         self.trace.close()
         if 'folder' in vars(self):
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class Tap:
-    """Says how the cases of a script went."""
-
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def say(self, name, wrong=None, skip=None):
-        self.count += 1
-        self.failed += wrong is not None
-        print('ok' if wrong is None else 'not ok', self.count, '-', name,
-              *(['# SKIP', skip] if skip else []))
-        for line in (wrong or '').splitlines():
-            print('#', line)
-        sys.stdout.flush()
-
-    def run(self, name, bench, function, *args):
-        try:
-            function(bench, *args)
-            self.say(name)
-        except Skip as why:
-            self.say(name, skip=why)
-        except Exception:  # a bug of the test fails the test
-            self.say(name, traceback.format_exc())
-        finally:
-            bench.end()
-
-    def end(self):
-        """The exit status."""
-        print(f'1..{self.count}')
-        return 1 if self.failed else 0
 
 
 def is_wanted(name):
