@@ -78,10 +78,14 @@ static void each_stream_keeps_its_connection(void **state)
 
 static void a_stream_fails_alone(void **state)
 {
+	struct ibv_wc flushed;
+
 	fail_stream(5);
 	assert_int_equal(loopback_state(d.dci), IBV_QPS_RTS);
 	assert_stream_write(6, 0);
-	assert_int_equal(write_by_stream(5, 0, d.mr->rkey).status, IBV_WC_WR_FLUSH_ERR);
+	flushed = write_by_stream(5, 0, d.mr->rkey);
+	assert_int_equal(flushed.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(flushed.vendor_err, 0xf9);
 	assert_int_not_equal(mlx5dv_dci_stream_id_reset(d.dci, 6), 0);
 	assert_int_equal(mlx5dv_dci_stream_id_reset(d.dci, 5), 0);
 	assert_int_not_equal(mlx5dv_dci_stream_id_reset(d.dci, 5), 0);
