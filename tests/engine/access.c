@@ -407,7 +407,6 @@ static void try_window(struct bench *b, const struct violation *v)
 	const struct verdict wanted = verdict_of(REMOTE, v->fault);
 	struct region r = make_region(b, &sound);
 	struct window window = { 0 };
-	struct snapshot seen;
 
 	(bench_is_attached(b) ? bind_by_app : bind_by_us)(b, v, &r, &window);
 	r.rkey = window.rkey;
@@ -416,7 +415,7 @@ static void try_window(struct bench *b, const struct violation *v)
 		r.addr--;
 	if (v->fault == AFTER)
 		r.addr += PART_BYTES - LENGTH + 1;
-	seen = look_at(b, &r);
+	struct snapshot seen = look_at(b, &r);
 	request(b, v, &r);
 	expect_verdict(b, 0, 1, v->opcode, &wanted);
 	nothing_has_moved(b, &r, &seen);

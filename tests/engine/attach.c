@@ -74,7 +74,6 @@ static void ud_answers_a_datagram(struct bench *b)
 	struct ibv_ah_attr path = bench_way_to_self(b);
 	struct app *a = start_attached(b, IBV_QPT_UD, false);
 	struct ibv_ah *ah = ibv_create_ah(a->pd, &path);
-	struct bsn_completion c;
 	struct bsn_ep *ep;
 
 	assert_non_null(ah);
@@ -82,7 +81,7 @@ static void ud_answers_a_datagram(struct bench *b)
 	fill_peers(a, 0, 32);
 	ok(post_recv(a, 256, 256, 60));
 	peer_sends_datagram(a, ah);
-	c = expect_done(b, our_cq(a), 60, BSN_RECV);
+	struct bsn_completion c = expect_done(b, our_cq(a), 60, BSN_RECV);
 	assert_int_equal(c.src_qpn, a->peer->qp_num);
 	assert_memory_equal(a->memory + 256 + BSN_GRH_SIZE, a->memory + PEERS, 32);
 	ok(bsn_ep_create_reply(a->attached, &c, a->memory + 256, &connect, NULL, &ep));
@@ -166,7 +165,6 @@ static void a_detached_qp_is_the_applications_again(struct bench *b)
 	struct app *a = start_attached(b, IBV_QPT_RC, false);
 	struct ibv_qp_attr state;
 	struct ibv_qp_init_attr init;
-	struct ibv_qp *qp;
 
 	write_both_ways(a);
 	ok(post_recv(a, 512, 64, 100));
@@ -177,7 +175,7 @@ static void a_detached_qp_is_the_applications_again(struct bench *b)
 	reset_to_start(a->qp);
 	reset_to_start(a->peer);
 	connect_both(a);
-	qp = a->peer; /* the two change places, and the helpers with them */
+	struct ibv_qp *qp = a->peer; /* the two change places, and the helpers with them */
 	a->peer = a->qp;
 	a->qp = qp;
 	if (b->kind == BENCH_VERBS) {
@@ -193,9 +191,7 @@ static void a_detached_qp_is_the_applications_again(struct bench *b)
 
 static bool is_readable(const struct ibv_comp_channel *channel)
 {
-	struct pollfd file = { .fd = channel->fd, .events = POLLIN };
-
-	return poll(&file, 1, 0) == 1;
+	return poll(&(struct pollfd){ .fd = channel->fd, .events = POLLIN }, 1, 0) == 1;
 }
 
 static void take_event(struct app *a)

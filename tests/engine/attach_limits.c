@@ -100,16 +100,14 @@ static struct bsn_ep *endpoint_to_itself(struct app *a)
 static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_UD, false);
-	struct bsn_qp_info limits;
-	struct bsn_ep *ep;
 
 	replace_qp(a,
 		   (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_UD, .cap = { 1, 1, 1, 1, 956 } });
 	attach(a);
 	connect_both(a);
-	limits = *bsn_qp_info(a->attached);
+	struct bsn_qp_info limits = *bsn_qp_info(a->attached);
 	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 48 - 4);
-	ep = endpoint_to_itself(a);
+	struct bsn_ep *ep = endpoint_to_itself(a);
 	ok(post_recv(a, 1024, 1024, 1));
 	assert_int_equal(bsn_send_inline(ep, a->memory, limits.max_inline + 1, 2, BSN_F_RING),
 			 -EMSGSIZE);
@@ -142,10 +140,9 @@ static void the_limits_tell_what_a_wqe_holds_beside_an_address(struct bench *b)
 static void assert_takes_its_depth(struct app *a, uint32_t depth)
 {
 	const struct bsn_qp_info limits = *bsn_qp_info(a->attached);
-	struct bsn_ep *ep;
 
 	assert_int_equal(limits.send_depth, depth);
-	ep = endpoint_to_itself(a);
+	struct bsn_ep *ep = endpoint_to_itself(a);
 	for (uint32_t i = 0; i < depth; i++)
 		ok(bsn_send_inline(ep, a->memory, limits.max_inline, i, BSN_F_SIGNALED));
 	assert_int_equal(bsn_send_inline(ep, a->memory, limits.max_inline, depth, BSN_F_SIGNALED),

@@ -289,11 +289,10 @@ static inline void messages_of_every_size_get_to_memory(struct app *a)
 	static const uint32_t sizes[] = { 1, 8, 31, 32, 33, 64, 200 };
 
 	for (size_t i = 0; i < COUNT(sizes); i++) {
-		struct bsn_completion c;
 		ok(post_recv(a, 512, 256, 40 + i));
 		fill_peers(a, 512, sizes[i]);
 		peer_post(a, IBV_WR_SEND_WITH_IMM, 512, sizes[i]);
-		c = expect_done(a->b, our_cq(a), 40 + i, BSN_RECV);
+		struct bsn_completion c = expect_done(a->b, our_cq(a), 40 + i, BSN_RECV);
 		assert_int_equal(c.byte_len, sizes[i]);
 		assert_int_equal(c.imm, 0x1234);
 		assert_same(a, 512, sizes[i]);
@@ -304,9 +303,7 @@ static inline void messages_of_every_size_get_to_memory(struct app *a)
 
 static inline void reset_to_start(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-
-	modify(qp, &attr, 0);
+	modify(qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_RESET }, 0);
 }
 
 #endif

@@ -248,12 +248,11 @@ static void sizes_of_queue_pairs(struct bench *b)
 
 static void sizes_of_completion_queues(struct bench *b)
 {
-	const struct bsn_device_info *info = bench_info(b);
 	struct bsn_cq_attr attr = { .cqe_size = 32 };
 	struct bsn_srq_attr srq = { .recv_depth = 1u << 30 };
 
 	REFUSED(EINVAL, "64 or 128", bsn_cq, bsn_cq_create(b->device, &attr, out));
-	attr = (struct bsn_cq_attr){ .entries = info->max_cqe + 1 };
+	attr = (struct bsn_cq_attr){ .entries = bench_info(b)->max_cqe + 1 };
 	REFUSED(EINVAL, "the device takes", bsn_cq, bsn_cq_create(b->device, &attr, out));
 	REFUSED(EINVAL, "the device takes", bsn_rq, bsn_srq_create(b->device, &srq, out));
 	srq = (struct bsn_srq_attr){ .max_recv_sge = 1000 };

@@ -163,10 +163,9 @@ static int try_layout(struct attempt *a)
 	const struct bsn_part part = { bench_sge(a->b, 0, 0, 1).addr, 1, 0, a->b->mem[0]->lkey, 0 };
 	const struct bsn_layout_attr attr = { .parts = &part, .part_count = 1 };
 	struct bsn_mkey_pool *pool;
-	int err;
 
 	ok(bsn_mkey_pool_create(a->b->device, NULL, &pool));
-	err = TRY(a, bsn_layout_create(pool, &attr, OUT(a, bsn_layout)));
+	int err = TRY(a, bsn_layout_create(pool, &attr, OUT(a, bsn_layout)));
 	if (!err)
 		ok(bsn_layout_destroy(a->result));
 	ok(bsn_mkey_pool_destroy(pool));
@@ -192,13 +191,12 @@ static void mkeys(struct bench *b)
 static int try_qp_of(struct attempt *a, enum bsn_qp_type type, bool with_srq)
 {
 	struct bsn_qp_attr attr = { .type = type };
-	int err;
 
 	ok(bsn_cq_create(a->b->device, NULL, &attr.cq));
 	ok(bsn_cq_create(a->b->device, NULL, &attr.recv_cq));
 	if (with_srq)
 		ok(bsn_srq_create(a->b->device, NULL, &attr.srq));
-	err = TRY(a, bsn_qp_create(a->b->device, &attr, OUT(a, bsn_qp)));
+	int err = TRY(a, bsn_qp_create(a->b->device, &attr, OUT(a, bsn_qp)));
 	if (!err)
 		ok(bsn_qp_destroy(a->result));
 	ok(bsn_srq_destroy(attr.srq));
@@ -218,14 +216,12 @@ static int try_attach(struct attempt *a)
 	const struct bsn_attach_attr attr = { .register_is_ours = true };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 } };
 	struct ibv_pd *pd = ibv_alloc_pd(context);
-	struct ibv_qp *qp;
-	int err;
 
 	init.send_cq = ibv_create_cq(context, 15, NULL, NULL, 0);
 	init.recv_cq = ibv_create_cq(context, 15, NULL, NULL, 0);
-	qp = ibv_create_qp(pd, &init);
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 	assert_non_null(qp);
-	err = TRY(a, bsn_qp_attach(a->b->device, qp, &attr, OUT(a, bsn_qp)));
+	int err = TRY(a, bsn_qp_attach(a->b->device, qp, &attr, OUT(a, bsn_qp)));
 	if (!err) {
 		struct bsn_cq *send_cq = bsn_qp_info(a->result)->cq,
 			      *recv_cq = bsn_qp_info(a->result)->recv_cq;
@@ -253,10 +249,9 @@ static void queue_pairs(struct bench *b)
 static int try_ep(struct attempt *a)
 {
 	struct bsn_address peer;
-	int err;
 
 	ok(bsn_qp_address(a->b->qp[1], &peer));
-	err = TRY(a, bsn_ep_create(a->b->qp[0], &peer, NULL, NULL, OUT(a, bsn_ep)));
+	int err = TRY(a, bsn_ep_create(a->b->qp[0], &peer, NULL, NULL, OUT(a, bsn_ep)));
 	if (!err)
 		ok(bsn_ep_destroy(a->result));
 	return err;
@@ -274,13 +269,12 @@ static int try_dct_of(struct attempt *a, bool has_full_handshake)
 	struct bsn_dct_attr attr = { .full_handshake = has_full_handshake };
 	struct bsn_cq *cq;
 	struct bsn_rq *srq;
-	int err;
 
 	ok(bsn_cq_create(a->b->device, NULL, &cq));
 	ok(bsn_srq_create(a->b->device, &(struct bsn_srq_attr){ .recv_depth = 4 }, &srq));
 	attr.cq = cq;
 	attr.srq = srq;
-	err = TRY(a, bsn_dct_create(a->b->device, &attr, OUT(a, bsn_dct)));
+	int err = TRY(a, bsn_dct_create(a->b->device, &attr, OUT(a, bsn_dct)));
 	if (!err)
 		ok(bsn_dct_destroy(a->result));
 	ok(bsn_srq_destroy(srq));

@@ -191,10 +191,9 @@ static bool may_lock(bool *set)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
 	const uint32_t bit = 1u << CAP_IPC_LOCK % 32;
-	bool had;
 
 	assert_int_equal(syscall(SYS_capget, &header, data), 0);
-	had = data[CAP_IPC_LOCK / 32].effective & bit;
+	bool had = data[CAP_IPC_LOCK / 32].effective & bit;
 	if (set) {
 		data[CAP_IPC_LOCK / 32].effective &= ~bit;
 		data[CAP_IPC_LOCK / 32].effective |= *set ? bit : 0;

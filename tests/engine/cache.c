@@ -46,11 +46,10 @@ static void a_region_is_registered_once(struct bench *b)
 {
 	struct bsn_mr_view view = make_view(b, NULL), other;
 	uint8_t *map = bench_pages(b, 4);
-	uint32_t lkey;
 
 	assert_false(bsn_mr_view_find(&view, map, 1));
 	ok(bsn_mr_view_get(&view, map + 100, PAGE));
-	lkey = view.last.lkey;
+	uint32_t lkey = view.last.lkey;
 	assert_int_equal(view.last.addr, (uintptr_t)map);
 	assert_int_equal(view.last.length, 2 * PAGE);
 	assert_true(bsn_mr_view_find(&view, map, 2 * PAGE));
@@ -99,10 +98,9 @@ static void a_part_that_goes_leaves_the_rest(struct bench *b)
 {
 	struct bsn_mr_view view = make_view(b, NULL);
 	uint8_t *map = bench_pages(b, 8);
-	uint32_t lkey;
 
 	ok(bsn_mr_view_get(&view, map, 8 * PAGE));
-	lkey = view.last.lkey;
+	uint32_t lkey = view.last.lkey;
 	bsn_mr_cache_invalidate(view.cache, map + 2 * PAGE, PAGE);
 	assert_false(bsn_mr_view_find(&view, map + 2 * PAGE, 1));
 	assert_false(bsn_mr_view_find(&view, map, 8 * PAGE));
@@ -384,7 +382,6 @@ static void take(struct model *m, struct bsn_mr_view *view, uint8_t *map, unsign
 		 unsigned count)
 {
 	const uint64_t before = stats_of(view->cache).registrations;
-	struct record *r;
 
 	ok(bsn_mr_view_get(view, map + first * PAGE, count * PAGE));
 	for (unsigned i = 0; i < m->count; i++)
@@ -392,7 +389,7 @@ static void take(struct model *m, struct bsn_mr_view *view, uint8_t *map, unsign
 	if (stats_of(view->cache).registrations == before)
 		return;
 	assert_true(m->count < RECORDS);
-	r = &m->records[m->count++];
+	struct record *r = &m->records[m->count++];
 	*r = (struct record){ .lkey = view->last.lkey, .first = first, .count = count };
 	memcpy(r->age, m->age, sizeof(m->age));
 }
@@ -489,10 +486,9 @@ static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_
 
 static void an_address_is_never_stale(struct bench *b)
 {
-	const struct race_memory memory = { NULL, race_map_pages, race_unmap };
 	struct bsn_mr_view view = make_view(b, NULL);
 
-	race(b, view.cache, &memory, RACE_ROUNDS);
+	race(b, view.cache, &(struct race_memory){ NULL, race_map_pages, race_unmap }, RACE_ROUNDS);
 }
 
 static const struct bench_case cases[] = {

@@ -37,10 +37,9 @@ static uint8_t bytes[4096] __attribute__((aligned(4096)));
 static void memory_that_was_deregistered(struct bench *b)
 {
 	struct bsn_mr *mr;
-	struct bsn_sge sge;
 
 	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
-	sge = bsn_sge_of(mr, 0, 8);
+	struct bsn_sge sge = bsn_sge_of(mr, 0, 8);
 	ok(write_one(b, &sge));
 	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
 	ok(bsn_mr_deregister(mr));
@@ -253,11 +252,9 @@ static struct elsewhere another_thread(struct bench *b)
 
 static void another_thread_has_to_be_told_of(struct bench *b)
 {
-	struct elsewhere e;
-
 	assert_all_is_well(b);
 	ok(bsn_recv(b->rq[0], SGE(b, 0, 64, 8), 1));
-	e = another_thread(b);
+	struct elsewhere e = another_thread(b);
 	assert_int_equal(e.post, -EPERM);
 	assert_non_null(strstr(e.post_says, "bsn_qp_hand_over"));
 	assert_int_equal(e.recv, -EPERM);

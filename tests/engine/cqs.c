@@ -72,11 +72,10 @@ static void the_record_is_left_alone(struct bench *b)
 static void it_is_woken_all_the_same(struct bench *b)
 {
 	struct bsn_cq *cq, *woken;
-	struct bsn_qp *qp;
 	struct bsn_channel *channel = bench_channel(b);
 
 	cq = make_ignoring(b, channel);
-	qp = make_loop(b, cq);
+	struct bsn_qp *qp = make_loop(b, cq);
 	for (unsigned i = 0; i < 3; i++) {
 		ok(bsn_cq_request(cq, false));
 		write_some(b, qp, i, 1);
@@ -134,11 +133,10 @@ static void what_cannot_ignore_them_is_refused(struct bench *b)
 static void completions_survive_another_size(struct bench *b)
 {
 	static const uint32_t sizes[] = { 500, ENTRIES, 64, 20, 1000, ENTRIES };
-	struct bsn_qp *qp;
 	uint64_t id = 0;
 	struct bsn_cq *cq = new_cq(b, .entries = 3 * ENTRIES);
+	struct bsn_qp *qp = make_loop(b, cq);
 
-	qp = make_loop(b, cq);
 	for (unsigned round = 0; round < 20; round++) {
 		write_some(b, qp, id, DEPTH);
 		expect_some(b, cq, id, round % DEPTH);
@@ -169,16 +167,13 @@ static void a_larger_one_takes_more_queues(struct bench *b)
 
 static void sizes_that_cannot_be_are_refused(struct bench *b)
 {
-	const uint32_t most = bench_info(b)->max_cqe;
-	struct bsn_cq *cq;
-
 	fails(EINVAL, "no CQ", bsn_cq_resize(NULL, 1));
-	cq = bench_cq(b, NULL);
+	struct bsn_cq *cq = bench_cq(b, NULL);
 	if (is_direct(b)) {
 		fails(EOPNOTSUPP, "libmlx5", bsn_cq_resize(cq, 1000));
 	} else {
 		fails(EINVAL, "0 CQ entries", bsn_cq_resize(cq, 0));
-		fails(EINVAL, "the device takes", bsn_cq_resize(cq, most + 1));
+		fails(EINVAL, "the device takes", bsn_cq_resize(cq, bench_info(b)->max_cqe + 1));
 	}
 }
 

@@ -25,8 +25,6 @@ static struct bsn_completion expect_message(struct bench *b, int from, uint64_t 
 
 static void a_message_says_where_it_came_from(struct bench *b)
 {
-	struct bsn_completion c;
-
 	post_recv(b, 1, 1);
 	ok(bsn_send(b->ep[0], SGE(b, 0, 0, LENGTH), 2, NOW));
 	assert_ptr_equal(expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND).user, &b->ep[0]);
@@ -34,7 +32,7 @@ static void a_message_says_where_it_came_from(struct bench *b)
 	post_recv(b, 1, 3);
 	ok(bsn_send_imm(b->ep[0], SGE(b, 0, 0, LENGTH), 0xcafe, 4, NOW));
 	expect_done(b, b->cq[0], 4, BSN_OPCODE_SEND_IMM);
-	c = expect_message(b, 0, 3, LENGTH);
+	struct bsn_completion c = expect_message(b, 0, 3, LENGTH);
 	assert_true(c.flags & BSN_C_IMM);
 	assert_int_equal(c.imm, 0xcafe);
 }
@@ -52,13 +50,12 @@ static void inline_data_of_every_length(struct bench *b)
 /* The reply needs nothing but the completion and the GRH. */
 static void an_endpoint_comes_from_a_message(struct bench *b)
 {
-	struct bsn_completion c;
 	struct bsn_ep *back;
 	char mine;
 
 	post_recv(b, 1, 1);
 	ok(bsn_send(b->ep[0], SGE(b, 0, 0, LENGTH), 2, BSN_F_RING));
-	c = expect_message(b, 0, 1, LENGTH);
+	struct bsn_completion c = expect_message(b, 0, 1, LENGTH);
 	ok(bsn_ep_create_reply(b->qp[1], &c, bench_at(b, 1, INTO), NULL, &mine, &back));
 	post_recv(b, 0, 3);
 	memcpy(bench_at(b, 1, 0), "reply", 5);
@@ -138,11 +135,11 @@ static void endpoints_share_a_queue(struct bench *b)
 static void a_failed_request_has_its_endpoint_s_user(struct bench *b)
 {
 	struct bsn_sge local = bench_sge(b, 0, 0, 16);
-	struct bsn_completion c;
 
 	local.lkey ^= 0x5500;
 	ok(bsn_send(b->ep[0], &local, 1, BSN_F_RING));
-	c = expect_status(b, b->cq[0], 1, BSN_OPCODE_SEND, IBV_WC_LOC_PROT_ERR);
+	struct bsn_completion c =
+		expect_status(b, b->cq[0], 1, BSN_OPCODE_SEND, IBV_WC_LOC_PROT_ERR);
 	assert_ptr_equal(c.user, &b->ep[0]);
 	ok(bsn_qp_fail(b->qp[0]));
 	ok(bsn_send(b->ep[0], &local, 2, BSN_F_RING));
@@ -153,7 +150,6 @@ static void a_failed_request_has_its_endpoint_s_user(struct bench *b)
 /* A queue of datagrams is full at some point and is polled empty again, like any other. */
 static void a_full_queue_refuses_until_polled(struct bench *b)
 {
-	const struct bsn_qp_info limits = *bsn_qp_info(b->qp[0]);
 	uint64_t id;
 
 	for (unsigned lap = 0; lap < 5; lap++) {
@@ -162,7 +158,7 @@ static void a_full_queue_refuses_until_polled(struct bench *b)
 		for (id = 0; !err; id++)
 			err = bsn_send(b->ep[0], SGE(b, 0, 0, 16), id, NOW);
 		assert_int_equal(err, -EAGAIN);
-		assert_true(id - 1 >= limits.send_depth);
+		assert_true(id - 1 >= bsn_qp_info(b->qp[0])->send_depth);
 		while (reaped < id - 1) {
 			assert_int_equal(bench_next(b, b->cq[0]).id, reaped++);
 		}

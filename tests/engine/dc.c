@@ -106,7 +106,6 @@ static void every_operation_of_rc(struct bench *b)
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
 	struct dc *d = make(b);
-	struct bsn_completion c;
 
 	ok(bsn_write(d->ep[0], &local, &to, 1, NOW));
 	expect_sent(b, d, 0, 1, BSN_OPCODE_RDMA_WRITE);
@@ -125,7 +124,7 @@ static void every_operation_of_rc(struct bench *b)
 	post_recv(b, d, 100);
 	ok(bsn_write_imm(d->ep[1], &local, &to, 0xcafe, 5, NOW));
 	expect_sent(b, d, 1, 5, BSN_OPCODE_RDMA_WRITE_IMM);
-	c = expect_done(b, d->into, 100, BSN_RECV_RDMA_WITH_IMM);
+	struct bsn_completion c = expect_done(b, d->into, 100, BSN_RECV_RDMA_WITH_IMM);
 	assert_int_equal(c.imm, 0xcafe);
 	post_recv(b, d, 101);
 	ok(bsn_send_imm(d->ep[0], &local, 0xbeef, 6, NOW));
@@ -246,14 +245,14 @@ static void a_target_that_went_fails_the_request(struct bench *b)
 	struct dc *d = make(b);
 	struct bsn_dct *dct = new_target(b, d);
 	struct bsn_address address;
-	struct bsn_completion c;
 	struct bsn_ep *gone;
 
 	ok(bsn_dct_address(dct, &address));
 	ok(bsn_ep_create(d->dci, &address, NULL, &gone, &gone));
 	ok(bsn_dct_destroy(dct));
 	ok(bsn_write(gone, &local, &to, 1, NOW));
-	c = expect_status(b, d->cq, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	struct bsn_completion c =
+		expect_status(b, d->cq, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(c.syndrome, 0x15);
 	assert_int_equal(c.vendor_syndrome, 0x81);
 	assert_ptr_equal(c.user, &gone);

@@ -67,7 +67,6 @@ static void a_target_has_all_rights(struct bench *b)
 {
 	uint64_t *const word = (uint64_t *)(void *)bench_at(b, 1, INTO);
 	struct rig *r = make_targets(b, NULL, true);
-	struct bsn_completion c;
 
 	*word = 40;
 	ok(bsn_fetch_add(r->ep[0], SGE(b, 0, INTO, 8), REMOTE(b, 1, INTO), 2, 1, NOW));
@@ -80,7 +79,7 @@ static void a_target_has_all_rights(struct bench *b)
 	ok(bsn_recv(r->srq, SGE(b, 1, INTO + 1024, LENGTH), 7));
 	ok(bsn_send(r->ep[0], SGE(b, 0, 0, LENGTH), 3, NOW));
 	assert_int_equal(work(r), 1);
-	c = expect_done(b, r->into, 7, BSN_RECV);
+	struct bsn_completion c = expect_done(b, r->into, 7, BSN_RECV);
 	assert_int_equal(c.qpn, bsn_dct_number(r->dct[0]));
 	assert_int_equal(c.byte_len, LENGTH);
 	assert_memory_equal(bench_at(b, 1, INTO + 1024), bench_at(b, 0, 0), LENGTH);
@@ -103,11 +102,10 @@ static void a_wrong_key_gets_no_answer(struct bench *b)
 {
 	struct rig *r = make_targets(b, NULL, true);
 	struct bsn_address address = target_address(r, 0);
-	struct bsn_ep *ep;
 
 	assert_int_equal(address.bytes[15], KEY);
 	address.bytes[15]++;
-	ep = new_peer(r, &address, &r->user[0]);
+	struct bsn_ep *ep = new_peer(r, &address, &r->user[0]);
 	ok(bsn_write(ep, SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO), 1, NOW));
 	expect_one(r, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
 	expect_connected(r, 0, 0);
@@ -142,9 +140,8 @@ static void a_ring_goes_round(struct bench *b)
 {
 	struct rig *r =
 		make_with(b, false, .initiators = 1, .send_depth = 8, .full_handshake = true);
-	uint32_t blocks;
+	uint32_t blocks = dv_sq(r->pool->initiators[0].sq)->bb_mask + 1;
 
-	blocks = dv_sq(r->pool->initiators[0].sq)->bb_mask + 1;
 	for (uint64_t id = 0; id < 3 * blocks + 5; id++) {
 		memset(bench_at(b, 0, 0), (int)id + 1, LENGTH);
 		write_and_finish(r, 0, id);
@@ -202,10 +199,9 @@ static void pools_work_side_by_side(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 3, .full_handshake = true };
 	struct bsn_dc_pool *more;
-	struct rig *r;
 
 	ok(bsn_dc_pool_create(b->device, &attr, &more));
-	r = make_targets(b, &attr, true);
+	struct rig *r = make_targets(b, &attr, true);
 	assert_ptr_not_equal(more->initiators[0].qp->lane, r->pool->initiators[0].qp->lane);
 	assert_ptr_equal(r->pool->initiators[1].qp->lane, r->pool->initiators[0].qp->lane);
 	write_and_finish(r, 0, 1);
@@ -221,11 +217,10 @@ static void pools_work_side_by_side(struct bench *b)
 static void their_register_rings(struct bench *b)
 {
 	struct bsn_counters counters;
-	struct rig *r;
 
 	if (getenv("TESTS_SHARE"))
 		return;
-	r = make_with(b, true, .initiators = 1, .full_handshake = true);
+	struct rig *r = make_with(b, true, .initiators = 1, .full_handshake = true);
 	for (uint64_t id = 0; id < 4; id++) {
 		ok(write_to(r, 0, id));
 		while (!poll(r))

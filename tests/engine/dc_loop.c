@@ -9,10 +9,8 @@
 
 static struct rig *make_shared_of(struct bench *b, struct bsn_dc_pool_attr attr)
 {
-	struct rig *r;
-
 	attr.cq = b->cq[0];
-	r = make_of(b, &attr);
+	struct rig *r = make_of(b, &attr);
 	assert_ptr_equal(bsn_dc_pool_cq(r->pool), b->cq[0]);
 	return r;
 }
@@ -217,10 +215,9 @@ static void the_cq_has_room_for_all(struct bench *b)
 	struct bsn_dc_pool_attr attr = { .initiators = 3, .spares = 1, .send_depth = 40 };
 	struct bsn_cq_attr cq = { .entries = 1 };
 	struct bsn_dc_pool *pool;
-	uint32_t entries;
 
 	ok(bsn_dc_pool_create(b->device, &attr, &pool));
-	entries = cq_of(bsn_dc_pool_cq(pool))->entries;
+	uint32_t entries = cq_of(bsn_dc_pool_cq(pool))->entries;
 	ok(bsn_dc_pool_destroy(pool));
 	cq.entries = entries - 1;
 	attr.cq = bench_cq(b, &cq);

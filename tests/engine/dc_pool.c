@@ -7,14 +7,13 @@
 static void a_set_that_fits_stays_connected(struct bench *b)
 {
 	struct rig *r = make(b, .initiators = 4);
-	uint64_t connects;
 
 	for (uint64_t id = 0; id < 400; id++)
 		write_and_finish(r, (int)(id * 7 % 4), id);
 	expect_connects(r, 4);
 	for (uint64_t id = 0; id < 20; id++)
 		write_and_finish(r, 4 + (int)(id * 3 % 4), id);
-	connects = counters_of(r).connects;
+	uint64_t connects = counters_of(r).connects;
 	assert_true(connects <= 12); /* what the others were used counts for a while */
 	for (uint64_t id = 0; id < 400; id++)
 		write_and_finish(r, 4 + (int)(id * 3 % 4), id);

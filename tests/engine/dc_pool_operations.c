@@ -180,12 +180,11 @@ static void layouts_are_local_memory(struct bench *b)
 			     .id = 7,
 			     .remote = bench_remote(b, 1, INTO) };
 	struct rig *r = make_of(b, NULL);
-	const struct bsn_map *map;
 
 	map_columns(columns, r->ep[0]);
 	write_and_finish(r, 0, 1); /* it has an initiator then */
 	map_columns(columns, r->ep[0]);
-	map = map_columns(columns, b->ep[0]);
+	const struct bsn_map *map = map_columns(columns, b->ep[0]);
 	complete_all(b);
 	for (int p = 0; p < 2; p++) {
 		memset(bench_at(b, 1, INTO), 0, LENGTH);
@@ -245,11 +244,10 @@ static uint32_t port_of(struct rig *r, int p)
 /* The request as the device was given it. */
 static uint32_t port_of_request(struct rig *r, int p)
 {
-	struct bsn_dc_error error;
 	struct bsn_av_dc av;
 
 	write_and_fail(r, p, 4);
-	error = error_of(r, p);
+	struct bsn_dc_error error = error_of(r, p);
 	bsn_av_dc_decode(&av, error.wqe + BSN_DS_SIZE);
 	assert_int_equal(av.dc_key, KEY);
 	bring_back(r, p, p + 1);

@@ -107,11 +107,10 @@ static inline void post_at_random(struct rig *r, struct expected *e, int p)
 	const bool signals = random_u64() % 3 == 0;
 	const unsigned flags =
 		(signals ? BSN_F_SIGNALED : 0u) | (random_u64() % 2 ? BSN_F_RING : 0u);
-	int err;
 
 	if (e->next_id - e->due_id >= 200)
 		return;
-	err = write_at_random(r, p, e->next_id, flags);
+	int err = write_at_random(r, p, e->next_id, flags);
 	if (err == -ENOTCONN) {
 		assert_true(e->failed);
 		return;
@@ -203,7 +202,6 @@ static inline struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_p
 	const struct bsn_dc_pool_attr attr = short_turns(policy, initiators, streams);
 	struct expected all[PEERS] = { 0 };
 	struct rig *r = make_of(b, &attr);
-	struct bsn_dc_counters counters;
 
 	for (unsigned step = 0; step < rounds() * bench_rounds(b, steps); step++)
 		step_at_random(r, all);
@@ -214,7 +212,7 @@ static inline struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_p
 		recover(r, all);
 	}
 	expect_all(r, all);
-	counters = counters_of(r);
+	struct bsn_dc_counters counters = counters_of(r);
 	bench_undo_all(b);
 	return counters;
 }

@@ -122,7 +122,6 @@ static void replace_target(struct rig *r, int t)
 static void one_peer_fails_alone_and_comes_back(struct bench *b)
 {
 	struct rig *r = make(b, .initiators = 2, .spares = 1, .connect = impatient);
-	struct bsn_dc_error error;
 
 	write_anyway(r, 0, 1);
 	write_anyway(r, 1, 1);
@@ -133,7 +132,7 @@ static void one_peer_fails_alone_and_comes_back(struct bench *b)
 	expect(r, 0, 1, 10, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
 	expect(r, 1, 1, 11, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(r->done[0].src_qpn, 0);
-	error = error_of(r, 1);
+	struct bsn_dc_error error = error_of(r, 1);
 	assert_true(error.has_failed);
 	assert_int_equal(error.first.id, 10);
 	assert_int_equal(error.wqe_bytes, 0);
@@ -153,14 +152,13 @@ static void one_peer_fails_alone_and_comes_back(struct bench *b)
 static void a_target_that_is_gone_is_told(struct bench *b)
 {
 	struct rig *r = make(b, .initiators = 1, .connect = impatient);
-	struct bsn_dc_error error;
 
 	remove_target(r, 1);
 	assert_int_equal(write_to(r, 1, 1), -EAGAIN);
 	assert_int_equal(write_to(r, 0, 1), -EAGAIN);
 	await_one(r, 1, 0, BSN_DC_READY, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(write_to(r, 1, 1), -ENOTCONN);
-	error = error_of(r, 1);
+	struct bsn_dc_error error = error_of(r, 1);
 	assert_true(error.has_failed);
 	assert_int_equal(error.first.status, IBV_WC_RETRY_EXC_ERR);
 	assert_non_null(strstr(error.text, "bsn_dct_accept"));

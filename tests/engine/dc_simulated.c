@@ -120,10 +120,9 @@ static unsigned best_of(const uint32_t *list, unsigned count, const uint32_t hel
 		return 0;
 	for (unsigned slot = 0; slot < 2; slot++) {
 		uint32_t next[2] = { held[0], held[1] };
-		unsigned some;
 
 		next[slot] = *list;
-		some = 1 + best_of(list + 1, count - 1, next);
+		unsigned some = 1 + best_of(list + 1, count - 1, next);
 		best = some < best ? some : best;
 	}
 	return best;

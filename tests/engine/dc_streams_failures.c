@@ -280,11 +280,10 @@ static void what_is_held_waits_for_the_queue(struct bench *b)
 static void an_initiator_may_fail_by_itself(struct bench *b)
 {
 	struct rig *r = make(b, .initiators = 1, .streams = 4);
-	struct cx_qp *qp;
 
 	each_writes(r, 0, 3, 1);
 	cx_lock(softcx_hca());
-	qp = cx_qp_find(softcx_hca(), dv_sq(r->ep[0]->sq)->qpn);
+	struct cx_qp *qp = cx_qp_find(softcx_hca(), dv_sq(r->ep[0]->sq)->qpn);
 	assert_non_null(qp);
 	cx_qp_fail(softcx_hca(), qp, BSN_VENDOR_FLUSHED_IN_ERROR);
 	cx_unlock(softcx_hca());

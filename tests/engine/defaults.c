@@ -175,11 +175,10 @@ static void a_send_ring_has_room_for_its_depth(struct bench *b)
 		{ { .type = BSN_QP_RC, .max_inline = 92 }, 2 * DEPTH },
 		{ { .type = BSN_QP_RC, .max_inline = 93 }, 4 * DEPTH },
 	};
-	struct bsn_cq *cq;
 
 	if (b->kind != BENCH_DIRECT)
 		return;
-	cq = new_cq(b, .entries = 8 * DEPTH);
+	struct bsn_cq *cq = new_cq(b, .entries = 8 * DEPTH);
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		struct bsn_qp_attr attr = shapes[i].attr;
 		struct provider_qp map;

@@ -9,9 +9,7 @@
 
 static bool is_readable(const struct bench *b)
 {
-	struct pollfd file = { .fd = bench_info(b)->event_fd, .events = POLLIN };
-
-	return poll(&file, 1, 0) == 1;
+	return poll(&(struct pollfd){ .fd = bench_info(b)->event_fd, .events = POLLIN }, 1, 0) == 1;
 }
 
 static void assert_silent(struct bench *b)

@@ -177,10 +177,9 @@ static uint8_t *race_map(void *arg, unsigned seed, size_t *length)
 		.length = parts * (seed % 16 ? (size_t)RACE_PAGE : HUGE / 2), .node = -1
 	};
 	struct bsn_mem_block block;
-	int err;
 
 	pthread_mutex_lock(&heap);
-	err = source->alloc(source->arg, &request, &block);
+	int err = source->alloc(source->arg, &request, &block);
 	pthread_mutex_unlock(&heap);
 	if (err)
 		return NULL;

@@ -24,7 +24,6 @@ int main(void)
 			 (char[]){ "--log-level=lib.eal:error" },
 			 NULL };
 	const struct bsn_mem_request request = { .length = 1 << 20, .node = -1 };
-	const struct bsn_mem_source *source;
 	struct bsn_mem_block block;
 	struct bsn_eal *eal = NULL, *again = NULL;
 
@@ -36,7 +35,7 @@ int main(void)
 		"it is joined");
 	verdict(bsn_eal_was_joined(eal), "and known as the application's");
 	verdict(!bsn_eal_open(NULL, &again) && again == eal, "a second time, too");
-	source = bsn_eal_source(eal);
+	const struct bsn_mem_source *source = bsn_eal_source(eal);
 	verdict(!source->alloc(source->arg, &request, &block), "its heap gives memory");
 	verdict(rte_malloc_virt2iova(block.addr) != RTE_BAD_IOVA, "which is EAL's");
 	source->release(source->arg, &block);

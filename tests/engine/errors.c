@@ -65,13 +65,11 @@ static struct bsn_completion expect_cause(struct bench *b, const struct cause *c
 static void assert_says_what_wqe_dump_does(const char *text, const struct bsn_completion *c)
 {
 	struct code code = bsn_cause_of_vendor(c->vendor_syndrome);
-	const char *likeliest;
-	enum topic topic;
 
 	if (!c->vendor_syndrome || !code.is_known)
 		code = bsn_cause_of_syndrome(c->syndrome);
-	topic = bsn_cause_at(code.topic, SIDE_OF_REQUESTER);
-	likeliest = topic == TOPIC_REMOTE_KEY ? NULL : bsn_cause_note(topic, c->opcode);
+	enum topic topic = bsn_cause_at(code.topic, SIDE_OF_REQUESTER);
+	const char *likeliest = topic == TOPIC_REMOTE_KEY ? NULL : bsn_cause_note(topic, c->opcode);
 	likeliest = likeliest ? likeliest : bsn_cause_likeliest(topic);
 	if (!strstr(text, bsn_cause_meaning(topic)) || (likeliest && !strstr(text, likeliest)))
 		fail_msg("%s: \"%s\"", likeliest, text);
@@ -86,18 +84,16 @@ static void assert_fails(struct bench *b, const struct cause *cause)
 				   .remote = cause->remote,
 				   .opcode = cause->opcode,
 				   .swap_add = 1 };
-	struct bsn_completion c;
-	struct bsn_qp_error error;
 
 	if (cause->far_status)
 		ok(post_recv(b, 1, 100, 88));
 	ok(bsn_post(b->ep[0], &wr));
-	c = expect_cause(b, cause);
+	struct bsn_completion c = expect_cause(b, cause);
 	assert_int_equal(c.qpn, bsn_qp_info(b->qp[0])->number);
 	assert_int_equal(c.syndrome, c.status == cause->status ? cause->syndrome
 							       : bsn_syndrome_of_status(c.status));
 	assert_ptr_equal(c.user, &b->qp[0]);
-	error = bench_error(b, 0);
+	struct bsn_qp_error error = bench_error(b, 0);
 	assert_int_equal(error.state, IBV_QPS_ERR);
 	assert_true(error.has_failed);
 	assert_memory_equal(&error.first, &c, sizeof(c));

@@ -292,7 +292,6 @@ static void a_cq_takes_no_more_than_it_has_room_for(struct bench *b)
 
 static void nothing_is_made_of_nothing(struct bench *b)
 {
-	struct bsn_qp_attr attr = { 0 };
 	struct bsn_address garbage;
 	struct bsn_outstanding outstanding;
 	struct bsn_event event;
@@ -303,7 +302,7 @@ static void nothing_is_made_of_nothing(struct bench *b)
 	assert_int_equal(bsn_cq_create(NULL, NULL, &cq), -EINVAL);
 	assert_int_equal(bsn_cq_create(b->device, NULL, NULL), -EINVAL);
 	assert_int_equal(bsn_qp_create(b->device, NULL, &qp), -EINVAL);
-	assert_int_equal(bsn_qp_create(b->device, &attr, &qp), -EINVAL);
+	assert_int_equal(bsn_qp_create(b->device, &(struct bsn_qp_attr){ 0 }, &qp), -EINVAL);
 	assert_int_equal(bsn_srq_create(NULL, NULL, &srq), -EINVAL);
 	assert_int_equal(bsn_qp_fail(NULL), -EINVAL);
 	assert_int_equal(bsn_qp_reset(NULL), -EINVAL);

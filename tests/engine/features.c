@@ -121,11 +121,10 @@ static struct json_object *path_to_json(const struct outcome *of_path)
 static int write_outcomes(const char *file)
 {
 	struct json_object *report = json_object_new_object();
-	int err;
 
 	for (size_t path = 0; path < PATHS; path++)
 		json_object_object_add(report, paths[path], path_to_json(outcomes[path]));
-	err = json_object_to_file_ext(file, report, JSON_C_TO_STRING_PRETTY);
+	int err = json_object_to_file_ext(file, report, JSON_C_TO_STRING_PRETTY);
 	if (err)
 		fprintf(stderr, "features: %s\n", json_util_get_last_err());
 	json_object_put(report);
@@ -135,7 +134,6 @@ static int write_outcomes(const char *file)
 int main(void)
 {
 	const char *file = getenv("BSN_TEST_FEATURES");
-	int failed;
 
 	for (size_t i = 0; i < FEATURES; i++) {
 		cases[i] = features[i].needs;
@@ -143,7 +141,7 @@ int main(void)
 		cases[i].run = try_feature;
 		cases[i].is_own_only = true; /* attached queues are a feature of their own */
 	}
-	failed = bench_run("features", cases, FEATURES);
+	int failed = bench_run("features", cases, FEATURES);
 	if (file && write_outcomes(file))
 		return 1;
 	return failed;

@@ -158,10 +158,9 @@ const char *try_cause(struct bench *b)
 
 const char *try_vendor_syndrome(struct bench *b)
 {
-	struct bsn_completion c;
-
 	post_bad_write(b, 1);
-	c = expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	struct bsn_completion c =
+		expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	return c.vendor_syndrome ? NULL : "the device has none";
 }
 
@@ -236,11 +235,10 @@ const char *try_attach(struct bench *b)
 const char *try_lane(struct bench *b)
 {
 	struct bsn_qp_attr attr = { .cq = b->cq[0], .send_depth = 4, .recv_depth = 4 };
-	struct bsn_qp *qp;
 
 	ok(bsn_lane_create(b->device, NULL, &attr.lane));
 	undo_later(b, bsn_lane_destroy, attr.lane);
-	qp = make_loop(b, &attr);
+	struct bsn_qp *qp = make_loop(b, &attr);
 	post_write(b, bsn_qp_ep(qp), 1, NOW);
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	assert_arrived(b, 0);

@@ -23,10 +23,9 @@ void assert_arrived(struct bench *b, size_t offset)
 struct bsn_completion expect_message(struct bench *b, unsigned opcode)
 {
 	const bool is_ud = b->test->qp.type == BSN_QP_UD;
-	struct bsn_completion c;
 
 	expect_done(b, b->cq[0], 2, opcode);
-	c = expect_done(b, b->cq[1], 1, BSN_RECV);
+	struct bsn_completion c = expect_done(b, b->cq[1], 1, BSN_RECV);
 	assert_int_equal(c.byte_len, LENGTH + (is_ud ? BSN_GRH_SIZE : 0));
 	assert_arrived(b, is_ud ? BSN_GRH_SIZE : 0);
 	return c;
@@ -42,11 +41,9 @@ const char *try_send(struct bench *b)
 
 const char *try_send_imm(struct bench *b)
 {
-	struct bsn_completion c;
-
 	post_recv(b, b->rq[1], 1);
 	ok(bsn_send_imm(b->ep[0], SGE(b, 0, 0, LENGTH), 0xcafe, 2, NOW));
-	c = expect_message(b, BSN_OPCODE_SEND_IMM);
+	struct bsn_completion c = expect_message(b, BSN_OPCODE_SEND_IMM);
 	assert_int_equal(c.flags & BSN_C_IMM ? c.imm : 0, 0xcafe);
 	return NULL;
 }
@@ -86,10 +83,9 @@ static void bind_directly(struct bench *b, struct victim *v)
 {
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_LOCAL_WRITE |
 						    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND };
-	struct bsn_sge sge;
 
 	v->mem = bench_buf(b, 4096, &attr);
-	sge = bsn_sge_of(v->mem, 0, LENGTH);
+	struct bsn_sge sge = bsn_sge_of(v->mem, 0, LENGTH);
 	ok(bsn_window_create(b->device, NULL, &v->window));
 	ok(bsn_window_bind(b->ep[1], v->window, &sge, IBV_ACCESS_REMOTE_WRITE, 3, NOW));
 	expect_done(b, b->cq[1], 3, BSN_OPCODE_UMR);
@@ -107,7 +103,6 @@ static void free_victim(struct victim *v)
 
 const char *try_send_inval(struct bench *b)
 {
-	struct bsn_completion c;
 	struct victim v = { 0 };
 
 	if (b->kind == BENCH_DIRECT)
@@ -116,7 +111,7 @@ const char *try_send_inval(struct bench *b)
 		bind_by_verbs(b, &v);
 	post_recv(b, b->rq[1], 1);
 	ok(bsn_send_inval(b->ep[0], SGE(b, 0, 0, LENGTH), v.rkey, 2, NOW));
-	c = expect_message(b, BSN_OPCODE_SEND_INVAL);
+	struct bsn_completion c = expect_message(b, BSN_OPCODE_SEND_INVAL);
 	assert_int_equal(c.flags & BSN_C_INVAL ? c.imm : 0, v.rkey);
 	free_victim(&v);
 	return NULL;
@@ -132,12 +127,10 @@ const char *try_write(struct bench *b)
 
 const char *try_write_imm(struct bench *b)
 {
-	struct bsn_completion c;
-
 	post_recv(b, b->rq[1], 1);
 	ok(bsn_write_imm(b->ep[0], SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO), 0xcafe, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE_IMM);
-	c = expect_done(b, b->cq[1], 1, BSN_RECV_RDMA_WITH_IMM);
+	struct bsn_completion c = expect_done(b, b->cq[1], 1, BSN_RECV_RDMA_WITH_IMM);
 	assert_int_equal(c.flags & BSN_C_IMM ? c.imm : 0, 0xcafe);
 	assert_arrived(b, 0);
 	return NULL;
@@ -210,7 +203,6 @@ const char *try_inline_recv(struct bench *b)
 					  .recv_cq = b->cq[1],
 					  .max_inline_recv = 8 };
 	const char *why = why_not(b, "inline-receive");
-	struct bsn_completion c;
 	struct bsn_qp *qp;
 
 	assert_int_equal(bsn_qp_create(b->device, &attr, &qp), why ? -EOPNOTSUPP : 0);
@@ -220,7 +212,7 @@ const char *try_inline_recv(struct bench *b)
 	post_recv(b, bsn_qp_rq(qp), 1);
 	ok(bsn_send_inline(bsn_qp_ep(qp), bench_at(b, 0, 0), 8, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
-	c = expect_done(b, b->cq[1], 1, BSN_RECV);
+	struct bsn_completion c = expect_done(b, b->cq[1], 1, BSN_RECV);
 	assert_int_equal(c.flags, BSN_C_DATA | BSN_C_IN_CQE);
 	assert_memory_equal(c.data, bench_at(b, 0, 0), 8);
 	ok(bsn_qp_destroy(qp));

@@ -33,16 +33,14 @@ const char *try_xrc(struct bench *b)
 	struct bsn_cq *cq = bench_cq(b, NULL), *into = bench_cq(b, NULL);
 	struct bsn_xrc_target *target;
 	struct bsn_xrcd *xrcd;
-	struct bsn_rq *srq;
-	struct bsn_qp *qp;
 
 	if (bsn_xrcd_open(b->device, -1, &xrcd) == -EOPNOTSUPP)
 		return bsn_error_text();
 	undo_later(b, bsn_xrcd_close, xrcd);
-	srq = new_srq(b, .xrcd = xrcd, .cq = into);
+	struct bsn_rq *srq = new_srq(b, .xrcd = xrcd, .cq = into);
 	ok(bsn_xrc_target_create(xrcd, &target));
 	undo_later(b, bsn_xrc_target_destroy, target);
-	qp = new_qp(b, .type = BSN_QP_XRC, .cq = cq);
+	struct bsn_qp *qp = new_qp(b, .type = BSN_QP_XRC, .cq = cq);
 	connect_xrc(qp, target);
 	send_by_xrc(b, qp, cq, srq, into);
 	return NULL;
@@ -146,14 +144,13 @@ const char *try_full_handshake(struct bench *b)
 static const char *try_timestamps(struct bench *b, enum bsn_timestamps kind)
 {
 	struct bsn_cq *cq;
-	struct bsn_qp *qp;
 	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .timestamps = kind }, &cq);
 
 	if (err == -EOPNOTSUPP)
 		return bsn_error_text();
 	ok(err);
 	undo_later(b, bsn_cq_destroy, cq);
-	qp = make_loop(b, &(struct bsn_qp_attr){ .cq = cq });
+	struct bsn_qp *qp = make_loop(b, &(struct bsn_qp_attr){ .cq = cq });
 	ok(bsn_write(bsn_qp_ep(qp), SGE(b, 0, 0, LENGTH), REMOTE(b, 1, INTO), 1, NOW));
 	assert_true(expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE).timestamp);
 	return NULL;
@@ -223,14 +220,13 @@ const char *try_messages(struct bench *b)
 static const char *try_cq(struct bench *b, const struct bsn_cq_attr *attr)
 {
 	struct bsn_cq *cq;
-	struct bsn_qp *qp;
 	const int err = bsn_cq_create(b->device, attr, &cq);
 
 	if (err == -EOPNOTSUPP)
 		return bsn_error_text();
 	ok(err);
 	undo_later(b, bsn_cq_destroy, cq);
-	qp = make_loop(b, &(struct bsn_qp_attr){ .cq = cq });
+	struct bsn_qp *qp = make_loop(b, &(struct bsn_qp_attr){ .cq = cq });
 	post_write(b, bsn_qp_ep(qp), 1, NOW);
 	expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE);
 	return NULL;

@@ -524,7 +524,6 @@ int bench_run(const char *subject, const struct bench_case *cases, size_t count)
 	struct CMUnitTest *tests = calloc(BENCH_KINDS * count, sizeof(*tests));
 	const bool has_direct_path = device_has_direct_path();
 	size_t used = 0;
-	int failed;
 
 	/* Otherwise libibverbs keeps the objects of a dead device. */
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
@@ -541,7 +540,7 @@ int bench_run(const char *subject, const struct bench_case *cases, size_t count)
 						     .teardown_func = tear_down,
 						     .initial_state = trial };
 	}
-	failed = _cmocka_run_group_tests(subject, tests, used, NULL, NULL);
+	int failed = _cmocka_run_group_tests(subject, tests, used, NULL, NULL);
 	free(tests);
 	free(trials);
 	return failed;

@@ -69,15 +69,13 @@ static void assert_message(struct pair *p, const struct bsn_completion *c, uint3
 
 static void one_message(struct pair *p, uint32_t length, bool has_imm)
 {
-	struct bsn_completion c;
-
 	post_recv(p, length);
 	if (has_imm)
 		ok(bsn_send_imm(p->ep[0], SGE(p->b, 0, SRC, length), 0xcafe0000 + length, 1, NOW));
 	else
 		ok(bsn_send(p->ep[0], SGE(p->b, 0, SRC, length), 1, NOW));
 	expect_done(p->b, p->cq[0], 1, has_imm ? BSN_OPCODE_SEND_IMM : BSN_OPCODE_SEND);
-	c = expect_done(p->b, p->cq[1], length, BSN_RECV);
+	struct bsn_completion c = expect_done(p->b, p->cq[1], length, BSN_RECV);
 	assert_message(p, &c, length);
 	assert_int_equal(c.flags & BSN_C_IMM, has_imm ? BSN_C_IMM : 0);
 	if (has_imm)
@@ -230,11 +228,10 @@ static void results_of_masked_atomics(struct bench *b)
 	assert_int_equal(bench_info(b)->atomics_are_big_endian, is_big_endian);
 	for (uint32_t bytes = 4; bytes <= 8; bytes += 4) {
 		const struct bsn_sge local = bench_sge(b, 1, DST, bytes);
-		struct bsn_completion c;
 		struct pair p = make_pair(b, 64, false, &results);
 		memcpy(bench_at(b, 0, SRC), &value, sizeof(value));
 		ok(bsn_masked_fetch_add(p.ep[1], &local, &remote, &fa, bytes, 5, BSN_F_RING));
-		c = expect_done(b, p.cq[1], 5, BSN_OPCODE_ATOMIC_MASKED_FA);
+		struct bsn_completion c = expect_done(b, p.cq[1], 5, BSN_OPCODE_ATOMIC_MASKED_FA);
 		assert_int_equal(c.flags, BSN_C_DATA | BSN_C_IN_CQE);
 		if (bytes == 4)
 			assert_int_equal(bsn_load_be32(c.data), (uint32_t)value);

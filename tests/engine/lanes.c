@@ -63,11 +63,10 @@ static void free_domain(struct domain *d)
 static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 {
 	uint8_t *buffer, *last = NULL;
-	struct domain d;
 
 	if (b->kind != BENCH_DIRECT)
 		return;
-	d = make_domain(b);
+	struct domain d = make_domain(b);
 	for (int i = 0; i < 8; i++) {
 		struct bsn_qp *qp = d.attached[i % QPS];
 		buffer = bench_sq(qp)->lane->reg;
@@ -80,13 +79,10 @@ static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 
 static void a_lane_goes_with_the_last_of_its_register(struct bench *b)
 {
-	const struct bsn_lane *shared;
-	struct domain d;
-
 	if (b->kind != BENCH_DIRECT)
 		return;
-	d = make_domain(b);
-	shared = bench_sq(d.attached[0])->lane;
+	struct domain d = make_domain(b);
+	const struct bsn_lane *shared = bench_sq(d.attached[0])->lane;
 	assert_ptr_equal(shared, bench_sq(d.attached[1])->lane);
 	ok(bsn_qp_destroy(d.attached[0]));
 	d.attached[0] = NULL;

@@ -184,13 +184,11 @@ static void others_wait_for_its_completion(struct bench *b)
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
 	struct bsn_layout *layout = make_layout(pool, part, 2, 16), *outer;
 	const struct bsn_map *map, *again, *nested;
-	struct bsn_part nesting;
-	struct bsn_mkey *mkey;
 
 	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
-	mkey = (struct bsn_mkey *)(uintptr_t)map->mkey;
+	struct bsn_mkey *mkey = (struct bsn_mkey *)(uintptr_t)map->mkey;
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
-	nesting = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
+	struct bsn_part nesting = { .bytes = 64, .lkey = mkey->lkey };
 	outer = keep_layout(b, pool, &nesting, 1, 1);
 	assert_int_equal(bsn_layout_map(layout, b->ep[1], BSN_MAP_KEY, &again), -EBUSY);
 	assert_int_equal(bsn_layout_map(outer, b->ep[1], BSN_MAP_KEY, &nested), -EBUSY);
@@ -247,7 +245,6 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 	const struct bsn_part part = column(b, 0);
 	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16), *outer;
 	const struct bsn_map *map, *nested, *again;
-	struct bsn_part nesting;
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
@@ -264,7 +261,7 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 	ok(bsn_mkey_give(mkey));
 	/* A map has another mkey after that; what nests it is refused. */
 	ok(bsn_layout_map(layout, b->ep[0], BSN_MAP_KEY, &map));
-	nesting = (struct bsn_part){ .bytes = 64, .lkey = map->mkey->lkey };
+	struct bsn_part nesting = { .bytes = 64, .lkey = map->mkey->lkey };
 	outer = make_layout(pool, &nesting, 1, 1);
 	ok(bsn_layout_map(outer, b->ep[0], BSN_MAP_KEY, &nested));
 	complete_all(b);
@@ -302,7 +299,6 @@ static void a_late_key_is_refused(struct bench *b)
 	struct bsn_part part = column(b, 0);
 	const struct bsn_layout_attr layout = layout_of(&part, 1, 16);
 	const struct bsn_map *map;
-	struct bsn_mkey *mkey;
 	uint32_t late = 0;
 
 	for (uint32_t turn = 0; turn < 300; turn++) {
@@ -315,7 +311,7 @@ static void a_late_key_is_refused(struct bench *b)
 		write_by_peer(b, late, 128, IBV_WC_SUCCESS);
 		drop(map);
 	}
-	mkey = take_mkey(b, pool);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	assert_int_not_equal(mkey->rkey, late);
 	write_by_peer(b, late, 128, IBV_WC_SUCCESS); /* until it is configured */
 	configure(b, mkey, pool, layout);

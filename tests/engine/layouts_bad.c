@@ -11,7 +11,6 @@ static void bad_layouts_are_refused(struct bench *b)
 	const struct bsn_part good = column(b, 0);
 	struct bsn_part parts[20], part = good;
 	struct bsn_mr *other;
-	struct bsn_pd *pd;
 	struct bsn_mr_attr attr = { 0 };
 
 	refused(b, pool, ENODATA, "empty", layout_of(&part, 0, 1));
@@ -49,7 +48,7 @@ static void bad_layouts_are_refused(struct bench *b)
 	for (uint32_t i = 0; i < 20; i++)
 		parts[i] = column(b, i);
 	refused(b, pool, EMSGSIZE, "max_translations", layout_of(parts, 20, 2));
-	pd = bench_pd(b);
+	struct bsn_pd *pd = bench_pd(b);
 	attr.pd = pd;
 	ok(bsn_buf_alloc(b->device, 4096, &attr, &other));
 	part = (struct bsn_part){ .addr = other->addr, .bytes = 8, .lkey = other->lkey };
@@ -190,15 +189,13 @@ static void every_part_is_checked(struct bench *b)
 static void memory_that_went_is_not_used(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
-	struct bsn_layout *layout;
 	const struct bsn_map *map;
 	struct bsn_mkey *mkey;
-	struct bsn_part part;
 	struct bsn_mr *mr;
 
 	ok(bsn_buf_alloc(b->device, 4096, NULL, &mr));
-	part = (struct bsn_part){ mr->addr, 8, 64, mr->lkey, 0 };
-	layout = make_layout(pool, &part, 1, 16);
+	struct bsn_part part = { mr->addr, 8, 64, mr->lkey, 0 };
+	struct bsn_layout *layout = make_layout(pool, &part, 1, 16);
 	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
 	complete_all(b);
 	bsn_layout_unmap(map);
@@ -218,20 +215,16 @@ static void a_key_that_came_again_is_looked_at(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	uint8_t *const memory = (uint8_t *)(uintptr_t)b->mem[0]->addr;
-	struct bsn_layout *layout;
 	const struct bsn_map *map;
-	struct bsn_part part;
 	struct bsn_mr *mr;
-	uint32_t lkey;
-	int err;
 
 	ok(bsn_mr_register(b->device, memory, 4096, NULL, &mr));
-	lkey = mr->lkey;
-	part = (struct bsn_part){ mr->addr, 8, 64, lkey, 0 };
-	layout = keep_layout(b, pool, &part, 1, 16);
+	uint32_t lkey = mr->lkey;
+	struct bsn_part part = { mr->addr, 8, 64, lkey, 0 };
+	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16);
 	ok(bsn_mr_deregister(mr));
 	ok(bsn_mr_register(b->device, memory, 512, NULL, &mr));
-	err = bsn_layout_map(layout, b->ep[0], 0, &map);
+	int err = bsn_layout_map(layout, b->ep[0], 0, &map);
 	assert_int_equal(err, mr->lkey == lkey ? -EFAULT : -ENOENT);
 	ok(bsn_mr_deregister(mr));
 }
@@ -293,12 +286,10 @@ static void another_domains_memory_is_refused(struct bench *b)
 	const struct bsn_part good = column(b, 0);
 	struct bsn_mr_attr attr = { 0 };
 	struct bsn_part part[12];
-	struct bsn_mkey *mkey;
-	struct bsn_mr *other;
 
 	attr.pd = bench_pd(b);
-	other = bench_buf(b, 4096, &attr);
-	mkey = take_mkey(b, pool);
+	struct bsn_mr *other = bench_buf(b, 4096, &attr);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	configure(b, mkey, pool, layout_of(&good, 1, 2));
 	for (uint32_t i = 0; i < 64; i++) {
 		const uint32_t count = 1 + i % 12, which = i % 4, rounds = 1 + i / 32;

@@ -15,14 +15,13 @@ static void a_short_queue_has_its_table_elsewhere(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 2, TABLE_PARTS);
 	struct bsn_part part[TABLE_PARTS];
 	const struct bsn_layout_attr list = { .parts = part, .part_count = TABLE_PARTS };
-	struct bsn_mkey *mkey;
 
 	assert_true(dv_sq(b->sq[0])->capacity_bb < INLINE_BB);
 	for (uint32_t i = 0; i < TABLE_PARTS; i++)
 		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * (TABLE_PARTS - i),
 					     .bytes = 8,
 					     .lkey = b->mem[0]->lkey };
-	mkey = take_mkey(b, pool);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	if (dv_sq(b->sq[0])->capacity_bb < POINTER_BB) {
 		fails(EMSGSIZE, "send_depth", configure_by(b, mkey, pool, list, NOW));
 		assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
@@ -98,10 +97,9 @@ static void what_spans_nothing_is_not_nested(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 4);
 	const struct bsn_part good = column(b, 0);
-	struct bsn_part part;
 	struct bsn_mkey *mkey = take_mkey(b, pool);
+	struct bsn_part part = { .bytes = 8, .lkey = mkey->lkey };
 
-	part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
 	refused(b, pool, EINVAL, "spans nothing", layout_of(&part, 1, 1));
 	configure(b, mkey, pool, layout_of(&good, 1, 4));
 	part.addr = 25;
@@ -119,18 +117,16 @@ static void a_failed_umr_costs_its_mkey(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part = column(b, 0);
 	struct bsn_layout *layout = keep_layout(b, pool, &part, 1, 16);
-	struct bsn_part outer;
-	uint32_t old;
 	struct bsn_mkey *mkey = take_mkey(b, pool);
+	uint32_t old = mkey->rkey;
 
-	old = mkey->rkey;
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW));
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
 	expect_status(b, b->cq[0], 7, BSN_OPCODE_UMR, IBV_WC_MW_BIND_ERR);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
 	connect_anew(b);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
-	outer = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
+	struct bsn_part outer = { .bytes = 8, .lkey = mkey->lkey };
 	refused(b, pool, EINVAL, "failed", layout_of(&outer, 1, 1));
 	assert_int_equal(bsn_mkey_invalidate(b->ep[0], mkey, 7, NOW), -EINVAL);
 	span(b, mkey, layout);

@@ -113,12 +113,11 @@ static void overlaps_are_found_in_any_order(struct bench *b)
 		struct bsn_part parts[BLOCKS];
 		struct bsn_layout_attr layout = { .parts = parts };
 		struct bsn_layout *made;
-		int err;
 		start_round(round);
 		layout.part_count = 1 + (uint32_t)(random_u64() % BLOCKS);
 		layout.rounds = random_u64() % 2 ? 3 : 1;
 		make_blocks(b, &layout, parts);
-		err = bsn_layout_create(pool, &layout, &made);
+		int err = bsn_layout_create(pool, &layout, &made);
 		if (!err)
 			ok(bsn_layout_destroy(made));
 		if (err != (do_any_meet(&layout) ? -ENOTUNIQ : 0))

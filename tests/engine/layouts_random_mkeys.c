@@ -53,11 +53,9 @@ static void change(struct bsn_part *part)
 static void gather_by(struct bench *b, const struct model *m, const struct bsn_mkey *mkey)
 {
 	const struct bsn_sge sge = { .length = m->length, .lkey = mkey->lkey };
-	const struct bsn_map map = {
-		.sge = &sge, .sge_count = 1, .length = m->length, .mkey = mkey
-	};
 
-	gather(b, m, &map);
+	gather(b, m,
+	       &(struct bsn_map){ .sge = &sge, .sge_count = 1, .length = m->length, .mkey = mkey });
 }
 
 /* Whether a part lies in the memory that it names. */
@@ -96,18 +94,16 @@ static void configured_layouts(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 2048);
 	unsigned refusals = 0;
 	const struct bsn_mr *mr[2] = { b->mem[0], NULL };
-	struct bsn_mkey *mkey;
 	static struct model m;
 	struct bsn_mr *twin;
 
 	if (!has_mkeys(b))
 		return;
 	mr[1] = twin = bench_mr(b, bench_at(b, 0, 0), AREA, NULL);
-	mkey = take_mkey(b, pool);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	for (unsigned round = 0; round < rounds_of(b); round++) {
 		const struct space s = memory_of(b, 0, AREA);
 		struct bsn_layout *layout;
-		int err;
 		start_round(round);
 		make_configured(&m, &s, random_below(3) ? 0 : twin->lkey);
 		ok(bsn_layout_create(pool, &m.layout, &layout));
@@ -118,7 +114,7 @@ static void configured_layouts(struct bench *b)
 		gather_by(b, &m, mkey);
 		for (unsigned changes = 1 + random_below(2); changes; changes--)
 			change(&m.parts[random_below(m.layout.part_count)]);
-		err = bsn_layout_create(pool, &m.layout, &layout);
+		int err = bsn_layout_create(pool, &m.layout, &layout);
 		if (!has_other_key(&m.layout, mr) && !err != is_right(&m.layout, mr))
 			fail_msg("%d (%s): %u parts, %u rounds", err, bsn_error_text(),
 				 m.layout.part_count, m.layout.rounds);

@@ -77,14 +77,12 @@ static void memory_that_went_is_missed_at_each_level(struct bench *b)
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	struct bsn_layout *inner, *outer;
 	const struct bsn_map *map;
-	struct bsn_part part;
-	struct bsn_mkey *mkey;
 	struct bsn_mr *mr;
 
 	ok(bsn_buf_alloc(b->device, 4096, NULL, &mr));
-	part = (struct bsn_part){ .addr = mr->addr, .bytes = 64, .lkey = mr->lkey };
+	struct bsn_part part = { .addr = mr->addr, .bytes = 64, .lkey = mr->lkey };
 	inner = keep_layout(b, pool, &part, 1, 1);
-	mkey = take_mkey(b, pool);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	ok(bsn_mkey_configure(b->ep[0], mkey, inner, 1, NOW));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_UMR);
 	part = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
@@ -155,12 +153,11 @@ static void a_map_is_posted_whole_or_not_at_all(struct bench *b)
 	const uint32_t requests = (PARTS + b->sq[0]->max_sge - 1) / b->sq[0]->max_sge;
 	struct bsn_layout *layout = make_list(b, pool, 0, 0xaa);
 	const struct bsn_map *map;
-	uint64_t filled;
 
 	ok(bsn_layout_map(layout, b->ep[0], 0, &map));
 	assert_true(map->sge_count == PARTS && requests > 1);
 	fails(EMSGSIZE, "only a WRITE or READ", post_map(b->ep[0], send, map));
-	filled = fill_queue(b, requests - 1);
+	uint64_t filled = fill_queue(b, requests - 1);
 	fails(EAGAIN, "all requests of the map", post_map(b->ep[0], write, map));
 	assert_int_equal(bsn_room(b->ep[0]), requests - 1);
 	ok(bsn_ring(b->ep[0]));

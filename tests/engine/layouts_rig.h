@@ -31,10 +31,7 @@ static inline void configure(struct bench *b, struct bsn_mkey *mkey, struct bsn_
 static inline void write_by_peer(struct bench *b, uint32_t rkey, uint32_t bytes,
 				 enum ibv_wc_status status)
 {
-	const struct bsn_sge local = bench_sge(b, 1, FLAT, bytes);
-	const struct bsn_remote remote = { 0, rkey };
-
-	ok(bsn_write(b->ep[1], &local, &remote, 3, NOW));
+	ok(bsn_write(b->ep[1], SGE(b, 1, FLAT, bytes), &(struct bsn_remote){ 0, rkey }, 3, NOW));
 	expect_status(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE, status);
 }
 
@@ -68,14 +65,13 @@ static inline void assert_columns(struct bench *b, uint32_t n, uint32_t rounds)
 static inline void send_inval(struct bench *b, uint32_t rkey, enum ibv_wc_status status)
 {
 	const struct bsn_sge none = bench_sge(b, 1, FLAT, 1), to = bench_sge(b, 0, 60000, 1);
-	struct bsn_completion c;
 
 	ok(bsn_recv(b->rq[0], &to, 11));
 	ok(bsn_send_inval(b->ep[1], &none, rkey, 4, NOW));
 	expect_status(b, b->cq[1], 4, BSN_OPCODE_SEND_INVAL, status);
 	if (status)
 		return;
-	c = expect_done(b, b->cq[0], 11, BSN_RECV);
+	struct bsn_completion c = expect_done(b, b->cq[0], 11, BSN_RECV);
 	assert_int_equal(c.flags, BSN_C_INVAL);
 	assert_int_equal(c.imm, rkey);
 }

@@ -13,7 +13,6 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 	const uint32_t bytes = 16 * layout.rounds;
 	struct bsn_prepared prepared;
 	const struct bsn_map *map;
-	struct bsn_wr wr;
 
 	ok(try_map(b, pool, layout, has_mkeys(b) ? BSN_MAP_KEY : 0, &map));
 	complete_all(b); /* receives do not wait for the send queue */
@@ -23,10 +22,10 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 	expect_done(b, b->cq[1], 6, BSN_OPCODE_SEND);
 	assert_int_equal(expect_done(b, b->cq[0], 5, BSN_RECV).byte_len, bytes);
 	assert_columns(b, 2, layout.rounds);
-	wr = (struct bsn_wr){ .opcode = BSN_OPCODE_RDMA_WRITE,
-			      .sge = map->sge,
-			      .sge_count = map->sge_count,
-			      .remote = bench_remote(b, 1, FLAT) };
+	struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE,
+			     .sge = map->sge,
+			     .sge_count = map->sge_count,
+			     .remote = bench_remote(b, 1, FLAT) };
 	ok(bsn_prepare(b->ep[0], &wr, &prepared));
 	for (unsigned round = 0; round < 3; round++) {
 		for (uint32_t i = 0; i < layout.rounds; i++)
@@ -91,13 +90,12 @@ enum { LONG_TABLE = 65536, CHUNKS_BB = 2 * 3 };
 static struct bsn_layout *long_list(struct bsn_mkey_pool *pool, const struct bsn_mr *mr)
 {
 	struct bsn_part *part = calloc(LONG_TABLE, sizeof(*part));
-	struct bsn_layout *layout;
 
 	assert_non_null(part);
 	for (uint32_t i = 0; i < LONG_TABLE; i++)
 		part[i] =
 			(struct bsn_part){ .addr = mr->addr + 2 * i, .bytes = 1, .lkey = mr->lkey };
-	layout = make_layout(pool, part, LONG_TABLE, 1);
+	struct bsn_layout *layout = make_layout(pool, part, LONG_TABLE, 1);
 	free(part);
 	return layout;
 }
@@ -121,14 +119,12 @@ static void a_long_table_comes_in_parts(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = new_mkey_pool(b, .count = 2, .max_translations = LONG_TABLE);
 	const struct bsn_sge whole = bench_sge(b, 1, 0, LONG_TABLE), local = bench_sge(b, 0, 0, 8);
-	struct bsn_layout *layout;
-	struct bsn_mkey *mkey;
 	struct bsn_mr *mr = bench_buf(b, 2 * LONG_TABLE, NULL);
+	struct bsn_layout *layout = long_list(pool, mr);
 
-	layout = long_list(pool, mr);
 	for (uint32_t i = 0; i < 2 * LONG_TABLE; i++)
 		((uint8_t *)(uintptr_t)mr->addr)[i] = (uint8_t)(i * 3 + i / 512);
-	mkey = take_mkey(b, pool);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	fill_queue(b, CHUNKS_BB - 1);
 	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW), -EAGAIN);
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]),
@@ -153,12 +149,10 @@ static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = new_mkey_pool(b, .count = 1, .max_translations = LONG_TABLE);
 	const struct bsn_map *map;
-	struct bsn_layout *layout;
-	struct bsn_mr *mr;
 
 	assert_true(dv_sq(b->sq[0])->capacity_bb < CHUNKS_BB);
-	mr = bench_buf(b, 2 * LONG_TABLE, NULL);
-	layout = long_list(pool, mr);
+	struct bsn_mr *mr = bench_buf(b, 2 * LONG_TABLE, NULL);
+	struct bsn_layout *layout = long_list(pool, mr);
 	fails(EMSGSIZE, "send_depth", bsn_layout_map(layout, b->ep[0], 0, &map));
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 	ok(bsn_layout_destroy(layout));
@@ -198,10 +192,9 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct bsn_part part[2];
 	struct bsn_mkey *mkey;
-	struct bsn_mr *mr;
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	mr = bench_mr(b, memory, HUGE_BYTES, NULL);
+	struct bsn_mr *mr = bench_mr(b, memory, HUGE_BYTES, NULL);
 	part[0] = (struct bsn_part){ mr->addr + 4096, HUGE_BYTES - 4096, 0, mr->lkey, 0 };
 	part[1] = (struct bsn_part){ mr->addr, 8, 0, mr->lkey, 0 };
 	ok(bsn_mkey_take(pool, &mkey));
@@ -226,8 +219,6 @@ static void a_list_of_4_gib(struct bench *b)
 	uint8_t *const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct bsn_part part[4];
-	struct bsn_layout *layout;
-	struct bsn_mkey *mkey;
 	struct bsn_mr *mr[2];
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
@@ -236,8 +227,8 @@ static void a_list_of_4_gib(struct bench *b)
 	for (unsigned i = 0; i < 4; i++) /* the last one first */
 		part[i] = (struct bsn_part){ mr[0]->addr + (3 - i) * part_bytes, part_bytes, 0,
 					     mr[i % 2]->lkey, 0 };
-	layout = keep_layout(b, pool, part, 4, 1);
-	mkey = take_mkey(b, pool);
+	struct bsn_layout *layout = keep_layout(b, pool, part, 4, 1);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	fill_flat(b, 9);
 	for (unsigned turn = 0; turn < 2; turn++) {
 		span(b, mkey, layout);
@@ -261,10 +252,8 @@ static void rounds_of_several_keys(struct bench *b)
 	enum { PARTS = 6, ROUNDS = 5 };
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	struct bsn_part part[PARTS];
-	struct bsn_layout *layout;
 	struct bsn_remote remote = { 0 };
 	uint32_t at, length = 0;
-	struct bsn_mkey *mkey;
 	struct bsn_sge sge;
 	struct bsn_mr *twin = bench_mr(b, bench_at(b, 0, 0), 20000, NULL);
 
@@ -277,8 +266,8 @@ static void rounds_of_several_keys(struct bench *b)
 	}
 	for (uint32_t i = 0; i < 20000; i++)
 		*bench_at(b, 0, i) = (uint8_t)(i * 167 / 13);
-	layout = keep_layout(b, pool, part, PARTS, ROUNDS);
-	mkey = take_mkey(b, pool);
+	struct bsn_layout *layout = keep_layout(b, pool, part, PARTS, ROUNDS);
+	struct bsn_mkey *mkey = take_mkey(b, pool);
 	remote = bench_remote(b, 1, FLAT);
 	for (unsigned turn = 0; turn < 2; turn++) {
 		span(b, mkey, layout);
@@ -337,17 +326,15 @@ static void windows_open_and_close(struct bench *b)
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE |
 						    IBV_ACCESS_REMOTE_WRITE };
 	struct bsn_window *window;
-	struct bsn_sge sge;
-	struct bsn_mr *mr;
 	uint32_t old;
 
 	if (!has_mkeys(b)) {
 		assert_int_equal(bsn_window_create(b->device, NULL, &window), -EOPNOTSUPP);
 		return;
 	}
-	mr = bench_buf(b, 4096, &attr);
+	struct bsn_mr *mr = bench_buf(b, 4096, &attr);
 	ok(bsn_window_create(b->device, NULL, &window));
-	sge = bsn_sge_of(mr, 128, 64);
+	struct bsn_sge sge = bsn_sge_of(mr, 128, 64);
 	assert_int_equal(bsn_window_bind(b->ep[0], window, &sge, IBV_ACCESS_LOCAL_WRITE, 5, 0),
 			 -EINVAL);
 	assert_int_equal(bsn_window_invalidate(b->ep[0], window, 5, 0), -EINVAL);

@@ -137,17 +137,12 @@ uint8_t *bench_pages(struct bench *b, size_t count)
 
 int bench_write(struct bench *b, size_t offset, uint32_t length, uint64_t id, unsigned flags)
 {
-	const struct bsn_sge local = bench_sge(b, 0, offset, length);
-	const struct bsn_remote remote = bench_remote(b, 1, offset);
-
-	return bsn_write(b->ep[0], &local, &remote, id, flags);
+	return bsn_write(b->ep[0], SGE(b, 0, offset, length), REMOTE(b, 1, offset), id, flags);
 }
 
 int bench_recv(struct bench *b, int end, size_t offset, uint32_t length, uint64_t id)
 {
-	const struct bsn_sge into = bench_sge(b, end, offset, length);
-
-	return bsn_recv(b->rq[end], &into, id);
+	return bsn_recv(b->rq[end], SGE(b, end, offset, length), id);
 }
 
 /* -- threads ----------------------------------------------------------------------------------- */

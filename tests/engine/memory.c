@@ -37,13 +37,12 @@ static char why[256];
 
 static struct bsn_buf_info try(struct bench *b, size_t length, const struct bsn_mem_attr *mem)
 {
-	struct bsn_buf_info info;
 	struct bsn_mr *buf;
 
 	ok(bsn_buf_alloc(b->device, length, &(struct bsn_mr_attr){ .mem = mem }, &buf));
 	assert_int_equal(buf->length, (length + PAGE - 1) / PAGE * PAGE);
 	assert_int_equal(*(char *)(uintptr_t)buf->addr, 0);
-	info = info_of(buf);
+	struct bsn_buf_info info = info_of(buf);
 	assert_non_null(info.source);
 	assert_true(info.translations > 0 && info.translations <= buf->length / PAGE);
 	carries_data(b, buf);
@@ -213,10 +212,9 @@ static void an_application_brings_its_own(struct bench *b)
 {
 	struct arena arena;
 	const struct bsn_mem_attr wish = { .source = &arena.source, .has_node = true };
-	struct bsn_buf_info info;
 
 	init_arena(&arena);
-	info = try(b, 3 * PAGE + 1, &wish);
+	struct bsn_buf_info info = try(b, 3 * PAGE + 1, &wish);
 	assert_string_equal(info.source, "arena");
 	assert_int_equal(info.page_bytes, 0);
 	assert_int_equal(arena.asked.length, 4 * PAGE);
@@ -229,11 +227,10 @@ static void what_a_source_refuses_comes_from_another(struct bench *b)
 {
 	struct arena arena;
 	const struct bsn_mem_attr wish = { .source = &arena.source, .node = BSN_NODE_ANY };
-	struct bsn_buf_info info;
 
 	init_arena(&arena);
 	arena.err = ENOSPC;
-	info = try(b, PAGE, &wish);
+	struct bsn_buf_info info = try(b, PAGE, &wish);
 	assert_string_equal(info.source, "plain");
 	assert_int_equal(arena.asked.node, -1);
 	refused(b, PAGE, wish, ENOSPC, "the arena is empty");

@@ -54,11 +54,10 @@ static void the_other_lines_go_on(struct bench *b)
 	struct bsn_msg_address address;
 	struct senders s;
 	struct bsn_msg msg;
-	struct ring ring;
 
 	make_senders(b, &s);
 	ok(bsn_msg_line_address(s.line[1][2], &address));
-	ring = ring_of(&address);
+	struct ring ring = ring_of(&address);
 	memset(record_at(&ring, 0), 1, 1);
 	assert_int_equal(poll_inbox(b, s.inbox[1], &msg), -EPROTO);
 	assert_ptr_equal(msg.line, s.line[1][2]);

@@ -139,14 +139,13 @@ static inline int send_one(struct bench *b, const struct ends *e, int end, uint3
 			   uint32_t seed)
 {
 	uint8_t data[INLINE];
-	const struct bsn_sge local = bench_sge(b, end, 0, length);
 
 	if (length <= INLINE) {
 		fill(data, length, seed);
 		return bsn_msg_send(e->line[end], data, length, BSN_F_RING);
 	}
 	fill(bench_at(b, end, 0), length, seed);
-	return bsn_msg_send_from(e->line[end], &local, 0, BSN_F_RING);
+	return bsn_msg_send_from(e->line[end], SGE(b, end, 0, length), 0, BSN_F_RING);
 }
 
 /* -- what is right ----------------------------------------------------------------------------- */

@@ -32,9 +32,8 @@ static inline struct bsn_mkey_pool *make_pool_of(struct bench *b,
 static inline struct bsn_mkey_pool *make_pool(struct bench *b, uint32_t count,
 					      uint32_t translations)
 {
-	const struct bsn_mkey_pool_attr attr = { .count = count, .max_translations = translations };
-
-	return make_pool_of(b, &attr);
+	return make_pool_of(b, &(struct bsn_mkey_pool_attr){ .count = count,
+							     .max_translations = translations });
 }
 
 static inline struct bsn_mkey *take_mkey(struct bench *b, struct bsn_mkey_pool *pool)
@@ -63,10 +62,7 @@ static inline struct bsn_part column(struct bench *b, uint32_t n)
 /* All that was posted by end 0. */
 static inline void complete_all(struct bench *b)
 {
-	const struct bsn_sge sge = bench_sge(b, 0, 0, 8);
-	const struct bsn_remote remote = bench_remote(b, 1, 0);
-
-	ok(bsn_write(b->ep[0], &sge, &remote, 9, NOW));
+	ok(bsn_write(b->ep[0], SGE(b, 0, 0, 8), REMOTE(b, 1, 0), 9, NOW));
 	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
 }
 

@@ -78,14 +78,13 @@ static void members_get_what_is_sent(struct bench *b)
 	/* The sender, too, once it is a member; its completion is not always the first. */
 	if (b->is_model) {
 		struct bsn_completion c[2];
-		unsigned received;
 		ok(bsn_mcast_attach(b->qp[0], &group));
 		post_recv(b, 1, 12);
 		ok(bsn_send(ep, SGE(b, 0, 0, LENGTH), 2, NOW));
 		expect_message(b, 1, 12, &group);
 		assert_int_equal(bench_reap(b, b->cq[0], c, 1), 1);
 		assert_int_equal(bench_reap(b, b->cq[0], c + 1, 1), 1);
-		received = c[1].opcode == BSN_RECV;
+		unsigned received = c[1].opcode == BSN_RECV;
 		assert_int_equal(c[received].opcode, BSN_RECV);
 		assert_int_equal(c[received].id, 10);
 		assert_int_equal(c[!received].id, 2);
@@ -161,13 +160,11 @@ static void a_group_takes_so_many_members(struct bench *b)
 	struct bsn_qp_attr on_own = attr;
 	struct ibv_device_attr limits;
 	struct bsn_qp *qps[256];
-	struct bsn_cq *cq;
-	int most;
 
 	assert_int_equal(ibv_query_device(bench_info(b)->verbs, &limits), 0);
-	most = limits.max_mcast_qp_attach;
+	int most = limits.max_mcast_qp_attach;
 	assert_in_range(most, 1, 255);
-	cq = new_cq(b, .entries = 2048);
+	struct bsn_cq *cq = new_cq(b, .entries = 2048);
 	on_own.cq = cq;
 	for (int i = 0; i <= most; i++) {
 		ok(bsn_qp_create(b->device, &on_own, &qps[i]));

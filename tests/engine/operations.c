@@ -58,12 +58,10 @@ static void a_read_brings_bytes_here(struct bench *b)
 
 static void a_send_reaches_a_receive(struct bench *b)
 {
-	struct bsn_completion c;
-
 	post_recv(b, DST, 1000, 11);
 	ok(bsn_send(b->ep[0], SGE(b, 0, SRC, 300), 12, NOW));
 	expect_done(b, b->cq[0], 12, BSN_OPCODE_SEND);
-	c = expect_done(b, b->cq[1], 11, BSN_RECV);
+	struct bsn_completion c = expect_done(b, b->cq[1], 11, BSN_RECV);
 	assert_int_equal(c.byte_len, 300);
 	assert_int_equal(c.flags, 0);
 	assert_ptr_equal(c.user, &b->qp[1]);
@@ -85,7 +83,6 @@ static void send_inline_of_every_length(struct bench *b)
 static void immediates_arrive_in_host_order(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 100);
-	struct bsn_completion c;
 
 	post_recv(b, DST, 100, 1);
 	post_recv(b, DST + 200, 100, 2);
@@ -93,7 +90,7 @@ static void immediates_arrive_in_host_order(struct bench *b)
 	ok(bsn_write_imm(b->ep[0], &local, REMOTE(b, 1, DST + 4096), 0xfffefdfc, 4, NOW));
 	expect_done(b, b->cq[0], 3, BSN_OPCODE_SEND_IMM);
 	expect_done(b, b->cq[0], 4, BSN_OPCODE_RDMA_WRITE_IMM);
-	c = expect_done(b, b->cq[1], 1, BSN_RECV);
+	struct bsn_completion c = expect_done(b, b->cq[1], 1, BSN_RECV);
 	assert_int_equal(c.flags, BSN_C_IMM);
 	assert_int_equal(c.imm, 0x01020304);
 	assert_int_equal(c.byte_len, 100);
@@ -108,14 +105,13 @@ static void immediates_arrive_in_host_order(struct bench *b)
 
 static void a_send_can_invalidate_a_key(struct bench *b)
 {
-	struct bsn_completion c;
 	struct victim victim;
 
 	victim_make(&victim, bsn_qp_info(b->qp[1])->verbs->pd);
 	post_recv(b, DST, 100, 1);
 	ok(bsn_send_inval(b->ep[0], SGE(b, 0, SRC, 100), victim.rkey, 2, NOW));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND_INVAL);
-	c = expect_done(b, b->cq[1], 1, BSN_RECV);
+	struct bsn_completion c = expect_done(b, b->cq[1], 1, BSN_RECV);
 	assert_int_equal(c.flags, BSN_C_INVAL);
 	assert_int_equal(c.imm, victim.rkey);
 	assert_moved(b, SRC, DST, 100);
@@ -252,12 +248,11 @@ static void what_no_queue_takes_is_refused(struct bench *b)
 {
 	const struct bsn_sge huge = bench_sge(b, 0, 0, 0x80000000u);
 	struct bsn_sge many[64];
-	struct bsn_qp_info limits;
 	struct bsn_wr wr = { .sge = &huge, .sge_count = 1, .remote = bench_remote(b, 1, 0) };
 
 	for (size_t i = 0; i < 64; i++)
 		many[i] = bench_sge(b, 0, 8 * i, 8);
-	limits = *bsn_qp_info(b->qp[0]);
+	struct bsn_qp_info limits = *bsn_qp_info(b->qp[0]);
 	assert_refused(b, &wr, BSN_OPCODE_RDMA_WRITE, 0, -EMSGSIZE);
 	assert_int_equal(bsn_write_inline(b->ep[0], bench_at(b, 0, 0), limits.max_inline + 1,
 					  &wr.remote, 1, BSN_F_RING),

@@ -101,11 +101,9 @@ static void what_was_not_taken_is_cancelled(struct bench *b)
 /* A post that rings is made as a whole, or not at all. */
 static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 {
-	unsigned taken;
-
 	for (uint64_t id = 0; id < COUNT; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
-	taken = begin_refusing(b);
+	unsigned taken = begin_refusing(b);
 	assert_int_equal(post_write(b, COUNT, NOW), -ENOMEM);
 	assert_int_equal(bench_outstanding(b, 0).sends, taken);
 	end_refusing(b);
@@ -120,12 +118,11 @@ static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 static void a_full_queue_says_that_it_was_refused(struct bench *b)
 {
 	const struct bsn_qp_info limits = *bsn_qp_info(b->qp[0]);
-	unsigned taken;
 
 	for (uint64_t id = 0; id < limits.send_depth; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
 	assert_int_equal(post_write(b, 0, BSN_F_SIGNALED), -EAGAIN);
-	taken = begin_refusing(b);
+	unsigned taken = begin_refusing(b);
 	assert_int_equal(post_write(b, 0, NOW), -ENOMEM);
 	assert_int_equal(bench_outstanding(b, 0).sends, taken);
 	end_refusing(b);
@@ -208,11 +205,10 @@ static int fail_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 static void a_poll_that_does_not_start_is_an_error_for_ever(struct bench *b)
 {
 	struct bsn_completion c[2];
-	struct ibv_cq_ex *ex;
 	struct bsn_cq *cq = new_cq(b, .timestamps = BSN_TIMESTAMPS_RAW);
 	struct bsn_qp *qp = new_qp(b, .type = BSN_QP_RC, .cq = cq);
+	struct ibv_cq_ex *ex = (struct ibv_cq_ex *)(void *)bsn_qp_info(qp)->verbs->send_cq;
 
-	ex = (struct ibv_cq_ex *)(void *)bsn_qp_info(qp)->verbs->send_cq;
 	assert_int_equal(bsn_poll(cq, c, 1), 0);
 	ex->start_poll = fail_start_poll;
 	assert_int_equal(bsn_poll(cq, c, 1), -EIO);

@@ -25,9 +25,7 @@ static void assert_written(struct bench *b, uint32_t first, uint32_t count)
 /* Of requests that take one block. */
 static uint32_t send_depth(struct bench *b)
 {
-	const struct bsn_qp_info limits = *bsn_qp_info(b->qp[0]);
-
-	return limits.short_sends;
+	return bsn_qp_info(b->qp[0])->short_sends;
 }
 
 /* -- publishing -------------------------------------------------------------------------------- */
@@ -442,12 +440,10 @@ static uint32_t is_polling, is_overlapping;
 
 static int poll_slowly(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
-	int got;
-
 	if (__atomic_exchange_n(&is_polling, 1, __ATOMIC_RELAXED))
 		__atomic_store_n(&is_overlapping, 1, __ATOMIC_RELAXED);
 	sched_yield();
-	got = own_poll ? own_poll->poll(cq, c, n) : bsn_poll(cq, c, n);
+	int got = own_poll ? own_poll->poll(cq, c, n) : bsn_poll(cq, c, n);
 	__atomic_store_n(&is_polling, 0, __ATOMIC_RELAXED);
 	return got;
 }

@@ -27,11 +27,10 @@ struct race_memory {
 /* A few pages of plain memory. */
 static inline uint8_t *race_map_pages(void *arg, unsigned seed, size_t *length)
 {
-	uint8_t *map;
-
 	(void)arg;
 	*length = (1 + seed % 4) * RACE_PAGE;
-	map = mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *map =
+		mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return map == MAP_FAILED ? NULL : map;
 }
 
@@ -79,7 +78,6 @@ static void *race_beside(void *arg)
 static void race_round(struct bench *b, const struct race_memory *memory, struct bsn_mr_view *view,
 		       unsigned round, unsigned *seed)
 {
-	const struct bsn_remote to = bench_remote(b, 1, 0);
 	size_t length;
 	uint8_t *at = memory->map(memory->arg, (unsigned)rand_r(seed), &length), *from;
 
@@ -89,7 +87,7 @@ static void race_round(struct bench *b, const struct race_memory *memory, struct
 		memcpy(from + i, &round, sizeof(round));
 	ok(race_get(view, from));
 	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)from, RACE_BYTES, view->last.lkey },
-		     &to, round, NOW));
+		     REMOTE(b, 1, 0), round, NOW));
 	expect_done(b, b->cq[0], round, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, 0), from, RACE_BYTES);
 	memory->unmap(memory->arg, view->cache, at, length);

@@ -48,7 +48,6 @@ static void drain_by_marker(struct world *w, int e)
 	static const struct bsn_sge none;
 	struct end *end = &w->end[e];
 	struct sent *s = &end->sends[(end->first + end->count) % REGIONS];
-	int err;
 
 	if (end->count == REGIONS)
 		return;
@@ -62,7 +61,7 @@ static void drain_by_marker(struct world *w, int e)
 	s->blocks = blocks_of(w, s);
 	s->at = GUARD;
 	fill_regions(w, e, s);
-	err = bsn_post(w->b->ep[e], &s->wr);
+	int err = bsn_post(w->b->ep[e], &s->wr);
 	demand(w, !err, "end %d: a queue that was polled is full: %s", e, strerror(-err));
 	note_sent(w, e, s);
 	settle(w);

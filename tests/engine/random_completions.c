@@ -34,7 +34,6 @@ void receive_one(struct world *w, int e, bool is_spoiled)
 {
 	struct end *end = &w->end[e];
 	unsigned slot = 0, used = 0;
-	int err;
 
 	for (unsigned i = 0; i < RECVS; i++) {
 		used += end->recvs[i].is_used;
@@ -47,7 +46,7 @@ void receive_one(struct world *w, int e, bool is_spoiled)
 	for (unsigned i = 0; is_spoiled && i < end->recvs[slot].count; i++)
 		end->recvs[slot].sge[i].lkey ^= NO_KEY;
 	end->recvs[slot].is_spoiled = is_spoiled;
-	err = post_recv(w, e, &end->recvs[slot]);
+	int err = post_recv(w, e, &end->recvs[slot]);
 	demand(w, !err || (err == -EAGAIN && !w->b->srq && used >= end->limits.recv_depth),
 	       "end %d: a receive: %s, %u posted", e, strerror(-err), used);
 	end->recvs[slot].is_used = !err;
@@ -130,13 +129,12 @@ static void check_success(struct world *w, int e, const struct sent *s,
 static void take_send(struct world *w, int e, const struct bsn_completion *c)
 {
 	struct end *end = &w->end[e];
-	const struct sent *s;
 
 	while (end->count && end->sends[end->first].wr.id != c->id)
 		pass_silent(w, e);
 	demand(w, end->count, "end %d: %#llx came back twice, or out of order, or is none", e,
 	       LLU(c->id));
-	s = &end->sends[end->first];
+	const struct sent *s = &end->sends[end->first];
 	demand(w, c->opcode == s->wr.opcode, "end %d: opcode %u, not %u", e, c->opcode,
 	       s->wr.opcode);
 	demand(w, c->user == (type_of(w) == BSN_QP_UD ? (void *)&w->b->ep[e] : &w->b->qp[e]),
@@ -214,13 +212,11 @@ static const struct message *next_message(struct world *w, int e, const struct r
 static void check_received(struct world *w, int e, const struct received *r,
 			   const struct bsn_completion *c)
 {
-	const struct message *m;
-
 	if (c->status == IBV_WC_WR_FLUSH_ERR)
 		return;
 	demand(w, !c->status || (c->status == IBV_WC_LOC_PROT_ERR && r->is_spoiled),
 	       "end %d: a receive: %s", e, ibv_wc_status_str(c->status));
-	m = next_message(w, e, r, c);
+	const struct message *m = next_message(w, e, r, c);
 	demand(w,
 	       !c->status == !(r->is_spoiled && is_send(m->opcode) && m->length) ||
 		       may_scatter_to_cqe(w, m->length),

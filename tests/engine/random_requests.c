@@ -388,7 +388,6 @@ bool send_one(struct world *w, int e, enum trouble how)
 {
 	struct end *end = &w->end[e];
 	struct sent *s = &end->sends[(end->first + end->count) % REGIONS];
-	int err;
 
 	if (end->count == REGIONS || end->message_count == MESSAGES - 1 || end->is_reset)
 		return false;
@@ -396,7 +395,7 @@ bool send_one(struct world *w, int e, enum trouble how)
 	if (how && spoil(w, s, how))
 		w->trouble = how;
 	fill_regions(w, e, s);
-	err = post(w, e, s);
+	int err = post(w, e, s);
 	if (!err)
 		note_sent(w, e, s);
 	else

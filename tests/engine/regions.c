@@ -107,7 +107,6 @@ static void rights_are_kept(struct bench *b)
 	const struct bsn_sge mine = bench_sge(b, 0, 0, LENGTH);
 	uint8_t *pages = bench_pages(b, 1);
 	struct bsn_mr *mr;
-	uint32_t rkey;
 
 	ok(bsn_mr_register(b->device, pages, PAGE,
 			   &(struct bsn_mr_attr){ .access = IBV_ACCESS_REMOTE_READ }, &mr));
@@ -119,7 +118,7 @@ static void rights_are_kept(struct bench *b)
 	ok(bsn_mr_register(b->device, pages, PAGE, &(struct bsn_mr_attr){ .access = WRITES }, &mr));
 	read_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_REM_ACCESS_ERR);
 	write_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_SUCCESS);
-	rkey = mr->rkey;
+	uint32_t rkey = mr->rkey;
 	ok(bsn_mr_deregister(mr));
 	write_and_expect(b, mine, (uintptr_t)pages, rkey, IBV_WC_REM_ACCESS_ERR);
 }
@@ -139,12 +138,10 @@ static void a_region_changes_under_its_keys(struct bench *b)
 	uint8_t *pages = bench_pages(b, 2);
 	struct bsn_mr *mr;
 	struct bsn_pd *pd;
-	uint32_t rkey;
-	int err;
 
 	ok(bsn_mr_register(b->device, pages, PAGE, NULL, &mr));
-	rkey = mr->rkey;
-	err = bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, pages + PAGE, PAGE, NULL);
+	uint32_t rkey = mr->rkey;
+	int err = bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, pages + PAGE, PAGE, NULL);
 	if (b->is_rxe && err == -EOPNOTSUPP) {
 		stays_as_it_was(b, mr);
 		return;

@@ -294,13 +294,12 @@ static uint64_t lists(struct bench *b, bool wanted, const char *env)
 	const struct bsn_device_attr attr = { .path = bench_info(b)->path, .list_queues = wanted };
 	struct bsn_device *device;
 	struct bsn_cq *cq;
-	uint64_t count;
 
 	setenv("BSN_REGISTRY", env, 1);
 	ok(bsn_device_open(bench_info(b)->name, &attr, &device));
 	setenv("BSN_REGISTRY", "1", 1);
 	ok(bsn_cq_create(device, NULL, &cq));
-	count = registry->queue_count;
+	uint64_t count = registry->queue_count;
 	ok(bsn_cq_destroy(cq));
 	ok(bsn_device_close(device));
 	return count;

@@ -25,12 +25,12 @@ static void append_writes(struct loop *l, uint64_t first, unsigned count)
 /* Only the receives complete, each with a length of its own. */
 static void append_sends(struct loop *l, uint64_t first, unsigned count)
 {
-	const struct bsn_sge into = { l->mem->addr + 2048, 2048, l->mem->lkey };
-
 	for (unsigned i = 0; i < count; i++) {
 		const struct bsn_sge from = { l->mem->addr, (uint32_t)(first + i) % 1000 + 1,
 					      l->mem->lkey };
-		ok(bsn_recv(bsn_qp_rq(l->qp), &into, first + i));
+		ok(bsn_recv(bsn_qp_rq(l->qp),
+			    &(struct bsn_sge){ l->mem->addr + 2048, 2048, l->mem->lkey },
+			    first + i));
 		ok(bsn_send(bsn_qp_ep(l->qp), &from, 0, 0));
 	}
 	ok(bsn_ring(bsn_qp_ep(l->qp)));
@@ -59,12 +59,11 @@ static void reap(struct loop *l, uint64_t first, unsigned count, bool are_writes
 
 static void run(struct bench *b, struct bsn_cq_attr attr)
 {
-	struct loop l;
 	unsigned sessions = 0;
 	uint64_t id = 0;
 
 	attr.entries = 256;
-	l = bench_loop(b, attr);
+	struct loop l = bench_loop(b, attr);
 	for (unsigned round = 0; round < bench_rounds(b, 60); round++) {
 		const unsigned count = round * 7 % 100 + 1;
 		const bool are_writes = round % 2;
@@ -124,7 +123,6 @@ static void an_error_is_no_part_of_one(struct bench *b)
 	struct bsn_completion c[64];
 	struct loop l = bench_loop(
 		b, (struct bsn_cq_attr){ .entries = 256, .compression = BSN_CQES_BY_CHECKSUM });
-	int n;
 
 	const struct bsn_remote to = { l.mem->addr + 2048, l.mem->rkey };
 	for (uint64_t id = 0; id < 30; id++)
@@ -133,7 +131,7 @@ static void an_error_is_no_part_of_one(struct bench *b)
 	ok(bsn_ring(bsn_qp_ep(l.qp)));
 	bench_settle(b);
 	assert_true(sees_session(l.cq));
-	n = bsn_poll(l.cq, c, 64);
+	int n = bsn_poll(l.cq, c, 64);
 	assert_int_equal(n, 30);
 	for (int i = 0; i < n; i++) {
 		assert_int_equal(c[i].id, i);

@@ -55,12 +55,10 @@ static void several_qps_take_from_one_queue(struct bench *b)
 
 	make_pairs(b, &p);
 	for (uint64_t n = 0; n < 200; n++) {
-		struct bsn_ep *ep = bsn_qp_ep(p.qp[n % QPS][0]);
-		struct bsn_completion c;
 		while (posted < n + 5)
 			ok(post_recv(b, posted++));
-		ok(bsn_send_inline(ep, &n, sizeof(n), n, NOW));
-		c = expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		ok(bsn_send_inline(bsn_qp_ep(p.qp[n % QPS][0]), &n, sizeof(n), n, NOW));
+		struct bsn_completion c = expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
 		assert_ptr_equal(c.user, &p.user[n % QPS]);
 		c = expect_done(b, b->cq[1], n, BSN_RECV);
 		assert_ptr_equal(c.user, &p.user[n % QPS]);
@@ -411,10 +409,9 @@ static void receives_that_overtake_keep_their_ids(struct bench *b)
 	for (uint64_t first = 0; first < 60 * AT_ONCE; first += AT_ONCE) {
 		uint32_t seen = 0; /* a bit each */
 		for (uint64_t n = first; n < first + AT_ONCE; n++) {
-			struct bsn_completion c;
 			ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, NOW));
 			expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
-			c = bench_next(b, b->cq[1]);
+			struct bsn_completion c = bench_next(b, b->cq[1]);
 			assert_int_equal(c.status, IBV_WC_SUCCESS);
 			assert_true(c.id - first < AT_ONCE && !(seen >> (c.id - first) & 1));
 			assert_memory_equal(bench_at(b, 1, c.id * ROOM % BENCH_BYTES), &n,
@@ -440,9 +437,8 @@ static void page_faults_are_not_seen(struct bench *b)
 	for (uint64_t n = 0; n < 5; n++)
 		ok(post_recv(b, n));
 	for (uint64_t n = 0; n < 60; n++) {
-		struct bsn_completion c;
 		ok(bsn_send_inline(bsn_qp_ep(p.qp[n % QPS][0]), &n, sizeof(n), n, NOW));
-		c = bench_next(b, b->cq[1]);
+		struct bsn_completion c = bench_next(b, b->cq[1]);
 		assert_int_equal(c.status, IBV_WC_SUCCESS);
 		assert_int_equal(c.byte_len, sizeof(n));
 		assert_memory_equal(bench_at(b, 1, c.id * ROOM % BENCH_BYTES), &n, sizeof(n));

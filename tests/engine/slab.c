@@ -63,11 +63,10 @@ static void buffers_can_be_sent(struct bench *b)
 	const struct bsn_slab_attr attr = { .size_bytes = 100, .count = 3 };
 	struct bsn_slab_view view;
 	struct bsn_slab *slab;
-	uint8_t *buffer;
 
 	ok(bsn_slab_create(b->device, &attr, &slab));
 	ok(bsn_slab_view_init(&view, slab));
-	buffer = bsn_slab_get(&view);
+	uint8_t *buffer = bsn_slab_get(&view);
 	memset(buffer, 0x77, 100);
 	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)buffer, 100, slab->mr->lkey },
 		     REMOTE(b, 1, 0), 1, NOW));
@@ -85,11 +84,10 @@ static void a_buffer_in_use_keeps_the_slab(struct bench *b)
 	const struct bsn_slab_attr attr = { .size_bytes = 64, .count = 10 };
 	struct bsn_slab_view view;
 	struct bsn_slab *slab;
-	void *buffer;
 
 	ok(bsn_slab_create(b->device, &attr, &slab));
 	ok(bsn_slab_view_init(&view, slab));
-	buffer = bsn_slab_get(&view);
+	void *buffer = bsn_slab_get(&view);
 	fails(EBUSY, "bsn_slab_view_empty", bsn_slab_destroy(slab));
 	bsn_slab_put(&view, buffer);
 	assert_int_equal(bsn_slab_destroy(slab), -EBUSY);

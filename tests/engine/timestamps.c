@@ -146,12 +146,11 @@ static void nanoseconds_are_of_the_clock_page(struct bench *b)
 static void real_time_is_that_of_the_day(struct bench *b)
 {
 	const uint64_t before = now_ns();
-	struct bsn_completion c;
 	const struct pair p = make(b, BSN_TIMESTAMPS_REAL_TIME);
 
 	ok(bsn_recv(bsn_qp_rq(p.qp[1]), SGE(b, 1, INTO, LENGTH), 1));
 	ok(bsn_send(bsn_qp_ep(p.qp[0]), SGE(b, 0, 0, LENGTH), 2, NOW));
-	c = expect_done(b, p.cq[1], 1, BSN_RECV);
+	struct bsn_completion c = expect_done(b, p.cq[1], 1, BSN_RECV);
 	assert_true(c.timestamp >= before && c.timestamp <= now_ns());
 	c = expect_done(b, p.cq[0], 2, BSN_OPCODE_SEND);
 	assert_true(c.timestamp >= before && c.timestamp <= now_ns());
@@ -161,11 +160,11 @@ static void real_time_is_that_of_the_day(struct bench *b)
 static void a_failure_has_none(struct bench *b)
 {
 	const struct bsn_remote nowhere = { 0x1000, 0x7654321 };
-	struct bsn_completion c;
 	const struct pair p = make(b, BSN_TIMESTAMPS_RAW);
 
 	ok(bsn_write(bsn_qp_ep(p.qp[0]), SGE(b, 0, 0, LENGTH), &nowhere, 1, NOW));
-	c = expect_status(b, p.cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	struct bsn_completion c =
+		expect_status(b, p.cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(c.timestamp, 0);
 }
 

@@ -153,10 +153,9 @@ static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_
 
 static void nobody_says_what_is_unmapped(struct bench *b)
 {
-	const struct race_memory memory = { NULL, race_map_pages, race_unmap };
 	struct bsn_mr_view view = make_view(b);
 
-	race(b, view.cache, &memory, RACE_ROUNDS);
+	race(b, view.cache, &(struct race_memory){ NULL, race_map_pages, race_unmap }, RACE_ROUNDS);
 }
 
 static const struct bench_case cases[] = {

@@ -162,12 +162,11 @@ static void an_asynchronous_event_ends_it_if_asked(struct bench *b)
 	struct device_at_work d;
 	struct bsn_event event;
 	struct bsn_completion c;
-	int got;
 
 	attr.ends_at_event = true;
 	begin_work(b, &d, false);
 	ok(loop_post(&l, 1)); /* takes the port down, by the plan; fails sooner or later */
-	got = bsn_wait(l.cq, &c, 1, &attr);
+	int got = bsn_wait(l.cq, &c, 1, &attr);
 	if (got == 1)
 		got = bsn_wait(l.cq, &c, 1, &attr);
 	assert_int_equal(got, -ECANCELED);

@@ -104,7 +104,6 @@ static bool is_found(struct race *r, unsigned wanted)
 static void post_rounds(struct race *r, unsigned rounds)
 {
 	unsigned posted = 0;
-	int error;
 
 	for (unsigned round = 0; round < rounds; round++) {
 		hesitate(r);
@@ -113,7 +112,7 @@ static void post_rounds(struct race *r, unsigned rounds)
 		if (!is_found(r, posted))
 			break;
 	}
-	error = __atomic_load_n(&r->error, __ATOMIC_ACQUIRE);
+	int error = __atomic_load_n(&r->error, __ATOMIC_ACQUIRE);
 	if (error)
 		print_error("round with %u posted, %u found: %d\n", posted,
 			    __atomic_load_n(&r->found, __ATOMIC_ACQUIRE), error);
@@ -144,7 +143,6 @@ static unsigned rounds(void)
 
 static void race(enum bsn_path path, unsigned waiters)
 {
-	const struct cx_config config = { .private_fabric = true };
 	const struct bsn_device_attr device_attr = { .path = path };
 	const char *seed = getenv("BSN_SEED");
 	struct race r = { .waiters = waiters, .burst = waiters,
@@ -153,7 +151,7 @@ static void race(enum bsn_path path, unsigned waiters)
 	struct bsn_device *device;
 
 	print_message("# BSN_SEED=%u\n", r.seed);
-	assert_int_equal(softcx_start(&config), 0);
+	assert_int_equal(softcx_start(&(struct cx_config){ .private_fabric = true }), 0);
 	assert_int_equal(bsn_device_open(NULL, &device_attr, &device), 0);
 	assert_int_equal(
 		loop_make(&r.loop, device, (struct bsn_cq_attr){ .is_shared = waiters > 1 }), 0);

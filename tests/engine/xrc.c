@@ -172,10 +172,9 @@ static void every_operation_of_rc(struct bench *b)
 /* A SEND and a WRITE by a QP that the application made, on either path. */
 static void an_initiator_is_attached(struct bench *b)
 {
-	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct ibv_pd *pd = ibv_alloc_pd(bench_info(b)->verbs);
 	struct ibv_mr *mr = ibv_reg_mr(pd, bench_at(b, 0, 0), LENGTH, IBV_ACCESS_LOCAL_WRITE);
-	struct bsn_sge own = local;
+	struct bsn_sge own = bench_sge(b, 0, 0, LENGTH);
 	struct ibv_cq *cq;
 	struct ibv_qp *verbs;
 	struct bsn_ep *ep;

@@ -66,9 +66,8 @@ static void take(struct bsn_cq *cq, uint64_t id)
 
 static void post(struct bsn_rq *srq, const struct bsn_mr *mr, uint64_t id)
 {
-	const struct bsn_sge into = { mr->addr + id % RECVS * LENGTH, LENGTH, mr->lkey };
-
-	NEED(!bsn_recv(srq, &into, id));
+	NEED(!bsn_recv(srq, &(struct bsn_sge){ mr->addr + id % RECVS * LENGTH, LENGTH, mr->lkey },
+		       id));
 }
 
 static void receive_all(struct bsn_cq *cq, struct bsn_rq *srq, const struct bsn_mr *mr)
