@@ -26,15 +26,25 @@ static int post_recv(struct bench *b, int end, uint32_t length, uint64_t id)
 
 /* -- causes ------------------------------------------------------------------------------------ */
 
-/* What end 0 posts, and the status that it gets. An error at the responder fails end 1, too. */
+/* What a request moves data from and to. */
+struct memories {
+	struct bsn_sge local;
+	struct bsn_remote remote;
+};
+
+/*
+ * What end 0 posts, and the status that it gets. An error at the responder fails end 1, too. A
+ * request would succeed, if the cause did not change something about it.
+ */
 struct cause {
 	enum bsn_wqe_opcode opcode;
 	enum ibv_wc_status status;
 	enum bsn_syndrome syndrome;
 	unsigned vendor_syndrome;
 	enum ibv_wc_status far_status; /* of end 1's receive; success: it has none */
-	struct bsn_sge local;
-	struct bsn_remote remote;
+	uint32_t local_at, local_bytes, remote_at;
+	uint32_t local_key, remote_key, receive_key; /* bits of the keys that are wrong */
+	void (*spoil)(struct bench *b, struct memories *m);
 };
 
 /*
@@ -75,18 +85,34 @@ static void assert_says_what_wqe_dump_does(const char *text, const struct bsn_co
 		fail_msg("%s: \"%s\"", likeliest, text);
 }
 
-static void assert_fails(struct bench *b, const struct cause *cause)
+static void fails_so(struct bench *b)
 {
-	const struct bsn_wr wr = { .id = 77,
-				   .sge = &cause->local,
-				   .sge_count = 1,
-				   .flags = BSN_F_RING,
-				   .remote = cause->remote,
-				   .opcode = cause->opcode,
-				   .swap_add = 1 };
+	const struct cause *cause = b->test->of;
+	struct memories m = {
+		bench_sge(b, 0, cause->local_at, cause->local_bytes ? cause->local_bytes : 64),
+		bench_remote(b, 1, cause->remote_at),
+	};
+	struct bsn_sge into = bench_sge(b, 1, 4096, 100);
+	struct bsn_wr wr = { .id = 77,
+			     .sge = &m.local,
+			     .sge_count = 1,
+			     .flags = BSN_F_RING,
+			     .opcode = cause->opcode,
+			     .swap_add = 1 };
 
+	m.local.lkey ^= cause->local_key;
+	m.remote.rkey ^= cause->remote_key;
+	into.lkey ^= cause->receive_key;
+	if (cause->spoil)
+		cause->spoil(b, &m);
+	wr.remote = m.remote;
+	if (b->is_rxe && cause->opcode == BSN_OPCODE_ATOMIC_FA) { /* looks before it posts */
+		assert_int_equal(bsn_post(b->ep[0], &wr), -EINVAL);
+		assert_int_equal(bench_outstanding(b, 0).sends, 0);
+		return;
+	}
 	if (cause->far_status)
-		ok(post_recv(b, 1, 100, 88));
+		ok(bsn_recv(b->rq[1], &into, 88));
 	ok(bsn_post(b->ep[0], &wr));
 	struct bsn_completion c = expect_cause(b, cause);
 	assert_int_equal(c.qpn, bsn_qp_info(b->qp[0])->number);
@@ -103,176 +129,55 @@ static void assert_fails(struct bench *b, const struct cause *cause)
 	assert_int_equal(bench_outstanding(b, 0).sends, 0);
 }
 
-/* Makes a request that would succeed; each case changes something about it. */
-static struct cause cause_of(struct bench *b, enum bsn_wqe_opcode opcode,
-			     enum bsn_syndrome syndrome, unsigned vendor_syndrome,
-			     enum ibv_wc_status status)
+static struct bsn_mr *register_of(struct bench *b, int end, struct bsn_mr_attr attr)
 {
-	return (struct cause){ .opcode = opcode,
-			       .status = status,
-			       .syndrome = syndrome,
-			       .vendor_syndrome = vendor_syndrome,
-			       .local = bench_sge(b, 0, 0, 64),
-			       .remote = bench_remote(b, 1, 0) };
+	return bench_mr(b, bench_at(b, end, 8192), 4096, &attr);
 }
 
-#define CAUSE(b, opcode, name, vendor, status)                                                     \
-	cause_of(b, BSN_OPCODE_##opcode, BSN_SYNDROME_##name, BSN_VENDOR_##vendor, IBV_WC_##status)
-
-static void a_local_key_that_is_none(struct bench *b)
+static void read_only(struct bench *b, struct memories *m)
 {
-	struct cause cause =
-		CAUSE(b, RDMA_WRITE, LOCAL_PROTECTION, TPT_GATHER + BSN_TPT_PD, LOC_PROT_ERR);
-
-	cause.local.lkey ^= 0x5500;
-	assert_fails(b, &cause);
+	m->local =
+		bsn_sge_of(register_of(b, 0, (struct bsn_mr_attr){ .is_read_only = true }), 0, 64);
 }
 
-static void local_memory_out_of_range(struct bench *b)
+static void local_elsewhere(struct bench *b, struct memories *m)
 {
-	struct cause cause =
-		CAUSE(b, SEND, LOCAL_PROTECTION, TPT_GATHER + BSN_TPT_RIGHTS, LOC_PROT_ERR);
-
-	cause.local = bench_sge(b, 0, BENCH_BYTES - 63, 64);
-	assert_fails(b, &cause);
+	m->local = bsn_sge_of(register_of(b, 0, (struct bsn_mr_attr){ .pd = bench_pd(b) }), 0, 64);
 }
 
-static void local_memory_that_may_not_be_written(struct bench *b)
+static void remote_elsewhere(struct bench *b, struct memories *m)
 {
-	struct cause cause =
-		CAUSE(b, RDMA_READ, LOCAL_PROTECTION, TPT_DATA + BSN_TPT_RIGHTS, LOC_PROT_ERR);
-	const struct bsn_mr_attr attr = { .is_read_only = true };
-	struct bsn_mr *mr = bench_mr(b, bench_at(b, 0, 8192), 4096, &attr);
-
-	cause.local = bsn_sge_of(mr, 0, 64);
-	assert_fails(b, &cause);
+	m->remote = bsn_remote_of(register_of(b, 1, (struct bsn_mr_attr){ .pd = bench_pd(b) }), 0);
 }
 
-static struct bsn_mr *register_elsewhere(struct bench *b, int end)
+static void taken_back(struct bench *b, struct memories *m)
 {
-	return bench_mr(b, bench_at(b, end, 8192), 4096,
-			&(struct bsn_mr_attr){ .pd = bench_pd(b) });
-}
-
-static void local_memory_of_another_domain(struct bench *b)
-{
-	struct cause cause =
-		CAUSE(b, RDMA_WRITE, LOCAL_PROTECTION, TPT_GATHER + BSN_TPT_PD, LOC_PROT_ERR);
-	const struct bsn_mr *mr = register_elsewhere(b, 0);
-
-	cause.local = bsn_sge_of(mr, 0, 64);
-	assert_fails(b, &cause);
-}
-
-static void remote_memory_of_another_domain(struct bench *b)
-{
-	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR);
-	const struct bsn_mr *mr = register_elsewhere(b, 1);
-
-	cause.remote = bsn_remote_of(mr, 0);
-	assert_fails(b, &cause);
-}
-
-static void a_remote_key_that_is_none(struct bench *b)
-{
-	struct cause cause = CAUSE(b, RDMA_READ, REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR);
-
-	cause.remote.rkey ^= 0x5500;
-	assert_fails(b, &cause);
-}
-
-static void a_remote_key_that_was_taken_back(struct bench *b)
-{
-	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR);
 	struct bsn_mr *mr;
 
 	ok(bsn_mr_register(b->device, bench_at(b, 1, 8192), 4096, NULL, &mr));
-	cause.remote = bsn_remote_of(mr, 0);
+	m->remote = bsn_remote_of(mr, 0);
 	ok(bsn_mr_deregister(mr));
-	assert_fails(b, &cause);
 }
 
-static void remote_memory_out_of_range(struct bench *b)
+static void not_writable(struct bench *b, struct memories *m)
 {
-	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR);
-
-	cause.remote = bench_remote(b, 1, BENCH_BYTES - 63);
-	assert_fails(b, &cause);
-}
-
-static void remote_memory_without_the_right(struct bench *b)
-{
-	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR);
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_REMOTE_READ };
-	struct bsn_mr *mr = bench_mr(b, bench_at(b, 1, 8192), 4096, &attr);
 
-	cause.remote = bsn_remote_of(mr, 0);
-	assert_fails(b, &cause);
+	m->remote = bsn_remote_of(register_of(b, 1, attr), 0);
 }
 
-static void a_peer_qp_without_the_right(struct bench *b)
+static void not_readable(struct bench *b, struct memories *m)
 {
-	const struct cause cause =
-		CAUSE(b, RDMA_READ, REMOTE_INVALID_REQUEST, INVALID_REQUEST_NAK, REM_INV_REQ_ERR);
 	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 
+	(void)m;
 	ok(-ibv_modify_qp(bsn_qp_info(b->qp[1])->verbs, &attr, IBV_QP_ACCESS_FLAGS));
-	assert_fails(b, &cause);
 }
 
-static void an_atomic_that_is_not_aligned(struct bench *b)
+static void peer_gone(struct bench *b, struct memories *m)
 {
-	struct cause cause =
-		CAUSE(b, ATOMIC_FA, REMOTE_INVALID_REQUEST, INVALID_REQUEST_NAK, REM_INV_REQ_ERR);
-
-	cause.remote = bench_remote(b, 1, 4);
-	if (b->is_rxe) { /* its provider looks before it posts */
-		assert_int_equal(
-			bsn_fetch_add(b->ep[0], &cause.local, &cause.remote, 1, 77, BSN_F_RING),
-			-EINVAL);
-		assert_int_equal(bench_outstanding(b, 0).sends, 0);
-		return;
-	}
-	assert_fails(b, &cause);
-}
-
-static void a_message_longer_than_its_receive(struct bench *b)
-{
-	struct cause cause =
-		CAUSE(b, SEND, REMOTE_INVALID_REQUEST, INVALID_REQUEST_NAK, REM_INV_REQ_ERR);
-
-	cause.local = bench_sge(b, 0, 0, 101);
-	cause.far_status = IBV_WC_LOC_LEN_ERR;
-	assert_fails(b, &cause);
-}
-
-static void a_receive_into_memory_that_is_none(struct bench *b)
-{
-	const struct cause cause =
-		CAUSE(b, SEND, REMOTE_OPERATION, REMOTE_OPERATION_NAK, REM_OP_ERR);
-	struct bsn_sge into = bench_sge(b, 1, 0, 64);
-
-	into.lkey ^= 0x5500;
-	ok(bsn_recv(b->rq[1], &into, 88));
-	assert_fails(b, &cause);
-	expect_status(b, b->cq[1], 88, BSN_RECV, IBV_WC_LOC_PROT_ERR);
-}
-
-static void a_peer_that_has_no_receive(struct bench *b)
-{
-	const struct cause cause =
-		CAUSE(b, SEND, RNR_RETRY_EXCEEDED, RNR_EXCEEDED, RNR_RETRY_EXC_ERR);
-
-	assert_fails(b, &cause);
-}
-
-static void a_peer_that_is_gone(struct bench *b)
-{
-	const struct cause cause =
-		CAUSE(b, RDMA_WRITE, RETRY_EXCEEDED, TIMEOUT_EXCEEDED, RETRY_EXC_ERR);
-
+	(void)m;
 	ok(bsn_qp_reset(b->qp[1]));
-	assert_fails(b, &cause);
 }
 
 /* -- what comes back --------------------------------------------------------------------------- */
@@ -502,23 +407,47 @@ static void a_destroyed_qp_takes_only_its_own_along(struct bench *b)
 
 #define NO_RETRY .connect = { .rnr_retry = BSN_NO_RETRY, .retry_count = BSN_NO_RETRY, .timeout = 8 }
 
+#define FAILS(case_name, operation, ...) FAILS_AS(case_name, operation, __VA_ARGS__)
+#define FAILS_AS(case_name, operation, name_, vendor, status_, ...)                                \
+	.name = #case_name, .run = fails_so, .of = &(const struct cause)                           \
+	{                                                                                          \
+		.opcode = BSN_OPCODE_##operation, .syndrome = BSN_SYNDROME_##name_,                \
+		.vendor_syndrome = BSN_VENDOR_##vendor, .status = IBV_WC_##status_, __VA_ARGS__    \
+	}
+
+#define OTHER_DOMAIN LOCAL_PROTECTION, TPT_GATHER + BSN_TPT_PD, LOC_PROT_ERR
+#define NOT_READ     LOCAL_PROTECTION, TPT_GATHER + BSN_TPT_RIGHTS, LOC_PROT_ERR
+#define NOT_WRITTEN  LOCAL_PROTECTION, TPT_DATA + BSN_TPT_RIGHTS, LOC_PROT_ERR
+#define ACCESS       REMOTE_ACCESS, REMOTE_ACCESS_NAK, REM_ACCESS_ERR
+#define INVALID      REMOTE_INVALID_REQUEST, INVALID_REQUEST_NAK, REM_INV_REQ_ERR
+#define OPERATION    REMOTE_OPERATION, REMOTE_OPERATION_NAK, REM_OP_ERR
+#define NO_RECEIVE   RNR_RETRY_EXCEEDED, RNR_EXCEEDED, RNR_RETRY_EXC_ERR
+#define NO_ANSWER    RETRY_EXCEEDED, TIMEOUT_EXCEEDED, RETRY_EXC_ERR
+
 static const struct bench_case cases[] = {
-	{ CASE(a_local_key_that_is_none), RXE_FINDS_NO_KEY },
-	{ CASE(local_memory_out_of_range) },
+	{ FAILS(a_local_key_that_is_none, RDMA_WRITE, OTHER_DOMAIN, .local_key = 0x5500),
+	  RXE_FINDS_NO_KEY },
+	{ FAILS(local_memory_out_of_range, SEND, NOT_READ, .local_at = BENCH_BYTES - 63) },
 	/* The memory is of the device's own domain, where attached QPs are not. */
-	{ CASE(local_memory_that_may_not_be_written), OWN },
-	{ CASE(local_memory_of_another_domain), RXE_FINDS_NO_KEY },
-	{ CASE(remote_memory_of_another_domain) },
-	{ CASE(a_remote_key_that_is_none) },
-	{ CASE(a_remote_key_that_was_taken_back), OWN },
-	{ CASE(remote_memory_out_of_range) },
-	{ CASE(remote_memory_without_the_right), OWN },
-	{ CASE(a_peer_qp_without_the_right) },
-	{ CASE(an_atomic_that_is_not_aligned) },
-	{ CASE(a_message_longer_than_its_receive), RXE_CANNOT_COPY },
-	{ CASE(a_receive_into_memory_that_is_none), RXE_FINDS_NO_KEY },
-	{ CASE(a_peer_that_has_no_receive), NO_RETRY },
-	{ CASE(a_peer_that_is_gone), NO_RETRY },
+	{ FAILS(local_memory_that_may_not_be_written, RDMA_READ, NOT_WRITTEN, .spoil = read_only),
+	  OWN },
+	{ FAILS(local_memory_of_another_domain, RDMA_WRITE, OTHER_DOMAIN, .spoil = local_elsewhere),
+	  RXE_FINDS_NO_KEY },
+	{ FAILS(remote_memory_of_another_domain, RDMA_WRITE, ACCESS, .spoil = remote_elsewhere) },
+	{ FAILS(a_remote_key_that_is_none, RDMA_READ, ACCESS, .remote_key = 0x5500) },
+	{ FAILS(a_remote_key_that_was_taken_back, RDMA_WRITE, ACCESS, .spoil = taken_back), OWN },
+	{ FAILS(remote_memory_out_of_range, RDMA_WRITE, ACCESS, .remote_at = BENCH_BYTES - 63) },
+	{ FAILS(remote_memory_without_the_right, RDMA_WRITE, ACCESS, .spoil = not_writable), OWN },
+	{ FAILS(a_peer_qp_without_the_right, RDMA_READ, INVALID, .spoil = not_readable) },
+	{ FAILS(an_atomic_that_is_not_aligned, ATOMIC_FA, INVALID, .remote_at = 4) },
+	{ FAILS(a_message_longer_than_its_receive, SEND, INVALID, .local_bytes = 101,
+		.far_status = IBV_WC_LOC_LEN_ERR),
+	  RXE_CANNOT_COPY },
+	{ FAILS(a_receive_into_memory_that_is_none, SEND, OPERATION, .receive_key = 0x5500,
+		.far_status = IBV_WC_LOC_PROT_ERR),
+	  RXE_FINDS_NO_KEY },
+	{ FAILS(a_peer_that_has_no_receive, SEND, NO_RECEIVE, .local_bytes = 64), NO_RETRY },
+	{ FAILS(a_peer_that_is_gone, RDMA_WRITE, NO_ANSWER, .spoil = peer_gone), NO_RETRY },
 	{ CASE(what_follows_is_flushed_in_order), .qp.signal_every = 2 },
 	{ CASE(silent_work_comes_back_too), .qp = { .ce_on_first_error = true, .signal_every = -1 },
 	  OWN },

@@ -51,6 +51,7 @@ struct bench_case {
 	bool has_channel;      /* of both CQs */
 	bool has_srq;          /* for both ends */
 	bool stays_idle;       /* the QPs are not connected */
+	const void *of;        /* what a case that is a row of a table is about */
 	const char *rxe_lacks; /* why the case is left out on the kernel's soft-RoCE */
 	struct {
 		enum ibv_wc_status wanted, said;
