@@ -30,18 +30,20 @@ struct feature {
 };
 
 /* Attributes of the cases: what the bench has. */
-#define RC                                                                                         \
-	{                                                                                          \
-		.qp.type = BSN_QP_RC                                                               \
-	}
-#define UC                                                                                         \
-	{                                                                                          \
-		.qp.type = BSN_QP_UC                                                               \
-	}
-#define UD                                                                                         \
-	{                                                                                          \
-		.qp.type = BSN_QP_UD                                                               \
-	}
+#define NEEDS(...) .needs = { __VA_ARGS__ }
+#define RC         .needs.qp.type = BSN_QP_RC
+#define UC         .needs.qp.type = BSN_QP_UC
+#define UD         .needs.qp.type = BSN_QP_UD
+#define NO_QUEUES  .needs.is_bare = true
+
+/* Why the path refused a call; NULL: the call succeeded. */
+static inline const char *refusal(int err)
+{
+	if (err == -EOPNOTSUPP)
+		return bsn_error_text();
+	ok(err);
+	return NULL;
+}
 
 /* features_requests.c */
 void post_recv(struct bench *b, struct bsn_rq *rq, uint64_t id);
@@ -49,55 +51,19 @@ void post_write(struct bench *b, struct bsn_ep *ep, uint64_t id, unsigned flags)
 void assert_arrived(struct bench *b, size_t offset);
 struct bsn_completion expect_message(struct bench *b, unsigned opcode);
 const char *try_send(struct bench *b);
-const char *try_send_imm(struct bench *b);
-const char *try_send_inval(struct bench *b);
-const char *try_write(struct bench *b);
-const char *try_write_imm(struct bench *b);
-const char *try_read(struct bench *b);
-const char *try_fetch_add(struct bench *b);
-const char *try_cmp_swap(struct bench *b);
-const char *try_masked_atomics(struct bench *b);
-const char *try_inline_recv(struct bench *b);
-const char *try_recv_many(struct bench *b);
-const char *try_copy(struct bench *b);
-const char *try_layout(struct bench *b);
-const char *try_mkey(struct bench *b);
-const char *try_window(struct bench *b);
-const char *try_sges(struct bench *b);
-const char *try_inline(struct bench *b);
-const char *try_prepared(struct bench *b);
-const char *try_batch(struct bench *b);
-const char *try_fence(struct bench *b);
+__typeof__(try_send) try_send_imm, try_send_inval, try_write, try_write_imm, try_read,
+	try_fetch_add, try_cmp_swap, try_masked_atomics, try_inline_recv, try_recv_many, try_copy,
+	try_layout, try_mkey, try_window, try_sges, try_inline, try_prepared, try_batch, try_fence;
 
 /* features_completions.c */
-const char *try_unsignaled(struct bench *b);
-const char *try_signal_all(struct bench *b);
 struct bsn_qp *make_loop(struct bench *b, const struct bsn_qp_attr *attr);
-const char *try_two_cqs(struct bench *b);
-const char *try_channel(struct bench *b);
-const char *try_solicited(struct bench *b);
-const char *try_moderation(struct bench *b);
-const char *try_wait(struct bench *b);
-const char *try_async_events(struct bench *b);
-const char *try_cause(struct bench *b);
-const char *try_vendor_syndrome(struct bench *b);
-const char *try_drain(struct bench *b);
-const char *try_reset(struct bench *b);
-const char *try_attach(struct bench *b);
-const char *try_lane(struct bench *b);
-const char *try_stores(struct bench *b);
+__typeof__(try_send) try_unsignaled, try_signal_all, try_two_cqs, try_channel, try_solicited,
+	try_moderation, try_wait, try_async_events, try_cause, try_vendor_syndrome, try_drain,
+	try_reset, try_attach, try_lane, try_stores;
 
 /* features_transports.c */
-const char *try_xrc(struct bench *b);
-const char *try_dc_pool(struct bench *b);
-const char *try_dc_streams(struct bench *b);
-const char *try_full_handshake(struct bench *b);
-const char *try_ticks(struct bench *b);
-const char *try_real_time(struct bench *b);
-const char *try_multicast(struct bench *b);
-const char *try_messages(struct bench *b);
-const char *try_ignored_overruns(struct bench *b);
-const char *try_compression(struct bench *b);
-const char *try_resize(struct bench *b);
+__typeof__(try_send) try_xrc, try_dc_pool, try_dc_streams, try_full_handshake, try_ticks,
+	try_real_time, try_multicast, try_messages, try_ignored_overruns, try_compression,
+	try_resize;
 
 #endif
