@@ -31,37 +31,43 @@ struct violation {
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
-static const struct violation violations[] = {
-	{ BSN_OPCODE_RDMA_WRITE, GATHER, BEFORE, 0 },
-	{ BSN_OPCODE_RDMA_WRITE, GATHER, AFTER, 0 },
-	{ BSN_OPCODE_RDMA_WRITE, GATHER, DOMAIN, 0 },
-	{ BSN_OPCODE_RDMA_WRITE, GATHER, OLD_KEY, 0 },
-	{ BSN_OPCODE_SEND, GATHER, BEFORE, 0 },
-	{ BSN_OPCODE_SEND, GATHER, AFTER, 0 },
-	{ BSN_OPCODE_RDMA_READ, SCATTER, BEFORE, 0 },
-	{ BSN_OPCODE_RDMA_READ, SCATTER, AFTER, 0 },
-	{ BSN_OPCODE_RDMA_READ, SCATTER, DOMAIN, 0 },
-	{ BSN_OPCODE_RDMA_READ, SCATTER, OLD_KEY, 0 },
-	{ BSN_OPCODE_RDMA_READ, SCATTER, RIGHT, IBV_ACCESS_REMOTE_READ },
-	{ BSN_OPCODE_SEND, RECEIVE, BEFORE, 0 },
-	{ BSN_OPCODE_SEND, RECEIVE, AFTER, 0 },
-	{ BSN_OPCODE_SEND, RECEIVE, DOMAIN, 0 },
-	{ BSN_OPCODE_SEND, RECEIVE, OLD_KEY, 0 },
-	{ BSN_OPCODE_SEND, RECEIVE, RIGHT, IBV_ACCESS_REMOTE_READ },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, BEFORE, 0 },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, AFTER, 0 },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, DOMAIN, 0 },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, OLD_KEY, 0 },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, RIGHT, ALL & ~IBV_ACCESS_REMOTE_WRITE },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, BEFORE, 0 },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, AFTER, 0 },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, DOMAIN, 0 },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, OLD_KEY, 0 },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, RIGHT, ALL & ~IBV_ACCESS_REMOTE_READ },
-	{ BSN_OPCODE_ATOMIC_FA, REMOTE, DOMAIN, 0 },
-	{ BSN_OPCODE_ATOMIC_FA, REMOTE, OLD_KEY, 0 },
-	{ BSN_OPCODE_ATOMIC_FA, REMOTE, RIGHT, ALL & ~IBV_ACCESS_REMOTE_ATOMIC },
+/* Rows of one request and place: each of these faults is a violation. */
+struct violations {
+	enum bsn_wqe_opcode opcode;
+	enum place place;
+	unsigned faults; /* a bit each */
+	int access;
 };
+
+#define BIT(fault)  (1u << (fault))
+#define ENDS        (BIT(BEFORE) | BIT(AFTER))
+#define KEYS        (BIT(DOMAIN) | BIT(OLD_KEY))
+#define ALL_BUT(of) (ALL & ~IBV_ACCESS_REMOTE_##of)
+
+static const struct violations of_regions[] = {
+	{ BSN_OPCODE_RDMA_WRITE, GATHER, ENDS | KEYS, 0 },
+	{ BSN_OPCODE_SEND, GATHER, ENDS, 0 },
+	{ BSN_OPCODE_RDMA_READ, SCATTER, ENDS | KEYS, 0 },
+	{ BSN_OPCODE_RDMA_READ, SCATTER, BIT(RIGHT), IBV_ACCESS_REMOTE_READ },
+	{ BSN_OPCODE_SEND, RECEIVE, ENDS | KEYS, 0 },
+	{ BSN_OPCODE_SEND, RECEIVE, BIT(RIGHT), IBV_ACCESS_REMOTE_READ },
+	{ BSN_OPCODE_RDMA_WRITE, REMOTE, ENDS | KEYS, 0 },
+	{ BSN_OPCODE_RDMA_WRITE, REMOTE, BIT(RIGHT), ALL_BUT(WRITE) },
+	{ BSN_OPCODE_RDMA_READ, REMOTE, ENDS | KEYS, 0 },
+	{ BSN_OPCODE_RDMA_READ, REMOTE, BIT(RIGHT), ALL_BUT(READ) },
+	{ BSN_OPCODE_ATOMIC_FA, REMOTE, KEYS, 0 },
+	{ BSN_OPCODE_ATOMIC_FA, REMOTE, BIT(RIGHT), ALL_BUT(ATOMIC) },
+};
+
+static void try_all(struct bench *b, const struct violations *rows, size_t count,
+		    void (*try)(struct bench *b, const struct violation *v))
+{
+	for (const struct violations *row = rows; row < rows + count; row++)
+		for (enum fault fault = BEFORE; fault <= OLD_KEY; fault++)
+			if (row->faults & BIT(fault))
+				try(b, &(struct violation){ row->opcode, row->place, fault,
+							    row->access });
+}
 
 /* -- what is seen ------------------------------------------------------------------------------ */
 
@@ -107,12 +113,11 @@ static void expect_verdict(struct bench *b, int end, uint64_t id, unsigned opcod
 			   const struct verdict *wanted)
 {
 	const struct bsn_completion c = expect_status(b, b->cq[end], id, opcode, wanted->status);
-	struct bsn_qp_error error;
 
 	if (!b->is_model)
 		return;
 	assert_int_equal(c.vendor_syndrome, wanted->vendor);
-	ok(bsn_qp_error(b->qp[end], &error));
+	const struct bsn_qp_error error = bench_error(b, end);
 	for (int i = 0; i < 2; i++)
 		if (!strstr(error.text, wanted->words[i]))
 			fail_msg("'%s' does not say '%s'", error.text, wanted->words[i]);
@@ -254,14 +259,9 @@ static void nothing_has_moved(struct bench *b, const struct region *r, struct sn
 
 static void start_again(struct bench *b)
 {
-	struct bsn_outstanding left;
-
-	for (int end = 0; end < 2; end++) {
-		ok(bsn_qp_outstanding(b->qp[end], &left));
-		assert_int_equal(left.sends, 0);
-		ok(bsn_qp_reset(b->qp[end]));
-	}
-	bench_connect(b);
+	for (int end = 0; end < 2; end++)
+		assert_int_equal(bench_outstanding(b, end).sends, 0);
+	bench_start_again(b);
 }
 
 /* -- regions ----------------------------------------------------------------------------------- */
@@ -286,21 +286,16 @@ static void try_violation(struct bench *b, const struct violation *v)
 
 static void a_region_gives_what_it_allows(struct bench *b)
 {
-	for (size_t i = 0; i < COUNT(violations); i++)
-		try_violation(b, &violations[i]);
+	try_all(b, of_regions, COUNT(of_regions), try_violation);
 }
 
 /* -- windows ----------------------------------------------------------------------------------- */
 
-static const struct violation of_windows[] = {
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, BEFORE, IBV_ACCESS_REMOTE_WRITE },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, AFTER, IBV_ACCESS_REMOTE_WRITE },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, RIGHT, IBV_ACCESS_REMOTE_READ },
-	{ BSN_OPCODE_RDMA_WRITE, REMOTE, OLD_KEY, IBV_ACCESS_REMOTE_WRITE },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, BEFORE, IBV_ACCESS_REMOTE_READ },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, AFTER, IBV_ACCESS_REMOTE_READ },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, RIGHT, IBV_ACCESS_REMOTE_WRITE },
-	{ BSN_OPCODE_RDMA_READ, REMOTE, OLD_KEY, IBV_ACCESS_REMOTE_READ },
+static const struct violations of_windows[] = {
+	{ BSN_OPCODE_RDMA_WRITE, REMOTE, ENDS | BIT(OLD_KEY), IBV_ACCESS_REMOTE_WRITE },
+	{ BSN_OPCODE_RDMA_WRITE, REMOTE, BIT(RIGHT), IBV_ACCESS_REMOTE_READ },
+	{ BSN_OPCODE_RDMA_READ, REMOTE, ENDS | BIT(OLD_KEY), IBV_ACCESS_REMOTE_READ },
+	{ BSN_OPCODE_RDMA_READ, REMOTE, BIT(RIGHT), IBV_ACCESS_REMOTE_WRITE },
 };
 
 enum { PART_AT = 1024, PART_BYTES = 1024 };
@@ -432,8 +427,7 @@ static void a_window_gives_what_it_allows(struct bench *b)
 		assert_int_equal(bsn_window_create(b->device, NULL, &window), -EOPNOTSUPP);
 		return;
 	}
-	for (size_t i = 0; i < COUNT(of_windows); i++)
-		try_window(b, &of_windows[i]);
+	try_all(b, of_windows, COUNT(of_windows), try_window);
 }
 
 #define OTHER_ERRORS "soft-RoCE has errors of its own, which errors.c lists"

@@ -168,8 +168,7 @@ static void a_detached_qp_is_the_applications_again(struct bench *b)
 
 	write_both_ways(a);
 	ok(post_recv(a, 512, 64, 100));
-	ok(bsn_qp_destroy(a->attached));
-	a->attached = NULL;
+	detach(a);
 	assert_int_equal(ibv_query_qp(a->qp, &state, IBV_QP_STATE, &init), 0);
 	assert_int_equal(state.qp_state, IBV_QPS_RTS);
 	reset_to_start(a->qp);

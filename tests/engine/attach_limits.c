@@ -2,6 +2,16 @@
 /* What the limits of an attached queue are, and what is refused. */
 #include "attach_rig.h"
 
+/* Makes the CQ anew, of so many entries, and the QP on it. */
+static void replace_cq(struct app *a, int entries, enum ibv_qp_type type)
+{
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	assert_int_equal(ibv_destroy_cq(a->cq), 0);
+	a->cq = ibv_create_cq(a->context, entries, NULL, a->channel, 0);
+	assert_non_null(a->cq);
+	a->qp = create_qp(a, a->cq, type, false);
+}
+
 /* -- limits ------------------------------------------------------------------------------------ */
 
 /* Every entry of the CQ is in use, and the poller gives each back as soon as it goes on. */
@@ -40,11 +50,7 @@ static void a_cq_that_is_too_small_says_so(struct bench *b)
 	struct bsn_completion c[2 * DEPTH];
 	struct bsn_event event;
 
-	assert_int_equal(ibv_destroy_qp(a->qp), 0);
-	assert_int_equal(ibv_destroy_cq(a->cq), 0);
-	a->cq = ibv_create_cq(a->context, 3, NULL, a->channel, 0);
-	assert_non_null(a->cq);
-	a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+	replace_cq(a, 3, IBV_QPT_RC);
 	attach(a);
 	connect_both(a);
 	for (uint64_t id = 0; id < DEPTH; id++)
@@ -180,10 +186,7 @@ static void no_more_is_asked_for_than_the_cq_has(struct bench *b)
 	struct bsn_qp *none;
 
 	if (b->kind == BENCH_DIRECT) {
-		assert_int_equal(ibv_destroy_qp(a->qp), 0);
-		assert_int_equal(ibv_destroy_cq(a->cq), 0);
-		a->cq = ibv_create_cq(a->context, DEPTH - 1, NULL, a->channel, 0);
-		a->qp = create_qp(a, a->cq, IBV_QPT_UD, false);
+		replace_cq(a, DEPTH - 1, IBV_QPT_UD);
 		attr.send_depth = DEPTH;
 		fails(EINVAL, "the CQ has 7 entries",
 		      bsn_qp_attach(a->device, a->qp, &attr, &none));
@@ -261,8 +264,7 @@ static void a_cq_outlives_its_qps(struct bench *b)
 
 	for (int lap = 0; lap < 5; lap++) {
 		write_both_ways(a);
-		ok(bsn_qp_destroy(a->attached));
-		a->attached = NULL;
+		detach(a);
 		reset_to_start(a->qp);
 		reset_to_start(a->peer);
 		if (lap % 2) {
@@ -281,13 +283,9 @@ static void another_cq_is_not_taken_for_it(struct bench *b)
 
 	for (int lap = 0; lap < 5; lap++) {
 		write_both_ways(a);
-		ok(bsn_qp_destroy(a->attached));
-		a->attached = NULL;
+		detach(a);
 		reset_to_start(a->peer);
-		assert_int_equal(ibv_destroy_qp(a->qp), 0);
-		assert_int_equal(ibv_destroy_cq(a->cq), 0);
-		a->cq = create_cq(a, a->channel);
-		a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+		replace_cq(a, a->cq->cqe, IBV_QPT_RC);
 		attach(a);
 		connect_both(a);
 	}
@@ -301,9 +299,8 @@ static void two_qps_may_share_a_cq_on_one_path(struct bench *b)
 	const struct bsn_attach_attr same = promise(a);
 	struct bsn_qp *second;
 
-	if (b->kind == BENCH_DIRECT) {
+	if (b->kind == BENCH_DIRECT)
 		fails(EMLINK, "same promise", bsn_qp_attach(a->device, verbs, &other, &second));
-	}
 	ok(bsn_qp_attach(a->device, verbs, &same, &second));
 	assert_ptr_equal(bsn_qp_info(second)->cq, our_cq(a));
 	write_both_ways(a);

@@ -181,6 +181,12 @@ static inline void attach(struct app *a)
 	assert_ptr_equal(bsn_qp_info(a->attached)->verbs, a->qp);
 }
 
+static inline void detach(struct app *a)
+{
+	ok(bsn_qp_destroy(a->attached));
+	a->attached = NULL;
+}
+
 static inline struct app *start_attached(struct bench *b, enum ibv_qp_type type, bool signal_all)
 {
 	struct app *a = start_app(b, type, signal_all);

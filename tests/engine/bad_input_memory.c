@@ -86,25 +86,21 @@ static void try_each_turn(struct bench *b, int (*try)(struct attempt *a), unsign
 
 /* -- devices ----------------------------------------------------------------------------------- */
 
-static int try_open(struct attempt *a)
-{
-	const struct bsn_device_attr attr = { .path = bsn_device_info(a->b->device)->path };
-	const int err = TRY(a, bsn_device_open("mlx5_0", &attr, OUT(a, bsn_device)));
+#define DEFINE_TRY(name, type, create, destroy)                                                    \
+	static int try_##name(struct attempt *a)                                                   \
+	{                                                                                          \
+		const int err = TRY(a, create);                                                    \
+		if (!err)                                                                          \
+			ok(destroy(a->result));                                                    \
+		return err;                                                                        \
+	}
 
-	if (!err)
-		ok(bsn_device_close(a->result));
-	return err;
-}
-
-static int try_device_attach(struct attempt *a)
-{
-	struct ibv_context *context = bsn_device_info(a->b->device)->verbs;
-	const int err = TRY(a, bsn_device_attach(context, NULL, OUT(a, bsn_device)));
-
-	if (!err)
-		ok(bsn_device_close(a->result));
-	return err;
-}
+DEFINE_TRY(open, bsn_device,
+	   bsn_device_open("mlx5_0", &(struct bsn_device_attr){ .path = bench_info(a->b)->path },
+			   OUT(a, bsn_device)),
+	   bsn_device_close)
+DEFINE_TRY(device_attach, bsn_device,
+	   bsn_device_attach(bench_info(a->b)->verbs, NULL, OUT(a, bsn_device)), bsn_device_close)
 
 static void devices(struct bench *b)
 {
@@ -119,15 +115,6 @@ static void devices(struct bench *b)
 	}
 
 /* -- small objects ----------------------------------------------------------------------------- */
-
-#define DEFINE_TRY(name, type, create, destroy)                                                    \
-	static int try_##name(struct attempt *a)                                                   \
-	{                                                                                          \
-		const int err = TRY(a, create);                                                    \
-		if (!err)                                                                          \
-			ok(destroy(a->result));                                                    \
-		return err;                                                                        \
-	}
 
 DEFINE_TRY(pd, bsn_pd, bsn_pd_create(a->b->device, OUT(a, bsn_pd)), bsn_pd_destroy)
 DEFINE_TRY(lane, bsn_lane, bsn_lane_create(a->b->device, NULL, OUT(a, bsn_lane)), bsn_lane_destroy)
@@ -285,20 +272,17 @@ static int try_dct_of(struct attempt *a, bool has_full_handshake)
 TRY_OF(try_dct, try_dct_of(a, false))
 TRY_OF(try_full_dct, try_dct_of(a, true))
 
-static int try_dc_pool_of(struct attempt *a, bool has_full_handshake)
+static int make_dc_pool(struct attempt *a, bool has_full_handshake)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 2,
-					       .max_reads = 1,
-					       .full_handshake = has_full_handshake };
-	const int err = TRY(a, bsn_dc_pool_create(a->b->device, &attr, OUT(a, bsn_dc_pool)));
-
-	if (!err)
-		ok(bsn_dc_pool_destroy(a->result));
-	return err;
+	return bsn_dc_pool_create(
+		a->b->device,
+		&(struct bsn_dc_pool_attr){
+			.initiators = 2, .max_reads = 1, .full_handshake = has_full_handshake },
+		OUT(a, bsn_dc_pool));
 }
 
-TRY_OF(try_dc_pool, try_dc_pool_of(a, false))
-TRY_OF(try_full_dc_pool, try_dc_pool_of(a, true))
+DEFINE_TRY(dc_pool, bsn_dc_pool, make_dc_pool(a, false), bsn_dc_pool_destroy)
+DEFINE_TRY(full_dc_pool, bsn_dc_pool, make_dc_pool(a, true), bsn_dc_pool_destroy)
 
 static void dynamically_connected_transport(struct bench *b)
 {
