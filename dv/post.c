@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posts of lists, of bytes and of atomics, to any peer. An exported function only chooses one of
- * two copies of the code. That code looks for room, puts the WQE into the ring, moves the slot on
- * and publishes the WQE from the ring. A request that does not fit, or is refused, goes to
- * bsn_sq_post_request(); until then, only free slots were written.
- *
- *	…_to_any    chooses the copy, …_to_one or …_to_peer
- *	…_cold      makes it a struct bsn_request, for request.c
+ * two copies of the code, …_to_one or …_to_peer. That code looks for room, puts the WQE into the
+ * ring, moves the slot on and publishes the WQE from the ring. A request that does not fit, or is
+ * refused, goes by …_cold to bsn_sq_post_request() in request.c, as a struct bsn_request; until
+ * then, only free slots were written.
  */
 #include "init.h"
 #include "place.h"
@@ -85,12 +83,12 @@ BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, 
 	struct place p = place_of(ep, peer, what, count);
 	uint8_t *at;
 
-	if (!find_room(&p) || BSN_UNLIKELY(count > 1 && count > p.sq->max_sge))
+	if (!find_room(&p))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
 	if (count == 1 && bsn_is_plain(sge)) /* as most lists */
 		bsn_put_sge(at, sge);
-	else if (!put_list(at, sge, count))
+	else if (BSN_UNLIKELY(count > p.sq->max_sge) || !put_list(at, sge, count))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	return end_post(&p, id, what);
 }
@@ -111,20 +109,14 @@ static __attribute__((noinline)) int post_sges_to_peer(struct bsn_ep *ep, uint32
 	return post_sges(ep, to_peer(ep), what, sge, remote, imm, id);
 }
 
-BSN_ALWAYS_INLINE int post_sges_to_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	if (dv_sq(ep->sq)->has_peers)
-		return post_sges_to_peer(ep, what, sge, remote, imm, id);
-	return post_sges_to_one(ep, what, sge, remote, imm, id);
-}
-
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_LIST, BSN_F_PLAIN))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	return post_sges_to_any(ep, what, sge, remote, imm, id);
+	if (dv_sq(ep->sq)->has_peers)
+		return post_sges_to_peer(ep, what, sge, remote, imm, id);
+	return post_sges_to_one(ep, what, sge, remote, imm, id);
 }
 
 BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
@@ -155,20 +147,14 @@ static __attribute__((noinline)) int post_bytes_to_peer(struct bsn_ep *ep, uint3
 	return post_bytes(ep, to_peer(ep), what, data, remote, imm, id);
 }
 
-BSN_ALWAYS_INLINE int post_bytes_to_any(struct bsn_ep *ep, uint32_t what, const void *data,
-					const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	if (dv_sq(ep->sq)->has_peers)
-		return post_bytes_to_peer(ep, what, data, remote, imm, id);
-	return post_bytes_to_one(ep, what, data, remote, imm, id);
-}
-
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (!takes(ep->sq, what, BSN_OPS_WITH_GATHER, BSN_F_ALL))
 		return post_inline_cold(ep, what, data, remote, imm, id);
-	return post_bytes_to_any(ep, what, data, remote, imm, id);
+	if (dv_sq(ep->sq)->has_peers)
+		return post_bytes_to_peer(ep, what, data, remote, imm, id);
+	return post_bytes_to_one(ep, what, data, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t what,
@@ -233,11 +219,9 @@ int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 		return bsn_sq_post_wr(ep, wr);
 	if (!(wr->flags & ~BSN_F_PLAIN) && wr->sge_count <= UINT8_MAX) {
 		what = with_count(wr->opcode | wr->flags, wr->sge_count);
-		if (is_one_of(ep->sq->ops & BSN_OPS_WITH_LIST, wr->opcode))
-			return post_sges_to_any(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
 		if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
 			return post_atomic_wr(ep, what, wr);
-		return post_sgl_cold(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+		return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
 	}
 	if (!(wr->flags & ~BSN_F_ALL) && wr->sge_count == 1 && is_short(wr->sge)) {
 		what = with_count(wr->opcode | wr->flags, wr->sge->length);
