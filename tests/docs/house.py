@@ -34,16 +34,13 @@ FACTS = {
     'tests/softcx/stores.h': 'a row for each store instruction, in assembly',
 }
 
-# The three tables of what is not yet short enough: they shrink, and nothing is added.
+# What is not yet short enough: it shrinks, and nothing is added.
 # How many lines of a folder are too long.
 LONG_LINES = {
     'tools/wqe-dump/': 16,
 }
 
-LONG_FILES = [
-    'engine/bsn.h',
-    'tools/softcx/shim/sysfs.c',
-]
+LONG_FILES = []
 
 LONG_FUNCTIONS = []
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "../kernel/uverbs.h"
@@ -51,6 +52,16 @@ const char *sysfs_event_dir(void);
 bool sysfs_is_ours(const char *path);
 const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size);
 const char *sysfs_real(const char *path, char *buf, size_t size);
+
+/* -- sysfs_told.c ------------------------------------------------------------------------------ */
+
+/* A file whose text changes: its name below the device's folder, and what prints it. */
+struct sysfs_told {
+	const char *name;
+	void (*print)(struct cx_hca *hca, FILE *file);
+};
+
+const struct sysfs_told *sysfs_find_told(const char *name); /* NULL: no such file */
 
 /* -- files.c ----------------------------------------------------------------------------------- */
 

@@ -18,9 +18,7 @@
 #include <unistd.h>
 
 #include "../datasheet.h"
-#include "../nic/bus.h"
 #include "../nic/counters.h"
-#include "../nic/dc.h"
 #include "../nic/netdev.h"
 #include "../os/raw.h"
 #include "trees.h"
@@ -63,7 +61,7 @@ static const char *const links[][2] = {
 	{ DRIVER_DIR "/" PCI_NAME, "../../../../" PCI_DIR },
 };
 
-/* Errors, of which the port has none (sysfs.c port_pma_attr_table). Counters of data are told[]. */
+/* Errors, of which it has none (core/sysfs.c port_pma_attr_table). Of data: sysfs_told.c. */
 #define ERROR_COUNTERS(X)                                                                          \
 	X(symbol_error)                                                                            \
 	X(link_error_recovery)                                                                     \
@@ -90,7 +88,7 @@ static const char *const constant_files[][2] = {
 	{ IB_DIR "/node_type", "1: CA" },
 	{ IB_DIR "/node_desc", "softcx" },
 	{ IB_DIR "/hw_rev", "0" },
-	{ PORT_DIR "/state", "4: ACTIVE" }, /* for readers by folder; others see told[] */
+	{ PORT_DIR "/state", "4: ACTIVE" }, /* for readers by folder; others: sysfs_told.c */
 	{ PORT_DIR "/phys_state", "5: LinkUp" },
 #define COUNTER_FILE(name, doc) { PORT_DIR "/hw_counters/" #name, "0" },
 	CX_COUNTERS(COUNTER_FILE)
@@ -373,136 +371,20 @@ static int put_port(const struct cx_config *config)
 	return err;
 }
 
-/* -- what changes -------------------------------------------------------------------------- */
+/* -- what changes ------------------------------------------------------------------------------ */
 
-/* A passive device sees no stores, so it cannot say that there were none. */
-static void print_stores(FILE *file, const struct cx_bus *bus)
-{
-	static const char *const widths[] = { "4", "8", "16", "32", "64", "other" };
-	uint64_t stores = 0, bytes = 0;
-
-	for (unsigned k = 0; k < CX_BUS_MMIO_COUNT; k++) {
-		stores += bus->kinds[k].requests;
-		bytes += bus->kinds[k].bytes;
-	}
-	fprintf(file, "mmio %" PRIu64 "\nmmio_bytes %" PRIu64 "\n", stores, bytes);
-	for (unsigned w = 0; w < CX_BUS_WIDTHS; w++)
-		fprintf(file, "mmio_width_%s %" PRIu64 "\n", widths[w], bus->widths[w]);
-}
-
-static void print_bus(FILE *file, const struct cx_bus *bus, bool sees_stores)
-{
-#define NAME_KIND(name, doc) #name,
-	static const char *const names[] = { CX_BUS_KINDS(NAME_KIND) };
-#undef NAME_KIND
-
-	if (sees_stores)
-		print_stores(file, bus);
-	for (unsigned k = sees_stores ? 0 : CX_BUS_MMIO_COUNT; k < CX_BUS_KIND_COUNT; k++)
-		fprintf(file, "%s %" PRIu64 "\n%s_bytes %" PRIu64 "\n", names[k],
-			bus->kinds[k].requests, names[k], bus->kinds[k].bytes);
-}
-
-static void count_bus(struct cx_hca *hca, FILE *file)
-{
-	struct cx_bus bus;
-
-	cx_bus_read(hca, &bus);
-	print_bus(file, &bus, !cx_config(hca)->passive);
-}
-
-static void count_connections(struct cx_hca *hca, FILE *file)
-{
-#define NAME_KIND(name, doc) #name,
-	static const char *const names[] = { CX_DC_KINDS(NAME_KIND) };
-#undef NAME_KIND
-	struct cx_dc_counts counts;
-
-	cx_dc_read(hca, &counts);
-	for (unsigned k = 0; k < CX_DC_KIND_COUNT; k++)
-		fprintf(file, "%s %" PRIu64 "\n", names[k], counts.kinds[k]);
-}
-
-/* A fault plan may take the port down. */
-static void tell_state(struct cx_hca *hca, FILE *file)
-{
-	fputs(cx_port_is_up(hca) ? "4: ACTIVE\n" : "1: DOWN\n", file);
-}
-
-static void tell_phys_state(struct cx_hca *hca, FILE *file)
-{
-	if (cx_port_is_up(hca))
-		fprintf(file, "%d: LinkUp\n", CX_PHYS_LINK_UP);
-	else
-		fprintf(file, "%d: Disabled\n", CX_PHYS_DISABLED);
-}
-
-#define TELL_COUNTER(name, doc)                                                                    \
-	static void tell_##name(struct cx_hca *hca, FILE *file)                                    \
-	{                                                                                          \
-		fprintf(file, "%" PRIu32 "\n", cx_counter_read(hca, CX_COUNTER_##name));           \
-	}
-CX_COUNTERS(TELL_COUNTER)
-#undef TELL_COUNTER
-
-/* In words of four bytes: IBA, PortCounters. */
-static void tell_data(struct cx_hca *hca, FILE *file)
-{
-	fprintf(file, "%" PRIu64 "\n", cx_traffic_read(hca).bytes / 4);
-}
-
-static void tell_packets(struct cx_hca *hca, FILE *file)
-{
-	const struct cx_traffic traffic = cx_traffic_read(hca);
-
-	fprintf(file, "%" PRIu64 "\n", traffic.unicast + traffic.multicast);
-}
-
-static void tell_unicast(struct cx_hca *hca, FILE *file)
-{
-	fprintf(file, "%" PRIu64 "\n", cx_traffic_read(hca).unicast);
-}
-
-static void tell_multicast(struct cx_hca *hca, FILE *file)
-{
-	fprintf(file, "%" PRIu64 "\n", cx_traffic_read(hca).multicast);
-}
-
-static const struct told {
-	const char *name;
-	void (*print)(struct cx_hca *hca, FILE *file);
-} told[] = {
-	{ "softcx_bus", count_bus },
-	{ "dc_connects", count_connections },
-	{ "ports/1/state", tell_state },
-	{ "ports/1/phys_state", tell_phys_state },
-	{ "ports/1/counters/port_xmit_data", tell_data },
-	{ "ports/1/counters/port_rcv_data", tell_data },
-	{ "ports/1/counters/port_xmit_packets", tell_packets },
-	{ "ports/1/counters/port_rcv_packets", tell_packets },
-	{ "ports/1/counters/unicast_xmit_packets", tell_unicast },
-	{ "ports/1/counters/unicast_rcv_packets", tell_unicast },
-	{ "ports/1/counters/multicast_xmit_packets", tell_multicast },
-	{ "ports/1/counters/multicast_rcv_packets", tell_multicast },
-#define COUNTER_TOLD(name, doc) { "ports/1/hw_counters/" #name, tell_##name },
-	CX_COUNTERS(COUNTER_TOLD)
-#undef COUNTER_TOLD
-};
-
-static const struct told *find_told(const char *relative)
+static const struct sysfs_told *find_told(const char *relative)
 {
 	static const char *const folders[] = { IB_DIR "/", "class/infiniband/" CX_DEVICE_NAME "/" };
 
 	for (unsigned f = 0; f < sizeof(folders) / sizeof(folders[0]); f++)
-		for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-			if (!strncmp(relative, folders[f], strlen(folders[f])) &&
-			    !strcmp(relative + strlen(folders[f]), told[i].name))
-				return &told[i];
+		if (!strncmp(relative, folders[f], strlen(folders[f])))
+			return sysfs_find_told(relative + strlen(folders[f]));
 	return NULL;
 }
 
 /* A new file each time, so that a program that has the old one open keeps its snapshot. */
-static void write_told(struct cx_hca *hca, const struct told *what)
+static void write_told(struct cx_hca *hca, const struct sysfs_told *what)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	char path[160], fresh[168];
@@ -634,7 +516,7 @@ const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size
 {
 	const char *relative = path + (is_nodes(path) ? 1 : 5);
 	int length = snprintf(buf, size, "%s/%s", root, relative);
-	const struct told *what = find_told(relative);
+	const struct sysfs_told *what = find_told(relative);
 
 	if (what)
 		write_told(hca, what);
