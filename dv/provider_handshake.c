@@ -226,7 +226,7 @@ static int get_memory(struct handshake_dci *dci, struct ibv_context *context)
 }
 
 /* Fields as in UCX src/uct/ib/mlx5/dv/ib_mlx5_dv.c uct_ib_mlx5_devx_create_qp_common(). */
-static void encode_request(const struct handshake_dci *dci, const struct handshake_dci_attr *attr,
+static void encode_command(const struct handshake_dci *dci, const struct handshake_dci_attr *attr,
 			   uint32_t pdn, uint8_t in[BSN_CREATE_QP_IN_SIZE])
 {
 	const struct mlx5dv_devx_uar *uar = attr->uar->handle;
@@ -281,7 +281,7 @@ int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake
 	if (!err)
 		err = get_memory(dci, context);
 	if (!err) {
-		encode_request(dci, attr, pdn, in);
+		encode_command(dci, attr, pdn, in);
 		err = provider_object_create(context, in, sizeof(in), &dci->object, &dci->number,
 					     answer);
 	}

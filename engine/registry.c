@@ -70,7 +70,7 @@ int registry_open(struct bsn_device *device)
 /* -- the list ---------------------------------------------------------------------------------- */
 
 /* Each store of a change is a release, so a reader sees the stores in their order. */
-static void publish(uint64_t *word, uint64_t value)
+static void store_word(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
@@ -78,7 +78,7 @@ static void publish(uint64_t *word, uint64_t value)
 /* Called before and after a change: a reader then sees an odd generation, or two different ones. */
 static void turn_generation(void)
 {
-	publish(&registry_head.generation, registry_head.generation + 1);
+	store_word(&registry_head.generation, registry_head.generation + 1);
 }
 
 static void add(const struct bsn_device *device, struct bsn_registry_queue *queue)
@@ -89,8 +89,8 @@ static void add(const struct bsn_device *device, struct bsn_registry_queue *queu
 	pthread_mutex_lock(&lock);
 	queue->next = registry_head.first; /* no reader sees it yet */
 	turn_generation();
-	publish(&registry_head.first, (uintptr_t)queue);
-	publish(&registry_head.queue_count, registry_head.queue_count + 1);
+	store_word(&registry_head.first, (uintptr_t)queue);
+	store_word(&registry_head.queue_count, registry_head.queue_count + 1);
 	turn_generation();
 	pthread_mutex_unlock(&lock);
 }
@@ -109,8 +109,8 @@ static void take_away(const struct bsn_registry_queue *queue)
 		at = &queue_at(*at)->next;
 	if (*at) {
 		turn_generation();
-		publish(at, queue->next);
-		publish(&registry_head.queue_count, registry_head.queue_count - 1);
+		store_word(at, queue->next);
+		store_word(&registry_head.queue_count, registry_head.queue_count - 1);
 		turn_generation();
 	}
 	pthread_mutex_unlock(&lock);

@@ -30,7 +30,7 @@ static enum bsn_ce ce_of(const struct bsn_qp_attr *attr)
 					 : BSN_CE_ON_ERROR;
 }
 
-static uint8_t extended_of(const struct provider_caps *caps)
+static uint8_t abilities_of(const struct provider_caps *caps)
 {
 	return (uint8_t)((caps->masked_sizes & 4 ? BSN_CAN_MASKED_4 : 0) |
 			 (caps->masked_sizes & 8 ? BSN_CAN_MASKED_8 : 0) |
@@ -68,7 +68,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map, const struc
 		return fail(ENOMEM, "no memory");
 	qp->info.max_inline = qp->sq->max_inline;
 	if (qp->transport->is_reliable && qp->type != BSN_QP_XRC)
-		qp->sq->can |= extended_of(&qp->device->caps);
+		qp->sq->can |= abilities_of(&qp->device->caps);
 	dv_sq(qp->sq)->max_copy = qp->device->caps.max_copy;
 	dv_sq(qp->sq)->route.hot.user = qp->user;
 	dv_sq(qp->sq)->route.hot.rq = qp->rq;

@@ -19,8 +19,8 @@ static struct layout_memory *add_memory(struct making *m, const struct bsn_part 
 }
 
 /* Finds the memory of a part: usually that of the part before, or of the one before that. */
-BSN_ALWAYS_INLINE void find_part(struct making *m, const struct bsn_part *part,
-				 struct layout_memory **memory, struct layout_memory **other)
+BSN_ALWAYS_INLINE void find_memory(struct making *m, const struct bsn_part *part,
+				   struct layout_memory **memory, struct layout_memory **other)
 {
 	struct layout_memory *const before = *memory;
 
@@ -70,7 +70,7 @@ BSN_ALWAYS_INLINE int measure_parts(struct making *m, bool has_rounds)
 				    "a part's reserved field is not 0: was it initialized?");
 		if (has_rounds && part->stride < part->bytes)
 			return blocks_overlap(part);
-		find_part(m, part, &memory, &other);
+		find_memory(m, part, &memory, &other);
 		if (BSN_LIKELY(part->addr >= memory->round_end)) {
 			memory->round_end = round_end;
 		} else {

@@ -51,7 +51,7 @@ static uint64_t bytes_of(const struct bsn_request *r)
 }
 
 /* Whether the request is a usual and correct one. judge() is slower, and checks any request. */
-static bool is_plain(const struct send_queue *sq, const struct bsn_request *r)
+static bool is_usual(const struct send_queue *sq, const struct bsn_request *r)
 {
 	const unsigned opcode = opcode_of(r);
 
@@ -438,7 +438,7 @@ static __attribute__((noinline)) int post_unusual(struct bsn_ep *ep, const struc
 
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	return BSN_LIKELY(is_plain(send_queue_of(ep->sq), r)) ? post_judged(ep, r)
+	return BSN_LIKELY(is_usual(send_queue_of(ep->sq), r)) ? post_judged(ep, r)
 							      : post_unusual(ep, r);
 }
 
