@@ -134,8 +134,8 @@ static uint32_t consumer_index(const struct bsn_cq *cq)
 }
 
 /*
- * At the end of a chunk: gives back what earlier polls gave. What this poll gave is kept, up to the
- * spare CQEs.
+ * At the end of a chunk: gives back the CQEs that earlier polls consumed. Those of this poll are
+ * kept, up to the number of spare ones.
  */
 static void give_back_earlier(struct bsn_cq *cq)
 {
@@ -227,10 +227,10 @@ void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare)
 }
 
 /*
- * At the end of a chunk. What this poll gives is kept, since pointers into its CQEs are valid until
+ * At the end of a chunk. The CQEs of this poll are kept, since pointers into them are valid until
  * the next poll. So the device may count a chunk and one poll's CQEs as unread. The queue has that
- * many spare CQEs; if a poll gives more, @is_full_poll ends it early. Only an attached queue may
- * have no spare CQEs: it hands out no pointers and gives back each CQE.
+ * many spare CQEs; @is_full_poll ends a poll that would keep more. Only an attached queue may have
+ * no spare CQEs: it hands out no pointers and gives back each CQE.
  */
 static const uint8_t *next_chunk(struct bsn_cq *cq, const uint8_t *next)
 {

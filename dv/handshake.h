@@ -38,8 +38,8 @@ int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, u
 int handshake_dct_destroy(void *handle);
 
 /*
- * The register through which initiators are rung. @is_shared: all of this process share it, and it
- * does not write-combine.
+ * The register through which initiators are rung. @is_shared: all users of the context share it,
+ * and it does not write-combine.
  */
 struct handshake_uar {
 	void *handle;

@@ -17,9 +17,10 @@ void *bsn_hot_alloc(size_t bytes)
 /* -- send queue -------------------------------------------------------------------------------- */
 
 /*
- * How many posts may stay unsignaled in a row. bsn_sq_take_turn() skips a turn while little is
- * outstanding, and the next turn must come before the queue is full, even if every WQE has the
- * greatest length: every - 2 blocks before the skipped turn, and every + 1 WQEs after it.
+ * How many posts may stay unsignaled in a row. bsn_sq_take_turn() skips a turn if at most every - 2
+ * blocks are outstanding before its WQE. The next turn is @every unsignaled WQEs later, and must
+ * come before the queue is full. So the capacity must hold those blocks and every + 1 WQEs of the
+ * greatest length.
  */
 uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wanted)
 {

@@ -41,8 +41,8 @@ BSN_ALWAYS_INLINE bool find_room(struct place *p)
 }
 
 /*
- * Whether the queue has the operation, not only by its path. @ops, @flags: what the calling
- * function handles
+ * Whether the queue takes the operation without its path, and the calling function handles it
+ * (@ops) and its flags (@flags).
  */
 BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t ops, uint32_t flags)
 {
@@ -95,7 +95,10 @@ BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, const uint
 	dv_sq(sq)->count_doorbells++;
 }
 
-/* Publishes a WQE in all other cases, such as one too long for BlueFlame, or one after others. */
+/*
+ * Publishes a WQE that publish() leaves: it is too long for BlueFlame, others were appended before
+ * it, or the queue is of BSN_PUBLISH_CALL.
+ */
 int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe) __attribute__((cold));
 
 /* Publishes the WQE of @bytes, whole blocks that do not wrap. The index is past it already. */

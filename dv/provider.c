@@ -210,7 +210,10 @@ bool provider_cq_was_mapped(struct ibv_cq *cq)
 	       (tail_at(&map, 0).opcode != BSN_CQE_INVALID || tail_at(&map, 0).owner);
 }
 
-/* libmlx5 sets these itself, for the requester only if all sends are signaled. */
+/*
+ * Without a flag a QP gets received data in CQEs, and results only if all its sends are signaled
+ * (the kernel's hw/mlx5/qp.c configure_requester_scat_cqe()).
+ */
 static uint32_t create_flags_of(enum provider_inline in_cqe)
 {
 	return in_cqe == PROVIDER_INLINE_NONE   ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE

@@ -50,8 +50,8 @@ const char *provider_no_blueflame(void);
 const char *provider_no_scatter(void);
 
 /*
- * A CQ to be mapped; its CQEs are pre-filled so that one compare tells whether they are ours.
- * @entries may be outstanding; the ring has a chunk more, by which the consumer record may lag.
+ * A CQ that provider_cq_map() is to map. @entries may be outstanding; the ring has spare CQEs
+ * beside them, so that the consumer record may lag.
  */
 struct provider_cq_attr {
 	uint32_t entries, cqe_size;
@@ -92,7 +92,8 @@ struct provider_cqe_caps {
 void provider_query_cqes(struct ibv_context *context, struct provider_cqe_caps *caps);
 
 /*
- * Maps a CQ that no QP has used yet. -EBUSY: one has, and the CQ is untouched.
+ * Maps a CQ that no QP has used yet, and fills its ring so that one compare tells whether a CQE is
+ * ours. -EBUSY: a QP has used it, and the CQ is untouched.
  * @spare: CQEs beyond those that may be outstanding (0: none known).
  */
 int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot);

@@ -162,8 +162,8 @@ int handshake_dct_destroy(void *handle)
 enum { BLUEFLAME_BYTES = 256 };
 
 /*
- * libmlx5 gives all callers the same non-write-combining register (verbs.c
- * mlx5_get_singleton_nc_uar()).
+ * A context has one register that does not write-combine, and libmlx5 gives it to all callers
+ * (verbs.c mlx5_get_singleton_nc_uar()).
  */
 int handshake_uar_alloc(struct ibv_context *context, struct handshake_uar *uar)
 {

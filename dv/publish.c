@@ -97,7 +97,7 @@ int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe)
 
 /*
  * Several queues. Each group of so many queues shares one barrier for O1, one for O2 and one for
- * O3, whatever their lanes are. A lane has two buffers: if more than two queues of the group share
+ * O3, whatever their lanes are. A lane has one or two buffers: if more queues of the group share
  * it, O3 also comes before a buffer is reused.
  */
 #define RING_GROUP 32

@@ -66,8 +66,8 @@ int bsn_reap_failed_recv(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 			 struct bsn_completion *c);
 
 /*
- * Flushes the next request before the CQE's failed one, if that request gets no CQE. Returns
- * whether there was one: then the same CQE is read once more.
+ * Completes requests before the CQE's failed one that get no CQE, as flushed, until one of them is
+ * shown to the user. Returns whether one is: then the same CQE is read once more.
  */
 bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posts any request, in one cold function: refusals, WQEs that wrap, and queues with a path of
- * their own. Requests of maps, and prepared ones, which go on in post.c if they can.
+ * their own. Also posts requests of maps, as lists, and prepared requests.
  */
 #include "init.h"
 #include "place.h"
@@ -122,8 +122,8 @@ static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer,
 }
 
 /*
- * Refuses a post to a full queue. Appended requests are published: only their completions make
- * room.
+ * Refuses a post to a full queue. If the post was to ring, it publishes the appended requests: only
+ * their completions make room.
  */
 static int refuse_full(struct bsn_sq *sq, uint32_t what)
 {
@@ -313,7 +313,7 @@ static int post_several(struct bsn_ep *ep, const struct bsn_wr *wr)
 	return err;
 }
 
-/* Makes a request of a map one of the map's SGEs; < 0, with its text: it cannot be one request. */
+/* Turns a request of a map into one that lists the map's SGEs. 0 or -errno, with its text. */
 static int list_map(const struct bsn_wr *wr, struct bsn_wr *as_list)
 {
 	if (wr->flags & BSN_F_INLINE)

@@ -10,7 +10,7 @@ struct bsn_rq_init {
 	uint8_t *ring;
 	struct bsn_be32 *record;
 	uint32_t count;        /* WQEs in the ring, a power of two */
-	uint32_t capacity;     /* WQEs that may be outstanding; an SRQ's list says it */
+	uint32_t capacity;     /* WQEs that may be outstanding; an SRQ's list limits them */
 	uint32_t stride_bytes; /* a power of two */
 	bool is_on_demand;     /* SRQ: receives may meet page faults (bsn_srq_repost()) */
 	uint16_t first_free, last_free; /* SRQ: the ends of its list */
@@ -42,8 +42,8 @@ int bsn_rq_check_list(const struct bsn_rq *rq, const struct bsn_sge *sge, unsign
 int bsn_rq_refuse_full(struct bsn_rq *rq);
 
 /*
- * The same, and puts the list into the WQE. Empty SGEs are skipped, since a byte count of 0 means
- * 2^31.
+ * bsn_rq_check_list(), and puts the list into the WQE. Empty SGEs are skipped, since a byte count
+ * of 0 means 2^31.
  */
 int bsn_rq_put_any_list(const struct bsn_rq *rq, uint8_t *at, const struct bsn_sge *sge,
 			unsigned count);

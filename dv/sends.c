@@ -66,7 +66,7 @@ bool bsn_skip_hidden(struct bsn_route *route, const uint8_t *cqe)
 	struct bsn_completion kept;
 
 	if (!dv_route(route)->sq)
-		return true; /* a queue without a send side: no CQE of a ConnectX */
+		return true; /* no send side: a ConnectX writes no such CQE */
 	recall(route, index, &kept);
 	if (take_shown(route, index, kept.id))
 		return false;
@@ -253,8 +253,8 @@ bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_co
 }
 
 /*
- * Gives back the requests of a closed queue. Requests that were only appended did not fail: they
- * can be cancelled.
+ * Completes, as flushed, the requests of a failed queue that get no CQE. Requests that were only
+ * appended did not fail: they can be cancelled.
  */
 int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 {

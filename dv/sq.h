@@ -95,7 +95,7 @@ struct bsn_sq_body {
 
 /**
  * struct bsn_request - any request
- * @what: BSN_WHAT(): opcode, flags, number of SGEs; with BSN_F_INLINE these are plain pointers
+ * @what: BSN_WHAT(): opcode, flags, number of SGEs; with BSN_F_INLINE their lkeys are not used
  * @imm: immediate, or the key to invalidate; 0: none
  * @sge: local memory
  * @remote: not read if the opcode has no remote address

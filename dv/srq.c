@@ -95,7 +95,7 @@ static int post_locked(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 static const struct bsn_rq_path locked_path = { .post = post_locked,
 						.post_many = bsn_rq_post_each };
 
-/* The WQE is appended to the free list before, so the list has another one to post. */
+/* The WQE first goes to the end of the free list. So the list has another one, which is posted. */
 bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);

@@ -20,10 +20,13 @@
  * hold the lock. The kernel still reads such a WQE, to learn which pages are wanted. So the WQEs
  * that nobody asked for are never posted: they rest in the list, between one that is given back and
  * its next use (rdma-core mlx5 srq.c, the wait queue).
+ *
+ * @ends: where the mark after the one SGE of a list goes, in the first WQE. If a list has room for
+ *	one SGE only, this is the list itself: the mark is put first, and the SGE overwrites it.
  */
 struct bsn_srq {
 	struct dv_rq rq; /* first */
-	uint8_t *ends; /* end marks after one SGE; if there is no room for any, the lists */
+	uint8_t *ends;
 	bool has_lock;
 	pthread_spinlock_t lock;
 	uint32_t free_count; /* with a lock: WQEs after @next */

@@ -76,7 +76,7 @@ struct bsn_peer {
  * @transport: enum bsn_transport
  * @has_failed: a send request failed
  * @has_peers: of the send queue
- * @has_hidden: some completions of the send queue are the library's own
+ * @has_hidden: some completions of the send queue may be hidden
  * @has_error: @first_error was written, or is being so: two CQs may have a poller each
  * @first_error: where to keep the first failure; NULL: nowhere. After the line, since it is rare
  */
@@ -149,7 +149,7 @@ struct bsn_sq_owner {
  * @closed: errno of posts to a queue that is not open; 0: it is
  * @wide_pi: @pi modulo 2^32, brought up to date once a lap at least
  * @count_full: posts refused for want of room
- * @max_copy: bytes of one that the NIC makes
+ * @max_copy: bytes of one copy by the NIC; 0: it makes none
  * @count_doorbells: of 8 bytes
  * @count_rung: bytes of blocks published by those; all others were by BlueFlame
  */
@@ -248,7 +248,7 @@ struct bsn_cq_path {
  * @kept: CQEs of this poll, when it last left a chunk; the next poll gives them back
  * @record: consumer, arm
  * @mini_format: 0: CQEs are never compressed; else compressed.c's
- * @is_full_poll: the last poll gave all CQEs that may be kept
+ * @is_full_poll: the poll keeps as many CQEs as it may, and ends
  * @ignores_overrun: the device does not look at the consumer record
  * @is_changing: the table, by one thread at a time
  * @count_dropped: CQEs of queues that are gone

@@ -8,7 +8,7 @@
 
 /*
  * Keeps a CQ without QPs for QPs that are attached later: libmlx5 does not know which CQEs Bunsen
- * has consumed.
+ * has consumed. It is not kept if its first QP could not be attached: nothing was consumed.
  */
 void cq_drop_attached(struct cq_object *cq)
 {

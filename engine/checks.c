@@ -25,7 +25,7 @@ struct checked_sq {
 	struct bsn_qp *qp;
 	uintptr_t poster;
 	uint32_t appended; /* requests since the last that was published */
-	bool was_told;     /* the program was told of these requests */
+	bool was_told;     /* the program was told once; it is not told again */
 };
 
 struct checked_rq {

@@ -394,7 +394,7 @@ int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state);
 const char *failure_text(const struct bsn_completion *failure); /* until the thread's next call */
 int qp_make_ready(struct bsn_qp *qp); /* not attached: receives may be posted, sends must wait */
 
-/* connect.c */
+/* connect.c: chooses the first packet number, and sets the default Q_Key. */
 void choose_psn(struct bsn_qp *qp);
 
 /*
@@ -472,8 +472,9 @@ void cq_wake_never(struct cq_object *cq);
 int cq_bring_lane(struct cq_object *cq);
 
 /*
- * pollers.c: a CQ with a lock or timestamps, or one that is checked, has a front before its polls:
- * cq_front() is called before path->cq_make(), cq_guard() after it. A poller's work is between
+ * pollers.c: a CQ with a lock or timestamps, or one that is checked, has a front: polls of the
+ * user's CQ come to a path, which polls the real queue. cq_front() prepares that, before
+ * path->cq_make(), and cq_guard() sets the path, after it. A poller's work is between
  * cq_lock() and cq_unlock(), which do nothing if one thread polls.
  */
 int cq_front(struct cq_object *cq, bool is_shared);

@@ -25,8 +25,8 @@
  * @mkey_create: an mkey that spans nothing yet; NULL: the path has none
  * @ep_make: prepares the prefix of requests to an endpoint of a QP with many peers
  * @ep_leave: called before that endpoint is destroyed
- * @recvs_move: of plain verbs: takes a QP with an SRQ to error, and gives its completions that were
- *	not polled another number, of which the CQ has a route
+ * @recvs_move: of plain verbs: takes a QP with an SRQ to error. Those of its completions that were
+ *	not polled are changed to another number, of which the CQ has a route
  * @recvs_drop: of plain verbs: drops the completions of such a number, whose receives go back to
  *	the SRQ; called before its route is removed
  */

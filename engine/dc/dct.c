@@ -155,7 +155,7 @@ static void count(struct bsn_dct *dct, void (*change)(struct uses *uses))
 	change(&dct->srq->uses);
 }
 
-/* Each of its QPs takes its own entries of the CQ. */
+/* Makes a target on plain verbs. Each of its RC QPs takes entries of the CQ, so this takes none. */
 static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 {
 	int err = rc_target_make(dct->device, attr, &dct->rc);

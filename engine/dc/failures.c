@@ -114,9 +114,9 @@ static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot 
 }
 
 /*
- * Keeps the request to post it once more. False: it may not be repeated. Nor is one if no initiator
- * works: then the one that failed last must hold nothing, so that it can be repaired and take what
- * the others hold.
+ * Holds the request, to post it once more. False: it may not be repeated, or no initiator works. In
+ * the second case the initiator that failed last must hold nothing, so that it can be repaired and
+ * take what the others hold.
  */
 static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 {

@@ -44,9 +44,9 @@ static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
 }
 
 /*
- * Counts the READs that are outstanding. It takes those that are done from @reads, so that it looks
- * at each request once, however many are outstanding. If some are no longer in the ring, or were
- * cancelled, it counts the outstanding ones.
+ * Counts the READs and atomics that are outstanding. It takes those that are done from @reads; it
+ * misses those that are no longer in the ring, or were cancelled. So if @reads is still at the
+ * limit, it counts the outstanding ones.
  */
 static void recount_reads(struct gate *g, struct bsn_sq *sq)
 {

@@ -206,8 +206,8 @@ static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 }
 
 /*
- * Prepares an initiator that has its queue. A limit of more READs than its ring has blocks needs no
- * gate.
+ * Prepares an initiator that has its queue. A limit of as many READs as its ring has blocks, or of
+ * more, needs no gate.
  */
 static void begin_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 {

@@ -209,7 +209,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int
 		ask(i);
 }
 
-/* Gives the initiator back to all peers. */
+/* Ends the connection, or the attempt, and lets all peers get the initiator again. */
 static void let_go(struct initiator *i)
 {
 	part(i);

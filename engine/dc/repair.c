@@ -39,7 +39,7 @@ static int reset_stream(const struct initiator *i, uint16_t stream)
 }
 
 /*
- * Resets a stream. Without DevX it cannot be reset, so its initiator is withdrawn although it
+ * Resets a stream. If that fails, as it does without DevX, its initiator is withdrawn although it
  * works.
  */
 static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)

@@ -111,9 +111,9 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 }
 
 /*
- * Adopts the application's QP, whose CQ was sized for its own send depth. So many blocks may be
- * outstanding, at least those of one longest request, unless the caller says that there is more
- * room.
+ * Adopts the application's QP, whose CQ was sized for its send depth. As many blocks may be
+ * outstanding as that depth has requests, but at least those of one longest request. If @wanted is
+ * not 0, the caller promises room for that many of the longest requests.
  */
 static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 {
@@ -160,7 +160,7 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 
 	if (err)
 		return err;
-	/* All DCIs of the process share the register that does not write-combine. */
+	/* All DCIs of the context share the register that does not write-combine. */
 	got = (struct lane_register){ map.reg, map.blueflame_bytes,
 				      qp->dci && !map.blueflame_bytes };
 	err = lane_enter(qp->device, qp->lane, &got, &qp->lane);

@@ -19,7 +19,7 @@ enum { TRIES = 16, DEFAULT_REGIONS = 1 << 16 };
 struct region {
 	struct bsn_mr *mr;
 	uint64_t start, end;
-	uint64_t parts; /* entries of the table that name it */
+	uint64_t parts; /* its places: found, eclipsed, or without room in either list */
 	bool is_void;   /* pending, and some of its memory was unmapped */
 	bool is_stuck;
 	struct region *next;
@@ -149,7 +149,7 @@ int bsn_mr_cache_reap(struct bsn_mr_cache *cache)
 
 /* -- insertion --------------------------------------------------------------------------------- */
 
-/* Widens the range to the extent that the watch knows, or to whole pages. */
+/* Widens the pages to the extent that the watch knows, if it knows one. */
 static struct place extent_of(const struct bsn_mr_cache *cache, const struct place *touched)
 {
 	const struct bsn_mr_watch *watch = cache->attr.watch;

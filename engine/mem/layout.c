@@ -180,8 +180,8 @@ static int too_many_sges(const struct bsn_mkey_pool *pool, uint64_t count)
 }
 
 /*
- * Counts the SGEs of all blocks. 0: too many for a request; that is an error on plain verbs, which
- * have no mkeys.
+ * Counts the SGEs of all blocks. *@count 0: no request has as many, so only an mkey can span them.
+ * Plain verbs have no mkeys, but split a WRITE or READ: more than max_translations is an error.
  */
 static int count_sges(const struct making *m, uint64_t *count)
 {

@@ -29,7 +29,7 @@ struct layout_memory {
  * @translations: as the device reads them, @translation_count with the padding
  * @keys_removed: keys of the device that were removed before @memory was looked at
  * @depth: levels of mkeys from the one that spans it to memory
- * @slot: whose mkey spans it for maps; NULL: none does
+ * @slot: the mkey that spans it for maps; NULL: none does
  * @maps: that were not unmapped
  * @uses: the program's, and those of mkeys that span it
  */

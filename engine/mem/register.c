@@ -206,8 +206,8 @@ static int check_change(const struct mr_object *mr, unsigned changes, const void
 }
 
 /*
- * Calls ibv_rereg_mr(), whose codes say whether the input was wrong, the call failed, or even the
- * undoing failed.
+ * The codes of ibv_rereg_mr() tell which step failed. The program gets the errno instead, and
+ * EINVAL if there is none.
  */
 static int rereg(struct mr_object *mr, unsigned changes, void *addr, size_t length, int access,
 		 struct bsn_pd *pd)

@@ -142,8 +142,7 @@ bool bsn_slab_refill(struct bsn_slab_view *view)
 }
 
 /*
- * Gives the buffers back to the store that were unused longest; the last ones are warm in the
- * caches.
+ * Returns to the store the buffers that were unused longest; the last ones are warm in the caches.
  */
 void bsn_slab_spill(struct bsn_slab_view *view)
 {

@@ -26,7 +26,7 @@ static void unmap(void *arg, const struct bsn_mem_block *block)
 	munmap(block->addr, block->length);
 }
 
-/* Allocates the pages, and tells the node that they are on. */
+/* Allocates the pages, on the wanted node if it has room, and notes the node of the first one. */
 static int settle(struct bsn_mem_block *block, const struct bsn_mem_request *request,
 		  void (*undo)(void *arg, const struct bsn_mem_block *block))
 {

@@ -125,7 +125,7 @@ static int qp_failed(struct bsn_qp *qp)
 		   : 0;
 }
 
-/* -- endpoints of a UD QP -------------------------------------------------------------------- */
+/* -- endpoints of a QP with many peers ------------------------------------------------------- */
 
 static int ep_make(struct ep_object *ep, uint32_t qpn, uint64_t key)
 {

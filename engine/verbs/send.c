@@ -373,8 +373,8 @@ static uint32_t room(struct bsn_sq *hot)
 }
 
 /*
- * Refuses a post to a full queue. Appended requests are handed in: only their completions make
- * room.
+ * Refuses a post to a full queue. If the post was to ring, it hands in the appended requests: only
+ * their completions make room.
  */
 static int refuse_full(struct send_queue *sq, uint32_t what)
 {
@@ -569,7 +569,7 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->list_ops = sq->dv.held_ops & BSN_OPS_WITH_LIST;
 	sq->inline_ops = sq->dv.held_ops & BSN_OPS_WITH_GATHER;
 	sq->dv.hot.slot =
-		(uint8_t *)sq->kept; /* beyond the limit, NULL: the inline code finds no room */
+		(uint8_t *)sq->kept; /* not NULL; the limit is, so the inline code finds no room */
 	init_route(qp, sq);
 	sq->dv.path = &path;
 	verbs_sq_clear(sq);

@@ -56,8 +56,8 @@ static inline bool is_of_life(uint64_t wr_id, uint64_t life)
 /* -- the queues ------------------------------------------------------------------------------ */
 
 /*
- * What the completion of a request will say. @what is BSN_WHAT(). A success without BSN_F_SIGNALED
- * is hidden from the user, and with KEPT_MARKER also a failure.
+ * What the completion of a request will say. @what is BSN_WHAT(). Without BSN_F_SIGNALED the user
+ * is told only of a failure, with KEPT_MARKER of nothing.
  */
 struct kept {
 	uint64_t id;
