@@ -16,14 +16,21 @@
 
 BSN_HEADER_BEGIN
 
-/** bsn_fetch_add - adds @add to 8 B of remote memory; the old value goes to @local; RC */
+/**
+ * bsn_fetch_add - adds @add to 8 B of remote memory; the old value goes to @local; RC, DC, XRC
+ *
+ * The remote address must be a multiple of 8. The device writes 8 B at @local, whatever its length.
+ * They are in the host's order, unless bsn_device_info() says atomics_are_big_endian.
+ */
 BSN_API int bsn_fetch_add(struct bsn_ep *ep, const struct bsn_sge *local,
 			  const struct bsn_remote *remote, uint64_t add, uint64_t id,
 			  unsigned flags);
 
 /**
  * bsn_cmp_swap - @swap into 8 B of remote memory if they equal @compare; the old value to @local;
- * RC
+ * RC, DC, XRC
+ *
+ * Address, length and order are as of bsn_fetch_add().
  */
 BSN_API int bsn_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *local,
 			 const struct bsn_remote *remote, uint64_t compare, uint64_t swap,

@@ -28,9 +28,10 @@ BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned s
  *
  * Cheaper than as many bsn_recv(), also for a shared receive queue.
  * Order: O7.
- * Return: how many were posted, in order: fewer where the queue has no more room, or where an SGE
- * is refused: the next call, with the rest, returns why. None: -EAGAIN the queue is full; -EMSGSIZE
- * an SGE of 2 GiB or more; on plain verbs also what the provider says.
+ * Return: how many were posted, in order: fewer than @count if the queue has no more room, or if an
+ * SGE is refused; the next call, with the rest, returns why. If the first cannot be posted: -EAGAIN
+ * the queue is full; -EMSGSIZE its SGE has 2 GiB or more; -EINVAL no queue; on plain verbs also
+ * what the provider says.
  */
 BSN_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			  unsigned count);

@@ -32,7 +32,7 @@
 
 BSN_HEADER_BEGIN
 
-/* Of a WQE that a queue takes: mlx5 counts to 63, and peers stop at 60 (UCX ib_mlx5.h). */
+/* DS of the longest WQE that a queue takes, 15 whole blocks; the device counts to 63. */
 #define BSN_SEND_MAX_DS 60
 
 /* Bytes of inline data that fit wherever a data pointer does. */
@@ -45,11 +45,8 @@ BSN_HEADER_BEGIN
  * @what: BSN_WHAT(); the opcode is below 64
  * @remote: not read where the opcode has no remote address
  *
- * Context: the queue's poster. Does not allocate or block.
- * Return: 0; -EAGAIN no room; -EMSGSIZE too many SGEs or bytes; -EOPNOTSUPP not on this transport,
- * device or path; -EINVAL unknown flags; -ENOTCONN the queue is not connected. Unless 0 nothing
- * counts, and bsn_error_text() says why. @ep is not NULL: inline code looks where it can, and
- * leaves NULL to bsn_post().
+ * @ep is not NULL: inline code leaves to bsn_post() what it knows to be NULL.
+ * Context and return value are those of all posts: bsn_post.h.
  */
 BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
@@ -93,8 +90,10 @@ BSN_API int bsn_ring(struct bsn_ep *ep);
  * @eps: one thread posts to all of them; a queue may be named twice
  * @count: how many; 0 does nothing
  *
- * Up to 32 queues cost two barriers that wait for the stores to leave the CPU, and one more for
- * each two of them that share a lane. Alone, each costs two.
+ * Up to 32 queues cost two barriers that wait for the stores to leave the CPU. If more than two of
+ * them share a lane, its third, fifth, seventh queue and so on may cost one more: a lane has two
+ * buffers (on a device with one: its second queue and each further one). Alone, each queue costs
+ * two, and so does one with a shared lane.
  *
  * Order: O1, O2, O3, once for each 32; all records before all doorbells; no order between queues.
  * Return: 0; -EINVAL a NULL among them, and none was rung; on plain verbs the first error of

@@ -274,8 +274,9 @@ BSN_API int bsn_channel_fd(const struct bsn_channel *channel);
 /**
  * bsn_channel_get - takes one event; blocks unless the fd is non-blocking
  *
- * To lose no event: bsn_cq_request(), then bsn_poll() until empty, then wait.
- * Return: 0 and the CQ; -EAGAIN.
+ * To miss no completion: bsn_cq_request(), then bsn_poll() until it returns 0, then this call.
+ * Return: 0 and the CQ; -EAGAIN there is none and the fd is non-blocking, or a signal came: call
+ * again; -EIO the device is gone.
  */
 BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
 
@@ -342,6 +343,13 @@ struct bsn_cq_attr {
 	enum bsn_timestamps timestamps; /* polls of a CQ with timestamps cost more */
 	bool ignores_overrun;
 };
+
+/**
+ * bsn_cq_create - creates a CQ
+ * Return: 0; -EINVAL more entries than the device has, another cqe_size, is_padded with 64 bytes,
+ * or a lane or channel of another device; -EOPNOTSUPP the device or path lacks an attribute: the
+ * text says which; -ENOMEM no memory, or RLIMIT_MEMLOCK is too low.
+ */
 BSN_API int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *attr,
 			  struct bsn_cq **cq);
 BSN_API int bsn_cq_destroy(struct bsn_cq *cq);
@@ -361,7 +369,7 @@ BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
 
 /**
  * bsn_cq_moderate - one event for several completions
- * @count: an event after so many completions since the request; 0: no count
+ * @count: an event after so many completions since bsn_cq_request(); 0: no count
  * @period_us: or so many microseconds after the first of them; 0: no period
  *
  * Both 0, the default: an event for the first completion. mlx5 takes periods up to 4095.

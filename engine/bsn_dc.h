@@ -47,8 +47,8 @@ struct bsn_dct;
  * @connect: for its acknowledgements: gid_index, hop_limit, traffic_class, sl; mtu, 0: the port's;
  *	min_rnr_timer. Its other fields are not read
  * @full_handshake: each initiator that connects to it uses a full handshake, whatever its own
- *	setting. That costs a round trip more, and is safer if packets are lost. It needs the
- *	feature "dc-full-handshake" of bsn_device_info()
+ *	setting: full_handshake of struct bsn_dc_pool_attr. It needs the feature "dc-full-handshake"
+ *	of bsn_device_info()
  */
 struct bsn_dct_attr {
 	struct bsn_cq *cq;
@@ -121,8 +121,9 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
  *
  * If all are busy, the post returns -EAGAIN, and the peer waits in line. When its turn comes,
  * bsn_poll() returns a completion of opcode BSN_DC_READY, with the peer's user pointer. The program
- * posts to the peer before the next poll of the CQ, or the turn is lost. No later peer overtakes
- * it.
+ * posts to the peer before the next poll of the CQ, or the turn is lost. The line is served in
+ * order. A peer is passed over only while its earlier requests are not done, while it owes bytes
+ * (see below), or, with BSN_DC_HASHED, while its initiator is busy.
  *
  * The line is a deficit round robin in bytes. A peer that goes on posting while others wait loses
  * its initiator after the bytes of a turn, and then waits in line. If it posted more, it is skipped
@@ -189,10 +190,10 @@ enum bsn_dc_policy {
  *	waits twice as long after each repetition, up to a second, and gives up after retry_count
  *	repetitions
  * @lane: NULL: that of the CQ
- * @full_handshake: initiators wait for the target's answer before they send data: a connection
- *	costs a round trip more, and is safer if packets are lost. It needs the feature
- *	"dc-full-handshake" of bsn_device_info(), and @lane must be NULL, since the initiators have
- *	a register of their own
+ * @full_handshake: initiators wait for the target's answer before they send data. A connection
+ *	then costs a round trip more. It is for networks that lose or reorder packets: without it
+ *	the data follow the connect packet at once. It needs the feature "dc-full-handshake" of
+ *	bsn_device_info(), and @lane must be NULL, since the initiators have a register of their own
  */
 struct bsn_dc_pool_attr {
 	struct bsn_cq *cq;
@@ -228,12 +229,13 @@ BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_po
 BSN_API int bsn_dc_pool_destroy(struct bsn_dc_pool *pool);
 
 /**
- * bsn_dc_peer_create - an endpoint for a DCT: 64 bytes; peers of one host share the rest
+ * bsn_dc_peer_create - an endpoint for a DCT
  * @address: bsn_dct_address(); on plain verbs of a target on plain verbs
  * @attr: gid_index, sl, traffic_class and hop_limit are read; NULL: defaults
  * @user: of completions
  *
- * Destroy it by bsn_dc_peer_destroy(), not bsn_ep_destroy(). Nothing is sent.
+ * Destroy it by bsn_dc_peer_destroy(), not bsn_ep_destroy(). Nothing is sent. A peer takes 64 bytes
+ * of memory, and one address vector for all peers that have the same.
  * Return: -EPROTO not the address of a DCT, or of another version, link layer or InfiniBand subnet;
  * -EINVAL, -ENOMEM.
  */
@@ -311,9 +313,12 @@ BSN_API int bsn_dc_pool_repair(struct bsn_dc_pool *pool);
  * bsn_dc_pool_cq - where its requests complete
  *
  * Completions of one peer come in order. If a request failed, src_qpn is its initiator's
- * generation: how often that had been repaired. Polls do work for the pool only while peers wait,
- * few initiators are idle, or flushed requests are to be posted again; at other times they cost
- * what they cost on a CQ without pools. On plain verbs each poll does.
+ * generation: how often that had been repaired.
+ *
+ * Polls do work for the pool only while peers wait or have a turn, while flushed requests are to be
+ * posted again, and from a post that found eight initiators in a row busy until more than half of
+ * all may be idle. At other times they cost what they cost on a CQ without pools. On plain verbs
+ * each poll does work.
  */
 BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
 
@@ -332,8 +337,8 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
  * @failures, @repairs: of initiators and streams
  * @connects, @reconnects: if @has_connects, the device's counts for all pools of this process:
  *	connections, and of these the ones that replaced an idle one which it had closed.
- *	softcx has these counts. A ConnectX does not count for initiators, and plain verbs do not:
- *	both are 0. A target's port has the counter rx_dct_connect, in sysfs
+ *	softcx, the software ConnectX, has these counts. A ConnectX has none for initiators, and
+ *	plain verbs have none: both are 0. A target's port has the counter rx_dct_connect, in sysfs
  * @peers, @waiting, @broken: now: peers, those in line, and initiators or streams to be repaired
  */
 struct bsn_dc_counters {

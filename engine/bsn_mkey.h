@@ -3,7 +3,8 @@
  * Layouts: the order in which a request reads or writes memory, so that one request gathers or
  * scatters a matrix column or the faces of a cube. The NIC does so by a memory key that spans the
  * layout (mkey); a request of a send queue configures it (UMR: user-mode registration). On plain
- * verbs lists of SGEs do it, if they are long enough.
+ * verbs lists of SGEs do it, if they are long enough. A block is here a run of bytes in a layout,
+ * not 64 B of a ring.
  *
  *	bsn_layout_create()   checks a layout, once
  *	bsn_layout_map()      returns SGEs to post: those of the blocks if they fit one request, or
@@ -134,9 +135,9 @@ struct bsn_layout;
 /**
  * bsn_layout_create - checks a layout, and keeps a copy; the caller may reuse the parts
  *
- * Deregister its memory only after nothing uses the layout. From then on the layout is refused with
- * -ENOENT, even if an mkey spans it. While the layout exists, the mkeys that it nests cannot be
- * configured.
+ * Deregister its memory only after nothing uses the layout. A layout whose memory was deregistered
+ * is refused with -ENOENT, even if an mkey spans it. While the layout exists, the mkeys that it
+ * nests cannot be configured.
  * Context: allocates.
  */
 BSN_API int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layout_attr *attr,
@@ -162,8 +163,8 @@ enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
  * @flags: enum bsn_map_flags
  *
  * The map is valid until bsn_layout_unmap(); call that after every request that uses the map has
- * completed. The layout then keeps its mkey until the pool needs it for another layout, so to map
- * it again rarely needs a UMR.
+ * completed. The layout then keeps its mkey until the pool needs it for another layout; until then
+ * another bsn_layout_map() posts no UMR, unless the mkey is BSN_MKEY_UNKNOWN or was invalidated.
  *
  * Return: also -ENOBUFS all mkeys are in use; -EBUSY the mkey's UMR, on another queue, has not
  * completed: poll that queue; -EOPNOTSUPP BSN_MAP_KEY on plain verbs, or @ep is not of RC.

@@ -145,9 +145,9 @@ BSN_ALWAYS_INLINE struct bsn_sge bsn_mr_view_sge(const struct bsn_mr_view *view,
  *
  * After it returns no view finds them. Requests that use them must have completed before.
  *
- * Context: any thread, even in a hook of munmap() or a callback of EAL: it takes a lock, allocates
- * nothing, and makes no other system call. It deregisters nothing: the next bsn_mr_view_get() that
- * registers does, or bsn_mr_cache_reap().
+ * Context: any thread, even in a hook of munmap() or a callback of EAL: it takes a lock, and may
+ * sleep for it; it allocates nothing, and makes no system call but for the lock. It deregisters
+ * nothing: the next bsn_mr_view_get() that registers does, or bsn_mr_cache_reap().
  */
 BSN_API void bsn_mr_cache_invalidate(struct bsn_mr_cache *cache, const void *addr, uint64_t length);
 

@@ -8,9 +8,8 @@
  * pages, and its eight bytes are the distance from themselves to the struct bsn_registry.
  *
  * A reader reads @generation before and after the list; if it was odd, or has changed, the reader
- * begins from the start. That
- * does not cover the counters of a queue, which change while it is used; struct bsn_registry_queue
- * says what follows from them.
+ * begins from the start. @generation does not count changes of a queue's counters, which its
+ * threads make at any time: struct bsn_registry_queue says what a reader may conclude from them.
  *
  * A child of fork() lists nothing, since the queues stay its parent's.
  *
@@ -75,8 +74,9 @@ enum bsn_registry_kind {
  * the next one in its link, and the last one BSN_REGISTRY_NO_SLOT. In a slot of 128 bytes the CQE
  * is the last 64.
  *
- * A counter may run ahead of the bytes of its slot: only those before the index in @record are
- * ordered after them. A control segment has its own index and QPN, so a reader can tell.
+ * A counter may run ahead of the bytes of its slots: a reader may find old bytes in a slot that
+ * @producer has passed. Only the slots before the index in @record were written before that index.
+ * A control segment has its own index and QPN, so a reader can tell.
  */
 struct bsn_registry_queue {
 	uint64_t next;

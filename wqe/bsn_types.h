@@ -46,7 +46,8 @@ enum bsn_flags {
 /**
  * enum bsn_wqe_opcode - what a request does; BSN_WQE_OPCODES (bsn_wqe.h) says it in words
  *
- * bsn_post() takes SEND*, RDMA_* and ATOMIC_*. The others are for code that reads or builds WQEs.
+ * bsn_post() takes SEND, SEND_IMM, SEND_INVAL, RDMA_*, ATOMIC_CS, ATOMIC_FA and, on the direct
+ * path, NOP. The others have calls of their own, or are for code that reads or builds WQEs.
  *
  * Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes"; 0x18, 0x21 to 0x23, 0x26, 0x27 and 0x2d:
  * device.h; 0x0f, 0x17 and 0x29: mlx5_prm.h; 0x16: libmlx5 of MLNX_OFED 4, which calls it
@@ -153,7 +154,7 @@ enum bsn_completion_flags {
  * struct bsn_completion - one completed request
  * @id: as posted
  * @user: the endpoint's or receive queue's user pointer
- * @byte_len: bytes received, or read; undefined unless @status is success
+ * @byte_len: bytes received (UD: with the GRH), or read; undefined unless @status is success
  * @status: enum ibv_wc_status
  * @flags: enum bsn_completion_flags
  * @syndrome: on an error, CQE byte 55; 0 where unknown
@@ -169,8 +170,10 @@ enum bsn_completion_flags {
  * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  * @timestamp: of a CQ with timestamps, when the device wrote the CQE: see enum bsn_timestamps
  *
- * On success the fields from @imm on are valid only in some completions: @imm in receives with an
- * immediate or an invalidated key, those marked UD in UD receives, @data with BSN_C_DATA.
+ * @id, @user, @status, @qpn and @opcode are valid in every completion, failed ones included; those
+ * marked "on an error" only in failed ones. On success the fields from @imm on are valid only in
+ * some completions: @imm in receives with an immediate or an invalidated key, those marked UD in UD
+ * receives, @data with BSN_C_DATA.
  */
 struct bsn_completion {
 	uint64_t id;

@@ -79,8 +79,8 @@ void bsn_cq_kill(struct bsn_cq *cq, int error);
  * bsn_cq_arm - asks for an event at the next completion after those consumed; O8
  *
  * What was polled is given back to the device, pointers into CQEs included.
- * Context: the CQ's thread. Poll once more afterwards, before waiting: what came in between raises
- * no event of its own if it came before the arm.
+ * Context: the CQ's thread. Poll once more after it, before waiting: a completion that came after
+ * the last poll and before the arm need not raise an event.
  */
 void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
 

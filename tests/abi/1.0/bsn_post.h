@@ -6,9 +6,9 @@
  * as requests to one of many peers, is one call. The same functions are linkable symbols of the
  * library (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.
  *
- * To post to NULL is -EINVAL where the symbols are called, where the compiler sees that it is NULL,
- * and in what is compiled with BSN_CHECK_NULL, where each request costs two instructions more; else
- * it is undefined.
+ * The symbols refuse a post to NULL with -EINVAL. Inline code does so if the compiler knows that it
+ * is NULL, or if the program is compiled with BSN_CHECK_NULL, which costs two instructions a
+ * request; else such a post is undefined.
  *
  * Common to all posts:
  *
@@ -19,11 +19,14 @@
  *	@flags    enum bsn_flags; best a constant, so that the code folds
  *
  *	Order:    O1 to O3 of dv/ORDERING.md where BSN_F_RING is set
- *	Context:  the queue's thread; no allocation, no system call; no lock on a lane of its own
+ *	Context:  the queue's thread; no allocation, no system call, no lock but that of a shared
+ *	          lane; on plain verbs also what the provider does
  *	Return:   0; -EAGAIN the queue is full: poll; -EMSGSIZE too many bytes or SGEs; -EOPNOTSUPP
- *	          the transport or path cannot; -EINVAL; on plain verbs, where BSN_F_RING is set,
- *	          also what the provider says. Unless 0 the request does not count; a post with
- *	          BSN_F_RING that returns -EAGAIN has published what was appended before.
+ *	          the transport, device or path cannot; -ENOTCONN the QP is not connected, or the
+ *	          peer of a pool has failed; -EINVAL no endpoint, bsn_qp_ep() of a QP with many
+ *	          peers, or unknown flags; on plain verbs, where BSN_F_RING is set, also what the
+ *	          provider says. Unless 0, nothing was posted; a post with BSN_F_RING that returns
+ *	          -EAGAIN has published what was appended before.
  *
  * Without BSN_F_RING a request is appended only, and is counted as outstanding, until a later post
  * with it or bsn_ring() publishes all.
@@ -67,11 +70,11 @@ BSN_POST_API int bsn_write_imm_inline(struct bsn_ep *ep, const void *data, uint3
 				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				      unsigned flags);
 
-/** bsn_read - RDMA READ of remote memory into local memory; RC */
+/** bsn_read - RDMA READ of remote memory into local memory; RC, DC, XRC */
 BSN_POST_API int bsn_read(struct bsn_ep *ep, const struct bsn_sge *local,
 			  const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
-/** bsn_read_sgl - RDMA READ into @count SGEs of local memory, in order; RC */
+/** bsn_read_sgl - RDMA READ into @count SGEs of local memory, in order; RC, DC, XRC */
 BSN_POST_API int bsn_read_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 			      const struct bsn_remote *remote, uint64_t id, unsigned flags);
 
@@ -95,7 +98,7 @@ BSN_POST_API int bsn_send_imm_inline(struct bsn_ep *ep, const void *data, uint32
 BSN_POST_API int bsn_send_imm(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t imm,
 			      uint64_t id, unsigned flags);
 
-/** bsn_send_inval - message that invalidates @rkey at the peer; RC */
+/** bsn_send_inval - message that invalidates @rkey at the peer; not UD */
 BSN_POST_API int bsn_send_inval(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t rkey,
 				uint64_t id, unsigned flags);
 
@@ -106,7 +109,10 @@ BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared 
 /**
  * bsn_recv - posts memory for one incoming message; published at once
  * Order: O7.
- * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes.
+ * Context: the queue's thread; no allocation, no system call; a lock only if it is an SRQ with
+ * is_on_demand; on plain verbs also what the provider does.
+ * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes, or one of 2 GiB
+ * or more; -EINVAL no queue; on plain verbs also what the provider says.
  */
 BSN_POST_API int bsn_recv(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 
@@ -120,13 +126,15 @@ BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsi
  * bsn_poll - reaps up to @n completions
  *
  * It also drives the pools of DC initiators that complete here (bsn_dc.h): BSN_DC_READY is a peer's
- * turn. It returns fewer than @n if no more came; or, of more than 64, if no more can stay in the
- * ring until the next poll: so poll until it returns 0. A request that failed is a completion with
- * a status, not an error. The call may overwrite what pointers of earlier completions point to.
+ * turn. It may return fewer than @n although more have come: CQEs stay in the ring until the next
+ * poll, and the ring may have no room to keep more than 64. So poll until it returns 0. A request
+ * that failed is a completion with a status, not an error. The call may overwrite what pointers of
+ * earlier completions point to.
  *
  * Order: O4, O5, O6.
  * Context: the CQ's thread; no allocation, and no system call unless a pool on plain verbs connects
- * a peer; a lock only if the CQ has is_shared, or the SRQ of a receive is_on_demand.
+ * a peer; a lock only if the CQ has is_shared, or the SRQ of a receive is_on_demand; on plain verbs
+ * also what the provider does.
  * Return: how many, 0 if there is none, or if @n is 0 or less. A negative errno only if no
  * completion is left: -EIO the device is gone, -EOVERFLOW the CQ overran, -EPROTO a CQE that this
  * library cannot read (a compressed one of an attached CQ).
@@ -162,7 +170,7 @@ struct bsn_wait_attr {
  * If the CQ overran or the device is gone, the wait ends after that event was taken: by
  * bsn_device_get_event() in another thread, or in this one after -ECANCELED (@ends_at_event).
  *
- * Order: O4, O5; O8 before it sleeps.
+ * Order: O4, O5, O6; O8 before it sleeps.
  * Context: the CQ's thread; no allocation; system calls only to sleep; the first sleep opens a
  * file.
  * Return: as bsn_poll(), and 0 after @timeout_ns; -EINTR a signal handler ran during the sleep;

@@ -36,7 +36,7 @@ enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD, BSN_QP_DC, BSN_QP_XRC };
  *	posts the receive once more; posts take a lock for that. Without @is_on_demand such a
  *	receive completes with IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP goes on, and it
  *	is for the application to post the receive.
- * @xrcd: of an SRQ of XRC (bsn_xrc.h): its domain; no QP of bsn_qp_create() uses it
+ * @xrcd: of an SRQ of XRC (bsn_xrc.h): its domain. bsn_qp_create() refuses such an SRQ
  * @cq: of an SRQ of XRC: the CQ of its receives, of which it takes @recv_depth entries. A CQ has
  *	one such SRQ, since libmlx5 does not tell the number that their CQEs have
  */
@@ -68,12 +68,13 @@ BSN_API int bsn_srq_set_limit(struct bsn_rq *srq, uint32_t limit);
  * bsn_completion.data points to the bytes, in the CQE (BSN_C_IN_CQE) or at the first SGE. In both
  * cases the message takes a receive, which must be long enough for it. If the address of the first
  * SGE is not an address of the program (but an IOVA, or one in a zero-based region or an mkey),
- * @data of a message in memory is not valid. The result of an atomic has the same byte order as in
- * memory.
+ * @data of a message in memory is not valid. Polls swap the result of an atomic that the device has
+ * written into a CQE, so it has the byte order that it would have in memory.
  *
  * Inline receive needs the direct path, and RC or UC. Results in CQEs need RC; signal_all, since an
  * unsignaled request would lose its result; and max_inline_recv, since mlx5_ib has one switch for
- * both. What is not asked for here is off, although libmlx5 turns it on for every QP, and copies.
+ * both. What is not asked for here is off: the library undoes libmlx5's default, which is to let
+ * data come in CQEs and to copy them to memory.
  */
 struct bsn_qp_attr {
 	enum bsn_qp_type type;
@@ -90,13 +91,25 @@ struct bsn_qp_attr {
 	uint32_t max_inline_recv; /* bytes; 0: messages come in memory */
 	uint32_t max_inline_resp; /* bytes; 0: results come in memory */
 	int signal_every;       /* the library signals one of so many unsignaled posts, and hides
-				 * its completion; 0: a quarter of the depth; -1: none */
+				 * its completion; 0: a quarter of the depth; -1: none. It is
+				 * lowered to 255, and to less if the queue would be full first */
 	bool signal_all;        /* all requests are signaled */
-	bool ce_on_first_error; /* of unsignaled requests only the first that fails has a CQE; the
-				 * ids of others come by bsn_poll(), the last ones by
-				 * bsn_qp_give_back() */
+	bool ce_on_first_error; /* of unsignaled requests only the first that fails has a CQE.
+				 * bsn_poll() completes those flushed after it before the queue's
+				 * next CQE, and bsn_qp_give_back() those after its last CQE */
 	void *user;             /* of the endpoint and the receive queue */
 };
+
+/**
+ * bsn_qp_create - creates a QP
+ * Return: 0; -EINVAL no CQ, an object of another device, or more than the device takes: the text
+ * says what; -ENOSPC the CQ has too few entries for its queues: the text says how many it needs; or
+ * no doorbell register is left: name a lane that exists; -EOPNOTSUPP the device, its driver or the
+ * path lacks the transport or inline receive; -EXDEV the device gave the lane's queues different
+ * registers, or that of an attached QP: give each queue its own lane; -EBUSY a CQ with
+ * ignores_overrun has completions of destroyed QPs: poll it; -ENOMEM no memory, RLIMIT_MEMLOCK is
+ * too low, or the device has no QP left.
+ */
 BSN_API int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr,
 			  struct bsn_qp **qp);
 BSN_API int bsn_qp_destroy(struct bsn_qp *qp);
@@ -114,10 +127,12 @@ struct bsn_attach_attr {
  * @qp: in any state, before its first post; from now on no ibv_* data verb may touch it or its CQs
  *
  * Attach all QPs of a CQ, with the same promise, before the first post to any of them. Without
- * @register_is_ours, and on providers other than mlx5, the QP uses plain verbs. On the direct path
- * up to max_send_wr blocks (64 B of WQE), or one longest request, may be outstanding, since the CQ
- * was created for that many. bsn_qp_info() says how many longest requests that is. If the CQ has
- * more entries, set @send_depth, up to max_send_wr.
+ * @register_is_ours, and on providers other than mlx5, the QP uses plain verbs.
+ *
+ * max_send_wr is here what @qp was granted (struct ibv_qp_cap). On the direct path so many blocks
+ * (64 B of WQE) may be outstanding, or those of one longest request, since the CQ may have no more
+ * entries; send_depth of bsn_qp_info() says how many longest requests that is. If the CQ has an
+ * entry for each block of more of them, set send_depth of @attr, up to max_send_wr.
  *
  * bsn_qp_destroy() detaches; the verbs objects stay. Take the QP to RESET before verbs use it after
  * that, so that no completion of Bunsen's requests comes. On the direct path libmlx5 does not know
@@ -126,9 +141,9 @@ struct bsn_attach_attr {
  *
  * Return: -EBUSY the QP was posted to or is attached, or its CQ has completions or was polled
  * (Bunsen sees posts to mlx5 QPs, and polls on the direct path); -EMLINK the CQ has a QP attached
- * with another promise; -EOPNOTSUPP not RC, UC, UD or an XRC initiator, with an SRQ, or without a
- * send queue; -EINVAL it is of another context, or @send_depth exceeds max_send_wr or the CQ's
- * entries.
+ * with another promise; -EOPNOTSUPP the QP has an SRQ or no send queue, or is none of RC, UC, UD
+ * and XRC initiator; -EINVAL it is of another context, send_depth exceeds max_send_wr, or the CQ
+ * has fewer entries than so many longest requests have blocks.
  */
 BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
@@ -220,7 +235,8 @@ BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_att
  * The two ends must agree on mtu, PSNs, partition and kind of GID, and neither may have more READs
  * outstanding than the other takes. They agree by default, if each has the other's current address.
  * If they do not, the first request that it affects fails: bsn_qp_connect(3) says how each
- * disagreement shows; softcx behaves alike, and softcx(1) has the sources.
+ * disagreement shows. softcx, Bunsen's software ConnectX, shows it in the same way, and softcx(1)
+ * cites how that is known.
  * Return: -EPROTO the bytes are not an address, or one of another version, transport, link layer or
  * InfiniBand subnet; -ENETDOWN this port is not active, and the peer is on another port; -EINVAL an
  * attribute out of its range (the text names it), or a QP that is already connected: bsn_qp_reset()
@@ -255,7 +271,8 @@ struct bsn_qp_error {
 	enum ibv_qp_state state;
 	bool has_failed;               /* a request failed; @first is its completion */
 	struct bsn_completion first;
-	const char *text;              /* what its two syndromes mean; valid until the next call */
+	const char *text;              /* what its two syndromes mean; valid until the thread's
+					* next bsn_qp_error() or bsn_dc_peer_error() */
 };
 BSN_API int bsn_qp_error(struct bsn_qp *qp, struct bsn_qp_error *error);
 
@@ -297,8 +314,9 @@ BSN_API int bsn_qp_give_back(struct bsn_qp *qp, struct bsn_completion *c, int n)
  * bsn_qp_hand_over - from now on another thread posts to this QP's queues, and through its lane
  *
  * The caller orders the two threads, by a lock or a join. Without this call
- * bsn_counters.lane_posters counts the change of threads, and BSN_CHECK=1 refuses it.
- * bsn_cq_hand_over() does the same for a CQ's poller, which only BSN_CHECK=1 checks.
+ * bsn_counters.lane_posters counts the change of threads, and with BSN_CHECK=1 posts of the new
+ * thread return -EPERM. bsn_cq_hand_over() does the same for a CQ's poller, whose change only
+ * BSN_CHECK=1 notices: polls then return -EPERM.
  */
 BSN_API int bsn_qp_hand_over(struct bsn_qp *qp);
 BSN_API int bsn_cq_hand_over(struct bsn_cq *cq);
