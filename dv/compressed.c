@@ -12,7 +12,7 @@
 #include "init.h"
 #include "minis.h"
 
-enum { FORMATS = BSN_MINI_CSUM_STRIDX + 1, EIGHT = BSN_MINI_BASIC_MOST, DWORD = sizeof(uint32_t) };
+enum { FORMATS = BSN_MINI_CSUM_STRIDX + 1, DWORD = sizeof(uint32_t) };
 
 struct recipe {
 	uint8_t keep[BSN_CQE_SIZE]; /* 0xff: the byte is the title's; else 0 */

@@ -141,7 +141,6 @@ struct bsn_device {
 	const char *no_blueflame; /* why BlueFlame is not used; NULL: it may be */
 	const char *no_direct; /* why plain verbs are used; NULL: they are not */
 	char path_why[160];
-	char why_not[BSN_FEATURES_MAX][96];
 };
 
 /* libmlx5 neither creates a QP for operations that the device lacks, nor posts them. */
