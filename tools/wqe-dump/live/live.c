@@ -146,7 +146,7 @@ static void tell_failure(struct live *live, struct watched *watched)
 	if (!address || watched->has_failed || target_read(&live->target, address, &c, sizeof(c)) ||
 	    target_read(&live->target, address, &second, sizeof(second)) ||
 	    memcmp(&c, &second, sizeof(c)) != 0 || !c.status ||
-	    !published_is_still(&live->target, &watched->look.published))
+	    published_check(&live->target, &watched->look.published))
 		return;
 	watched->has_failed = true;
 	set_failure(&record, &c);
@@ -181,11 +181,13 @@ static int show_queue(struct live *live, struct watched *watched)
 	const bool goes_on = live->attr->follows && look->has_last;
 	const bool is_send = look->published.queue.kind == BSN_REGISTRY_SEND;
 	const int err = look_take(look, live->attr->follows);
+	int check;
 
 	if (live->target.has_ended || err == -EPERM || err == -ENOMEM || err == -EPROTO)
 		return err;
-	if (!published_is_still(&live->target, &look->published))
-		return live->target.has_ended ? -ESRCH : 0;
+	check = published_check(&live->target, &look->published);
+	if (check)
+		return live->target.has_ended ? -ESRCH : check == -EPROTO ? check : 0;
 	if (err) {
 		tell_trouble(live, watched, err == -EAGAIN ? look->why : live->target.why);
 		return 0;

@@ -233,21 +233,20 @@ bool published_is_same(const struct published *a, const struct published *b)
 		       sizeof(a->queue) - offsetof(struct bsn_registry_queue, kind));
 }
 
-bool published_is_still(struct target *target, const struct published *queue)
+int published_check(struct target *target, const struct published *queue)
 {
 	struct published_list list = { 0 };
 	struct bsn_registry head;
 	bool is_there = false;
+	int err = read_head(target, queue->registry, &head);
 
-	if (read_head(target, queue->registry, &head))
-		return false;
-	if (head.generation == queue->generation)
-		return true;
-	if (!read_list(target, queue->registry, &list))
-		for (size_t i = 0; i < list.count && !is_there; i++)
-			is_there = published_is_same(&list.queues[i], queue);
+	if (err || head.generation == queue->generation)
+		return err;
+	err = read_list(target, queue->registry, &list);
+	for (size_t i = 0; i < list.count && !err && !is_there; i++)
+		is_there = published_is_same(&list.queues[i], queue);
 	published_free(&list);
-	return is_there;
+	return err || is_there ? err : -ENOENT;
 }
 
 void published_free(struct published_list *list)
