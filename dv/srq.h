@@ -17,9 +17,9 @@
  * one stays. Pollers append at @last, the poster takes at @next.
  *
  * Of an SRQ with a lock, the poller posts receives again that met an on-demand page fault, so both
- * hold the lock. The kernel still reads such a WQE, to learn which pages are wanted. So the WQEs
- * that nobody asked for are never posted: they rest in the list, between one that is given back and
- * its next use (rdma-core mlx5 srq.c, the wait queue).
+ * hold the lock. The kernel still reads such a WQE, to learn which pages are wanted. So as many
+ * WQEs as nobody asked for stay free at any time: one that is given back is posted again only after
+ * so many others (rdma-core mlx5 srq.c, the wait queue).
  *
  * @ends: where the mark after the one SGE of a list goes, in the first WQE. If a list has room for
  *	one SGE only, this is the list itself: the mark is put first, and the SGE overwrites it.
@@ -30,7 +30,7 @@ struct bsn_srq {
 	bool has_lock;
 	pthread_spinlock_t lock;
 	uint32_t free_count; /* with a lock: WQEs after @next */
-	uint32_t resting;    /* with a lock: of those, the ones that are never posted */
+	uint32_t resting;    /* with a lock: so many of those stay free */
 	uint32_t next __attribute__((aligned(64))); /* the poster's line */
 	uint32_t last __attribute__((aligned(64))); /* the poller's line */
 };

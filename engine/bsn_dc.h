@@ -121,9 +121,11 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
  *
  * If all are busy, the post returns -EAGAIN, and the peer waits in line. When its turn comes,
  * bsn_poll() returns a completion of opcode BSN_DC_READY, with the peer's user pointer. The program
- * posts to the peer before the next poll of the CQ, or the turn is lost. The line is served in
- * order. A peer is passed over only while its earlier requests are not done, while it owes bytes
- * (see below), or, with BSN_DC_HASHED, while its initiator is busy.
+ * posts to the peer before the next poll of the CQ, or the turn is lost: the peer is out of the
+ * line until its next post. While peers wait, a peer without an initiator joins the end of the
+ * line, even if an initiator is idle. The line is served in order. A peer is passed over only while
+ * its earlier requests are not done, while it owes bytes (see below), or, with BSN_DC_HASHED, while
+ * its initiator is busy.
  *
  * The line is a deficit round robin in bytes. A peer that goes on posting while others wait loses
  * its initiator after the bytes of a turn, and then waits in line. If it posted more, it is skipped

@@ -126,10 +126,10 @@ BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsi
  * bsn_poll - reaps up to @n completions
  *
  * It also drives the pools of DC initiators that complete here (bsn_dc.h): BSN_DC_READY is a peer's
- * turn. It may return fewer than @n although more have come: CQEs stay in the ring until the next
- * poll, and the ring may have no room to keep more than 64. So poll until it returns 0. A request
- * that failed is a completion with a status, not an error. The call may overwrite what pointers of
- * earlier completions point to.
+ * turn. It may return fewer than @n although more have come: it ends once it has used as many CQEs,
+ * hidden ones included, as the ring can keep until the next poll, which are at least 64. So poll
+ * until it returns 0. A request that failed is a completion with a status, not an error. The call
+ * may overwrite what pointers of earlier completions point to.
  *
  * Order: O4, O5, O6.
  * Context: the CQ's thread; no allocation, and no system call unless a pool on plain verbs connects

@@ -165,7 +165,7 @@ BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
  * struct bsn_qp_info - the properties of a QP; granted ones may exceed those asked for
  * @cq: of its requests; @recv_cq: of its receives, maybe the same. Poll these, even if the QP is
  *	attached
- * @verbs: libibverbs' QP; NULL: created by a firmware command (DC with full handshake)
+ * @verbs: libibverbs' QP; NULL: of an initiator of a DC pool with full_handshake
  * @number: its QPN
  * @send_depth: requests of any length that may be outstanding
  * @short_sends: the same for requests of one block (64 B)

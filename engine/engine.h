@@ -229,8 +229,8 @@ struct cq_guest {
 struct cq_object {
 	struct dv_cq dv;     /* first */
 	struct bsn_cq *ring; /* what is polled: @dv, or another one if it has a front */
-	const struct bsn_cq_path *behind; /* with a front or guests: @ring's path */
-	const struct bsn_cq_path *alone;  /* with guests: @dv's path while none takes part */
+	const struct bsn_cq_path *ring_path;      /* with a front or guests: it polls @ring */
+	const struct bsn_cq_path *without_guests; /* with guests: @dv's while none takes part */
 	struct cq_guest *guests;
 	bool is_asking;  /* this poll asks its guests */
 	bool asks_first; /* the last poll had no room for guests' completions */

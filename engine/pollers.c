@@ -34,8 +34,8 @@ static int poll_ring_stamped(const struct cq_object *cq, struct bsn_completion *
 
 static int poll_queue(struct cq_object *cq, struct bsn_completion *c, int n)
 {
-	if (cq->behind)
-		return cq->behind->poll(cq->ring, c, n);
+	if (cq->ring_path)
+		return cq->ring_path->poll(cq->ring, c, n);
 	return cq->timestamps ? poll_ring_stamped(cq, c, n) : bsn_cq_poll(cq->ring, c, n);
 }
 
@@ -96,7 +96,7 @@ static int poll_by_path(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	struct cq_object *cq = cq_of(hot);
 	int got;
 
-	hot->path = cq->alone;
+	hot->path = cq->without_guests;
 	cq->is_asking = true;
 	got = poll_with_guests(cq, c, n);
 	cq->is_asking = false;
@@ -116,9 +116,9 @@ void cq_request_guests(struct cq_object *cq)
 void cq_add_guest(struct cq_object *cq, struct cq_guest *guest)
 {
 	if (!cq->guests)
-		cq->alone = cq->dv.hot.path;
+		cq->without_guests = cq->dv.hot.path;
 	if (!cq->has_front)
-		cq->behind = cq->alone;
+		cq->ring_path = cq->without_guests;
 	guest->next = cq->guests;
 	cq->guests = guest;
 	if (guest->wants_polls(guest))
@@ -133,7 +133,7 @@ void cq_remove_guest(struct cq_object *cq, struct cq_guest *guest)
 		at = &(*at)->next;
 	*at = guest->next;
 	if (!cq->guests)
-		cq->dv.hot.path = cq->alone;
+		cq->dv.hot.path = cq->without_guests;
 }
 
 /* -- fronts ----------------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ void cq_guard(struct cq_object *cq)
 
 	if (!cq->has_front)
 		return;
-	cq->behind = cq->ring->path;
+	cq->ring_path = cq->ring->path;
 	if (cq->ring == &cq->dv.hot)
 		cq->dv.hot.path = front;
 	else

@@ -166,7 +166,8 @@ enum bsn_completion_flags {
  * @wqe_index: on an error, the ring index of the failed WQE's first block, modulo 2^16; on plain
  *	verbs the number of the request
  * @hw_syndrome: on an error, CQE byte 52
- * @data: see BSN_C_DATA; with BSN_C_IN_CQE valid until the next poll of this CQ
+ * @data: see BSN_C_DATA; with BSN_C_IN_CQE valid until any thread polls this CQ, calls
+ *	bsn_cq_request() for it, or creates a QP on it
  * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  * @timestamp: of a CQ with timestamps, when the device wrote the CQE: see enum bsn_timestamps
  *

@@ -216,7 +216,10 @@ void give_slot(struct bsn_dc_pool *pool, struct peer *peer, struct slot *s, int6
 				      .opcode = BSN_DC_READY };
 }
 
-/* If the peer waits in line, its new slot is revoked, too. */
+/*
+ * A peer that waits in line stays there: its new slot is revoked, so that it does not post before
+ * its turn.
+ */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
 	struct peer *peer = s->peer;

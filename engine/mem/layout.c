@@ -413,17 +413,17 @@ int bsn_layout_create(struct bsn_mkey_pool *pool, const struct bsn_layout_attr *
 
 int bsn_layout_destroy(struct bsn_layout *layout)
 {
-	struct mkey_object *slot;
+	struct mkey_object *mkey;
 
 	if (!layout)
 		return 0;
-	slot = layout->slot;
+	mkey = layout->lent;
 	if (layout->maps)
 		return fail(EBUSY, "%u maps of the layout are in use: unmap them", layout->maps);
 	layout->pool->layouts--;
-	layout->slot = NULL;
-	if (slot && !slot->uses)
-		mkey_empty(slot);
+	layout->lent = NULL;
+	if (mkey && !mkey->uses)
+		mkey_empty(mkey);
 	layout_unuse(layout);
 	return 0;
 }

@@ -29,7 +29,7 @@ struct layout_memory {
  * @translations: as the device reads them, @translation_count with the padding
  * @keys_removed: keys of the device that were removed before @memory was looked at
  * @depth: levels of mkeys from the one that spans it to memory
- * @slot: the mkey that spans it for maps; NULL: none does
+ * @lent: the mkey that spans it for maps; NULL: none does
  * @maps: that were not unmapped
  * @uses: the program's, and those of mkeys that span it
  */
@@ -42,7 +42,7 @@ struct bsn_layout {
 	uint32_t translation_count, memory_count;
 	uint32_t keys_removed;
 	uint32_t depth;
-	struct mkey_object *slot;
+	struct mkey_object *lent;
 	uint32_t maps, uses;
 };
 

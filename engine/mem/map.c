@@ -13,7 +13,7 @@ static int lend(struct bsn_layout *layout, struct bsn_ep *ep)
 	int err = mkey ? mkey_configure(mkey, ep, layout) : -ENOBUFS;
 
 	if (!err)
-		layout->slot = mkey;
+		layout->lent = mkey;
 	else if (mkey)
 		mkey_unuse(mkey);
 	return err;
@@ -22,7 +22,7 @@ static int lend(struct bsn_layout *layout, struct bsn_ep *ep)
 /* Uses the mkey that the layout has, unless its UMR is on another queue or on one that failed. */
 static int use_mkey_of(struct bsn_layout *layout, struct bsn_ep *ep)
 {
-	struct mkey_object *const mkey = layout->slot;
+	struct mkey_object *const mkey = layout->lent;
 	const enum bsn_mkey_state state = mkey_state_of(mkey);
 	int err = 0;
 
@@ -35,7 +35,7 @@ static int use_mkey_of(struct bsn_layout *layout, struct bsn_ep *ep)
 				 : mkey_configure(mkey, ep, layout);
 	if (err)
 		return err;
-	layout->slot = mkey;
+	layout->lent = mkey;
 	mkey_use(mkey);
 	return 0;
 }
@@ -62,9 +62,9 @@ static __attribute__((noinline)) int map_slowly(struct bsn_layout *layout, struc
 		return fail(EOPNOTSUPP, "plain verbs have no mkeys that span a layout");
 	err = layout_check(layout, ep->sq);
 	if (!err && has_mkeys && takes_key(layout, ep->sq, flags)) {
-		err = layout->slot ? use_mkey_of(layout, ep) : lend(layout, ep);
+		err = layout->lent ? use_mkey_of(layout, ep) : lend(layout, ep);
 		if (!err)
-			*map = &layout->slot->map;
+			*map = &layout->lent->map;
 	} else if (!err) {
 		*map = &layout->map;
 	}
@@ -80,7 +80,7 @@ int bsn_layout_map(struct bsn_layout *layout, struct bsn_ep *ep, unsigned flags,
 
 	if (BSN_UNLIKELY(!layout || !ep || !ep->sq || !map))
 		return fail(EINVAL, "no layout, or no endpoint, or no place for the map");
-	mkey = layout->slot;
+	mkey = layout->lent;
 	if (BSN_UNLIKELY(!mkey || mkey->state != BSN_MKEY_READY || !layout_is_as_made(layout) ||
 			 !takes_key(layout, ep->sq, flags)))
 		return map_slowly(layout, ep, flags, map);

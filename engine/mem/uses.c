@@ -45,7 +45,7 @@ void mkey_unuse(struct mkey_object *mkey)
 {
 	if (--mkey->uses)
 		return;
-	if (mkey->layout && mkey->layout->slot == mkey) {
+	if (mkey->layout && mkey->layout->lent == mkey) {
 		TAILQ_INSERT_TAIL(&mkey->pool->idle, mkey, idle);
 	} else {
 		TAILQ_INSERT_HEAD(&mkey->pool->idle, mkey, idle);
@@ -76,7 +76,7 @@ void mkey_forget(struct mkey_object *mkey)
 	mkey->pub.length = 0;
 	if (!layout)
 		return;
-	if (layout->slot == mkey)
-		layout->slot = NULL;
+	if (layout->lent == mkey)
+		layout->lent = NULL;
 	layout_unuse(layout);
 }

@@ -457,8 +457,8 @@ static void several_threads_poll_one_cq(struct bench *b)
 	struct bsn_qp *qp[2];
 
 	p.cq = new_cq(b, .entries = 64, .is_shared = true);
-	own_poll = cq_of(p.cq)->behind;
-	cq_of(p.cq)->behind = &slow;
+	own_poll = cq_of(p.cq)->ring_path;
+	cq_of(p.cq)->ring_path = &slow;
 	for (int i = 0; i < POLLERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, poll_with_others, &p), 0);
 	for (uint32_t n = 0; n < POLLED && !p.is_wrong;) {

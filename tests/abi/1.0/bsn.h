@@ -17,8 +17,8 @@
  *	Fork      a child must not use its parent's objects; it may open the device itself.
  *
  * Threads on the data path: a send queue has one poster, a receive queue one poster, a CQ one
- * poller; these may be three threads. The CQ's poller creates, destroys and resets QPs; another
- * thread may do so while nobody polls.
+ * poller; these may be three threads. The CQ's poller creates, destroys and resets QPs, while
+ * nobody polls the QP's other CQ; another thread may do so while nobody polls either.
  */
 #ifndef BSN_H
 #define BSN_H
@@ -364,7 +364,11 @@ BSN_API int bsn_cq_destroy(struct bsn_cq *cq);
 BSN_API int bsn_cq_resize(struct bsn_cq *cq, uint32_t entries);
 BSN_API void *bsn_cq_user(const struct bsn_cq *cq);
 
-/** bsn_cq_request - an event at the next completion, or at the next solicited or failed one */
+/**
+ * bsn_cq_request - an event at the next completion, or at the next solicited or failed one
+ *
+ * As a poll does, it ends the validity of pointers into CQEs.
+ */
 BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
 
 /**
