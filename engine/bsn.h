@@ -115,6 +115,9 @@ struct bsn_device_info {
 
 BSN_API int bsn_device_open_layout(const char *name, const struct bsn_device_attr *attr,
 				   uint32_t layout_version, struct bsn_device **device);
+BSN_API int bsn_device_attach_layout(struct ibv_context *context,
+				     const struct bsn_device_attr *attr, uint32_t layout_version,
+				     struct bsn_device **device);
 
 /**
  * bsn_device_open - opens a device
@@ -127,11 +130,27 @@ BSN_API int bsn_device_open_layout(const char *name, const struct bsn_device_att
 BSN_POST_API int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
 				 struct bsn_device **device);
 
+/**
+ * bsn_device_attach - the device of a context that the application opened; see bsn_qp_attach()
+ *
+ * The application closes the context, after bsn_device_close(). Its asynchronous events have one
+ * reader: bsn_device_get_event(), or the application.
+ * Return: 0; -EINVAL no context; -ENOTSUP and -EPROTO as of bsn_device_open().
+ */
+BSN_POST_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
+				   struct bsn_device **device);
+
 #ifndef BSN_NO_INLINE
 BSN_POST_API int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
 				 struct bsn_device **device)
 {
 	return bsn_device_open_layout(name, attr, BSN_LAYOUT_VERSION, device);
+}
+
+BSN_POST_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
+				   struct bsn_device **device)
+{
+	return bsn_device_attach_layout(context, attr, BSN_LAYOUT_VERSION, device);
 }
 #endif
 

@@ -192,21 +192,27 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	return 0;
 }
 
+static int check_layout(uint32_t version)
+{
+	if (version <= BSN_LAYOUT_VERSION)
+		return 0;
+	return fail(EPROTO,
+		    "compiled with the headers of a later libbunsen, of layout %u; this one knows "
+		    "%u: install the later library, or compile with this one's headers",
+		    version, BSN_LAYOUT_VERSION);
+}
+
 int bsn_device_open_layout(const char *name, const struct bsn_device_attr *attr,
 			   uint32_t layout_version, struct bsn_device **out)
 {
 	struct bsn_device *device;
 	bool is_mlx5 = false;
-	int err;
+	int err = check_layout(layout_version);
 
+	if (err)
+		return err;
 	if (!out)
 		return fail(EINVAL, "no place for the device");
-	if (layout_version > BSN_LAYOUT_VERSION)
-		return fail(
-			EPROTO,
-			"compiled with the headers of a later libbunsen, of layout %u; this one "
-			"knows %u: install the later library, or compile with this one's headers",
-			layout_version, BSN_LAYOUT_VERSION);
 	device = calloc(1, sizeof(*device));
 	if (!device)
 		return fail(ENOMEM, "no memory");
@@ -225,12 +231,14 @@ int bsn_device_open_layout(const char *name, const struct bsn_device_attr *attr,
 	return 0;
 }
 
-int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
-		      struct bsn_device **out)
+int bsn_device_attach_layout(struct ibv_context *context, const struct bsn_device_attr *attr,
+			     uint32_t layout_version, struct bsn_device **out)
 {
 	struct bsn_device *device;
-	int err;
+	int err = check_layout(layout_version);
 
+	if (err)
+		return err;
 	if (!context || !out)
 		return fail(EINVAL, "no context, or no place for the device");
 	device = calloc(1, sizeof(*device));

@@ -153,6 +153,8 @@ static void devices_that_cannot_be_had(struct bench *b)
 		bsn_device_open("nonesuch", NULL, out));
 	REFUSED(EPROTO, "headers of a later libbunsen", bsn_device,
 		bsn_device_open_layout(NULL, NULL, BSN_LAYOUT_VERSION + 1, out));
+	REFUSED(EPROTO, "headers of a later libbunsen", bsn_device,
+		bsn_device_attach_layout(bench_info(b)->verbs, NULL, BSN_LAYOUT_VERSION + 1, out));
 #define BAD(error, word, ...)                                                                      \
 	REFUSED(error, word, bsn_device,                                                           \
 		bsn_device_open(bench_info(b)->name, &(struct bsn_device_attr){ __VA_ARGS__ },     \

@@ -12,8 +12,8 @@
  *
  * They grow into what is reserved, which the library sets to 0 until then. BSN_LAYOUT_VERSION
  * counts how often they did. The library takes programs of each version up to its own; those of
- * a later one would read what it does not set, and bsn_device_open() refuses them.
- * bsn_device_attach() does not look.
+ * a later one would read what it does not set, and bsn_device_open() and bsn_device_attach()
+ * refuse them.
  */
 #ifndef BSN_HOT_H
 #define BSN_HOT_H

@@ -12,12 +12,10 @@
 
 BSN_HEADER_BEGIN
 
-struct ibv_context;
 struct ibv_pd;
 struct ibv_qp;
 
 struct bsn_device;
-struct bsn_device_attr;
 struct bsn_pd;
 struct bsn_qp;
 struct bsn_xrcd;
@@ -147,15 +145,6 @@ struct bsn_attach_attr {
  */
 BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
-
-/**
- * bsn_device_attach - the device of a context that the application opened; see bsn_qp_attach()
- *
- * The application closes the context, after bsn_device_close(). Its asynchronous events have one
- * reader: bsn_device_get_event(), or the application.
- */
-BSN_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
-			      struct bsn_device **device);
 
 /* If the QP has many peers (UD, DC, XRC), this endpoint refuses every request: bsn_ep_create(). */
 BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp);
