@@ -187,7 +187,7 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 
 void bsn_rq_free(struct bsn_rq *rq)
 {
-	if (rq && dv_rq(rq)->is_srq && bsn_srq_of(rq)->has_lock)
+	if (rq && dv_rq(rq)->has_lock)
 		pthread_spin_destroy(&bsn_srq_of(rq)->lock);
 	free(rq);
 }

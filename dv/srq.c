@@ -103,7 +103,7 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 	const size_t end = BSN_SRQ_NEXT_SIZE + (size_t)rq->max_sge * BSN_DATA_SIZE;
 	uint8_t *wqe;
 
-	if (!dv_rq(rq)->is_srq || !srq->has_lock)
+	if (!dv_rq(rq)->has_lock)
 		return false;
 	pthread_spin_lock(&srq->lock);
 	bsn_srq_append_free(srq, slot);
@@ -147,8 +147,8 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 	srq->next = init->first_free;
 	srq->ends = srq->rq.lists + (srq->rq.hot.max_sge > 1 ? BSN_DATA_SIZE : 0);
 	srq->last = init->last_free;
-	srq->has_lock = init->is_on_demand;
-	if (srq->has_lock) {
+	srq->rq.has_lock = init->is_on_demand;
+	if (srq->rq.has_lock) {
 		pthread_spin_init(&srq->lock, PTHREAD_PROCESS_PRIVATE);
 		rest_others(srq);
 	}

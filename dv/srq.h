@@ -27,7 +27,6 @@
 struct bsn_srq {
 	struct dv_rq rq; /* first */
 	uint8_t *ends;
-	bool has_lock;
 	pthread_spinlock_t lock;
 	uint32_t free_count; /* with a lock: WQEs after @next */
 	uint32_t resting;    /* with a lock: so many of those stay free */
@@ -80,7 +79,7 @@ static inline void bsn_srq_append_free(struct bsn_srq *srq, uint32_t slot)
 
 static inline bool bsn_rq_has_lock(struct bsn_rq *rq)
 {
-	return dv_rq(rq)->is_srq && BSN_UNLIKELY(bsn_srq_of(rq)->has_lock);
+	return BSN_UNLIKELY(dv_rq(rq)->has_lock);
 }
 
 BSN_ALWAYS_INLINE uint64_t bsn_srq_give_back(struct bsn_rq *rq, uint32_t wqe_index)

@@ -207,6 +207,7 @@ struct bsn_rq_path {
 
 /**
  * struct dv_rq - a receive queue: a QP's own, a shared one (SRQ), or one on plain verbs
+ * @has_lock: of an SRQ with is_on_demand: its poster and its poller hold the lock of struct bsn_srq
  * @has_many_pollers: of a shared queue: more than one CQ gives back
  * @lists: the first WQE's data pointers
  * @capacity: WQEs that may be outstanding: what the CQ has room for
@@ -220,6 +221,7 @@ struct dv_rq {
 	uint8_t *lists;
 	uint8_t stride_log2;
 	uint8_t is_srq;
+	uint8_t has_lock;
 	uint8_t has_many_pollers;
 
 	/* rare */
