@@ -275,7 +275,7 @@ static struct bsn_route *route_of(const struct bsn_cq *cq, uint32_t qpn, unsigne
 {
 	struct bsn_route *const route = bsn_cq_find(cq, qpn);
 
-	if (BSN_UNLIKELY(!route) && is_receive(opcode) && qpn != QPN_NOBODY)
+	if (!route && is_receive(opcode) && qpn != QPN_NOBODY)
 		return bsn_cq_find(cq, BSN_CQ_XRC);
 	return route;
 }
@@ -340,7 +340,7 @@ static int reap(struct bsn_cq *cq, const uint8_t *cqe, struct bsn_completion *c,
 		return 0;
 	}
 	bsn_cq_put_plain(c, cqe, bsn_cq_who(cqe), route->user);
-	if (bsn_cq_reap(cq, route, cqe, kind, c))
+	if (BSN_LIKELY(bsn_cq_reap(cq, route, cqe, kind, c)))
 		return 1;
 	if (kind >> 4 == BSN_CQE_REQ && bsn_skip_hidden(route, cqe))
 		return 0;
