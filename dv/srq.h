@@ -58,7 +58,7 @@ static inline void bsn_srq_set_link(uint8_t *wqe, uint32_t slot)
 	void *const index = wqe + BSN_SRQ_NEXT_INDEX_OFFSET;
 
 	BSN_ORDER_EVENT(BSN_ORDER_WQE, index, 2);
-	__atomic_store_n((uint16_t *)index, (uint16_t)bsn_wide_be16((uint16_t)slot),
+	__atomic_store_n((uint16_t *)index, bsn_to_be16((uint16_t)slot).raw,
 			 __ATOMIC_RELEASE); /* O6 */
 }
 

@@ -94,22 +94,6 @@ static inline __attribute__((always_inline)) uint64_t bsn_wide_be32(uint32_t raw
 	return wide;
 }
 
-/** bsn_wide_be16 - swaps the bytes of half a dword, and widens it to 32 bits */
-static inline __attribute__((always_inline)) uint32_t bsn_wide_be16(uint16_t raw)
-{
-	const struct bsn_be16 be = { raw };
-	uint32_t wide = raw;
-
-	if (__builtin_constant_p(raw))
-		return bsn_from_be16(be);
-#ifdef __x86_64__
-	__asm__("rolw $8, %w0" : "+r"(wide) : : "cc");
-#else
-	wide = bsn_from_be16(be);
-#endif
-	return wide;
-}
-
 /**
  * bsn_pair_to_be64 - bsn_to_be64() of two dwords, the first in the high half
  *
