@@ -98,7 +98,7 @@ int published_read(struct target *target, struct published_list *list);
 /** published_is_same() - whether entries, which never change, are of one queue */
 bool published_is_same(const struct published *a, const struct published *b);
 
-/** published_check() - 0: a queue is still listed unchanged; -ENOENT: it is not */
+/** published_check() - 0: a queue is still listed unchanged; -ENOENT: it is not; -errno: unknown */
 int published_check(struct target *target, const struct published *queue);
 
 void published_free(struct published_list *list);
