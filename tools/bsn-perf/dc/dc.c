@@ -277,6 +277,7 @@ static int open_bench(const struct dc_plan *plan, struct ranks *ranks, struct be
 {
 	const struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
+	const struct bsn_device_info *info;
 	struct bench *b = calloc(1, sizeof(*b));
 	int err;
 
@@ -293,6 +294,11 @@ static int open_bench(const struct dc_plan *plan, struct ranks *ranks, struct be
 	err = perf_open_device(&attr, &b->device);
 	if (err)
 		return err;
+	info = bsn_device_info(b->device);
+	if ((uint64_t)targets + plan->initiators > info->max_qp)
+		return complain("--peers %u: each is a target of its own, and %s has %u queue "
+				"pairs and targets in all",
+				targets, info->name, info->max_qp);
 	if (ranks && is_on_verbs(b))
 		return complain("--local and --pmix need a device with DC: on plain verbs a target "
 				"that waits connects nobody");
