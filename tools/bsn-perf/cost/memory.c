@@ -221,8 +221,8 @@ static void close_state(void *queue)
 		munmap(s->map, 2 * REGIONS * s->page);
 }
 
-#define MEMORY_COLUMN                                                                              \
-	.size = sizeof(struct state), .make = make, .close = close_state, .prepare = prepare
-
-const struct cost_column cost_memory_bunsen = { MEMORY_COLUMN, .run_of = run_of };
-const struct cost_column cost_memory_ibv = { MEMORY_COLUMN, .run_of = run_of_verbs };
+const struct cost_column cost_memory_bunsen = {
+	.size = sizeof(struct state),
+	.make = make, .close = close_state, .run_of = run_of, .prepare = prepare,
+};
+const struct cost_column cost_memory_ibv = { .run_of = run_of_verbs, .prepare = prepare };
