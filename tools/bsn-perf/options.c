@@ -55,20 +55,37 @@ static int shift_of(const char *suffix)
 	return letter && !suffix[1] ? 10 * (int)(letter - letters + 1) : -1;
 }
 
+/* Of seconds, in milliseconds; of very many, some that are too many, too. */
+static uint64_t parse_ms(const char *text, char **end)
+{
+	const double seconds = strtod(text, end);
+
+	return seconds < UINT32_MAX ? (uint64_t)(seconds * 1e3 + 0.5) : UINT64_MAX;
+}
+
+static int complain_of_range(const struct perf_number *n, const char *text)
+{
+	if (n->in_ms)
+		return complain_usage("--%s %s: must be %g to %g", n->name, text,
+				      (double)n->min / 1e3, (double)n->max / 1e3);
+	return complain_usage("--%s %s: must be %llu to %llu", n->name, text,
+			      (unsigned long long)n->min, (unsigned long long)n->max);
+}
+
 int parse_number(struct perf_number *n, const char *text)
 {
-	unsigned long long number;
-	char *end;
+	uint64_t number = 0;
+	char *end = NULL;
 	int shift;
 
 	errno = 0;
-	number = strtoull(text, &end, 10);
-	shift = end == text ? -1 : shift_of(end);
-	if (!isdigit((unsigned char)*text) || shift < 0)
+	if (isdigit((unsigned char)*text))
+		number = n->in_ms ? parse_ms(text, &end) : strtoull(text, &end, 10);
+	shift = end ? shift_of(end) : -1;
+	if (shift < 0)
 		return complain_usage("--%s %s: not a number", n->name, text);
 	if (errno || number > n->max >> shift || number << shift < n->min)
-		return complain_usage("--%s %s: must be %llu to %llu", n->name, text,
-				      (unsigned long long)n->min, (unsigned long long)n->max);
+		return complain_of_range(n, text);
 	n->value = number << shift;
 	return 0;
 }

@@ -4,12 +4,14 @@
  * arrives, WRITEs being noticed by their last byte, which is new each time. Latency of READ and
  * atomics is from post to completion, and the far end does nothing.
  */
+#include <sched.h>
+
 #include "../../examples/connect.h"
 #include "traffic.h"
 
 enum {
 	PROGRESS_NS = 200 * 1000 * 1000,
-	NS_PER_SECOND = 1000 * 1000 * 1000,
+	NS_PER_MS = 1000 * 1000,
 	SPINS_LOG2 = 10,
 	LOOK_EVERY = 64,
 };
@@ -54,7 +56,6 @@ static bool looks_now(const struct waiting *w)
 /* After a look that moved so much. 0: look again; -1: it failed, or will not come. */
 static int wait_more(const struct test *t, struct waiting *w, int moved)
 {
-	const uint64_t timeout_ms = (uint64_t)t->timeout_ms;
 	uint64_t now;
 
 	if (moved) {
@@ -65,16 +66,18 @@ static int wait_more(const struct test *t, struct waiting *w, int moved)
 	w->spins++;
 	if (!looks_now(w))
 		return 0;
+	sched_yield(); /* the peer may be of this CPU */
 	if (look_for_events(t))
 		return -1;
 	now = now_ns();
 	if (!w->deadline)
-		w->deadline = now + timeout_ms * 1000000;
+		w->deadline = now + t->plan.timeout_ms * NS_PER_MS;
 	if (t->peer >= 0 && connect_has_gone(t->peer))
 		return SIDE_FAILS("the peer went away");
 	return now < w->deadline
 		       ? 0
-		       : SIDE_FAILS("nothing was completed for %d s", t->timeout_ms / 1000);
+		       : SIDE_FAILS("nothing was completed for %g s",
+				    (double)t->plan.timeout_ms / 1e3);
 }
 
 /* Until no more than @left requests of a side are outstanding. */
@@ -140,7 +143,7 @@ enum { ENDED = 1 };
 
 static int await_turn(const struct test *t, struct side *side, uint64_t turn)
 {
-	const bool may_end = t->is_server && side->plan->seconds;
+	const bool may_end = t->is_server && side->plan->duration_ms;
 	struct waiting waiting = { 0 };
 	int n;
 
@@ -171,21 +174,21 @@ static int measure_lat(struct test *t)
 {
 	const struct plan *plan = &t->step;
 	const bool answered = is_two_sided(plan);
-	const uint64_t total = plan->seconds ? UINT64_MAX : warmup_of(plan) + plan->iters;
+	const uint64_t total = plan->duration_ms ? UINT64_MAX : warmup_of(plan) + plan->iters;
 	uint64_t start = now_ns(), now = start, begin = start, end = UINT64_MAX;
 
 	for (uint64_t turn = 0; turn < total && now < end; turn++) {
 		if (turn == warmup_of(plan))
 			begin = now;
-		if (plan->seconds && turn == warmup_of(plan))
-			end = now + plan->seconds * NS_PER_SECOND;
+		if (plan->duration_ms && turn == warmup_of(plan))
+			end = now + plan->duration_ms * NS_PER_MS;
 		if (answered ? ping_pong(t, turn)
 			     : side_send(t->near, 1, plan->depth) != 1 || drain(t, t->near, 0))
 			return -1;
 		now = now_ns();
 		if (turn >= warmup_of(plan))
 			histogram_add(&t->histogram, answered ? (now - start) / 2 : now - start);
-		if (!plan->seconds)
+		if (!plan->duration_ms)
 			tell_progress(turn + 1, total);
 		start = now_ns();
 	}
@@ -196,7 +199,7 @@ static int measure_lat(struct test *t)
 static int answer_lat(const struct test *t)
 {
 	const struct plan *plan = &t->step;
-	const uint64_t total = plan->seconds ? UINT64_MAX : warmup_of(plan) + plan->iters;
+	const uint64_t total = plan->duration_ms ? UINT64_MAX : warmup_of(plan) + plan->iters;
 
 	for (uint64_t turn = 0; turn < total; turn++) {
 		const int n = await_turn(t, t->near, turn);
@@ -339,8 +342,8 @@ static int measure_bw(struct test *t)
 	begin_flows(t, flows);
 	start = now_ns();
 	if (!err)
-		err = stream(t, flows, plan->seconds ? UINT64_MAX : plan->iters,
-			     plan->seconds ? start + plan->seconds * NS_PER_SECOND : 0);
+		err = stream(t, flows, plan->duration_ms ? UINT64_MAX : plan->iters,
+			     plan->duration_ms ? start + plan->duration_ms * NS_PER_MS : 0);
 	t->ns = now_ns() - start;
 	t->operations = flows[0].done + flows[1].done;
 	t->rate = (double)t->operations / ((double)t->ns / 1e9);

@@ -11,15 +11,16 @@ const char *const traffic_connections[] = { "RC", "UC", "UD" }; /* by enum bsn_q
 
 #define PORT_DEFAULT "18515"
 
-enum { LAT_ITERS_DEFAULT = 10000, BW_ITERS_DEFAULT = 100000, SECONDS_MAX = 86400 };
+enum { LAT_ITERS_DEFAULT = 10000, BW_ITERS_DEFAULT = 100000, MS_MAX = 86400 * 1000 };
 
 struct perf_number test_numbers[PLAN_NUMBERS] = {
 	[PLAN_port] = { "ib-port", 'i', 1, UINT8_MAX, 0,
 		"port of the device (default: the first that is active)", "N" },
 	[PLAN_gid_index] = { "gid-index", 'x', 0, UINT8_MAX, 0,
 		"entry of the port's GID table (default: bsn-info tells)", "N" },
-	[PLAN_timeout] = { "timeout", 0, 1, SECONDS_MAX, 30,
-		"give up after so long without progress (default: 30)", "SECONDS" },
+	[PLAN_timeout_ms] = { "timeout", 0, 1, MS_MAX, 30 * 1000,
+		"give up after so long without progress (default: 30)", "SECONDS",
+		.in_ms = true },
 	[PLAN_size] = { "size", 's', 1, 1 << 30, 8, "bytes of a message (default: 8)", "BYTES" },
 	[PLAN_iters] = { "iters", 'n', 1, 1ull << 40, 0,
 		"operations (default: 10000 for lat, 100000 for bw)", "N" },
@@ -27,8 +28,9 @@ struct perf_number test_numbers[PLAN_NUMBERS] = {
 		"requests in flight on a queue pair (default: 128)", "N" },
 	[PLAN_qps] = { "qp", 'q', 1, TRAFFIC_QPS_MAX, 1,
 		"bw: queue pairs that take turns (default: 1)", "N" },
-	[PLAN_seconds] = { "duration", 'D', 1, SECONDS_MAX, 0,
-		"instead of so many operations, as many as so long", "SECONDS" },
+	[PLAN_duration_ms] = { "duration", 'D', 1, MS_MAX, 0,
+		"instead of so many operations, for so long: 10, or 0.5", "SECONDS",
+		.in_ms = true },
 	/* Longer ones are fetched by the device. A WQE of 1 KB has room for the most. */
 	[PLAN_inline_max] = { "inline-size", 'I', 0, 1000, 64,
 		"messages up to so long are copied into the request (default: 64)", "BYTES" },
@@ -177,7 +179,7 @@ static int check_plan(const struct plan *plan)
 {
 	const char *const output = perf_options.output;
 
-	if (plan->seconds && number_given[PLAN_iters])
+	if (plan->duration_ms && number_given[PLAN_iters])
 		return complain_usage("--iters and --duration: use one of them");
 	if (number_given[PLAN_qps] && !plan->is_bw)
 		return complain_usage("--qp: latency is that of one queue pair");
@@ -231,7 +233,6 @@ static int read_role(poptContext context, struct test *test)
 		return complain_usage("one argument too many: %s", poptPeekArg(context));
 	test->host = host;
 	test->service = options.port ? options.port : PORT_DEFAULT;
-	test->timeout_ms = (int)test->plan.timeout * 1000;
 	return 0;
 }
 

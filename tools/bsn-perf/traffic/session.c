@@ -9,7 +9,7 @@
 #include "traffic.h"
 
 #define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */
-#define HELLO_VERSION '8'
+#define HELLO_VERSION '9'
 
 enum { SILENT_MS = 1000 }; /* a server that starts beside the client is found in less */
 
@@ -19,9 +19,14 @@ struct introduction {
 	uint64_t addr, rkey;
 };
 
+static int timeout_of(const struct test *t)
+{
+	return (int)t->plan.timeout_ms;
+}
+
 static int swap(const struct test *t, const void *mine, void *theirs, size_t size)
 {
-	return connect_swap(t->peer, mine, theirs, size, t->timeout_ms)
+	return connect_swap(t->peer, mine, theirs, size, timeout_of(t))
 		       ? SIDE_FAILS("%s", connect_error())
 		       : 0;
 }
@@ -60,16 +65,16 @@ static int agree(struct test *t)
 /* A server that is not there yet is waited for, and not in silence. */
 static int look_for_server(struct test *t)
 {
-	const int first_ms = t->timeout_ms < SILENT_MS ? t->timeout_ms : SILENT_MS;
-	const int left_ms = t->timeout_ms - first_ms;
+	const int first_ms = timeout_of(t) < SILENT_MS ? timeout_of(t) : SILENT_MS;
+	const int left_ms = timeout_of(t) - first_ms;
 	const int err = connect_to(t->host, t->service, first_ms, &t->peer);
 
 	if ((err != -ECONNREFUSED && err != -ETIMEDOUT) || !left_ms)
 		return err;
 	complain_as(PERF_OK,
-		    "no server at %s port %s yet: waiting for one for %d s (--timeout); it is this "
+		    "no server at %s port %s yet: waiting for one for %g s (--timeout); it is this "
 		    "command with the word server",
-		    t->host, t->service, left_ms / 1000);
+		    t->host, t->service, left_ms / 1e3);
 	return connect_to(t->host, t->service, left_ms, &t->peer);
 }
 
@@ -79,7 +84,7 @@ static int await_client(struct test *t)
 
 	if (err)
 		return err;
-	err = connect_accept(listener, t->timeout_ms, &t->peer);
+	err = connect_accept(listener, timeout_of(t), &t->peer);
 	close(listener);
 	return err;
 }
@@ -132,7 +137,7 @@ int session_hear(const struct test *t, double *rate)
 {
 	uint64_t theirs;
 
-	if (!connect_wait(t->peer, t->timeout_ms) ||
+	if (!connect_wait(t->peer, timeout_of(t)) ||
 	    recv(t->peer, &theirs, sizeof(theirs), MSG_WAITALL) != sizeof(theirs))
 		return SIDE_FAILS("the peer went away");
 	*rate = (double)be64toh(theirs);

@@ -125,8 +125,8 @@ static void print_title(FILE *to, const struct test *test)
 	fprintf(to, "%s of %s, %s%llu bytes, ", plan->is_bw ? "bandwidth" : "latency",
 		traffic_op_names[plan->op], plan->is_sweep ? "2 to " : "",
 		(unsigned long long)plan->size);
-	if (plan->seconds)
-		fprintf(to, "for %llu s", (unsigned long long)plan->seconds);
+	if (plan->duration_ms)
+		fprintf(to, "for %g s", (double)plan->duration_ms / 1e3);
 	else
 		fprintf(to, "%s%llu times", plan->is_sweep ? "at most " : "",
 			(unsigned long long)plan->iters);
@@ -278,7 +278,7 @@ static int measure_step(struct test *test, FILE *to, struct json_object *json, u
 	memset(&test->histogram, 0, sizeof(test->histogram));
 	if (is_bw ? run_bw(test) : run_lat(test))
 		return PERF_FAILED;
-	if (test->plan.seconds)
+	if (test->plan.duration_ms)
 		test->step.iters = is_bw ? test->operations : test->histogram.count;
 	if (json)
 		add_result(json, test);

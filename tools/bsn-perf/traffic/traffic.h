@@ -27,18 +27,17 @@ enum {
 /*
  * What is asked for, as numbers. The first three are each end's own, of its device; all others the
  * server takes from the client. From op on they are no numbers to the user.
- * @timeout: seconds
  * @depth: of each queue pair
- * @seconds: 0: @iters say how long
+ * @duration_ms: 0: @iters say how long
  * @inline_max: bytes of the longest messages that are copied into the WQE
  * @type: enum bsn_qp_type: RC, UC or UD
  * @is_bidirectional: of bw: both ends send
  * @is_sweep: of sizes that double from TRAFFIC_SWEEP_FIRST to @size
  */
 #define PLAN_FIELDS(X)                                                                             \
-	X(port) X(gid_index) X(timeout) X(size) X(iters) X(depth) X(qps) X(seconds) X(inline_max)  \
-	X(mtu) X(sl) X(traffic_class) X(hop_limit) X(qp_timeout) X(op) X(type) X(is_bw)            \
-	X(is_bidirectional) X(is_sweep)
+	X(port) X(gid_index) X(timeout_ms) X(size) X(iters) X(depth) X(qps) X(duration_ms)         \
+	X(inline_max) X(mtu) X(sl) X(traffic_class) X(hop_limit) X(qp_timeout) X(op) X(type)       \
+	X(is_bw) X(is_bidirectional) X(is_sweep)
 #define PLAN_INDEX(name) PLAN_##name,
 #define PLAN_FIELD(name) uint64_t name;
 enum { PLAN_FIELDS(PLAN_INDEX) PLAN_NUMBERS, PLAN_TOLD = PLAN_size };
@@ -119,7 +118,6 @@ struct test {
 	bool is_server, is_client; /* neither: both ends are in this process */
 	const char *host;          /* of the server; NULL at it */
 	const char *service;       /* TCP port */
-	int timeout_ms;
 	struct plan plan;
 	struct bsn_device_attr device_attr;
 	struct bsn_device *device;
