@@ -122,15 +122,16 @@ def core(loads, notes=b''):
     segments = 1 + len(loads)
     counter = struct.pack('<44xI16x', segments) if segments >= 0xffff else b''
     at = 64 + 56 * segments + len(counter)
-    head = elf_header(4, segments) + segment(PT_NOTE, at, 0, len(notes), 0)
-    body = notes
+    head, body = [elf_header(4, segments), segment(PT_NOTE, at, 0, len(notes), 0)], [notes]
+    at += len(notes)
     for address, size, flags, data in loads:
         if isinstance(data, tuple):
-            head += segment(PT_LOAD, *data[:1], address, data[1], size, flags)
+            head.append(segment(PT_LOAD, *data[:1], address, data[1], size, flags))
             continue
-        head += segment(PT_LOAD, at + len(body), address, len(data), size, flags)
-        body += data
-    return head + counter + body
+        head.append(segment(PT_LOAD, at, address, len(data), size, flags))
+        body.append(data)
+        at += len(data)
+    return b''.join([*head, counter, *body])
 
 
 def core_of_file(path, dumped=0x240):
