@@ -7,7 +7,7 @@ import struct
 from crafted import PAGE, PT_LOAD, PT_NOTE, elf_header, files, note, segment
 
 NT_PRPSINFO = 3
-HUGE = 1 << 30  # sanitizers reserve such mappings; they are not dumped
+HUGE = 1 << 27  # sanitizers reserve such mappings, softcx's devices are in one; not dumped
 
 
 def mappings(pid):
