@@ -422,12 +422,17 @@ def test_broken_rows_of_other_things_are_no_queue(bench):
 
 def test_hashes_are_no_queue(bench):
     """Of commits, of files; alone, in words, in columns."""
-    for size in 16, 20, 32, 48, 64:
-        for line in '{}', 'commit {}', 'SOURCE_ID: 2026-11-21 18:58:01 {}', '{}  usr/bin/env':
-            for seed in range(40):
-                lines = [hashlib.shake_256(f'{seed}.{at}'.encode()).hexdigest(size)
-                         for at in range(1 + seed % 3)]
-                complaint('\n'.join(line.format(each) for each in lines))
+    forms = '{}', 'commit {}', 'SOURCE_ID: 2026-11-21 18:58:01 {}', '{}  usr/bin/env'
+    files = []
+    for size, form, seed in itertools.product((16, 20, 32, 48, 64), forms, range(40)):
+        lines = [hashlib.shake_256(f'{seed}.{at}'.encode()).hexdigest(size)
+                 for at in range(1 + seed % 3)]
+        files.append(bench.file('\n'.join(form.format(each) for each in lines),
+                                f'{size} {forms.index(form)} {seed}'))
+    done = run('', *files)
+    check(done.returncode == 1 and not done.stdout, f'{done.returncode}: {done.stdout[:500]}')
+    told = re.findall('^wqe-dump: (.*?):1: not read: .*\n', done.stderr.decode(), re.MULTILINE)
+    check(len(set(told)) == len(told) == done.stderr.count(b'\n'), 'one line a file at most')
 
 
 def test_cut_bytes(bench):
@@ -482,8 +487,13 @@ def is_broken_line(record, line):
 
 def test_a_broken_line_wherever_it_is_read(bench):
     """However much of a file is read at once, the next lines are there when they are looked at."""
-    for at in range(2**18 - len(BROKEN) - 8, 2**18 + 8):
-        is_broken_line(only('', str(bench.file('x' * (at - 1) + '\n' + BROKEN))), 2)
+    files = [str(bench.file('x' * (at - 1) + '\n' + BROKEN, str(at)))
+             for at in range(2**18 - len(BROKEN) - 8, 2**18 + 8)]
+    report = dump('', *files)
+    found = [record['file'] for record in report['records']]
+    check(found == files and not report['unread'], report)
+    for record in report['records']:
+        is_broken_line(record, 2)
 
 
 def test_a_broken_line_from_a_slow_program(bench):

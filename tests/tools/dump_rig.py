@@ -57,12 +57,17 @@ def rows(data, size=16):
 
 
 def words(row, size, fmt='{}', order='big'):
-    return [fmt.format(f'{int.from_bytes(word, order):0{2 * len(word)}x}')
-            for word in rows(row, size)]
+    if order == 'little' and size > 1:
+        row = b''.join(word[::-1] for word in rows(row, size))
+    digits = row.hex(' ', -size).split()
+    return digits if fmt == '{}' else [fmt.format(word) for word in digits]
+
+
+ASCII = bytes(byte if 32 <= byte < 127 else ord('.') for byte in range(256))
 
 
 def ascii_of(row):
-    return ''.join(chr(byte) if 32 <= byte < 127 else '.' for byte in row)
+    return row.translate(ASCII).decode('ascii')
 
 
 def by_rows(line, size=16):
@@ -151,8 +156,10 @@ def send_ring(count, first, qpn=0xc7):
         wqe = bytearray(long if index % 4 == 0 else short)
         wqe[1:3] = (index & 0xffff).to_bytes(2, 'big')
         wqe[4:7] = qpn.to_bytes(3, 'big')
-        for at, byte in enumerate(wqe):
-            ring[(index * 64 + at) % len(ring)] = byte
+        at = index % count * 64
+        fits = min(len(wqe), len(ring) - at)
+        ring[at:at + fits] = wqe[:fits]
+        ring[:len(wqe) - fits] = wqe[fits:]
         index += (len(wqe) + 63) // 64
     return bytes(ring)
 

@@ -62,8 +62,10 @@ def conforms(validator, report, what=''):
 def parse_json(text):
     """Parses JSON; each key of an object may be there only once."""
     def build(pairs):
-        check(len(dict(pairs)) == len(pairs), f'a key twice: {pairs}')
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise Failure(f'a key twice: {pairs}')
+        return found
     return json.loads(text, object_pairs_hook=build)
 
 
