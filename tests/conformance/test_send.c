@@ -11,22 +11,18 @@
 #define GAP(sges_) { .sges = sges_, .has_gap = true }
 #define INLINE(sges_, bytes_) { .sges = sges_, .bytes = bytes_, .is_inline = true }
 
-/*
- * The first ones with every flag. Then lengths next to the ends of a unit, of a block and of the
- * register's buffer; empty SGEs.
- */
+/* Lengths next to the ends of a unit, of a block and of the register's buffer; empty SGEs. */
 static const struct shape shapes[] = {
 	POINTERS(0),      POINTERS(1),      POINTERS(2),      POINTERS(3),      POINTERS(MAX_SGE),
 	INLINE(1, 0),     INLINE(1, 1),     INLINE(1, 15),    INLINE(1, 16),    INLINE(1, 17),
 	INLINE(1, 44),    INLINE(1, MAX_INLINE),
-
 	GAP(1),           GAP(3),           INLINE(0, 0),     INLINE(1, 3),     INLINE(1, 4),
 	INLINE(1, 7),     INLINE(1, 8),     INLINE(1, 12),    INLINE(1, 28),    INLINE(1, 29),
 	INLINE(1, 45),    INLINE(3, 17),    INLINE(3, 44),    INLINE(1, 188),   INLINE(1, 189),
 	INLINE(1, 220),   INLINE(1, 221),   INLINE(1, 236),   INLINE(1, 237),
 	INLINE(MAX_SGE, MAX_INLINE),
 };
-enum { WITH_EVERY_FLAG = 12, SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]), FLAG_SETS = 8 };
 #undef POINTERS
 #undef GAP
 #undef INLINE
@@ -34,33 +30,37 @@ enum { WITH_EVERY_FLAG = 12, SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 static const struct shape one_place = { .sges = 1, .bytes = 8 };
 
 /*
- * The same request at each position: each round moves on by an odd number of blocks, so that as
- * many rounds as the ring has blocks begin once at each.
+ * The same request at each position, with one set of flags there, and each set somewhere: each
+ * round moves on by the same odd number of blocks, so that as many rounds as the ring has blocks
+ * begin once at each.
  */
-static void at_every_position(uint32_t opcode, const struct shape *shape, unsigned flags)
+static void at_every_position(uint32_t opcode, const struct shape *shape, unsigned first_set)
 {
 	bool seen[RING_BB] = { false };
 
 	for (unsigned round = 0; round < RING_BB; round++) {
 		const uint16_t first = x.sender[0].pi;
+		const unsigned position = first % RING_BB;
 		struct request r;
 
-		assert_false(seen[first % RING_BB]);
-		seen[first % RING_BB] = true;
+		assert_false(seen[position]);
+		seen[position] = true;
 		exchange_poison();
-		exchange_make(&r, 0, opcode, shape, flags);
+		exchange_make(&r, 0, opcode, shape, flags_of((first_set + position) % FLAG_SETS));
 		exchange_post(&r, 1);
-		if (!(flags & BSN_F_SIGNALED))
+		do /* at least one, since the request may be unsignaled */
 			exchange_post_filler();
-		if (!((uint16_t)(x.sender[0].pi - first) % 2))
-			exchange_post_filler();
+		while (!((uint16_t)(x.sender[0].pi - first) % 2));
 	}
 }
 
+/* Each set of flags at each position; if a share is enough, one set at each. */
 static void with_every_flag(uint32_t opcode, const struct shape *shape)
 {
-	for (unsigned set = 0; set < 8; set++)
-		at_every_position(opcode, shape, flags_of(set));
+	const unsigned sets = tests_share() > 1 ? 1 : FLAG_SETS;
+
+	for (unsigned set = 0; set < sets; set++)
+		at_every_position(opcode, shape, set);
 }
 
 static bool can_have(const struct bsn_wqe_op *op, const struct shape *shape)
@@ -73,10 +73,8 @@ static void every_shape(const struct bsn_wqe_op *op)
 	if (op->has_atomic)
 		with_every_flag(op->opcode, &one_place);
 	for (unsigned i = 0; i < SHAPES; i++)
-		if (can_have(op, &shapes[i]) && i < WITH_EVERY_FLAG)
+		if (can_have(op, &shapes[i]))
 			with_every_flag(op->opcode, &shapes[i]);
-		else if (can_have(op, &shapes[i]))
-			at_every_position(op->opcode, &shapes[i], BSN_F_SIGNALED);
 }
 
 static void every_request(const struct setting *setting, void (*post)(const struct bsn_wqe_op *op))
@@ -105,10 +103,10 @@ static void by_store(const struct bsn_wqe_op *op)
 	unsigned n = (unsigned)x.setting->store + op->opcode;
 
 	if (op->has_atomic)
-		at_every_position(op->opcode, &one_place, BSN_F_SIGNALED);
+		at_every_position(op->opcode, &one_place, 0);
 	for (unsigned i = 0; i < SHAPES; i++)
 		if (can_have(op, &shapes[i]) && n++ % share == 0)
-			at_every_position(op->opcode, &shapes[i], BSN_F_SIGNALED);
+			at_every_position(op->opcode, &shapes[i], 0);
 }
 
 static void every_store(void **state)
