@@ -109,7 +109,7 @@ static void by_store(const struct bsn_wqe_op *op)
 			at_every_position(op->opcode, &shapes[i], 0);
 }
 
-static void every_store(void **state)
+static void by_every_store(void **state)
 {
 	static const struct setting transports[] = {
 		{ .type = BSN_QP_RC, .link = CX_LINK_ROCE },
@@ -144,7 +144,7 @@ enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[SETTINGS + 1] = { [SETTINGS] = UNIT(every_store) };
+	struct CMUnitTest tests[SETTINGS + 1] = { [SETTINGS] = UNIT(by_every_store) };
 
 	for (unsigned i = 0; i < SETTINGS; i++)
 		tests[i] = UNIT_ROW(settings[i], each_request);
