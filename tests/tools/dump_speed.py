@@ -113,14 +113,14 @@ def text_of(lines):
 
 # Instructions a byte at most, in text, --brief, --json and --html: a sixth more than by gcc.
 LIMITS = {
-    'quiet': (24, 24, 24, 24),
-    'mixed': (35, 29, 33, 37),
-    nccl: (150, 121, 250, 175),
     perftest: (225, 182, 487, 275),
     verbs: (217, 194, 411, 250),
+    nccl: (150, 121, 250, 175),
     ucx: (151, 120, 272, 168),
     libmlx5: (196, 182, 730, 322),
     wqe: (762, 352, 1380, 541),
+    'quiet': (24, 24, 24, 24),
+    'mixed': (35, 29, 33, 37),
 }
 ALLOCATES_NOTHING = 'quiet', nccl, verbs  # for a line, that is; trees of JSON and pages do
 
@@ -141,39 +141,63 @@ def count_calls(profile, names):
     return count
 
 
-def measure(text, args):
-    """Instructions, and allocations."""
+def profiles(texts, args):
+    """What callgrind says of each log: wqe-dump reads all of them in one run.
+
+    A log's profile ends where the next log is opened, that of the last one after the output's end.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        out, log = pathlib.Path(folder, 'callgrind.out'), pathlib.Path(folder, 'log')
-        log.write_bytes(text)
+        out = pathlib.Path(folder, 'out')
+        logs = [pathlib.Path(folder, f'lo{nth}') for nth in range(len(texts))]
+        for log, text in zip(logs, texts):
+            log.write_bytes(text)
         done = subprocess.run(
-            ['valgrind', '--tool=callgrind', f'--callgrind-out-file={out}', DUMP, *args, log],
+            ['valgrind', '--tool=callgrind', f'--callgrind-out-file={out}',
+             '--dump-before=input_open', '--dump-before=scan_destroy', DUMP, *args, *logs],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120, check=False,
             env={**os.environ, 'MALLOC_PERTURB_': '0'})  # meson has it fill what is allocated
-        collected = re.search(r'Collected : (\d+)', done.stderr.decode())
-        check(done.returncode in (0, 1) and collected, done.stderr.decode()[-500:])
-        return int(collected[1]), count_calls(out.read_text(), ('malloc', 'calloc', 'realloc'))
+        check(done.returncode in (0, 1), done.stderr.decode()[-500:])
+        check(len(list(out.parent.glob('out.*'))) == 1 + len(logs), 'other parts than logs')
+        return [out.with_suffix(f'.{2 + nth}').read_text() for nth in range(len(logs))]
 
 
-def check_log(kind, lines, at_rest):
-    text, name = text_of(lines), getattr(kind, '__name__', kind)
-    for args, limit, (base, base_allocations) in zip(MODES, LIMITS[kind], at_rest):
-        instructions, allocations = measure(text, args)
-        each = (instructions - base) / len(text)
-        print(f'# {name} {"".join(args) or "text"}: {each:.1f} instructions a byte, '
-              f'{allocations - base_allocations} allocations in {len(lines)} lines', flush=True)
-        check(each < limit, f'{name} {args}: {each:.1f} instructions a byte, not {limit}')
-        if kind in ALLOCATES_NOTHING and args in ([], ['--brief']):
-            check(allocations - base_allocations < len(lines) / 50, f'{name} {args}: {allocations}')
+def measure(texts, args):
+    """Instructions and allocations of each."""
+    return [(int(re.search(r'^totals: (\d+)', profile, re.MULTILINE)[1]),
+             count_calls(profile, ('malloc', 'calloc', 'realloc')))
+            for profile in profiles(texts, args)]
+
+
+def measure_apart(texts, args):
+    """Likewise, of runs of their own, less an empty one.
+
+    Text explains an error once a run, and a page has its end: both belong to the log.
+    """
+    (base, base_allocations), *all_of = [measure([text], args)[0] for text in [b'\n', *texts]]
+    return [(instructions - base, allocations - base_allocations)
+            for instructions, allocations in all_of]
+
+
+def check_log(kind, lines, size, args, limit, instructions, allocations):
+    name = getattr(kind, '__name__', kind)
+    each = instructions / size
+    print(f'# {name} {"".join(args) or "text"}: {each:.1f} instructions a byte, '
+          f'{allocations} allocations in {lines} lines', flush=True)
+    check(each < limit, f'{name} {args}: {each:.1f} instructions a byte, not {limit}')
+    if kind in ALLOCATES_NOTHING and args in ([], ['--brief']):
+        check(allocations < lines / 50, f'{name} {args}: {allocations}')
 
 
 def test_instructions(_bench):
     need(shutil.which('valgrind'), 'valgrind is not installed')
-    at_rest = [measure(b'\n', args) for args in MODES]
-    check_log('quiet', [line for at in range(400) for line in quiet_lines(at)], at_rest)
-    check_log('mixed', mixed_log(), at_rest)
-    for kind in (nccl, perftest, verbs, ucx, libmlx5, wqe):
-        check_log(kind, flood(kind, 500), at_rest)
+    quiet = [line for at in range(400) for line in quiet_lines(at)]
+    logs = {**{kind: flood(kind, 500) for kind in LIMITS if callable(kind)},
+            'quiet': quiet, 'mixed': mixed_log()}
+    texts = [text_of(lines) for lines in logs.values()]
+    for nth, args in enumerate(MODES):
+        measured = (measure_apart if args in ([], ['--html']) else measure)(texts, args)
+        for kind, text, counted in zip(logs, texts, measured):
+            check_log(kind, len(logs[kind]), len(text), args, LIMITS[kind][nth], *counted)
 
 
 # -- seconds and bytes ---------------------------------------------------------------------------
