@@ -7,6 +7,10 @@
  * The first byte of the input chooses the user's options; 0x80 in it also runs the printers. The
  * rest is the file.
  */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "fuzz.h"
 #include "fuzz_sink.h"
 #include "wqe-dump/scan/scan.h"
@@ -17,8 +21,8 @@ static struct scan *get_scan(unsigned choice)
 	enum { KINDS = RAW_RECV_SIGNED + 1, TRANSPORTS = BSN_TRANSPORT_IPOIB + 1 };
 	enum { FORMATS = BSN_MINI_L34H_STRIDX + 1, COMPRESSIONS = 4 * FORMATS };
 	static struct scan *scans[KINDS + TRANSPORTS + COMPRESSIONS];
-	static struct tell tell;
-	struct scan_attr attr = { .bytes.stride_bytes = 64 };
+	static struct tell tell = { .sink = &fuzz_sink };
+	struct scan_attr attr = { .bytes = { .stride_bytes = 64, .has_format = true } };
 
 	choice %= sizeof(scans) / sizeof(scans[0]);
 	if (choice < KINDS)
@@ -26,30 +30,39 @@ static struct scan *get_scan(unsigned choice)
 	else if (choice < KINDS + TRANSPORTS)
 		attr.bytes.transport = KNOWN(choice - KINDS);
 	else
-		attr.bytes.compression = (struct compression){
-			.format = KNOWN((choice - KINDS - TRANSPORTS) % FORMATS),
+		attr.bytes.compression = (struct bsn_cqe_block){
+			.format = (choice - KINDS - TRANSPORTS) % FORMATS,
 			.is_enhanced = (choice - KINDS - TRANSPORTS) / FORMATS & 1,
 			.is_striding = (choice - KINDS - TRANSPORTS) / FORMATS & 2,
 		};
-	if (!tell.tie)
-		MUST(!tell_open(&tell, &fuzz_sink));
 	if (!scans[choice])
 		scans[choice] = scan_create(&attr, &tell);
-	MUST(scans[choice]);
 	return scans[choice];
+}
+
+static const char *path_of(int fd)
+{
+	static char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return path;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static int fd = -1;
 	struct input input;
 
 	if (!size)
 		return 0;
+	if (fd < 0)
+		fd = memfd_create("input", 0);
 	fuzz_lines = 1;
 	fuzz_prints = data[0] & 0x80;
 	for (size_t i = 1; i < size; i++)
 		fuzz_lines += data[i] == '\n';
-	MUST(!input_from_memory(&input, data + 1, size - 1));
+	MUST(!ftruncate(fd, 0) && pwrite(fd, data + 1, size - 1, 0) == (ssize_t)size - 1);
+	MUST(!input_open(&input, path_of(fd)));
 	MUST(!scan_input(get_scan(data[0]), &input));
 	input_close(&input);
 	return 0;

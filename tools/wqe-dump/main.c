@@ -111,7 +111,7 @@ static int read_stride(struct scan_attr *attr)
 }
 
 /* Parses one of the words of --compressed. */
-static int read_compression(struct compression *compression, const char *word)
+static int read_compression(struct raw_attr *attr, const char *word)
 {
 	static const char *const formats[] = {
 #define FORMAT_NAME(name, value, doc) [value] = #name,
@@ -119,12 +119,13 @@ static int read_compression(struct compression *compression, const char *word)
 	};
 
 	if (!strcmp(word, "enhanced"))
-		return compression->is_enhanced = true, 0;
+		return attr->compression.is_enhanced = true, 0;
 	if (!strcmp(word, "striding"))
-		return compression->is_striding = true, 0;
+		return attr->compression.is_striding = true, 0;
 	for (unsigned i = 0; i < COUNT(formats); i++)
 		if (!strcasecmp(word, formats[i])) {
-			compression->format = KNOWN(i);
+			attr->compression.format = (enum bsn_mini_format)i;
+			attr->has_format = true;
 			return 0;
 		}
 	return -EINVAL;
@@ -135,7 +136,7 @@ static int read_compressed(struct scan_attr *attr)
 	char *rest = options.compressed, *word;
 
 	while (rest && (word = strtok_r(rest, ",", &rest)))
-		if (read_compression(&attr->bytes.compression, word))
+		if (read_compression(&attr->bytes, word))
 			return complain("wqe-dump: --compressed %s is none of: " COMPRESSED_WORDS,
 					word);
 	return 0;
@@ -223,8 +224,6 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct t
 	struct scan *scan = scan_create(attr, tell);
 	int err = 0;
 
-	if (!scan)
-		return complain("wqe-dump: out of memory");
 	tell->sink->begin();
 	for (const char *const *path = paths ? (const char *const *)paths : standard_input; *path;
 	     path++)
@@ -238,8 +237,7 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct t
 static int run(const char **paths)
 {
 	struct scan_attr attr = { 0 };
-	struct tell tell;
-	int status;
+	struct tell tell = { 0 };
 
 	if (options.version) {
 		puts("wqe-dump " BSN_VERSION);
@@ -249,14 +247,11 @@ static int run(const char **paths)
 	    read_compressed(&attr))
 		return WQE_DUMP_FAILED;
 	print_raw = options.raw;
-	if (tell_open(&tell, options.json    ? &print_json
-			     : options.html  ? &print_html
-			     : options.brief ? &print_brief
-					     : &print_text))
-		return complain("wqe-dump: out of memory");
-	status = live_is_meant() ? dump_live(paths, &tell) : dump_files(paths, &attr, &tell);
-	tell_close(&tell);
-	return status;
+	tell.sink = options.json    ? &print_json
+		    : options.html  ? &print_html
+		    : options.brief ? &print_brief
+				    : &print_text;
+	return live_is_meant() ? dump_live(paths, &tell) : dump_files(paths, &attr, &tell);
 }
 
 static const struct command command_dump = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "record.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text/text.h"
@@ -32,6 +34,21 @@ const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode)
 	const struct bsn_seg_desc *tail = &bsn_cqe_tail_desc;
 
 	return bsn_enum_find(bsn_row_enum(tail, bsn_row_find(tail, "opcode")), opcode);
+}
+
+void *need(void *memory)
+{
+	if (memory)
+		return memory;
+	fputs("wqe-dump: out of memory\n", stderr);
+	exit(2); /* WQE_DUMP_FAILED */
+}
+
+void *room_for_one(void *list, size_t count, size_t element_bytes)
+{
+	if (count & (count - 1))
+		return list;
+	return need(reallocarray(list, count ? 2 * count : 1, element_bytes));
 }
 
 const char *record_hex(const uint8_t *bytes, size_t size)

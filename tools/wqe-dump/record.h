@@ -85,10 +85,8 @@ struct record {
 	const struct ring *ring; /* NULL: not in a ring */
 	uint32_t slot;           /* in it */
 
-	/* What it means: explain.h. NULL: nothing is known. */
-	const char *cause;
-	const char *confidence;
-	bool is_guess; /* a number was printed without its base */
+	const struct explanation *explanation; /* explain_record() sets it */
+	bool is_guess; /* a number was printed without its base: this lowers the confidence */
 
 	/* The WQE that failed, or the CQE of the failure, if it was found: tie.h. */
 	const char *partner_file; /* NULL: it was not */
@@ -159,6 +157,12 @@ const char *record_hex(const uint8_t *bytes, size_t size);
 /** record_walk() - calls `each` for every field of a record */
 void record_walk(const struct record *record, void (*each)(const struct record_row *row, void *arg),
 		 void *arg);
+
+/** need() - memory that was asked for; if there is none, says so and ends the program */
+void *need(void *memory);
+
+/** room_for_one() - a list with room for an element behind so many; it doubles at powers of two */
+void *room_for_one(void *list, size_t count, size_t element_bytes);
 
 /** printable() - the character; a dot if terminals or JSON do not take it */
 static inline char printable(char c)

@@ -63,7 +63,7 @@ static struct record *read_record(struct teller *teller, size_t offset, const vo
 		record.ring = &teller->ring;
 		record.slot = (uint32_t)(offset / teller->ring.stride_bytes);
 	}
-	if (!record_decode(&record, teller->raw->kind, bytes, size, &bad))
+	if (!record_decode(&record, teller->attr->kind, bytes, size, &bad))
 		return &record;
 	refuse(teller, offset, &bad);
 	return NULL;
@@ -174,25 +174,23 @@ static void tell_block(struct teller *teller, uint32_t count)
 /* A compressed CQE: the title of `count` CQEs, or in the enhanced layout (0) an array. */
 static void tell_compressed(struct teller *teller, uint32_t count)
 {
-	const struct compression *compression = &teller->attr->compression;
-
 	if (count)
 		teller->has_title =
 			!bsn_cqe_block_begin(&teller->block, proper_at(teller, teller->slot), NULL);
 	if (!teller->has_title)
 		refuse_slot(teller,
-			    compression->is_enhanced
+			    teller->block.is_enhanced
 				    ? "mini CQEs without the CQE that is their title"
 				    : "mini CQEs without a title (--compressed=enhanced, if "
 				      "the CQ was created so)");
-	else if (!teller->block.is_request && !compression->format.is_known)
+	else if (!teller->block.is_request && !teller->attr->has_format)
 		refuse_slot(teller,
 			    "compressed CQEs of receives (--compressed says what they hold)");
 	else if (count)
 		tell_block(teller, count);
 	else
 		tell_array(teller, teller->slot, 0, 0);
-	teller->has_title &= compression->is_enhanced;
+	teller->has_title &= teller->block.is_enhanced;
 }
 
 /* How many slots the CQE or session in a slot takes. */
@@ -259,14 +257,9 @@ static void tell_slot(struct teller *teller)
 
 static void tell_cqes(struct teller *teller, size_t size)
 {
-	const struct compression *compression = &teller->attr->compression;
 	struct ring *ring = &teller->ring;
 
-	teller->block = (struct bsn_cqe_block){
-		.format = (enum bsn_mini_format)compression->format.value,
-		.is_enhanced = compression->is_enhanced,
-		.is_striding = compression->is_striding,
-	};
+	teller->block = teller->attr->compression;
 	ring->name = "completion queue";
 	ring->stride_bytes = (uint32_t)size;
 	ring->count = (uint32_t)(teller->raw->size / size);
@@ -325,9 +318,7 @@ static enum bsn_transport most_likely_transport(const struct raw *raw)
 
 static void set_transport(struct teller *teller)
 {
-	const struct number *of_bytes = &teller->raw->transport,
-			    *of_user = &teller->attr->transport;
-	const struct number *said = of_bytes->is_known ? of_bytes : of_user;
+	const struct number *said = &teller->attr->transport;
 
 	teller->transport_is_guess = !said->is_known;
 	teller->transport = said->is_known ? (enum bsn_transport)said->value
@@ -419,20 +410,19 @@ static void tell_wqes(struct teller *teller)
 		tell_rest(teller, at, "control segment", BSN_CTRL_SIZE);
 }
 
-bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw)
+bool raw_tell(struct tell *tell, struct raw_attr *attr, const struct raw *raw)
 {
 	struct teller teller = { .tell = tell, .raw = raw, .attr = attr };
-	enum raw_kind kind = raw->kind;
+	enum raw_kind kind = attr->kind;
 
-	if (kind == RAW_GUESS && judge_bytes(attr, raw->bytes, raw->size, &kind) <= 0 &&
-	    attr->kind == RAW_GUESS) {
+	if (kind == RAW_GUESS && judge_bytes(attr, raw->bytes, raw->size, &kind) <= 0) {
 		tell_unread(
 			tell, line_of(&teller, 0),
 			"%zu bytes that are neither CQEs nor WQEs (--format says what they are)",
 			raw->size);
 		return false;
 	}
-	raw->kind = kind;
+	attr->kind = kind;
 	if (kind == RAW_CQE || kind == RAW_CQE128)
 		tell_cqes(&teller, kind == RAW_CQE ? BSN_CQE_SIZE : BSN_CQE128_SIZE);
 	else if (kind == RAW_WQE)
@@ -446,7 +436,10 @@ void raw_tell_wqe(struct tell *tell, const struct raw_attr *attr, unsigned long 
 		  struct number transport, const uint8_t *bytes, size_t size)
 {
 	const struct raw_place place = { .line = line };
+	struct raw_attr of_bytes = *attr;
 
-	raw_tell(tell, attr,
-		 &(struct raw){ bytes, size, &place, 1, .kind = RAW_WQE, .transport = transport });
+	of_bytes.kind = RAW_WQE;
+	if (transport.is_known)
+		of_bytes.transport = transport;
+	raw_tell(tell, &of_bytes, &(struct raw){ bytes, size, &place, 1 });
 }

@@ -5,19 +5,13 @@
 
 #include "../tell/tell.h"
 
-/** struct compression - how the CQ compresses */
-struct compression {
-	struct number format; /* enum bsn_mini_format of receives */
-	bool is_enhanced;     /* layout */
-	bool is_striding;     /* the receive queue */
-};
-
-/** struct raw_attr - what the user says about all bytes */
+/** struct raw_attr - what the user, or the form, says about bytes */
 struct raw_attr {
 	enum raw_kind kind;
 	struct number transport; /* of send WQEs, enum bsn_transport; unknown: guessed */
 	size_t stride_bytes;     /* of receive WQEs */
-	struct compression compression;
+	struct bsn_cqe_block compression; /* how the CQ compresses */
+	bool has_format;                  /* compression.format is known, which receives need */
 };
 
 /** struct raw_place - the line that bytes from this offset on come from */
@@ -32,16 +26,13 @@ struct raw {
 	size_t size;
 	const struct raw_place *places; /* ascending; NULL: the input is binary, and has no lines */
 	size_t place_count;
-	/* What is unknown here is taken from the user's options, or guessed. */
-	enum raw_kind kind;
-	struct number transport;
 };
 
 /**
  * raw_tell() - tells of each CQE or WQE in the bytes; false, and tells that: they are neither
- * @raw: its kind is set to what the bytes were, for bytes that follow
+ * @attr: its kind is set to what the bytes were, for bytes that follow
  */
-bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw);
+bool raw_tell(struct tell *tell, struct raw_attr *attr, const struct raw *raw);
 
 /** raw_tell_wqe() - tells of a WQE that begins at a line */
 void raw_tell_wqe(struct tell *tell, const struct raw_attr *attr, unsigned long line,

@@ -367,7 +367,8 @@ void explain(const struct error *error, struct explanation *explanation)
 				   .meaning = topic->meaning,
 				   .attempt = topic->attempt };
 	add_meanings(e, error);
-	e->cause = cause_text(e);
+	if (code.topic != TOPIC_UNKNOWN || is_foreign(error))
+		e->cause = cause_text(e);
 	add_place(e, error, topic->step);
 	add_sources(e, error, topic);
 	add_notes(e, error);
@@ -468,15 +469,13 @@ bool record_suits_vendor(const struct record *record, uint64_t vendor)
 
 void explain_record(struct record *record)
 {
-	const struct error error = error_of_record(record);
+	struct error error = error_of_record(record);
 	const struct explanation *e = explanation_of(&error);
 
-	if (e->topic == TOPIC_UNKNOWN && !is_foreign(&error))
-		return;
-	record->cause = e->cause;
-	record->confidence = record->is_guess ? "low" : e->confidence;
-	if (record->side == SIDE_UNKNOWN && e->reported_to == PARTY_REQUESTER)
-		record->side = SIDE_REQUESTER;
-	if (record->side == SIDE_UNKNOWN && e->reported_to == PARTY_RESPONDER)
-		record->side = SIDE_RESPONDER;
+	if (e->cause && error.side == SIDE_UNKNOWN && e->reported_to == PARTY_REQUESTER)
+		error.side = SIDE_REQUESTER;
+	if (e->cause && error.side == SIDE_UNKNOWN && e->reported_to == PARTY_RESPONDER)
+		error.side = SIDE_RESPONDER;
+	record->side = error.side;
+	record->explanation = explanation_of(&error);
 }

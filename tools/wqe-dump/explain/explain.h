@@ -56,7 +56,7 @@ struct explanation {
 	const char *step;
 	const char *meaning;
 	const char *attempt;    /* what to try */
-	const char *cause;      /* the meaning and the likeliest cause in one */
+	const char *cause;      /* meaning and likeliest cause in one; NULL: nothing is known */
 	unsigned topic;         /* for explanation_cause() */
 	const char *confidence; /* "high", "medium", "low" */
 	const char *meaning_source, *cause_basis;
@@ -99,7 +99,7 @@ bool record_suits_vendor(const struct record *record, uint64_t vendor);
 /** error_of_record() - the numbers that a record has */
 struct error error_of_record(const struct record *record);
 
-/** explain_record() - fills in cause, confidence and, if the numbers tell it, side */
+/** explain_record() - sets its explanation and, if the numbers tell it, its side */
 void explain_record(struct record *record);
 
 /* -- the statuses of verbs completions, as log lines name them --------------------------------- */

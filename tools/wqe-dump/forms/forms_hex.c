@@ -101,14 +101,15 @@ static int try_swapped(const struct raw_attr *attr, struct block *block, int sco
 /* Takes all digits as one string, if that makes more sense. */
 static void try_joined(const struct raw_attr *attr, struct block *block, int score)
 {
-	uint8_t *bytes = block->text ? malloc(block->text_len / 2 + 1) : NULL;
 	enum raw_kind kind;
 	bool is_whole; /* it has nothing but bytes */
+	uint8_t *bytes;
 	size_t size;
 	int joined;
 
-	if (!bytes)
+	if (!block->text)
 		return;
+	bytes = need(malloc(block->text_len / 2 + 1));
 	size = read_joined(block, bytes);
 	joined = judge_bytes(attr, bytes, size, &kind);
 	is_whole = !block->has_offset || count_offset_digits(block->text);
@@ -127,15 +128,15 @@ static void try_joined(const struct raw_attr *attr, struct block *block, int sco
 static void finish(struct feed *feed, void *state)
 {
 	struct block *block = state;
-	const struct raw_attr *attr = feed->bytes;
+	struct raw_attr attr = *feed->bytes;
 	enum raw_kind kind;
-	int score = block->size ? judge_bytes(attr, block->bytes, block->size, &kind) : 0;
+	int score = block->size ? judge_bytes(&attr, block->bytes, block->size, &kind) : 0;
 
-	score = try_swapped(attr, block, score);
-	try_joined(attr, block, score);
+	score = try_swapped(&attr, block, score);
+	try_joined(&attr, block, score);
 	if ((block->size >= SILENT_BYTES && block->has_rows) ||
-	    judge_bytes(attr, block->bytes, block->size, &kind) > 0)
-		raw_tell(feed->tell, feed->bytes,
+	    judge_bytes(&attr, block->bytes, block->size, &kind) > 0)
+		raw_tell(feed->tell, &attr,
 			 &(struct raw){ .bytes = block->bytes,
 					.size = block->size,
 					.places = block->places.list,
@@ -145,39 +146,31 @@ static void finish(struct feed *feed, void *state)
 
 /* -- its lines --------------------------------------------------------------------------------- */
 
-/* Makes room for more elements; false: out of memory. */
-static bool make_room(void **list, size_t count, size_t more, size_t size)
+/* A list of bytes with room for more, and then for a NUL. */
+static void *make_room(void *list, size_t count, size_t more)
 {
 	size_t most = 1024;
-	void *grown;
 
-	while (most < count)
+	while (most <= count)
 		most *= 2;
-	if (*list && count + more <= most)
-		return true;
-	while (most < count + more)
+	if (list && count + more < most)
+		return list;
+	while (most <= count + more)
 		most *= 2;
-	grown = realloc(*list, most * size);
-	if (grown)
-		*list = grown;
-	return grown;
+	return need(realloc(list, most));
 }
 
-static bool add_bytes(struct block *block, const uint8_t *bytes, size_t count)
+static void add_bytes(struct block *block, const uint8_t *bytes, size_t count)
 {
-	if (!make_room((void **)&block->bytes, block->size, count, 1))
-		return false;
+	block->bytes = make_room(block->bytes, block->size, count);
 	memcpy(block->bytes + block->size, bytes, count);
 	block->size += count;
-	return true;
 }
 
-static bool add_place(struct places *places, size_t offset, unsigned long line)
+static void add_place(struct places *places, size_t offset, unsigned long line)
 {
-	if (!make_room((void **)&places->list, places->count, 1, sizeof(*places->list)))
-		return false;
+	places->list = room_for_one(places->list, places->count, sizeof(*places->list));
 	places->list[places->count++] = (struct raw_place){ .offset = offset, .line = line };
-	return true;
 }
 
 /* Whether a line has only digits and separators. */
@@ -208,13 +201,13 @@ static void add_text(struct block *block, const struct line *line)
 {
 	if (block->places.count && !block->text)
 		return;
-	if (!is_digits(line) ||
-	    !make_room((void **)&block->text, block->text_len, line->len + 1, 1) ||
-	    !add_place(&block->text_places, block->text_len, line->number)) {
+	if (!is_digits(line)) {
 		free(block->text);
 		block->text = NULL;
 		return;
 	}
+	add_place(&block->text_places, block->text_len, line->number);
+	block->text = make_room(block->text, block->text_len, line->len);
 	memcpy(block->text + block->text_len, line->text, line->len);
 	block->text_len += line->len;
 	block->text[block->text_len] = '\0';
@@ -241,8 +234,7 @@ static bool fill_squeezed(struct block *block, uint64_t end)
 	if (end > BLOCK_MAX_BYTES || !block->last.count)
 		return false;
 	while (block->size + block->last.count <= end)
-		if (!add_bytes(block, block->last_bytes, block->last.count))
-			return false;
+		add_bytes(block, block->last_bytes, block->last.count);
 	return true;
 }
 
@@ -293,9 +285,8 @@ static void add_row(struct block *block, const struct line *line, const struct h
 	if (row->group > block->group)
 		block->group = row->group;
 	block->is_swapped |= row->is_swapped;
-	if (!add_place(&block->places, block->size, line->number) ||
-	    !add_bytes(block, bytes, row->count))
-		return;
+	add_place(&block->places, block->size, line->number);
+	add_bytes(block, bytes, row->count);
 	block->last = *row;
 	if (row->count <= sizeof(block->last_bytes))
 		memcpy(block->last_bytes, bytes, row->count);

@@ -183,7 +183,7 @@ static int show_queue(struct live *live, struct watched *watched)
 	const int err = look_take(look, live->attr->follows);
 	int check;
 
-	if (live->target.has_ended || err == -EPERM || err == -ENOMEM || err == -EPROTO)
+	if (live->target.has_ended || err == -EPERM || err == -EPROTO)
 		return err;
 	check = published_check(&live->target, &look->published);
 	if (check)
@@ -277,9 +277,7 @@ static struct watched *watch(struct live *live, const struct published *publishe
 		forget(live->old);
 		live->old = watched->next;
 	} else {
-		watched = calloc(1, sizeof(*watched));
-		if (!watched)
-			return NULL;
+		watched = need(calloc(1, sizeof(*watched)));
 		watched->look.target = &live->target;
 	}
 	watched->look.published = *published;
@@ -292,11 +290,8 @@ static struct watched *watch(struct live *live, const struct published *publishe
 static int look_at_queue(struct live *live, const struct published *published)
 {
 	struct watched *watched = watch(live, published);
-	int err;
+	const int err = show_queue(live, watched);
 
-	if (!watched)
-		return target_fail(&live->target, ENOMEM, "out of memory");
-	err = show_queue(live, watched);
 	look_rest(&watched->look);
 	if (!live->attr->follows) { /* nothing is kept of a queue */
 		forget(live->watched);

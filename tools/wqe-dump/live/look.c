@@ -50,21 +50,18 @@ static int check_queue(struct look *look)
 }
 
 /* Keeps which slots are free, by which the next look finds what was posted since. */
-static int remember_free(struct look *look)
+static void remember_free(struct look *look)
 {
 	const uint32_t count = look->published.queue.count;
 
 	if (look->published.queue.kind != BSN_REGISTRY_SHARED_RECV)
-		return 0;
+		return;
 	if (!look->is_free) {
-		look->is_free = malloc(2 * (size_t)count * sizeof(*look->is_free));
-		if (!look->is_free)
-			return target_fail(look->target, ENOMEM, "out of memory");
+		look->is_free = need(malloc(2 * (size_t)count * sizeof(*look->is_free)));
 		look->was_free = look->is_free + count;
 		memset(look->is_free, true, count * sizeof(*look->is_free));
 	}
 	memcpy(look->was_free, look->is_free, count * sizeof(*look->is_free));
-	return 0;
 }
 
 int look_take(struct look *look, bool goes_on)
@@ -82,9 +79,7 @@ int look_take(struct look *look, bool goes_on)
 			 q->number);
 	if (err || !q->ring)
 		return err;
-	err = remember_free(look);
-	if (err)
-		return err;
+	remember_free(look);
 	do {
 		look->first = look->end = look->missed = 0;
 		look->why[0] = '\0';

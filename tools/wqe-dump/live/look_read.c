@@ -31,17 +31,12 @@ int look_damaged(struct look *look)
 
 static int make_room(struct look *look, size_t bytes)
 {
-	uint8_t *more;
-
 	if (bytes <= look->room_bytes)
 		return 0;
 	if (!target_has_room(look->target, bytes))
 		return look_damaged(look);
-	more = realloc(look->bytes, 2 * bytes);
-	if (!more)
-		return target_fail(look->target, ENOMEM, "out of memory");
-	look->bytes = more;
-	look->second = more + bytes;
+	look->bytes = need(realloc(look->bytes, 2 * bytes));
+	look->second = look->bytes + bytes;
 	look->room_bytes = bytes;
 	return 0;
 }

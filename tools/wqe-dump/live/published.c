@@ -2,47 +2,34 @@
 #include "target.h"
 
 #include <errno.h>
-#include <gelf.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bsn.h"
+#include "../record.h"
 
 #define PATIENCE  4096  /* attempts at a list that is being changed */
 #define NOTES_MAX 65536 /* bytes of an image's notes that are searched */
 
 /* -- the note ---------------------------------------------------------------------------------- */
 
-/* The offset of the note's description; 0: there is none. */
-static size_t find_in_notes(void *notes, size_t bytes)
-{
-	static const char of[] = BSN_REGISTRY_NOTE_NAME;
-	Elf_Data data = { .d_buf = notes, .d_size = bytes, .d_type = ELF_T_NHDR };
-	size_t next, name, desc;
-	GElf_Nhdr note;
-
-	for (size_t at = 0; (next = gelf_getnote(&data, at, &note, &name, &desc)); at = next)
-		if (note.n_type == BSN_REGISTRY_NOTE_TYPE && note.n_namesz == sizeof(of) &&
-		    note.n_descsz == sizeof(uint64_t) &&
-		    !memcmp((char *)notes + name, of, sizeof(of)))
-			return desc;
-	return 0;
-}
-
+/* The note says how far from it the registry is. */
 static int look_into_notes(struct target *target, uint64_t start, size_t bytes, uint64_t *found)
 {
-	uint8_t *notes = malloc(bytes);
+	char *notes = need(malloc(bytes));
+	Elf_Data data = { .d_buf = notes, .d_size = bytes, .d_type = ELF_T_NHDR };
+	const int err = target_read(target, start, notes, bytes);
+	const char *note = NULL;
 	uint64_t distance;
-	size_t desc = 0;
-	int err = notes ? target_read(target, start, notes, bytes)
-			: target_fail(target, ENOMEM, "out of memory");
+	size_t size;
 
 	if (!err)
-		desc = find_in_notes(notes, bytes);
-	if (desc) {
-		memcpy(&distance, notes + desc, sizeof(distance));
-		*found = start + desc + distance;
+		note = target_find_note(&data, BSN_REGISTRY_NOTE_TYPE, BSN_REGISTRY_NOTE_NAME,
+					&size);
+	if (note && size == sizeof(distance)) {
+		memcpy(&distance, note, sizeof(distance));
+		*found = start + (uint64_t)(note - notes) + distance;
 	}
 	free(notes);
 	return err;
@@ -102,19 +89,10 @@ static int read_head(struct target *target, uint64_t address, struct bsn_registr
 	return 0;
 }
 
-static int append(struct published_list *list, const struct published *queue)
+static void append(struct published_list *list, const struct published *queue)
 {
-	const size_t count = list->count;
-
-	if (!(count & (count - 1))) { /* room up to the next power of two */
-		struct published *more =
-			reallocarray(list->queues, count ? 2 * count : 1, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		list->queues = more;
-	}
+	list->queues = room_for_one(list->queues, list->count, sizeof(*queue));
 	list->queues[list->count++] = *queue;
-	return 0;
 }
 
 /* The target lists the youngest queue first. Here it comes last. */
@@ -144,12 +122,12 @@ static int try_list(struct target *target, uint64_t registry, struct published_l
 	       target_has_room(target, (list->count - first) * sizeof(queue.queue))) {
 		err = target_read(target, queue.address, &queue.queue, sizeof(queue.queue));
 		if (!err)
-			err = append(list, &queue);
+			append(list, &queue);
 		queue.address = queue.queue.next;
 	}
 	last = read_head(target, registry, &after);
-	if (last || err == -ENOMEM)
-		return last ? last : err;
+	if (last)
+		return last;
 	if (before.generation % 2 || before.generation != after.generation)
 		return target_fail(target, EAGAIN, "%s changes its list of queues all the time",
 				   target->name);

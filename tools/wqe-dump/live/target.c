@@ -43,18 +43,25 @@ void target_set_name(struct target *target, const char *what, long pid, const ch
 		 clean);
 }
 
-int target_add_image(struct target *target, uint64_t start)
+void target_add_image(struct target *target, uint64_t start)
 {
-	const size_t count = target->image_count;
-
-	if (!(count & (count - 1))) { /* room up to the next power of two */
-		uint64_t *more = reallocarray(target->images, count ? 2 * count : 1, sizeof(*more));
-		if (!more)
-			return target_fail(target, ENOMEM, "out of memory");
-		target->images = more;
-	}
+	target->images = room_for_one(target->images, target->image_count, sizeof(start));
 	target->images[target->image_count++] = start;
-	return 0;
+}
+
+const char *target_find_note(Elf_Data *notes, uint32_t type, const char *owner, size_t *bytes)
+{
+	size_t next, name, desc;
+	GElf_Nhdr note;
+
+	for (size_t at = 0; notes && (next = gelf_getnote(notes, at, &note, &name, &desc));
+	     at = next)
+		if (note.n_type == type && note.n_namesz == strlen(owner) + 1 &&
+		    !memcmp((const char *)notes->d_buf + name, owner, note.n_namesz)) {
+			*bytes = note.n_descsz;
+			return (const char *)notes->d_buf + desc;
+		}
+	return NULL;
 }
 
 bool target_has_room(const struct target *target, uint64_t bytes)
@@ -213,12 +220,12 @@ static int read_maps(struct target *target)
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? say_forbidden(target)
 							 : say_invisible(target);
-	while (!err && getline(&line, &size, maps) > 0)
+	while (getline(&line, &size, maps) > 0)
 		if (sscanf(line, "%llx-%*x r%*s %llx %*s %llu", &start, &offset, &inode) == 3 &&
 		    !offset && inode)
-			err = target_add_image(target, start);
+			target_add_image(target, start);
 	/* The kernel may allow opening the file, and then refuse reading it. */
-	if (!err && ferror(maps))
+	if (ferror(maps))
 		err = say_forbidden(target);
 	free(line);
 	fclose(maps);

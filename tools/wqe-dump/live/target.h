@@ -6,6 +6,7 @@
 #ifndef WQE_DUMP_TARGET_H
 #define WQE_DUMP_TARGET_H
 
+#include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,7 +62,10 @@ void target_close(struct target *target);
 /* For both kinds: sets @why, and returns -error. */
 int target_fail(struct target *target, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-int target_add_image(struct target *target, uint64_t start);
+void target_add_image(struct target *target, uint64_t start);
+
+/* Where in notes the description of this type and owner is; NULL: there is none */
+const char *target_find_note(Elf_Data *notes, uint32_t type, const char *owner, size_t *bytes);
 
 /* Makes the name out of @what, @pid and the program, whose name may have any bytes, up to a NUL. */
 void target_set_name(struct target *target, const char *what, long pid, const char *program,

@@ -89,46 +89,40 @@ static struct mapped *find_file(const struct core *core, uint64_t address)
 			   : NULL;
 }
 
+static Elf_Data *notes_of(Elf *elf, const GElf_Phdr *segment)
+{
+	return elf_getdata_rawchunk(elf, (int64_t)segment->p_offset, segment->p_filesz,
+				    segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+}
+
 /* -- the files that were mapped ---------------------------------------------------------------- */
 
-struct build_id {
-	const char *bytes;
-	size_t size; /* 0: there is none */
-};
-
-static struct build_id find_build_id(Elf *elf)
+/* The build-id of an ELF file; NULL: it has none. */
+static const char *find_build_id(Elf *elf, size_t *bytes)
 {
-	size_t count = 0, left = NOTES_MAX, next, name, desc;
+	size_t count = 0, left = NOTES_MAX;
+	const char *found = NULL;
 	GElf_Phdr segment;
-	GElf_Nhdr note;
 
 	if (elf_getphdrnum(elf, &count) || count > SEGMENTS_MAX)
-		return (struct build_id){ 0 };
-	for (size_t i = 0; i < count; i++) {
-		Elf_Data *data;
-
+		return NULL;
+	for (size_t i = 0; i < count && !found; i++) {
 		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_NOTE ||
 		    segment.p_filesz > left)
 			continue;
 		left -= segment.p_filesz;
-		data = elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz,
-					    segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-		for (size_t at = 0; data && (next = gelf_getnote(data, at, &note, &name, &desc));
-		     at = next)
-			if (note.n_type == NT_GNU_BUILD_ID &&
-			    note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-			    !memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
-				return (struct build_id){ (char *)data->d_buf + desc,
-							  note.n_descsz };
+		found = target_find_note(notes_of(elf, &segment), NT_GNU_BUILD_ID, ELF_NOTE_GNU,
+					 bytes);
 	}
-	return (struct build_id){ 0 };
+	return found;
 }
 
 /* Whether the file has the build-id of the image, as far as that was dumped. */
 static bool is_same_build(const struct core *core, const struct mapped *image, int fd)
 {
 	const struct load *load = find_load(core, image->at.start);
-	struct build_id dumped, found;
+	size_t dumped_bytes, found_bytes;
+	const char *dumped, *found;
 	Elf *memory, *file;
 	bool is_same;
 
@@ -136,10 +130,10 @@ static bool is_same_build(const struct core *core, const struct mapped *image, i
 		return false;
 	memory = elf_memory((char *)(uintptr_t)core->bytes + load->offset, load->there_bytes);
 	file = elf_begin(fd, ELF_C_READ, NULL);
-	dumped = find_build_id(memory);
-	found = find_build_id(file);
-	is_same = dumped.size && dumped.size == found.size &&
-		  !memcmp(dumped.bytes, found.bytes, found.size);
+	dumped = find_build_id(memory, &dumped_bytes);
+	found = find_build_id(file, &found_bytes);
+	is_same = dumped && found && dumped_bytes && dumped_bytes == found_bytes &&
+		  !memcmp(dumped, found, found_bytes);
 	elf_end(file);
 	elf_end(memory);
 	return is_same;
@@ -284,9 +278,9 @@ static void read_files(struct core *core, const char *desc, size_t bytes)
 	memcpy(head, desc, sizeof(head));
 	if (head[0] > (bytes - sizeof(head)) / sizeof(entry))
 		return;
-	core->files = calloc(head[0] ? head[0] : 1, sizeof(*core->files));
+	core->files = need(calloc(head[0] ? head[0] : 1, sizeof(*core->files)));
 	path = desc + sizeof(head) + head[0] * sizeof(entry);
-	for (uint64_t i = 0; core->files && i < head[0]; i++) {
+	for (uint64_t i = 0; i < head[0]; i++) {
 		const size_t left = bytes - (size_t)(path - desc);
 
 		if (strnlen(path, left) == left)
@@ -295,8 +289,6 @@ static void read_files(struct core *core, const char *desc, size_t bytes)
 		add_file(core, entry, head[1], path);
 		path += strlen(path) + 1;
 	}
-	if (!core->files)
-		return;
 	qsort(core->files, core->file_count, sizeof(*core->files), compare_starts);
 	for (size_t i = 0; i < core->file_count; i++) { /* a file's mappings follow each other */
 		struct mapped *file = &core->files[i];
@@ -308,23 +300,18 @@ static void read_files(struct core *core, const char *desc, size_t bytes)
 
 static void read_notes(struct target *target, const GElf_Phdr *segment)
 {
-	Elf_Data *data = elf_getdata_rawchunk(target->core->elf, (int64_t)segment->p_offset,
-					      segment->p_filesz, ELF_T_NHDR);
-	size_t at = 0, next, name, desc;
-	GElf_Nhdr note;
+	Elf_Data *data = notes_of(target->core->elf, segment);
+	struct elf_prpsinfo info;
+	const char *note;
+	size_t bytes;
 
-	while (data && (next = gelf_getnote(data, at, &note, &name, &desc))) {
-		const char *bytes = (const char *)data->d_buf + desc;
-
-		if (note.n_type == NT_FILE && !target->core->files)
-			read_files(target->core, bytes, note.n_descsz);
-		if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(struct elf_prpsinfo)) {
-			struct elf_prpsinfo info;
-			memcpy(&info, bytes, sizeof(info));
-			target_set_name(target, "the core of process", info.pr_pid, info.pr_fname,
-					sizeof(info.pr_fname));
-		}
-		at = next;
+	if ((note = target_find_note(data, NT_FILE, "CORE", &bytes)) && !target->core->files)
+		read_files(target->core, note, bytes);
+	note = target_find_note(data, NT_PRPSINFO, "CORE", &bytes);
+	if (note && bytes >= sizeof(info)) {
+		memcpy(&info, note, sizeof(info));
+		target_set_name(target, "the core of process", info.pr_pid, info.pr_fname,
+				sizeof(info.pr_fname));
 	}
 }
 
@@ -338,15 +325,13 @@ static bool may_be_image(const struct core *core, const struct load *load)
 	return file && file->at.start == load->at.start ? !file->offset : !core->file_count;
 }
 
-static int add_images(struct target *target)
+static void add_images(struct target *target)
 {
 	const struct core *core = target->core;
-	int err = 0;
 
-	for (size_t i = 0; i < core->load_count && !err; i++)
+	for (size_t i = 0; i < core->load_count; i++)
 		if (may_be_image(core, &core->loads[i]))
-			err = target_add_image(target, core->loads[i].at.start);
-	return err;
+			target_add_image(target, core->loads[i].at.start);
 }
 
 static void add_load(struct target *target, const GElf_Phdr *segment)
@@ -364,7 +349,7 @@ static void add_load(struct target *target, const GElf_Phdr *segment)
 	target->is_cut_off |= load->there_bytes < load->dumped_bytes;
 }
 
-static int read_segments(struct target *target)
+static void read_segments(struct target *target)
 {
 	struct core *core = target->core;
 	uint64_t notes_left = core->size_bytes;
@@ -374,9 +359,7 @@ static int read_segments(struct target *target)
 
 	target->is_cut_off = elf_getphdrnum(core->elf, &count) != 0 ||
 			     !gelf_getehdr(core->elf, &head) || (!count && head.e_phnum);
-	core->loads = calloc(count ? count : 1, sizeof(*core->loads));
-	if (!core->loads)
-		return target_fail(target, ENOMEM, "out of memory");
+	core->loads = need(calloc(count ? count : 1, sizeof(*core->loads)));
 	for (size_t i = 0; i < count; i++) {
 		if (!gelf_getphdr(core->elf, (int)i, &segment)) {
 			target->is_cut_off = true;
@@ -388,7 +371,7 @@ static int read_segments(struct target *target)
 		}
 	}
 	qsort(core->loads, core->load_count, sizeof(*core->loads), compare_starts);
-	return add_images(target);
+	add_images(target);
 }
 
 static int check_core(struct target *target, const char *path)
@@ -426,13 +409,11 @@ static void close_core(struct target *target)
 
 int target_open_core(struct target *target, const char *path, bool is_trusted)
 {
-	struct core *core = calloc(1, sizeof(*core));
+	struct core *core = need(calloc(1, sizeof(*core)));
 	const char *slash = strrchr(path, '/');
 	int err;
 
 	*target = (struct target){ .pidfd = -1, .read = read_core };
-	if (!core)
-		return target_fail(target, ENOMEM, "out of memory");
 	snprintf(target->name, sizeof(target->name), "core file %s", slash ? slash + 1 : path);
 	make_printable(target->name);
 	core->is_trusted = is_trusted;
@@ -444,11 +425,12 @@ int target_open_core(struct target *target, const char *path, bool is_trusted)
 	elf_version(EV_CURRENT);
 	core->elf = elf_begin(core->fd, ELF_C_READ_MMAP, NULL);
 	err = check_core(target, path);
-	if (!err) {
-		core->bytes = elf_rawfile(core->elf, &core->size_bytes);
-		target->memory_bytes = core->size_bytes;
-		err = core->bytes ? read_segments(target)
-				  : target_fail(target, EIO, "%s: %s", path, elf_errmsg(-1));
-	}
-	return err;
+	if (err)
+		return err;
+	core->bytes = elf_rawfile(core->elf, &core->size_bytes);
+	target->memory_bytes = core->size_bytes;
+	if (!core->bytes)
+		return target_fail(target, EIO, "%s: %s", path, elf_errmsg(-1));
+	read_segments(target);
+	return 0;
 }

@@ -31,17 +31,19 @@ extern bool print_raw;
 
 #define SUMMARY_BYTES 512
 
-/** summary_write() - what a record is, without its place; at most SUMMARY_BYTES - 1 characters */
-void summary_write(const struct record *record, char *text);
+/* A text of at most SUMMARY_BYTES - 1 characters, valid until the next one is asked for: */
+
+/** summary_write() - what a record is, without its place */
+const char *summary_write(const struct record *record);
 
 /** summary_place() - where a record was: file and line, slot */
-void summary_place(const struct record *record, char *text);
+const char *summary_place(const struct record *record);
 
-/** summary_partner() - where the WQE of an error is, or the error of a WQE; false: unknown */
-bool summary_partner(const struct record *record, char *text);
+/** summary_partner() - where the WQE of an error is, or the error of a WQE; NULL: unknown */
+const char *summary_partner(const struct record *record);
 
-/** summary_finding() - the nth thing that is wrong with a WQE, the gravest first; false: none */
-bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text);
+/** summary_finding() - the nth thing that is wrong with a WQE, the gravest first; NULL: none */
+const char *summary_finding(const struct bsn_wqe *wqe, unsigned nth);
 
 /** print_explanation() - a paragraph of short lines, each @indent columns from the left */
 void print_explanation(FILE *to, const struct explanation *explanation, unsigned indent);

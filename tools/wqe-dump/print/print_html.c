@@ -197,16 +197,13 @@ static void put_log_fields(const struct record *record)
 }
 
 /* The same text as the text printer's. */
-static void put_explanation(const struct record *record)
+static void put_explanation(const struct explanation *explanation)
 {
-	const struct error error = error_of_record(record);
 	char *text = NULL;
 	size_t size;
-	FILE *to = open_memstream(&text, &size);
+	FILE *to = need(open_memstream(&text, &size));
 
-	if (!to)
-		return;
-	print_explanation(to, explanation_of(&error), 0);
+	print_explanation(to, explanation, 0);
 	fclose(to);
 	put("<pre>", text, "</pre>\n");
 	free(text);
@@ -219,26 +216,24 @@ static void put_meaning(const struct record *record)
 	if (kind && kind->count > 1) {
 		printf("<p>The same as <a href=\"#r%lu\">", kind->number);
 		put("", kind->first, "</a>: ");
-		put("", record->cause, "</p>\n");
-	} else if (record->cause) {
-		put_explanation(record);
+		put("", record->explanation->cause, "</p>\n");
+	} else if (record->explanation->cause) {
+		put_explanation(record->explanation);
 	}
 }
 
 static void put_record(const struct record *record)
 {
-	char text[SUMMARY_BYTES];
+	const char *text;
 
 	printf("<section class=\"%s%s\" id=\"r%u\"", record->ring ? "slot" : "found",
-	       record->cause ? " error" : "", html.records);
+	       record->explanation->cause ? " error" : "", html.records);
 	put_fields(record);
-	summary_place(record, text);
-	put("><h3>", text, "</h3>");
-	summary_write(record, text);
-	put("<p>", text, "</p>\n");
-	if (summary_partner(record, text))
+	put("><h3>", summary_place(record), "</h3>");
+	put("<p>", summary_write(record), "</p>\n");
+	if ((text = summary_partner(record)))
 		put("<p class=\"wrong\">", text, "</p>\n");
-	for (unsigned i = 0; record->wqe && summary_finding(record->wqe, i, text); i++)
+	for (unsigned i = 0; record->wqe && (text = summary_finding(record->wqe, i)); i++)
 		put("<p class=\"wrong\">", text, "</p>\n");
 	put_meaning(record);
 	put_log_fields(record);
@@ -288,10 +283,8 @@ static struct picture *get_picture(const struct record *record, uint32_t slots)
 						       .stride_bytes = BSN_BB_SIZE },
 					     .cells = picture->cells };
 	}
-	cells = realloc(picture->cells, (picture->ring.count + slots) * sizeof(*cells));
-	html.pictures_count = (unsigned)(picture - html.pictures) + !!cells;
-	if (!cells)
-		return NULL;
+	cells = need(realloc(picture->cells, (picture->ring.count + slots) * sizeof(*cells)));
+	html.pictures_count = (unsigned)(picture - html.pictures) + 1;
 	memset(cells + picture->ring.count, 0, slots * sizeof(*cells));
 	picture->cells = cells;
 	picture->ring.count += slots;
@@ -327,7 +320,8 @@ static void draw(const struct record *record)
 			(struct cell){ .record = html.records,
 				       .index = (uint16_t)(record->wqe_index.value + i),
 				       .opcode = cell_opcode(record),
-				       .is_error = record->cause || record->partner_file,
+				       .is_error =
+					       record->explanation->cause || record->partner_file,
 				       .is_rest = i > 0 };
 }
 

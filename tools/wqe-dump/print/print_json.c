@@ -87,9 +87,9 @@ static struct json_object *new_partner(const struct record *record)
 static struct json_object *new_findings(const struct bsn_wqe *wqe)
 {
 	struct json_object *list = json_object_new_array();
-	char text[SUMMARY_BYTES];
+	const char *text;
 
-	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
+	for (unsigned i = 0; (text = summary_finding(wqe, i)); i++)
 		json_object_array_add(list, json_object_new_string(text));
 	return list;
 }
@@ -98,6 +98,7 @@ struct json_object *record_json(const struct record *record)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *fields = json_object_new_object();
+	const struct explanation *e = record->explanation;
 
 	add_text(object, "file", record->file);
 	add(object, "line", json_object_new_int64((int64_t)record->line));
@@ -122,8 +123,9 @@ struct json_object *record_json(const struct record *record)
 	add(object, "fields", fields);
 	if (record->wqe)
 		add(object, "findings", new_findings(record->wqe));
-	add_text(object, "cause", record->cause);
-	add_text(object, "confidence", record->confidence);
+	add_text(object, "cause", e->cause);
+	if (e->cause)
+		add_text(object, "confidence", record->is_guess ? "low" : e->confidence);
 	if (record->bytes)
 		add_text(object, "raw", record_hex(record->bytes, record->size_bytes));
 	return object;

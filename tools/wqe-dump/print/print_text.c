@@ -127,9 +127,9 @@ static void print_row(const struct record_row *row, void *record)
 
 static void print_findings(const struct bsn_wqe *wqe)
 {
-	char text[SUMMARY_BYTES];
+	const char *text;
 
-	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
+	for (unsigned i = 0; (text = summary_finding(wqe, i)); i++)
 		printf("  %swrong%s  %s\n", colour(RED), colour(PLAIN), text);
 }
 
@@ -137,19 +137,17 @@ static void print_findings(const struct bsn_wqe *wqe)
 
 static void print_meaning(const struct record *record, const struct error_kind *kind)
 {
-	const struct error error = error_of_record(record);
-
 	if (kind && kind->count > 1)
 		printf("  the same as at %s\n", kind->first);
-	else if (record->cause)
-		print_explanation(stdout, explanation_of(&error), 2);
+	else if (record->explanation->cause)
+		print_explanation(stdout, record->explanation, 2);
 }
 
 static void print_partner(const struct record *record)
 {
-	char text[SUMMARY_BYTES];
+	const char *text = summary_partner(record);
 
-	if (summary_partner(record, text))
+	if (text)
 		printf("  %s%s%s %s\n", colour(YELLOW), record->wqe ? "failed" : "its WQE",
 		       colour(PLAIN), text);
 }
@@ -212,13 +210,9 @@ static void end_brief(void)
 
 static void print_head(const struct record *record)
 {
-	char place[SUMMARY_BYTES], text[SUMMARY_BYTES];
-
-	summary_place(record, place);
-	summary_write(record, text);
-	put(place);
+	put(summary_place(record));
 	put(": ");
-	put_coloured(colour_of(record), text);
+	put_coloured(colour_of(record), summary_write(record));
 }
 
 /* Prints an error that was explained before: only what differs from the first one. */
@@ -272,9 +266,9 @@ static void print_all(const struct record *record)
 static void print_line(const struct record *record)
 {
 	print_head(record);
-	if (record->cause) {
+	if (record->explanation->cause) {
 		put("  ");
-		put(record->cause);
+		put(record->explanation->cause);
 	}
 	putchar('\n');
 }

@@ -19,35 +19,17 @@
 #define MAIL_LINE_MIN 70
 #define MAIL_LINE_MAX 76
 
-static int set_up(struct input *input, const char *name, int fd, size_t capacity)
-{
-	struct stat stat;
-
-	*input = (struct input){ .name = name, .fd = fd, .number = 1 };
-	input->is_file = fd >= 0 && !fstat(fd, &stat) && S_ISREG(stat.st_mode);
-	input->buffer = malloc(capacity + 1);
-	return input->buffer ? 0 : -ENOMEM;
-}
-
 int input_open(struct input *input, const char *path)
 {
 	const bool is_stdin = !strcmp(path, "-");
-	const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	struct stat stat;
 
-	if (fd < 0)
+	*input = (struct input){ .name = is_stdin ? "standard input" : path, .number = 1 };
+	input->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (input->fd < 0)
 		return -errno;
-	return set_up(input, is_stdin ? "standard input" : path, fd, INPUT_MAX_BYTES);
-}
-
-int input_from_memory(struct input *input, const void *bytes, size_t size)
-{
-	const int err = set_up(input, "memory", -1, size);
-
-	if (err)
-		return err;
-	input->end = size;
-	memcpy(input->buffer, bytes, size);
-	input->is_at_end = true;
+	input->is_file = !fstat(input->fd, &stat) && S_ISREG(stat.st_mode);
+	input->buffer = need(malloc(INPUT_MAX_BYTES + 1));
 	return 0;
 }
 

@@ -33,9 +33,6 @@ struct input {
 /** input_open() - opens a file, or for "-" standard input; 0, or -errno */
 int input_open(struct input *input, const char *path);
 
-/** input_from_memory() - reads from a copy of some bytes */
-int input_from_memory(struct input *input, const void *bytes, size_t size);
-
 void input_close(struct input *input);
 
 /**

@@ -5,33 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "marks.h"
-
 /* Forms that may wait for lines at once: one for each process of a merged log. */
 #define OPEN_MAX 16
 
 /* A longer line does not continue another one. */
 #define REST_BYTES 512
 
-/* A form that waits for more lines. */
-struct open_form {
-	const struct form *form; /* NULL: this place is free */
-	uint32_t stream;
-	unsigned idle; /* lines since its last one */
-	void *state;
-};
-
-struct scan {
-	struct feed feed; /* for the form that gets the line; first, so that it leads to the scan */
-	struct scan_attr attr;
-	struct marks *marks;
-	bool takes_hex;
-	struct input *input;
-	bool has_next;         /* the line goes on with another message */
-	char rest[REST_BYTES]; /* a line after it */
-	unsigned open_count;
-	struct open_form open[OPEN_MAX];
-};
+/* More than all marks have characters. */
+#define STATES_MAX 4096
 
 /* -- all forms --------------------------------------------------------------------------------- */
 
@@ -52,6 +33,110 @@ const struct form *form_find(const char *name)
 			return *form;
 	return NULL;
 }
+
+/* -- marks ------------------------------------------------------------------------------------- */
+
+/*
+ * Finds all marks in one step a byte (Aho and Corasick, CACM 18:6, 1975). A state is the beginning
+ * of a mark that was just read. State 0: nothing of a mark was read.
+ */
+struct marks {
+	uint16_t (*next)[256]; /* by the byte that follows */
+	uint64_t *bits;        /* of the forms whose marks end here */
+	uint16_t count;
+};
+
+/* Adds the states for a mark's bytes. */
+static void add_mark(struct marks *marks, const char *mark, uint64_t bit)
+{
+	uint16_t at = 0;
+
+	for (; *mark; mark++) {
+		uint16_t *next = &marks->next[at][(unsigned char)*mark];
+
+		if (!*next)
+			*next = marks->count++;
+		at = *next;
+	}
+	marks->bits[at] |= bit;
+}
+
+/*
+ * If a byte does not continue a mark, the next state is that of the longest proper suffix which is
+ * also a state. That one is shorter, so in breadth-first order it is complete already.
+ */
+static void complete_marks(struct marks *marks)
+{
+	uint16_t *queue = need(calloc(marks->count, sizeof(*queue)));
+	uint16_t *shorter = need(calloc(marks->count, sizeof(*shorter)));
+	size_t head = 0, tail = 1;
+
+	while (head < tail) {
+		const uint16_t at = queue[head++];
+
+		marks->bits[at] |= marks->bits[shorter[at]];
+		for (unsigned c = 0; c < 256; c++) {
+			uint16_t *next = &marks->next[at][c];
+			const uint16_t other = at ? marks->next[shorter[at]][c] : 0;
+
+			if (*next) {
+				shorter[*next] = other;
+				queue[tail++] = *next;
+			} else {
+				*next = other;
+			}
+		}
+	}
+	free(queue);
+	free(shorter);
+}
+
+/* Prepares the search for the marks of all forms, or of one. */
+static struct marks prepare_marks(const struct form *only)
+{
+	struct marks marks = { .next = need(calloc(STATES_MAX, sizeof(*marks.next))),
+			       .bits = need(calloc(STATES_MAX, sizeof(*marks.bits))),
+			       .count = 1 };
+
+	for (unsigned i = 0; forms[i]; i++)
+		for (const char *const *mark = forms[i]->marks; *mark; mark++)
+			if (!only || forms[i] == only)
+				add_mark(&marks, *mark, UINT64_C(1) << i);
+	complete_marks(&marks);
+	return marks;
+}
+
+static uint64_t find_marks(const struct marks *marks, const struct line *line)
+{
+	uint64_t found = 0;
+	uint16_t at = 0;
+
+	for (size_t i = 0; i < line->len; i++) {
+		at = marks->next[at][(unsigned char)line->text[i]];
+		found |= marks->bits[at];
+	}
+	return found;
+}
+
+/* A form that waits for more lines. */
+struct open_form {
+	const struct form *form; /* NULL: this place is free */
+	uint32_t stream;
+	unsigned idle; /* lines since its last one */
+	void *state;
+};
+
+struct scan {
+	struct feed feed; /* for the form that gets the line; first, so that it leads to the scan */
+	struct scan_attr attr;
+	struct marks marks;
+	bool takes_hex;
+	struct input *input;
+	bool has_next;         /* the line goes on with another message */
+	char rest[REST_BYTES]; /* a line after it */
+	unsigned open_count;
+	struct open_form open[OPEN_MAX];
+};
 
 /* -- forms that wait for more lines ------------------------------------------------------------ */
 
@@ -130,13 +215,12 @@ static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 /* Shows a line to a form that has not seen anything yet; true if it took it. */
 static bool feed_new(struct scan *scan, const struct form *form, const struct line *line)
 {
-	void *state = form->state_bytes ? calloc(1, form->state_bytes) : NULL;
-	enum form_answer answer = FORM_PASS;
+	void *state = form->state_bytes ? need(calloc(1, form->state_bytes)) : NULL;
+	enum form_answer answer;
 	struct open_form *open;
 
 	ask(scan, form);
-	if (state || !form->state_bytes)
-		answer = form->feed(&scan->feed, line, state);
+	answer = form->feed(&scan->feed, line, state);
 	if (answer != FORM_MORE) {
 		free(state);
 		return answer == FORM_TAKEN;
@@ -198,8 +282,7 @@ static void feed_first(struct scan *scan, struct line *line, char *next)
 	first.len = (size_t)(next - line->text);
 	*next = '\0';
 	scan->has_next = true;
-	feed_message(scan, &first, marks_find(scan->marks, first.text, first.len),
-		     may_be_hex(scan, &first));
+	feed_message(scan, &first, find_marks(&scan->marks, &first), may_be_hex(scan, &first));
 	scan->has_next = false;
 	*next = begin;
 	line->text = next;
@@ -209,7 +292,7 @@ static void feed_first(struct scan *scan, struct line *line, char *next)
 
 static void feed_line(struct scan *scan, struct line *line)
 {
-	uint64_t bits = marks_find(scan->marks, line->text, line->len);
+	uint64_t bits = find_marks(&scan->marks, line);
 	bool is_hex = may_be_hex(scan, line);
 	char *next;
 
@@ -221,7 +304,7 @@ static void feed_line(struct scan *scan, struct line *line)
 	while ((next = prefix_next(line))) {
 		feed_first(scan, line, next);
 		prefix_strip(line);
-		bits = marks_find(scan->marks, line->text, line->len);
+		bits = find_marks(&scan->marks, line);
 		is_hex = may_be_hex(scan, line);
 	}
 	feed_message(scan, line, bits, is_hex);
@@ -229,13 +312,14 @@ static void feed_line(struct scan *scan, struct line *line)
 
 static int scan_binary(struct scan *scan, struct input *input)
 {
-	struct raw raw = { .kind = RAW_GUESS };
+	struct raw_attr attr = scan->attr.bytes;
+	struct raw raw = { 0 };
 	long size;
 
 	ask(scan, &form_binary);
 	while ((size = input_bytes(input, &raw.bytes)) > 0) {
 		raw.size = (size_t)size;
-		if (!raw_tell(scan->feed.tell, &scan->attr.bytes, &raw) || ferror(stdout))
+		if (!raw_tell(scan->feed.tell, &attr, &raw) || ferror(stdout))
 			return 0; /* the bytes are neither CQEs nor WQEs, or the output is closed */
 	}
 	return (int)size;
@@ -265,41 +349,22 @@ int scan_input(struct scan *scan, struct input *input)
 
 /* -- the scanner ------------------------------------------------------------------------------- */
 
-static struct marks *collect_marks(const struct form *only)
-{
-	struct mark list[FORMS_MAX * 8];
-	size_t count = 0;
-
-	for (unsigned i = 0; forms[i]; i++) {
-		if (only && forms[i] != only)
-			continue;
-		for (const char *const *mark = forms[i]->marks; *mark; mark++)
-			if (count < COUNT(list))
-				list[count++] = (struct mark){ *mark, UINT64_C(1) << i };
-	}
-	return marks_create(list, count);
-}
-
 struct scan *scan_create(const struct scan_attr *attr, struct tell *tell)
 {
-	struct scan *scan = calloc(1, sizeof(*scan));
+	struct scan *scan = need(calloc(1, sizeof(*scan)));
 
-	if (!scan)
-		return NULL;
 	scan->attr = *attr;
 	if (!attr->bytes.stride_bytes)
 		scan->attr.bytes.stride_bytes = BSN_DATA_SIZE;
 	scan->takes_hex = !attr->only || attr->only == &form_hex;
 	scan->feed = (struct feed){ .tell = tell, .bytes = &scan->attr.bytes, .rest = find_rest };
-	scan->marks = collect_marks(attr->only);
-	if (scan->marks)
-		return scan;
-	scan_destroy(scan);
-	return NULL;
+	scan->marks = prepare_marks(attr->only);
+	return scan;
 }
 
 void scan_destroy(struct scan *scan)
 {
-	marks_destroy(scan->marks);
+	free(scan->marks.next);
+	free(scan->marks.bits);
 	free(scan);
 }

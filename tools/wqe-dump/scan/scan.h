@@ -12,7 +12,7 @@ struct scan_attr {
 	struct raw_attr bytes;   /* stride_bytes 0: BSN_DATA_SIZE */
 };
 
-/** scan_create() - makes a scanner, which sets @tell's file and source; NULL: out of memory */
+/** scan_create() - makes a scanner, which sets @tell's file and source */
 struct scan *scan_create(const struct scan_attr *attr, struct tell *tell);
 
 /** scan_input() - scans an input up to its end; 0, or -errno */

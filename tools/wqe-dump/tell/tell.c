@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tell.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "../explain/explain.h"
 
@@ -31,12 +29,10 @@ struct table {
 	uint32_t used;           /* entries ever; the oldest are overwritten */
 };
 
-struct tie {
-	struct table wqes;    /* by index */
-	struct table slots;   /* WQEs in rings, by slot */
-	struct table errors;  /* by index */
-	uint32_t ring_counts; /* bit n: there is a ring of 2^n slots */
-};
+static struct table wqes;    /* by index */
+static struct table slots;   /* WQEs in rings, by slot */
+static struct table errors;  /* by index */
+static uint32_t ring_counts; /* bit n: there is a ring of 2^n slots */
 
 static void remember(struct table *table, uint16_t key, const struct entry *entry)
 {
@@ -62,16 +58,16 @@ static const struct entry *find(const struct table *table, uint16_t key, uint32_
 	return NULL;
 }
 
-static const struct entry *find_slot(const struct tie *tie, const struct record *error)
+static const struct entry *find_slot(const struct record *error)
 {
 	for (unsigned log2 = 0; log2 < 16; log2++) {
 		const uint32_t count = 1u << log2;
 		const struct entry *entry;
 
-		if (!(tie->ring_counts & count))
+		if (!(ring_counts & count))
 			continue;
-		entry = find(&tie->slots, (uint16_t)(error->wqe_index.value % count),
-			     error->qpn.value, -1);
+		entry = find(&slots, (uint16_t)(error->wqe_index.value % count), error->qpn.value,
+			     -1);
 		if (entry && entry->count == count)
 			return entry;
 	}
@@ -87,26 +83,26 @@ static void set_partner(struct record *record, const struct entry *partner)
 	record->partner_index = KNOWN(partner->index);
 }
 
-static void tie_error(struct tie *tie, struct record *record, const struct entry *entry)
+static void tie_error(struct record *record, const struct entry *entry)
 {
 	const struct entry *wqe =
-		find(&tie->wqes, entry->index, record->qpn.value, (int)record->wqe_index.value);
+		find(&wqes, entry->index, record->qpn.value, (int)record->wqe_index.value);
 
-	set_partner(record, wqe ? wqe : find_slot(tie, record));
-	remember(&tie->errors, entry->index, entry);
+	set_partner(record, wqe ? wqe : find_slot(record));
+	remember(&errors, entry->index, entry);
 }
 
-static void tie_wqe(struct tie *tie, struct record *record, struct entry *entry)
+static void tie_wqe(struct record *record, struct entry *entry)
 {
 	const uint32_t count = record->ring ? record->ring->count : 0;
 
-	set_partner(record, find(&tie->errors, entry->index, record->qpn.value, entry->index));
-	remember(&tie->wqes, entry->index, entry);
+	set_partner(record, find(&errors, entry->index, record->qpn.value, entry->index));
+	remember(&wqes, entry->index, entry);
 	if (!count || count & (count - 1) || count > INDICES / 2)
 		return;
 	entry->count = count;
-	tie->ring_counts |= count;
-	remember(&tie->slots, (uint16_t)record->slot, entry);
+	ring_counts |= count;
+	remember(&slots, (uint16_t)record->slot, entry);
 }
 
 /*
@@ -115,7 +111,7 @@ static void tie_wqe(struct tie *tie, struct record *record, struct entry *entry)
  * A CQE names the WQE by its index. If the ring was overwritten since, or dumped before, the
  * partner is the WQE in that slot, and partner_index differs from the CQE's.
  */
-static void tie_record(struct tie *tie, struct record *record)
+static void tie_record(struct record *record)
 {
 	struct entry entry = { .qpn = record->qpn.value,
 			       .index = (uint16_t)record->wqe_index.value,
@@ -125,18 +121,12 @@ static void tie_record(struct tie *tie, struct record *record)
 	if (!record->qpn.is_known || !record->wqe_index.is_known)
 		return;
 	if (record->wqe)
-		tie_wqe(tie, record, &entry);
+		tie_wqe(record, &entry);
 	else if (record->cqe && record->kind == RECORD_ERROR_CQE && record->side == SIDE_REQUESTER)
-		tie_error(tie, record, &entry);
+		tie_error(record, &entry);
 }
 
 /* -- records ----------------------------------------------------------------------------------- */
-
-int tell_open(struct tell *tell, struct sink *sink)
-{
-	*tell = (struct tell){ .sink = sink, .tie = calloc(1, sizeof(struct tie)) };
-	return tell->tie ? 0 : -ENOMEM;
-}
 
 void tell_record(struct tell *tell, struct record *record)
 {
@@ -144,7 +134,7 @@ void tell_record(struct tell *tell, struct record *record)
 	if (!record->source)
 		record->source = tell->source;
 	explain_record(record);
-	tie_record(tell->tie, record);
+	tie_record(record);
 	tell->count++;
 	tell->sink->record(record);
 }
@@ -159,9 +149,4 @@ void tell_unread(struct tell *tell, unsigned long line, const char *format, ...)
 	va_end(args);
 	tell->unread++;
 	tell->sink->unread(tell->file, line, why);
-}
-
-void tell_close(struct tell *tell)
-{
-	free(tell->tie);
 }

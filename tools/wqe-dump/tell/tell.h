@@ -5,19 +5,13 @@
 
 #include "../record.h"
 
-struct tie;
-
-/** struct tell - the sink, and where records come from; tell_open() fills it */
+/** struct tell - where records go to, and where they come from; @sink is set first */
 struct tell {
 	struct sink *sink;
-	struct tie *tie;
 	const char *file;            /* the input that is being read */
 	const char *source;          /* of records that do not name theirs: a form */
 	unsigned long count, unread; /* records so far, and dumps that could not be read */
 };
-
-/** tell_open() - tells a sink; 0, or -ENOMEM */
-int tell_open(struct tell *tell, struct sink *sink);
 
 /** tell_record() - reports what was found; the record is not used after the call */
 void tell_record(struct tell *tell, struct record *record);
@@ -25,7 +19,5 @@ void tell_record(struct tell *tell, struct record *record);
 /* Tells why what looked like a dump could not be read, without a full stop; @line 0: no lines */
 void tell_unread(struct tell *tell, unsigned long line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-
-void tell_close(struct tell *tell);
 
 #endif
