@@ -66,17 +66,23 @@ const char *record_hex(const uint8_t *bytes, size_t size)
 
 /* -- what the forms fill in -------------------------------------------------------------------- */
 
+const struct record_field *record_field(const struct record *record, const char *name)
+{
+	for (unsigned i = 0; i < record->field_count; i++)
+		if (!strcmp(record->fields[i].name, name))
+			return &record->fields[i];
+	return NULL;
+}
+
 /* A line may have a field twice. */
 static struct record_field *add_field(struct record *record, const char *name)
 {
-	struct record_field *field = record->fields;
+	struct record_field *field = (struct record_field *)record_field(record, name);
 
-	while (field < record->fields + record->field_count && strcmp(field->name, name))
-		field++;
-	if (field == record->fields + RECORD_MAX_FIELDS)
-		return NULL;
-	record->field_count += field == record->fields + record->field_count;
-	*field = (struct record_field){ .name = name };
+	if (!field && record->field_count < RECORD_MAX_FIELDS)
+		field = &record->fields[record->field_count++];
+	if (field)
+		*field = (struct record_field){ .name = name };
 	return field;
 }
 
@@ -227,7 +233,7 @@ static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, siz
 			continue;
 		if (walk->record->side == SIDE_RESPONDER && !strcmp(view.row->name, "wqe_opcode"))
 			view.symbol = NULL; /* receives have none */
-		walk->each(&(struct record_row){ .segment = desc->name,
+		walk->each(&(struct record_row){ .segment = desc,
 						 .nth = nth,
 						 .is_first = is_first,
 						 .row = view.row,
@@ -310,7 +316,7 @@ void record_walk(const struct record *record, void (*each)(const struct record_r
 
 		each(&(struct record_row){ .name = field->name,
 					   .value = field->value,
-					   .text = record_field_text(record, i) },
+					   .text = record_field_text(record, field) },
 		     arg);
 	}
 }

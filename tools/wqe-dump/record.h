@@ -115,12 +115,14 @@ struct number record_transport_find(const char *name);
 const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode);
 
 /** record_field_text() - the text of a field; NULL: it is a number */
-static inline const char *record_field_text(const struct record *record, unsigned nth)
+static inline const char *record_field_text(const struct record *record,
+					    const struct record_field *field)
 {
-	const uint16_t text = record->fields[nth].text;
-
-	return text ? record->texts + text - 1 : NULL;
+	return field->text ? record->texts + field->text - 1 : NULL;
 }
+
+/** record_field() - the field of this name, or NULL */
+const struct record_field *record_field(const struct record *record, const char *name);
 
 /* Add a field, or change that of this name, which is a constant; nothing is done if it is full. */
 void record_add_number(struct record *record, const char *name, uint64_t value);
@@ -139,7 +141,7 @@ int record_decode(struct record *record, enum raw_kind kind, const void *bytes, 
 
 /** struct record_row - one field, of a table or of a log line */
 struct record_row {
-	const char *segment;         /* name of its segment, or NULL */
+	const struct bsn_seg_desc *segment; /* or NULL */
 	unsigned nth;                /* of the segments, or bytes, of this name, from 0 */
 	bool is_first;               /* of the segment */
 	const struct bsn_row *row;   /* of the table, or NULL */

@@ -416,12 +416,12 @@ const struct explanation *explanation_of(const struct error *error)
 
 static bool is_event(const struct record *record, const struct driver_event *event)
 {
+	const struct record_field *field;
+
 	if (strcmp(record->status, event->status) != 0)
 		return false;
-	for (unsigned i = 0; event->field && i < record->field_count; i++)
-		if (!strcmp(record->fields[i].name, event->field))
-			return record->fields[i].value == event->number;
-	return !event->field;
+	field = event->field ? record_field(record, event->field) : NULL;
+	return field ? field->value == event->number : !event->field;
 }
 
 static struct number event_of(const struct record *record)
@@ -434,16 +434,15 @@ static struct number event_of(const struct record *record)
 
 struct error error_of_record(const struct record *record)
 {
+	const struct record_field *status = record_field(record, "status");
 	struct error error = { .side = record->side };
 
 	if (!record->syndrome.is_known && *record->status && record->kind != RECORD_NOT_MLX5)
 		error.numbers[SPACE_EVENT] = event_of(record);
 	if (record->kind == RECORD_HEALTH) {
 		error.numbers[SPACE_HEALTH] = record->syndrome;
-	} else if (record->kind == RECORD_COMMAND) {
-		for (unsigned i = 0; i < record->field_count; i++)
-			if (!strcmp(record->fields[i].name, "status"))
-				error.numbers[SPACE_COMMAND] = KNOWN(record->fields[i].value);
+	} else if (record->kind == RECORD_COMMAND && status) {
+		error.numbers[SPACE_COMMAND] = KNOWN(status->value);
 	} else if (record->kind == RECORD_ERROR_CQE || record->kind == RECORD_STATUS ||
 		   record->kind == RECORD_EVENT) {
 		error.is_verbs = record->kind == RECORD_STATUS && *record->status;

@@ -166,7 +166,7 @@ static bool reads_ones(const struct record *record)
 	if (record->syndrome.is_known && !has_ones)
 		return false;
 	for (unsigned i = 0; i < record->field_count; i++) {
-		const char *text = record_field_text(record, i);
+		const char *text = record_field_text(record, &record->fields[i]);
 		const uint64_t value = record->fields[i].value;
 		const bool is_ones = text ? !strncmp(text, "65535.65535.65535", 17)
 					  : value >= UINT8_MAX && !(value & (value + 1));

@@ -166,11 +166,12 @@ void keys_add(struct record *record, const struct record *other)
 		record->name = other->name;
 	RECORD_NUMBERS(ADD_NUMBER)
 	for (unsigned i = 0; i < other->field_count; i++) {
-		const char *text = record_field_text(other, i);
+		const struct record_field *field = &other->fields[i];
+		const char *text = record_field_text(other, field);
 
 		if (text)
-			record_add_text(record, other->fields[i].name, text, strlen(text));
+			record_add_text(record, field->name, text, strlen(text));
 		else
-			record_add_number(record, other->fields[i].name, other->fields[i].value);
+			record_add_number(record, field->name, field->value);
 	}
 }

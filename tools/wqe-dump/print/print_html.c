@@ -124,22 +124,19 @@ static struct json_object *new_row(const struct bsn_seg_desc *desc, const struct
 		    json_object_new_int(row->width), new_symbols(bsn_row_enum(desc, row)));
 }
 
-static void add_table(const char *name)
+static void add_table(const struct bsn_seg_desc *desc)
 {
-	const struct bsn_seg_desc *const *desc = bsn_segments;
 	struct json_object *rows;
 
 	if (!tables)
 		tables = json_object_new_object();
-	if (json_object_object_get_ex(tables, name, NULL))
+	if (json_object_object_get_ex(tables, desc->name, NULL))
 		return;
-	while ((*desc)->name != name)
-		desc++;
 	rows = json_object_new_array();
-	for (unsigned i = 0; i < (*desc)->row_count; i++)
-		if ((*desc)->rows[i].name)
-			json_object_array_add(rows, new_row(*desc, &(*desc)->rows[i]));
-	json_object_object_add(tables, name, rows);
+	for (unsigned i = 0; i < desc->row_count; i++)
+		if (desc->rows[i].name)
+			json_object_array_add(rows, new_row(desc, &desc->rows[i]));
+	json_object_object_add(tables, desc->name, rows);
 }
 
 static void put_row(const struct record_row *row, void *arg)
@@ -149,7 +146,7 @@ static void put_row(const struct record_row *row, void *arg)
 		printf("%s@%u+%u ", row->name, row->offset, row->size_bytes);
 	if (!row->is_first)
 		return;
-	printf("%s@%u ", row->segment, row->offset - bsn_row_offset(row->row));
+	printf("%s@%u ", row->segment->name, row->offset - bsn_row_offset(row->row));
 	add_table(row->segment);
 }
 
@@ -184,13 +181,14 @@ static void put_log_fields(const struct record *record)
 		return;
 	fputs("<table>", stdout);
 	for (unsigned i = 0; i < record->field_count; i++) {
-		const char *text = record_field_text(record, i);
+		const struct record_field *field = &record->fields[i];
+		const char *text = record_field_text(record, field);
 
-		put("<tr><td>", record->fields[i].name, "</td><td>");
+		put("<tr><td>", field->name, "</td><td>");
 		if (text)
 			put("", text, "");
 		else
-			printf("0x%" PRIx64, record->fields[i].value);
+			printf("0x%" PRIx64, field->value);
 		fputs("</td></tr>", stdout);
 	}
 	fputs("</table>\n", stdout);

@@ -48,16 +48,16 @@ static struct json_object *new_value(const struct record_row *row)
 /* "rkey" of a log or CQE, "raddr.rkey" of a WQE, "data[1].addr" of its second, "inline[1]". */
 static const char *key_of(const struct record_row *row, char *text)
 {
-	const bool is_alone = !row->segment || !strncmp(row->segment, "cqe_", 4);
+	const bool is_alone = !row->segment || !strncmp(row->segment->name, "cqe_", 4);
 
 	if (is_alone && !row->nth)
 		return row->name;
 	if (is_alone)
 		snprintf(text, KEY_BYTES, "%s[%u]", row->name, row->nth);
 	else if (row->nth)
-		snprintf(text, KEY_BYTES, "%s[%u].%s", row->segment, row->nth, row->name);
+		snprintf(text, KEY_BYTES, "%s[%u].%s", row->segment->name, row->nth, row->name);
 	else
-		snprintf(text, KEY_BYTES, "%s.%s", row->segment, row->name);
+		snprintf(text, KEY_BYTES, "%s.%s", row->segment->name, row->name);
 	return text;
 }
 

@@ -110,7 +110,7 @@ static void print_row(const struct record_row *row, void *record)
 {
 	if (row->is_first) {
 		put("  ");
-		put_coloured(BOLD, row->segment);
+		put_coloured(BOLD, row->segment->name);
 		putchar('\n');
 	}
 	put("    ");
@@ -221,7 +221,7 @@ static void print_repeat(const struct record *record, const struct error_kind *k
 	print_head(record);
 	for (unsigned i = 0; i < record->field_count && !record->ring; i++) {
 		const struct record_field *field = &record->fields[i];
-		const char *text = record_field_text(record, i);
+		const char *text = record_field_text(record, field);
 
 		if (text)
 			printf("  %s %s", field->name, text);

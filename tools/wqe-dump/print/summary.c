@@ -88,9 +88,10 @@ static void add_code(const struct explanation *e, enum error_space space, const 
 /* Adds a text of a line, or of a queue in use: "state" is outstanding, polled, … */
 static void add_field(const struct record *record, const char *name)
 {
-	for (unsigned i = 0; i < record->field_count; i++)
-		if (record_field_text(record, i) && !strcmp(record->fields[i].name, name))
-			add_item(record_field_text(record, i));
+	const struct record_field *field = record_field(record, name);
+
+	if (field && field->text)
+		add_item(record_field_text(record, field));
 }
 
 static void add_error(const struct record *record)

@@ -32,7 +32,7 @@ struct table {
 static struct table wqes;    /* by index */
 static struct table slots;   /* WQEs in rings, by slot */
 static struct table errors;  /* by index */
-static uint32_t ring_counts; /* bit n: there is a ring of 2^n slots */
+static uint32_t ring_counts; /* bits that are set: numbers of slots that rings have */
 
 static void remember(struct table *table, uint16_t key, const struct entry *entry)
 {
@@ -60,14 +60,11 @@ static const struct entry *find(const struct table *table, uint16_t key, uint32_
 
 static const struct entry *find_slot(const struct record *error)
 {
-	for (unsigned log2 = 0; log2 < 16; log2++) {
-		const uint32_t count = 1u << log2;
-		const struct entry *entry;
+	for (uint32_t counts = ring_counts; counts; counts &= counts - 1) {
+		const uint32_t count = counts & -counts;
+		const struct entry *entry = find(&slots, (uint16_t)(error->wqe_index.value % count),
+						 error->qpn.value, -1);
 
-		if (!(ring_counts & count))
-			continue;
-		entry = find(&slots, (uint16_t)(error->wqe_index.value % count), error->qpn.value,
-			     -1);
 		if (entry && entry->count == count)
 			return entry;
 	}
