@@ -14,14 +14,6 @@
 #define QPS_TOLD  8   /* the most QPs that are listed if the one asked for does not exist */
 #define PARTS_MAX 64  /* queues of QPs with the same number, of several devices */
 
-/* What is kept of a queue between looks. */
-struct watched {
-	struct look look;
-	bool was_told_of; /* the user was told that it is on the verbs path, or what was wrong */
-	bool has_failed;  /* its first failure was reported */
-	struct watched *next; /* in the order of the list */
-};
-
 struct live {
 	const struct live_attr *attr;
 	struct tell *tell;
@@ -29,9 +21,9 @@ struct live {
 	struct published_list list;
 	const struct bsn_registry_queue *parts[PARTS_MAX]; /* of the QP that is asked for */
 	unsigned part_count;
-	struct watched *watched, **last; /* those of this look, and where the next one is added */
-	struct watched *old;             /* those of the previous look that are still to come */
-	size_t looked_count;             /* of the last look */
+	struct look *watched, **last; /* queues of this look, and where the next one is added */
+	struct look *old;             /* those of the previous look that are still to come */
+	size_t looked_count;          /* of the last look */
 };
 
 static volatile sig_atomic_t is_interrupted;
@@ -137,18 +129,18 @@ static void set_failure(struct record *record, const struct bsn_completion *c)
 }
 
 /* Reads the failure twice, since the owner of the queue may be writing it. */
-static void tell_failure(struct live *live, struct watched *watched)
+static void tell_failure(struct live *live, struct look *look)
 {
-	const uint64_t address = watched->look.published.queue.first_error;
+	const uint64_t address = look->published.queue.first_error;
 	struct bsn_completion c, second;
 	struct record record = { 0 };
 
-	if (!address || watched->has_failed || target_read(&live->target, address, &c, sizeof(c)) ||
+	if (!address || look->has_failed || target_read(&live->target, address, &c, sizeof(c)) ||
 	    target_read(&live->target, address, &second, sizeof(second)) ||
 	    memcmp(&c, &second, sizeof(c)) != 0 || !c.status ||
-	    published_check(&live->target, &watched->look.published))
+	    published_check(&live->target, &look->published))
 		return;
-	watched->has_failed = true;
+	look->has_failed = true;
 	set_failure(&record, &c);
 	tell_record(live->tell, &record);
 }
@@ -166,18 +158,17 @@ static bool is_shown(const struct look *look, uint32_t index, bool goes_on)
 }
 
 /* Prints a trouble once for each queue. */
-static void tell_trouble(struct live *live, struct watched *watched, const char *why)
+static void tell_trouble(struct live *live, struct look *look, const char *why)
 {
-	if (!*why || watched->was_told_of)
+	if (!*why || look->was_told_of)
 		return;
-	watched->was_told_of = true;
+	look->was_told_of = true;
 	tell_unread(live->tell, 0, "%s", why);
 }
 
 /* -ESRCH and the like end the look. That a queue was destroyed meanwhile is no failure. */
-static int show_queue(struct live *live, struct watched *watched)
+static int show_queue(struct live *live, struct look *look)
 {
-	struct look *look = &watched->look;
 	const bool goes_on = live->attr->follows && look->has_last;
 	const bool is_send = look->published.queue.kind == BSN_REGISTRY_SEND;
 	const int err = look_take(look, live->attr->follows);
@@ -189,7 +180,7 @@ static int show_queue(struct live *live, struct watched *watched)
 	if (check)
 		return live->target.has_ended ? -ESRCH : check == -EPROTO ? check : 0;
 	if (err) {
-		tell_trouble(live, watched, err == -EAGAIN ? look->why : live->target.why);
+		tell_trouble(live, look, err == -EAGAIN ? look->why : live->target.why);
 		return 0;
 	}
 	if (look->missed)
@@ -199,8 +190,8 @@ static int show_queue(struct live *live, struct watched *watched)
 	for (uint32_t at = look->first; at != look->end; at += is_send ? blocks_at(look, at) : 1)
 		if (is_shown(look, at, goes_on))
 			tell_entry(live, look, at);
-	tell_trouble(live, watched, look->why);
-	tell_failure(live, watched);
+	tell_trouble(live, look, look->why);
+	tell_failure(live, look);
 	return 0;
 }
 
@@ -250,14 +241,14 @@ static bool is_wanted(const struct live *live, const struct bsn_registry_queue *
 	return false;
 }
 
-static void forget(struct watched *watched)
+static void forget(struct look *look)
 {
-	while (watched) {
-		struct watched *next = watched->next;
+	while (look) {
+		struct look *next = look->next;
 
-		look_free(&watched->look);
-		free(watched);
-		watched = next;
+		look_free(look);
+		free(look);
+		look = next;
 	}
 }
 
@@ -265,34 +256,34 @@ static void forget(struct watched *watched)
  * Finds what is kept of a queue, or begins to watch it. Both lists are in the order of creation, so
  * queues before it are gone. A queue that was created anew at the same address is another one.
  */
-static struct watched *watch(struct live *live, const struct published *published)
+static struct look *watch(struct live *live, const struct published *published)
 {
-	struct watched **gone = &live->old, *watched;
+	struct look **gone = &live->old, *look;
 
-	while (*gone && !published_is_same(&(*gone)->look.published, published))
+	while (*gone && !published_is_same(&(*gone)->published, published))
 		gone = &(*gone)->next;
-	watched = *gone;
-	if (watched) {
+	look = *gone;
+	if (look) {
 		*gone = NULL;
 		forget(live->old);
-		live->old = watched->next;
+		live->old = look->next;
 	} else {
-		watched = need(calloc(1, sizeof(*watched)));
-		watched->look.target = &live->target;
+		look = need(calloc(1, sizeof(*look)));
+		look->target = &live->target;
 	}
-	watched->look.published = *published;
-	watched->next = NULL;
-	*live->last = watched;
-	live->last = &watched->next;
-	return watched;
+	look->published = *published;
+	look->next = NULL;
+	*live->last = look;
+	live->last = &look->next;
+	return look;
 }
 
 static int look_at_queue(struct live *live, const struct published *published)
 {
-	struct watched *watched = watch(live, published);
-	const int err = show_queue(live, watched);
+	struct look *look = watch(live, published);
+	const int err = show_queue(live, look);
 
-	look_rest(&watched->look);
+	look_rest(look);
 	if (!live->attr->follows) { /* nothing is kept of a queue */
 		forget(live->watched);
 		live->watched = NULL;

@@ -25,6 +25,11 @@ struct look {
 	uint32_t missed; /* slots that were used and reused since the last look */
 	char why[160];   /* why it could not be read: a sentence without a full stop; or "" */
 
+	/* Of the caller */
+	bool was_told_of;  /* the user was told that it is on the verbs path, or what was wrong */
+	bool has_failed;   /* its first failure was reported */
+	struct look *next; /* in the order of the list */
+
 	/* private */
 	uint32_t base;  /* the entry that is first in @bytes */
 	uint8_t *second; /* a second copy: an entry whose copies differ was being written */
