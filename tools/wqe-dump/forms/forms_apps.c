@@ -12,24 +12,22 @@
 
 KEYS_FORM(nccl, "nccl", MARKS("Got completion from peer ", "Got completion with error "),
 	/* The same line, as people shorten it. */
-	LINE(STATUS, UNKNOWN, "Got completion from peer with status", STATUS("with status"),
-	     DECIMAL("vendor err", vendor_syndrome), DECIMAL("vendor_err", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
-	     STATUS("with status"), DECIMAL("vendor err", vendor_syndrome),
-	     DECIMAL("vendor_err", vendor_syndrome), FIELD_WORD("localGid", "local_gid"),
-	     FIELD_WORD("remoteGids", "remote_gid"), FIELD_WORD("hca ", "device")),
-	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
-	     STATUS("with error "), DECIMAL("vendor err ", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, "Got completion with error ", STATUS("with error "),
-	     DECIMAL("vendor err ", vendor_syndrome)));
+	ERROR("Got completion from peer with status", STATUS("with status"),
+	      VENDOR_DECIMAL("vendor err"), VENDOR_DECIMAL("vendor_err")),
+	ERROR("Got completion from peer ", FIELD_WORD("peer ", "peer"), STATUS("with status"),
+	      VENDOR_DECIMAL("vendor err"), VENDOR_DECIMAL("vendor_err"),
+	      FIELD_WORD("localGid", "local_gid"), FIELD_WORD("remoteGids", "remote_gid"),
+	      FIELD_WORD("hca ", "device")),
+	ERROR("Got completion from peer ", FIELD_WORD("peer ", "peer"), STATUS("with error "),
+	      VENDOR_DECIMAL("vendor err ")),
+	ERROR("Got completion with error ", STATUS("with error "), VENDOR_DECIMAL("vendor err ")));
 
 /* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---- */
 
 KEYS_FORM(mpi, "mpi", MARKS(" CQ with status", "vendor code=0x"),
-	LINE(STATUS, UNKNOWN, " CQ with status", STATUS("status number "),
-	     FIELD_HEX("wr_id ", "wr_id"), DECIMAL("vendor error ", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, "ompletion with error ", STATUS("error "),
-	     HEX("vendor code=", vendor_syndrome)));
+	ERROR(" CQ with status", STATUS("status number "), FIELD_HEX("wr_id ", "wr_id"),
+	      VENDOR_DECIMAL("vendor error ")),
+	ERROR("ompletion with error ", STATUS("error "), VENDOR("vendor code=")));
 
 /*
  * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of
@@ -38,19 +36,18 @@ KEYS_FORM(mpi, "mpi", MARKS(" CQ with status", "vendor code=0x"),
 
 PAIR_FORM(perftest, "perftest", MARKS("Completion with error at ", " syndrom 0x"),
 	"a completion with error, and its status is not there",
-	LINE(STATUS, UNKNOWN, "Failed status", STATUS("Failed status"),
-	     FIELD_DECIMAL("wr_id ", "wr_id"), HEX("syndrom ", vendor_syndrome)),
+	ERROR("Failed status", STATUS("Failed status"), FIELD_DECIMAL("wr_id ", "wr_id"),
+	      VENDOR("syndrom ")),
 	LINE(WQE, REQUESTER, "Completion with error at client", NO_KEYS),
 	LINE(WQE, RESPONDER, "Completion with error at server", NO_KEYS));
 
 KEYS_FORM(examples, "verbs-example", MARKS(") for wr_id ", "cq completion failed status ",
 		"Work completion error ", "bad completion with status"),
-	LINE(STATUS, UNKNOWN, "Failed status ", STATUS("Failed status "),
-	     FIELD_DECIMAL("wr_id ", "wr_id")),
-	LINE(STATUS, UNKNOWN, "cq completion failed status ", STATUS("status ")),
-	LINE(STATUS, UNKNOWN, "Work completion error ", STATUS("error ")),
-	LINE(STATUS, UNKNOWN, "ot bad completion with status", STATUS("status"),
-	     DECIMAL("vendor syndrome", vendor_syndrome)));
+	ERROR("Failed status ", STATUS("Failed status "), FIELD_DECIMAL("wr_id ", "wr_id")),
+	ERROR("cq completion failed status ", STATUS("status ")),
+	ERROR("Work completion error ", STATUS("error ")),
+	ERROR("ot bad completion with status", STATUS("status"),
+	      VENDOR_DECIMAL("vendor syndrome")));
 
 /* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------- */
 
@@ -66,13 +63,13 @@ static void split_opcode_qpn(struct record *record, const char *line)
 }
 
 static const struct shape xlio_lines[] = {
-	LINE_WITH(split_opcode_qpn, ERROR_CQE, REQUESTER,
-		  "cqe: syndrome=", HEX("syndrome=", syndrome), HEX("vendor=", vendor_syndrome),
-		  HEX("hw=", hw_syndrome), HEX("wqe_counter=", wqe_index)),
-	LINE(STATUS, UNKNOWN, "wce: wr_id=", FIELD_HEX("wr_id=", "wr_id"), STATUS("status="),
-	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
-	LINE(STATUS, UNKNOWN, "wce error status ", STATUS("status "), FIELD_HEX("wr_id=", "wr_id"),
-	     HEX("qp_num=", qpn)),
+	LINE_WITH(split_opcode_qpn, ERROR_CQE, REQUESTER, "cqe: syndrome=",
+		  HEX("syndrome=", syndrome), VENDOR("vendor="), HEX("hw=", hw_syndrome),
+		  HEX("wqe_counter=", wqe_index)),
+	ERROR("wce: wr_id=", FIELD_HEX("wr_id=", "wr_id"), STATUS("status="), VENDOR("vendor_err="),
+	      HEX("qp_num=", qpn)),
+	ERROR("wce error status ", STATUS("status "), FIELD_HEX("wr_id=", "wr_id"),
+	      HEX("qp_num=", qpn)),
 	LAST_LINE,
 };
 
@@ -128,9 +125,9 @@ static void finish_gpunetio(struct record *record, const char *line)
 }
 
 KEYS_FORM(gpunetio, "gpunetio", MARKS(" wqe_qpn="),
-	LINE_WITH(finish_gpunetio, ERROR_CQE, REQUESTER,
-		  "with err: syndrome=", HEX("syndrome=", syndrome),
-		  HEX("vendor_err_synd=", vendor_syndrome), HEX("hw_err_synd=", hw_syndrome),
+	LINE_WITH(finish_gpunetio, ERROR_CQE, REQUESTER, "with err: syndrome=",
+		  HEX("syndrome=", syndrome), VENDOR("vendor_err_synd="),
+		  HEX("hw_err_synd=", hw_syndrome),
 		  FIELD_DECIMAL("hw_synd_type=", "hw_syndrome_type"),
 		  DECIMAL("wqe_counter=", wqe_index)));
 
@@ -138,7 +135,7 @@ KEYS_FORM(gpunetio, "gpunetio", MARKS(" wqe_qpn="),
 
 static const struct shape nvshmem_first =
 	LINE(ERROR_CQE, REQUESTER, "syndrome=", HEX("syndrome=", syndrome),
-	     HEX("vendor_err_synd=", vendor_syndrome), HEX("hw_err_synd=", hw_syndrome));
+	     VENDOR("vendor_err_synd="), HEX("hw_err_synd=", hw_syndrome));
 static const struct shape nvshmem_second =
 	LINE_WITH(split_opcode_qpn, WQE, REQUESTER, "wqe_counter=", HEX("wqe_counter=", wqe_index));
 
@@ -162,8 +159,8 @@ FORM(nvshmem, "nvshmem", MARKS(" vendor_err_synd="), .state_bytes = sizeof(struc
 KEYS_FORM(nvshmem_lines, "nvshmem-line", MARKS("ibdevx completion with error",
 		"ibv_poll_cq failed, status: "),
 	LINE(ERROR_CQE, REQUESTER, "ibdevx completion with error. hws: ", HEX("hws: ", hw_syndrome),
-	     HEX("ves: ", vendor_syndrome), HEX("syn: ", syndrome)),
-	LINE(STATUS, UNKNOWN, "ibv_poll_cq failed, status: ", STATUS("status: ")));
+	     VENDOR("ves: "), HEX("syn: ", syndrome)),
+	ERROR("ibv_poll_cq failed, status: ", STATUS("status: ")));
 
 /*
  * -- DPDK's mlx5 drivers: net/mlx5/mlx5_tx.c, mlx5_rx.c, hws/mlx5dr_send.c; crypto/mlx5/;
@@ -194,7 +191,7 @@ static void turn_syndrome(struct record *record, const char *line)
 KEYS_FORM(dpdk, "dpdk", MARKS("CQE ERR:", "Unexpected CQE error syndrome ", " failed errno=",
 		"Bad DevX status ", "(syndrome: "),
 	LINE_WITH(sort_opcode, ERROR_CQE, REQUESTER, "CQE ERR:", HEX("CQE ERR:", syndrome),
-		  HEX("Vendor_ERR:", vendor_syndrome), HEX("OP:", opcode), HEX("QPN:", qpn),
+		  VENDOR("Vendor_ERR:"), HEX("OP:", opcode), HEX("QPN:", qpn),
 		  HEX("WQE_CNT:", wqe_index)),
 	LINE(ERROR_CQE, UNKNOWN, "Unexpected CQE error syndrome ", HEX("syndrome ", syndrome),
 	     FIELD_DECIMAL("CQN = ", "cqn"), DECIMAL("SQN = ", qpn), DECIMAL("RQN = ", qpn),
@@ -215,21 +212,21 @@ KEYS_FORM(dpdk, "dpdk", MARKS("CQE ERR:", "Unexpected CQE error syndrome ", " fa
  */
 
 KEYS_FORM(spdk, "spdk", MARKS("WC error, qid ", "Error on CQ "),
-	LINE(STATUS, UNKNOWN, "WC error, qid ", FIELD_DECIMAL("qid ", "qid"), STATUS("status: ")),
-	LINE(STATUS, UNKNOWN, "Error on CQ ", FIELD_HEX("CQ ", "cq"), STATUS("status: ")));
+	ERROR("WC error, qid ", FIELD_DECIMAL("qid ", "qid"), STATUS("status: ")),
+	ERROR("Error on CQ ", FIELD_HEX("CQ ", "cq"), STATUS("status: ")));
 
 KEYS_FORM(mooncake, "mooncake", MARKS("rocess failed for slice", "error WQE for slice"),
-	LINE(STATUS, REQUESTER, "for slice", FIELD_WORD("local_nic: ", "local_nic"),
-	     FIELD_WORD("peer_nic: ", "peer_nic"), FIELD_DECIMAL("dest_rkey: ", "rkey"),
-	     STATUS("): ")));
+	SEND_ERROR("for slice", FIELD_WORD("local_nic: ", "local_nic"),
+		   FIELD_WORD("peer_nic: ", "peer_nic"), FIELD_DECIMAL("dest_rkey: ", "rkey"),
+		   STATUS("): ")));
 
 KEYS_FORM(uccl, "uccl", MARKS("CQE ERROR wr_id=", "CQE error, wr_id=", " CQ state error: "),
-	LINE(STATUS, UNKNOWN, "CQE ERROR ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
-	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
-	LINE(STATUS, UNKNOWN, "CQE error, ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
-	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
-	LINE(STATUS, REQUESTER, "RC send CQ state error: ", STATUS("error: ")),
-	LINE(STATUS, RESPONDER, "RC recv CQ state error: ", STATUS("error: ")));
+	ERROR("CQE ERROR ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
+	      VENDOR("vendor_err="), HEX("qp_num=", qpn)),
+	ERROR("CQE error, ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
+	      VENDOR("vendor_err="), HEX("qp_num=", qpn)),
+	SEND_ERROR("RC send CQ state error: ", STATUS("error: ")),
+	RECV_ERROR("RC recv CQ state error: ", STATUS("error: ")));
 
 static void finish_vpp(struct record *record, const char *line)
 {
@@ -243,17 +240,16 @@ static void finish_vpp(struct record *record, const char *line)
 KEYS_FORM(apps, "program", MARKS(", vendor_error: ", " for slot ", "RDMA completion, error status(",
 		"RDMA completion error(", "cq_readerr", "work request returned error",
 		"a work item failed: status ", "Bad wc status ", "tx completion errors"),
-	LINE(STATUS, UNKNOWN, "{WR: ", STATUS("error: "),
-	     DECIMAL("vendor_error: ", vendor_syndrome)),
-	LINE(STATUS, REQUESTER, "Send for slot ", STATUS(": ")),
-	LINE(STATUS, RESPONDER, "Recv for slot ", STATUS(": ")),
-	LINE(STATUS, UNKNOWN, "RDMA completion, error status(", STATUS("status")),
-	LINE(STATUS, UNKNOWN, "RDMA completion error(", STATUS("error")),
-	LINE(STATUS, UNKNOWN, "cq_readerr", STATUS("")),
-	LINE(STATUS, REQUESTER, " send work request returned error", STATUS("status(")),
-	LINE(STATUS, RESPONDER, "work request returned error", STATUS("status(")),
-	LINE(STATUS, UNKNOWN, "a work item failed: status ", STATUS("status ")),
-	LINE(STATUS, UNKNOWN, "Bad wc status ", STATUS("status ")),
+	ERROR("{WR: ", STATUS("error: "), VENDOR_DECIMAL("vendor_error: ")),
+	SEND_ERROR("Send for slot ", STATUS(": ")),
+	RECV_ERROR("Recv for slot ", STATUS(": ")),
+	ERROR("RDMA completion, error status(", STATUS("status")),
+	ERROR("RDMA completion error(", STATUS("error")),
+	ERROR("cq_readerr", STATUS("")),
+	SEND_ERROR(" send work request returned error", STATUS("status(")),
+	RECV_ERROR("work request returned error", STATUS("status(")),
+	ERROR("a work item failed: status ", STATUS("status ")),
+	ERROR("Bad wc status ", STATUS("status ")),
 	LINE_WITH(finish_vpp, STATUS, REQUESTER, "tx completion errors", NO_KEYS));
 
 /*

@@ -229,7 +229,7 @@ static void finish_mlx5e(struct record *record, const char *line)
 static const struct shape mlx5e_line =
 	LINE_WITH(finish_mlx5e, ERROR_CQE, UNKNOWN, "Error cqe on cqn ", FIELD_HEX("cqn ", "cqn"),
 		  FIELD_HEX("ci ", "ci"), HEX("sqn ", qpn), HEX("qn ", qpn),
-		  HEX("syndrome ", syndrome), HEX("vendor syndrome ", vendor_syndrome));
+		  HEX("syndrome ", syndrome), VENDOR("vendor syndrome "));
 
 /* The dump may be missing: the kernel limits their rate. */
 DUMP_FORM(mlx5e, "mlx5e", MARKS("Error cqe on cqn "), { .kind = RAW_CQE, .shape = &mlx5e_line });

@@ -270,7 +270,7 @@ FORM(mlx5_health, "mlx5-health",
 
 /* -- what mlx5_ib says before a dump, which says more: cq.c mlx5_handle_error_cqe() ------------ */
 
-static const struct shape wc_line = LINE(STATUS, UNKNOWN, "WC error: ", STATUS("WC error: "));
+static const struct shape wc_line = ERROR("WC error: ", STATUS("WC error: "));
 
 static enum form_answer feed_mlx5_wc(struct feed *feed, const struct line *line, void *state)
 {
@@ -296,7 +296,7 @@ FORM(mlx5_wc, "mlx5_ib-wc", MARKS("WC error: "), .state_bytes = sizeof(struct re
 PAIR_FORM(mlx5_poll, "mlx5_ib-poll", MARKS("r error cqe on cqn 0x", ", vendor syndrome 0x"),
 	"an error CQE, and its syndrome is not there",
 	LINE(ERROR_CQE, UNKNOWN, "syndrome 0x", HEX("syndrome ", syndrome),
-	     HEX("vendor syndrome ", vendor_syndrome)),
+	     VENDOR("vendor syndrome ")),
 	LINE(WQE, REQUESTER, "Requestor error cqe on cqn ", FIELD_HEX("cqn ", "cqn")),
 	LINE(WQE, RESPONDER, "Responder error cqe on cqn ", FIELD_HEX("cqn ", "cqn")));
 
@@ -333,7 +333,7 @@ static void finish_qp(struct record *record, const char *line)
 
 /* Of the device's first or second port. A line without its last bracket was cut off. */
 #define QP_LINE(text)                                                                              \
-	LINE_WITH(finish_qp, EVENT, RESPONDER, text, HEX("(", vendor_syndrome),                    \
+	LINE_WITH(finish_qp, EVENT, RESPONDER, text, VENDOR("("),                                  \
 		  FIELD_HEX(" ", "hw_syndrome_type"), HEX(" ", hw_syndrome), NO_VALUE(")"))
 
 /* The syndrome of a CQ's error is that of device.h struct mlx5_eqe_cq_err, not a completion's. */
@@ -375,23 +375,21 @@ KEYS_FORM(mlx5_lines, "mlx5", MARKS("CQ error on CQN ", ", SQ: 0x", "/1: QP ", "
 
 KEYS_FORM(kernel_ulp, "kernel-ulp", MARKS("vend_err ", " (wr_cqe: ", " completion on <",
 		" for CQE ", "ib_srp: failed ", "cq.id=", "smb_direct: ", "kiblnd_"),
-	LINE(STATUS, REQUESTER, "send event (status=", STATUS("status="),
-	     FIELD_DECIMAL("wrid=", "wr_id"), HEX("vend_err ", vendor_syndrome)),
-	LINE(STATUS, RESPONDER, "(status=", STATUS("status="), FIELD_DECIMAL("wrid=", "wr_id"),
-	     HEX("vend_err ", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, " failure: ", STATUS("failure: "), HEX("vend_err ", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, "wr id ", STATUS("status "), HEX("vend_err ", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, "wr id ", STATUS(""), HEX("vend_err ", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, " (wr_cqe: ", STATUS(""), HEX("vendor_err: ", vendor_syndrome)),
-	LINE(STATUS, REQUESTER, "send completion on <", STATUS("status "),
-	     HEX("vendor err ", vendor_syndrome)),
-	LINE(STATUS, RESPONDER, "recv completion on <", STATUS("status "),
-	     HEX("vendor err ", vendor_syndrome)),
-	LINE(STATUS, RESPONDER, "RECV for CQE ", STATUS("failed with status ")),
-	LINE(STATUS, REQUESTER, " for CQE 0x", STATUS("failed with status ")),
-	LINE(STATUS, RESPONDER, "failed RECV status ", STATUS("status ")),
-	LINE(STATUS, REQUESTER, "ib_srp: failed ", STATUS("status ")),
-	LINE(STATUS, UNKNOWN, " status=", STATUS("status="), HEX("/", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, " error. status='", STATUS("status=")),
-	LINE(STATUS, REQUESTER, ": failed ", STATUS(": failed ")),
-	LINE(STATUS, RESPONDER, " failed: ", STATUS("failed: ")));
+	SEND_ERROR("send event (status=", STATUS("status="), FIELD_DECIMAL("wrid=", "wr_id"),
+		   VENDOR("vend_err ")),
+	RECV_ERROR("(status=", STATUS("status="), FIELD_DECIMAL("wrid=", "wr_id"),
+		   VENDOR("vend_err ")),
+	ERROR(" failure: ", STATUS("failure: "), VENDOR("vend_err ")),
+	ERROR("wr id ", STATUS("status "), VENDOR("vend_err ")),
+	ERROR("wr id ", STATUS(""), VENDOR("vend_err ")),
+	ERROR(" (wr_cqe: ", STATUS(""), VENDOR("vendor_err: ")),
+	SEND_ERROR("send completion on <", STATUS("status "), VENDOR("vendor err ")),
+	RECV_ERROR("recv completion on <", STATUS("status "), VENDOR("vendor err ")),
+	RECV_ERROR("RECV for CQE ", STATUS("failed with status ")),
+	SEND_ERROR(" for CQE 0x", STATUS("failed with status ")),
+	RECV_ERROR("failed RECV status ", STATUS("status ")),
+	SEND_ERROR("ib_srp: failed ", STATUS("status ")),
+	ERROR(" status=", STATUS("status="), VENDOR("/")),
+	ERROR(" error. status='", STATUS("status=")),
+	SEND_ERROR(": failed ", STATUS(": failed ")),
+	RECV_ERROR(" failed: ", STATUS("failed: ")));

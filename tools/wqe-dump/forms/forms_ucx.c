@@ -12,7 +12,7 @@
  */
 
 static const struct shape ucx_error_line =
-	LINE(ERROR_CQE, UNKNOWN, "(synd ", HEX("synd ", syndrome), HEX("vend ", vendor_syndrome),
+	LINE(ERROR_CQE, UNKNOWN, "(synd ", HEX("synd ", syndrome), VENDOR("vend "),
 	     FIELD_DECIMAL("hw_synd ", "hw_syndrome_type"), DECIMAL("/", hw_syndrome));
 
 #define WQE_KEYS(index_word)                                                                       \
@@ -129,9 +129,9 @@ static bool is_old(const char *text)
 
 static const struct shape ucx_old_lines[] = {
 	LINE_WITH(read_opcode_word, ERROR_CQE, UNKNOWN, "rror on ", HEX(" QP ", qpn),
-		  DECIMAL("wqe[", wqe_index), HEX("(synd ", syndrome),
-		  HEX("vend ", vendor_syndrome), FIELD_DECIMAL("hw_synd ", "hw_syndrome_type"),
-		  DECIMAL("/", hw_syndrome), HEX("hw ", hw_syndrome)),
+		  DECIMAL("wqe[", wqe_index), HEX("(synd ", syndrome), VENDOR("vend "),
+		  FIELD_DECIMAL("hw_synd ", "hw_syndrome_type"), DECIMAL("/", hw_syndrome),
+		  HEX("hw ", hw_syndrome)),
 	LAST_LINE,
 };
 
@@ -184,14 +184,13 @@ KEYS_FORM(ucx_lines, "ucx-line", MARKS("CQE(op_own ", "send completion with erro
 	LINE(CQE, UNKNOWN, "CQE(op_own ", FIELD_HEX("op_own ", "op_own"), HEX("qp ", qpn),
 	     FIELD_HEX("sqp ", "rqpn"), FIELD_DECIMAL("slid ", "slid"),
 	     FIELD_DECIMAL("bytes ", "byte_count"), DECIMAL("wqe_idx ", wqe_index)),
-	LINE(STATUS, REQUESTER, "completion with error on qp ", HEX("qp ", qpn), STATUS(": "),
-	     HEX("syndrome ", vendor_syndrome)),
-	LINE(STATUS, REQUESTER, "send completion with error: ", STATUS("error: "), HEX("qpn ", qpn),
-	     FIELD_HEX("wrid ", "wr_id"), HEX("vendor_err ", vendor_syndrome)),
-	LINE(STATUS, UNKNOWN, " with error on ", FIELD_WORD("on ", "device"), STATUS(": "),
-	     HEX("vendor_err ", vendor_syndrome), FIELD_HEX("wr_id ", "wr_id")),
-	LINE(STATUS, REQUESTER, "Send completion (wr_id=", FIELD_HEX("wr_id=", "wr_id"),
-	     STATUS("error: ")),
+	SEND_ERROR("completion with error on qp ", HEX("qp ", qpn), STATUS(": "),
+		   VENDOR("syndrome ")),
+	SEND_ERROR("send completion with error: ", STATUS("error: "), HEX("qpn ", qpn),
+		   FIELD_HEX("wrid ", "wr_id"), VENDOR("vendor_err ")),
+	ERROR(" with error on ", FIELD_WORD("on ", "device"), STATUS(": "), VENDOR("vendor_err "),
+	      FIELD_HEX("wr_id ", "wr_id")),
+	SEND_ERROR("Send completion (wr_id=", FIELD_HEX("wr_id=", "wr_id"), STATUS("error: ")),
 	LINE(COMMAND, UNKNOWN, "mlx5dv_devx_", HEX("syndrome ", syndrome)));
 
 /* UCX does not treat a flush as an error; up to 1.9 it traces which WQE was flushed. */

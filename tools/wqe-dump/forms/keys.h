@@ -30,6 +30,8 @@ struct key {
 /* For tables: of the record's own numbers, and of fields. */
 #define DECIMAL(word, name)       { word, KEY_DECIMAL, offsetof(struct record, name), NULL }
 #define HEX(word, name)           { word, KEY_HEX, offsetof(struct record, name), NULL }
+#define VENDOR(word)              HEX(word, vendor_syndrome)
+#define VENDOR_DECIMAL(word)      DECIMAL(word, vendor_syndrome)
 #define STATUS(word)              { word, KEY_STATUS, 0, NULL }
 #define FIELD_DECIMAL(word, name) { word, KEY_DECIMAL, 0, name }
 #define FIELD_HEX(word, name)     { word, KEY_HEX, 0, name }
@@ -61,6 +63,9 @@ struct shape {
 	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, finish, NULL }
 #define LINE_SAYS(says, kind, side, text, ...)                                                     \
 	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, NULL, says }
+#define ERROR(text, ...)      LINE(STATUS, UNKNOWN, text, __VA_ARGS__)
+#define SEND_ERROR(text, ...) LINE(STATUS, REQUESTER, text, __VA_ARGS__)
+#define RECV_ERROR(text, ...) LINE(STATUS, RESPONDER, text, __VA_ARGS__)
 #define NO_KEYS   { NULL, KEY_NONE, 0, NULL }
 #define LAST_LINE { .text = NULL }
 
