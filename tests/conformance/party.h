@@ -117,7 +117,7 @@ struct party {
 
 static inline uint8_t *bench_at(const struct bench *b, size_t offset)
 {
-	return (uint8_t *)(uintptr_t)b->memory->addr + offset;
+	return (uint8_t *)b->memory->data + offset;
 }
 
 static inline bool is_atomic(uint32_t opcode)

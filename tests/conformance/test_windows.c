@@ -127,7 +127,7 @@ static void windows_at_every_position(void **state)
 	struct bound bound[PARTIES];
 
 	rig_start();
-	rig.mr = ibv_reg_mr(rig.bench.pd, (void *)(uintptr_t)rig.bench.memory->addr, MEMORY_BYTES,
+	rig.mr = ibv_reg_mr(rig.bench.pd, rig.bench.memory->data, MEMORY_BYTES,
 			    IBV_ACCESS_MW_BIND | (int)access_all);
 	assert_non_null(rig.mr);
 	for (int who = 0; who < PARTIES; who++) {

@@ -57,7 +57,7 @@ static void note_shortage(void *arg, const char *text)
 static void write_to_itself(struct bench *b, struct bsn_cq *cq, struct bsn_qp *qp,
 			    struct bsn_mr *mem)
 {
-	char *const bytes = (char *)(uintptr_t)mem->addr;
+	char *const bytes = mem->data;
 	const struct bsn_remote to = { mem->addr + 64, mem->rkey };
 
 	memcpy(bytes, "itself", 6);

@@ -57,7 +57,7 @@ static void buffers_on_hugepages(struct bench *b)
 	assert_string_equal(info.source, "eal");
 	assert_true(info.page_bytes >= HUGE);
 	assert_in_range(info.translations, 1, 2);
-	memset((void *)(uintptr_t)buf->addr, 7, buf->length);
+	memset(buf->data, 7, buf->length);
 	ok(bsn_buf_free(buf));
 	ok(bsn_eal_close(eal));
 }

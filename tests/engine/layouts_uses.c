@@ -123,7 +123,7 @@ static void a_long_table_comes_in_parts(struct bench *b)
 	struct bsn_layout *layout = long_list(pool, mr);
 
 	for (uint32_t i = 0; i < 2 * LONG_TABLE; i++)
-		((uint8_t *)(uintptr_t)mr->addr)[i] = (uint8_t)(i * 3 + i / 512);
+		((uint8_t *)mr->data)[i] = (uint8_t)(i * 3 + i / 512);
 	struct bsn_mkey *mkey = take_mkey(b, pool);
 	fill_queue(b, CHUNKS_BB - 1);
 	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, layout, 7, NOW), -EAGAIN);
@@ -136,7 +136,7 @@ static void a_long_table_comes_in_parts(struct bench *b)
 	ok(bsn_read(b->ep[1], &whole, &(struct bsn_remote){ 0, mkey->rkey }, 4, NOW));
 	expect_done(b, b->cq[1], 4, BSN_OPCODE_RDMA_READ);
 	for (uint32_t i = 0; i < LONG_TABLE; i++)
-		assert_int_equal(*bench_at(b, 1, i), ((uint8_t *)(uintptr_t)mr->addr)[2 * i]);
+		assert_int_equal(*bench_at(b, 1, i), ((uint8_t *)mr->data)[2 * i]);
 	ok(bsn_write(b->ep[0], &local, &(struct bsn_remote){ 0, 0 }, 5, 0));
 	ok(bsn_mkey_configure(b->ep[0], mkey, layout, 6, NOW));
 	expect_status(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);

@@ -24,7 +24,7 @@ static struct bsn_buf_info info_of(const struct bsn_mr *buf)
 static void carries_data(struct bench *b, const struct bsn_mr *buf)
 {
 	const struct bsn_remote to = { buf->addr + buf->length - 64, buf->rkey };
-	uint8_t *bytes = (uint8_t *)(uintptr_t)buf->addr;
+	uint8_t *bytes = buf->data;
 
 	memset(bytes, 0x5a, 64);
 	ok(bsn_write(b->ep[0], &(struct bsn_sge){ buf->addr, 64, buf->lkey }, &to, 1, NOW));
@@ -41,7 +41,7 @@ static struct bsn_buf_info try(struct bench *b, size_t length, const struct bsn_
 
 	ok(bsn_buf_alloc(b->device, length, &(struct bsn_mr_attr){ .mem = mem }, &buf));
 	assert_int_equal(buf->length, (length + PAGE - 1) / PAGE * PAGE);
-	assert_int_equal(*(char *)(uintptr_t)buf->addr, 0);
+	assert_int_equal(*(char *)buf->data, 0);
 	struct bsn_buf_info info = info_of(buf);
 	assert_non_null(info.source);
 	assert_true(info.translations > 0 && info.translations <= buf->length / PAGE);

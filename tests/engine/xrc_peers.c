@@ -175,7 +175,7 @@ static void send_all(struct sender *s, const struct told *told)
 	const struct bsn_remote to = { told->addr, told->rkey };
 
 	for (uint64_t id = 0; id <= MESSAGES; id++) {
-		fill((uint8_t *)(uintptr_t)s->mr->addr, id);
+		fill(s->mr->data, id);
 		ok(id < MESSAGES ? bsn_send(s->ep, &local, id, BSN_F_SIGNALED | BSN_F_RING)
 				 : bsn_write(s->ep, &local, &to, id, BSN_F_SIGNALED | BSN_F_RING));
 		expect_done(s, id);

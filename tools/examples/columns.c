@@ -27,7 +27,7 @@ int main(void)
 	const struct quote *quote;
 
 	loop_open(&loop, bytes + ROWS * sizeof(*quote));
-	order = (struct order *)(uintptr_t)loop.mem->addr;
+	order = loop.mem->data;
 	quote = (const struct quote *)(order + ROWS);
 	for (uint32_t i = 0; i < ROWS; i++)
 		order[i] = (struct order){ 1000 + i, "buy", 250 + 7 * i % 10, 100 * (i + 1) };

@@ -188,6 +188,20 @@ int connect_to(const char *host, const char *service, int timeout_ms, int *peer)
 		   : 0;
 }
 
+int connect_meet(const char *host, const char *service, int timeout_ms, int *peer)
+{
+	int listener, err;
+
+	if (host)
+		return connect_to(host, service, timeout_ms, peer);
+	err = connect_listen(service, &listener);
+	if (err)
+		return err;
+	err = connect_accept(listener, timeout_ms, peer);
+	close(listener);
+	return err;
+}
+
 /* A step of an exchange: moves what can be moved now. */
 static int move(int peer, const uint8_t *mine, size_t *sent, uint8_t *theirs, size_t *taken,
 		size_t size)

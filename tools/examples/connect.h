@@ -27,6 +27,12 @@ int connect_accept(int listener, int timeout_ms, int *peer);
 /* connect_to - connects to @host; tries until the deadline while nobody listens there */
 int connect_to(const char *host, const char *service, int timeout_ms, int *peer);
 
+/*
+ * connect_meet - the way of a program that is either end: with a @host it connects there, without
+ * (NULL) it listens for one peer, and then no more
+ */
+int connect_meet(const char *host, const char *service, int timeout_ms, int *peer);
+
 /* connect_swap - sends @size bytes and receives as many; both ends call it with the same size */
 int connect_swap(int peer, const void *mine, void *theirs, size_t size, int timeout_ms);
 

@@ -54,7 +54,7 @@ static int open_all(struct rank *r)
 		return 1;
 	target.cq = r->cq;
 	target.srq = r->srq;
-	memset((void *)(uintptr_t)r->row->addr, 0, (count + 1) * sizeof(uint64_t));
+	memset(r->row->data, 0, (count + 1) * sizeof(uint64_t));
 	return bsn_dct_create(r->device, &target, &r->target) ||
 	       bsn_dc_pool_create(r->device, &pool, &r->pool);
 }
@@ -100,7 +100,7 @@ static int write_all(struct rank *r)
 	const struct bsn_sge local = bsn_sge_of(r->row, 0, sizeof(uint64_t));
 	unsigned begun = 0, ended = 0;
 
-	*(uint64_t *)(uintptr_t)r->row->addr = r->ranks.rank + 1;
+	*(uint64_t *)r->row->data = r->ranks.rank + 1;
 	while (ended < r->ranks.count) {
 		int got, err = -EAGAIN;
 
@@ -122,7 +122,7 @@ static int write_all(struct rank *r)
 
 static int look(const struct rank *r)
 {
-	const uint64_t *row = (const uint64_t *)(uintptr_t)r->row->addr + 1;
+	const uint64_t *row = (const uint64_t *)r->row->data + 1;
 
 	for (unsigned p = 0; p < r->ranks.count; p++)
 		if (row[p] != p + 1)

@@ -60,7 +60,7 @@ static void work(struct bsn_device *dev, int peer, struct bsn_mr *mem)
 	     connect_error);
 	serve(peer, dct);
 	for (int w = 0; w < WORKERS; w++) {
-		sum += ((const volatile uint64_t *)(uintptr_t)mem->addr)[w];
+		sum += ((const volatile uint64_t *)mem->data)[w];
 		must(bsn_dct_destroy(dct[w]), bsn_error_text);
 	}
 	must(bsn_srq_destroy(attr.srq), bsn_error_text);
@@ -136,20 +136,6 @@ static void command(struct bsn_device *dev, int peer, const struct bsn_mr *mem)
 	must(bsn_dc_pool_destroy(pool), bsn_error_text);
 }
 
-static int meet(const char *port, const char *host)
-{
-	int listener, peer;
-
-	if (host) {
-		must(connect_to(host, port, TIMEOUT_MS, &peer), connect_error);
-		return peer;
-	}
-	must(connect_listen(port, &listener), connect_error);
-	must(connect_accept(listener, TIMEOUT_MS, &peer), connect_error);
-	close(listener);
-	return peer;
-}
-
 int main(int argc, char **argv)
 {
 	struct bsn_device *dev;
@@ -162,7 +148,7 @@ int main(int argc, char **argv)
 	}
 	must(bsn_device_open(NULL, NULL, &dev), bsn_error_text);
 	must(bsn_buf_alloc(dev, WORKERS * sizeof(uint64_t), NULL, &mem), bsn_error_text);
-	peer = meet(argv[1], argv[2]);
+	must(connect_meet(argv[2], argv[1], TIMEOUT_MS, &peer), connect_error);
 	if (argc == 3)
 		command(dev, peer, mem);
 	else

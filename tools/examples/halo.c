@@ -35,7 +35,7 @@ int main(void)
 	uint32_t *cells;
 
 	loop_open(&loop, 2 * CELLS * cell);
-	cells = (uint32_t *)(uintptr_t)loop.mem->addr;
+	cells = loop.mem->data;
 	for (uint32_t i = 0; i < CELLS; i++)
 		cells[i] = i;
 

@@ -31,20 +31,6 @@ static void must(int err, const char *(*why)(void))
 	}
 }
 
-static int meet(const char *port, const char *host)
-{
-	int listener, peer;
-
-	if (host) {
-		must(connect_to(host, port, TIMEOUT_MS, &peer), connect_error);
-		return peer;
-	}
-	must(connect_listen(port, &listener), connect_error);
-	must(connect_accept(listener, TIMEOUT_MS, &peer), connect_error);
-	close(listener);
-	return peer;
-}
-
 int main(int argc, char **argv)
 {
 	struct bsn_device *dev;
@@ -54,7 +40,7 @@ int main(int argc, char **argv)
 	struct bsn_completion done;
 	struct invitation mine = { 0 }, theirs;
 	char ready;
-	int n;
+	int peer, n;
 
 	if (argc < 2 || argc > 3 || *argv[1] == '-') {
 		fprintf(stderr, "usage: hello_write PORT [HOST]\n");
@@ -69,7 +55,7 @@ int main(int argc, char **argv)
 	/* We write from the first half; the peer writes to the second. */
 	must(bsn_qp_address(qp, &mine.address), bsn_error_text);
 	mine.memory = bsn_remote_of(buf, HALF);
-	const int peer = meet(argv[1], argv[2]);
+	must(connect_meet(argv[2], argv[1], TIMEOUT_MS, &peer), connect_error);
 	must(connect_swap(peer, &mine, &theirs, sizeof(mine), TIMEOUT_MS), connect_error);
 	must(bsn_qp_connect(qp, &theirs.address, NULL), bsn_error_text);
 	must(connect_swap(peer, "", &ready, 1, TIMEOUT_MS), connect_error); /* both are connected */

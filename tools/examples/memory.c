@@ -38,7 +38,7 @@ static void send_text(struct loop *loop, const struct bsn_sge *text, const char 
 		fprintf(stderr, "memory: %s: the write failed\n", where);
 		exit(1);
 	}
-	printf("%s: %s\n", where, (const char *)(uintptr_t)loop->mem->addr);
+	printf("%s: %s\n", where, (const char *)loop->mem->data);
 }
 
 /* -- buffers ---------------------------------------------------------------------------------- */

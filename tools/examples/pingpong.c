@@ -107,20 +107,6 @@ static void await(struct end *e, unsigned sent, unsigned received)
 	}
 }
 
-static int meet(const char *port, const char *host)
-{
-	int listener, peer;
-
-	if (host) {
-		must(connect_to(host, port, TIMEOUT_MS, &peer), connect_error);
-		return peer;
-	}
-	must(connect_listen(port, &listener), connect_error);
-	must(connect_accept(listener, TIMEOUT_MS, &peer), connect_error);
-	close(listener);
-	return peer;
-}
-
 static void connect_ends(struct end *e, int peer)
 {
 	struct bsn_address mine, theirs;
@@ -139,15 +125,16 @@ int main(int argc, char **argv)
 	char message[BYTES] = "0";
 	struct end e = { 0 };
 	char ready;
+	int peer;
 
 	if (argc < 2 || argc > 3 || *argv[1] == '-') {
 		fprintf(stderr, "usage: pingpong PORT [HOST]\n");
 		return 2;
 	}
 	open_end(&e);
-	const int peer = meet(argv[1], argv[2]);
+	must(connect_meet(argv[2], argv[1], TIMEOUT_MS, &peer), connect_error);
 	connect_ends(&e, peer);
-	const char *const in = (const char *)(uintptr_t)(e.buf->addr + BYTES);
+	const char *const in = (const char *)e.buf->data + BYTES;
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		if (begins)
 			send_message(&e, message);

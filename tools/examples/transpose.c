@@ -27,7 +27,7 @@ int main(void)
 	uint32_t *matrix;
 
 	loop_open(&loop, 2 * bytes);
-	matrix = (uint32_t *)(uintptr_t)loop.mem->addr;
+	matrix = loop.mem->data;
 	for (uint32_t i = 0; i < ROWS * COLUMNS; i++)
 		matrix[i] = 100 * (i / COLUMNS + 1) + i % COLUMNS + 1;
 	for (int i = 0; i < ROWS; i++)

@@ -3,7 +3,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "../../examples/connect.h"
 #include "traffic.h"
@@ -78,20 +77,10 @@ static int look_for_server(struct test *t)
 	return connect_to(t->host, t->service, left_ms, &t->peer);
 }
 
-static int await_client(struct test *t)
-{
-	int listener, err = connect_listen(t->service, &listener);
-
-	if (err)
-		return err;
-	err = connect_accept(listener, timeout_of(t), &t->peer);
-	close(listener);
-	return err;
-}
-
 int session_open(struct test *t)
 {
-	if (t->is_server ? await_client(t) : look_for_server(t))
+	if (t->is_server ? connect_meet(NULL, t->service, timeout_of(t), &t->peer)
+			 : look_for_server(t))
 		return SIDE_FAILS("%s", connect_error());
 	return agree(t);
 }
