@@ -74,8 +74,10 @@ int main(int argc, char **argv)
 	hostile_registry.self = address(&hostile_registry);
 	puts("here");
 	fflush(stdout);
-	while (argc > 5)
+	while (argc > 5) { /* often, as long as it takes to read the list */
 		__atomic_fetch_add(&hostile_registry.generation, 2, __ATOMIC_RELAXED);
+		usleep(20);
+	}
 	pause();
 	return 0;
 }
