@@ -90,6 +90,22 @@ int parse_number(struct perf_number *n, const char *text)
 	return 0;
 }
 
+int parse_numbers(struct perf_number *n, char *list, unsigned *numbers, unsigned most,
+		  unsigned *count)
+{
+	const char *text;
+	int err = 0;
+
+	*count = 0;
+	while (!err && (text = strsep(&list, ","))) {
+		if (*count == most)
+			return complain_usage("--%s: %u numbers at most", n->name, most);
+		err = parse_number(n, text);
+		numbers[(*count)++] = (unsigned)n->value;
+	}
+	return err;
+}
+
 struct poptOption perf_number_table[PERF_NUMBERS_MAX + 1];
 bool number_given[PERF_NUMBERS_MAX];
 

@@ -24,7 +24,9 @@ int complain_as(enum perf_exit status, const char *format, ...)
 #define complain(...)       complain_as(PERF_FAILED, __VA_ARGS__)
 #define complain_usage(...) complain_as(PERF_USAGE, __VA_ARGS__)
 
-/* complain() of a call to the library that failed: bsn_error_text(), or -errno; @what or NULL */
+/* What a call to the library that failed with -errno says. */
+const char *error_text(int error);
+/* complain() of it; @what or NULL */
 int complain_of(const char *what, int error);
 
 /* A line on a terminal, if there is one, that says how far a long run is, and is then erased. */
@@ -81,13 +83,15 @@ extern bool number_given[PERF_NUMBERS_MAX];
 
 /* The index of a name, whatever its case; -1: it is none of them. */
 int find_name(const char *name, const char *const *names, unsigned count);
-/* Reads one: 0, or PERF_USAGE. */
+/* Reads one, or a list of up to @most: 0, or PERF_USAGE. */
 int parse_number(struct perf_number *number, const char *text);
+int parse_numbers(struct perf_number *number, char *list, unsigned *numbers, unsigned most,
+		  unsigned *count);
 /* Whether this is the run beside, of cost/count.c. */
 bool is_under_callgrind(void);
 /*
  * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
- * stores, with any. 0, PERF_FAILED or PERF_USAGE after a complaint.
+ * stores, with any. @attr: as bsn_device_open(). 0, PERF_FAILED or PERF_USAGE after a complaint.
  */
 int perf_open_device(const struct bsn_device_attr *attr, struct bsn_device **device);
 

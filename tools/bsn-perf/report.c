@@ -23,13 +23,14 @@ int complain_as(enum perf_exit status, const char *format, ...)
 	return (int)status;
 }
 
+const char *error_text(int error)
+{
+	return *bsn_error_text() ? bsn_error_text() : strerror(-error);
+}
+
 int complain_of(const char *what, int error)
 {
-	const char *text = bsn_error_text();
-
-	if (!*text)
-		text = strerror(-error);
-	return what ? complain("%s: %s", what, text) : complain("%s", text);
+	return complain("%s%s%s", what ? what : "", what ? ": " : "", error_text(error));
 }
 
 static bool is_shown;

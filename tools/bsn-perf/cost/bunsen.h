@@ -20,9 +20,6 @@ struct bunsen_queue {
 	struct cost_target target;
 	uint32_t inline_bytes; /* of the row, where the compiler does not know them */
 	struct bsn_ep *own_ep; /* of UD and XRC */
-	struct bsn_qp **qps;
-	struct bsn_ep **eps; /* of @qps, or of peers */
-	struct bsn_rq **rqs; /* of @qps */
 	unsigned qp_count, ep_count, turn, recv_turn;
 	unsigned in_a_row; /* requests or receives of one QP until it is another's turn */
 	struct bsn_dc_pool *pool;
@@ -33,6 +30,9 @@ struct bunsen_queue {
 	struct bsn_xrc_target *target_qp;
 	struct bsn_device *plain; /* plain verbs, of */
 	struct bunsen_queue *attached; /* what the QP is attached to */
+	struct bsn_qp *qps[COST_QPS_MAX];
+	struct bsn_ep *eps[COST_QPS_MAX]; /* of @qps, or of peers */
+	struct bsn_rq *rqs[COST_QPS_MAX]; /* of @qps */
 };
 
 /* What a program has at hand in its loop. */
@@ -85,7 +85,6 @@ struct verbs_queue {
 	struct ibv_cq_ex *cq, *recv_cq; /* extended where @qp_ex is there */
 	struct ibv_srq *srq;
 	struct ibv_qp **qps;
-	unsigned qp_count;
 	struct ibv_qp *qp;       /* the first */
 	struct ibv_qp_ex *qp_ex; /* the same; NULL: the provider has none */
 	struct ibv_ah *ah;       /* UD: to itself */
@@ -102,7 +101,8 @@ struct verbs_queue {
 
 enum { VERBS_QKEY = 0x11111111 }; /* Bunsen's, by default */
 
-int verbs_open(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind);
+/* @rig: its device is then that of plain verbs */
+int verbs_open(struct verbs_queue *q, struct cost_rig *rig, enum cost_queues kind);
 void verbs_close(void *queue);
 int verbs_drain(void *queue, bool of_recvs, unsigned count);
 

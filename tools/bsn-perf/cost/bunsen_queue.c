@@ -155,11 +155,6 @@ static uint32_t longest_bb(const struct bsn_qp_attr *attr)
 	return (before_data + (sges > copied ? sges : copied) + BSN_BB_SIZE - 1) / BSN_BB_SIZE;
 }
 
-static unsigned endpoints_of(const struct cost_rig *rig, enum cost_queues kind)
-{
-	return cost_kinds[kind].peers ? cost_kinds[kind].peers : cost_qps_of(rig, kind);
-}
-
 static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
 		    const struct bsn_qp_attr *attr)
 {
@@ -266,6 +261,7 @@ static int make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 {
 	const struct bsn_dct_attr target = { .cq = q->recv_cq, .srq = q->srq, .access_key = KEY };
 	struct bsn_dc_pool_attr pool = cost_kinds[kind].pool;
+	const unsigned peers = cost_kinds[kind].peers ? cost_kinds[kind].peers : 1;
 	struct bsn_address address;
 	int err;
 
@@ -278,7 +274,7 @@ static int make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 	    (err = bsn_dct_address(q->dct, &address)) ||
 	    (err = bsn_dc_pool_create(rig->device, &pool, &q->pool)))
 		return err;
-	for (; !err && q->ep_count < endpoints_of(rig, kind); q->ep_count += !err)
+	for (; !err && q->ep_count < peers; q->ep_count += !err)
 		err = bsn_dc_peer_create(q->pool, &address, NULL, NULL, &q->eps[q->ep_count]);
 	q->cq = err ? NULL : bsn_dc_pool_cq(q->pool);
 	return err;
@@ -343,21 +339,13 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 	return err || !q->pool ? err : bind_peer(q);
 }
 
-static int make_arrays(struct bunsen_queue *q, unsigned endpoints)
-{
-	q->qps = calloc(endpoints, sizeof(struct bsn_qp *));
-	q->eps = calloc(endpoints, sizeof(struct bsn_ep *));
-	q->rqs = calloc(endpoints, sizeof(struct bsn_rq *));
-	return q->qps && q->eps && q->rqs ? 0 : -ENOMEM;
-}
-
 int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
-	int err = make_arrays(q, endpoints_of(rig, kind));
+	int err;
 
 	/* A session is of one QP. */
-	q->in_a_row = cost_kinds[kind].compression ? rig->many_depth : 1;
-	if (err || (err = make_own(q, rig, kind)) || (err = make_endpoint(q, kind)) ||
+	q->in_a_row = cost_kinds[kind].compression ? rig->depth : 1;
+	if ((err = make_own(q, rig, kind)) || (err = make_endpoint(q, kind)) ||
 	    (err = bsn_mr_register(rig->device, rig->memory, rig->memory_bytes, NULL, &q->mr)))
 		return err;
 	q->target = cost_target_of(rig, q->mr->lkey, q->mr->rkey);
@@ -370,11 +358,11 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 	const struct bsn_attach_attr promise = { .register_is_ours = true };
 	const struct bsn_device_attr plain = { .path = BSN_PATH_VERBS };
 	struct cost_rig own = *rig;
-	int err = make_arrays(q, 1);
+	int err;
 
 	q->in_a_row = 1;
 	q->attached = calloc(1, sizeof(*q->attached));
-	if (err || !q->attached)
+	if (!q->attached)
 		return -ENOMEM;
 	err = bsn_device_attach(bsn_device_info(rig->device)->verbs, &plain, &q->plain);
 	own.device = q->plain;
@@ -411,9 +399,6 @@ void bunsen_close(void *queue)
 		close(q->xrc_file);
 	bsn_mr_deregister(q->mr);
 	free(q->attached);
-	free(q->qps);
-	free(q->eps);
-	free(q->rqs);
 }
 
 /* Beside what the library says of -EOPNOTSUPP (cost.c). */
@@ -429,20 +414,19 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 				     : NULL;
 }
 
-static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool on_verbs,
-		const char **why_not)
+static int make(void *queue, struct cost_rig *rig, enum cost_queues kind)
 {
-	struct cost_rig own = *rig;
 	int err;
 
-	own.device = on_verbs ? rig->verbs : rig->device;
-	if (!own.device) {
-		*why_not = "bunsen itself takes plain verbs here";
+	if (rig->is_other)
+		rig->device = rig->verbs;
+	if (!rig->device) {
+		rig->why_not = "bunsen itself takes plain verbs here";
 		return -EOPNOTSUPP;
 	}
-	err = kind == COST_ATTACHED ? attach(queue, &own) : bunsen_open(queue, &own, kind);
+	err = kind == COST_ATTACHED ? attach(queue, rig) : bunsen_open(queue, rig, kind);
 	if (err)
-		*why_not = reason_of(&own, kind, err);
+		rig->why_not = reason_of(rig, kind, err);
 	return err;
 }
 

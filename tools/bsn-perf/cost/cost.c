@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QPS_DEPTH = 16, QPS_MAX = 4096, SIZES_MAX = 16 };
+enum { SIZES_MAX = 16 };
 
 enum { ROUNDS, DEPTH, NUMBERS };
 static struct perf_number numbers[NUMBERS] = {
@@ -54,22 +54,24 @@ static int open_once(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_column_of(c, kind);
 	void **const queue = &cost->queues[c][kind];
-	const char *why = NULL;
+	struct cost_rig rig = cost->rig;
+	const char *why;
 	int err;
 
 	if (*queue || *cost->why_not[c][kind])
 		return 0;
+	rig.is_other = column->is_other;
 	*queue = calloc(1, column->size);
-	err = *queue ? column->make(*queue, &cost->rig, kind, column->is_other, &why) : -ENOMEM;
+	err = *queue ? column->make(*queue, &rig, kind) : -ENOMEM;
 	if (!err)
 		return 0;
+	why = rig.why_not;
 	if (err == -EOPNOTSUPP && !why && *bsn_error_text())
 		why = bsn_error_text();
 	if (why)
 		snprintf(cost->why_not[c][kind], COST_REASON_BYTES, "%s", why);
 	else
-		complain("%s's queues: %s", cost_column_names[c],
-			 *bsn_error_text() ? bsn_error_text() : strerror(-err));
+		complain("%s's queues: %s", cost_column_names[c], error_text(err));
 	close_queue(cost, c, kind);
 	return why ? 0 : PERF_FAILED;
 }
@@ -111,7 +113,6 @@ static int open_device(struct cost *cost)
 {
 	static _Alignas(COST_MEMORY) uint8_t memory[COST_MEMORY];
 	const struct bsn_device_attr verbs = { .path = BSN_PATH_VERBS };
-	const struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	int err;
 
 	/* Stores are seen only where they are trapped. */
@@ -120,7 +121,7 @@ static int open_device(struct cost *cost)
 	prefer_sessions();
 	cost->rig.memory = memory;
 	cost->rig.memory_bytes = sizeof(memory);
-	err = perf_open_device(&attr, &cost->rig.device);
+	err = perf_open_device(NULL, &cost->rig.device);
 	if (err)
 		return err;
 	cost->device = bsn_device_info(cost->rig.device);
@@ -171,16 +172,10 @@ static int measure_rows(struct cost *cost)
 	return cost_count(cost, options.instructions, options.lines);
 }
 
-/* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
-static void spread(struct cost_rig *rig, unsigned qps)
+/* @report: JSON, or NULL: as text */
+static void tell(struct cost *cost, FILE *to, struct json_object *report)
 {
-	rig->qps = rig->many_qps = qps;
-	rig->is_spread = true;
-}
-
-/* @qps 0: not asked for; @report: JSON, or NULL: as text */
-static void tell(struct cost *cost, unsigned qps, FILE *to, struct json_object *report)
-{
+	const unsigned qps = cost->rig.qps;
 	struct json_object *into = report;
 
 	if (!report) {
@@ -196,19 +191,19 @@ static void tell(struct cost *cost, unsigned qps, FILE *to, struct json_object *
 	json_object_object_add(into, "rows", cost_json_rows(cost));
 }
 
+/* @qps: @count numbers, or a 0 */
 static int measure(struct cost *cost, const unsigned *qps, unsigned count, FILE *to)
 {
 	struct json_object *report = perf_options.json ? json_object_new_object() : NULL;
 	int err = 0;
 
 	for (unsigned i = 0; (!i || i < count) && !err; i++) {
-		if (count)
-			spread(&cost->rig, qps[i]);
+		cost->rig.qps = qps[i];
 		err = measure_rows(cost);
 		if (!err && !i)
 			cost_tell_head(to, report, cost);
 		if (!err)
-			tell(cost, count ? qps[i] : 0, to, report);
+			tell(cost, to, report);
 	}
 	if (!err && report)
 		json_print(to, report);
@@ -265,19 +260,15 @@ static int choose_columns(struct cost *cost, char *names)
 
 static int choose_qps(char *list, unsigned qps[SIZES_MAX], unsigned *count)
 {
-	struct perf_number number = { .name = "qps", .min = 1, .max = QPS_MAX };
-	const char *word;
-	int err = *list ? 0 : complain_usage("--qps: no number");
+	struct perf_number number = { .name = "qps", .min = 1, .max = COST_QPS_MAX };
 
-	if (!strcmp(list, "sweep"))
-		for (unsigned n = 1; n <= QPS_MAX; n *= 4)
-			qps[(*count)++] = n;
-	else
-		while (!err && *count < SIZES_MAX && (word = strsep(&list, ","))) {
-			err = parse_number(&number, word);
-			qps[(*count)++] = (unsigned)number.value;
-		}
-	return err;
+	if (!*list)
+		return complain_usage("--qps: no number");
+	if (strcmp(list, "sweep"))
+		return parse_numbers(&number, list, qps, SIZES_MAX, count);
+	for (unsigned n = 1; n <= COST_QPS_MAX; n *= 4)
+		qps[(*count)++] = n;
+	return 0;
 }
 
 static struct cost cost;
@@ -289,23 +280,19 @@ static int read_all(poptContext context)
 
 	(void)context;
 	if (options.qps && !number_given[DEPTH])
-		numbers[DEPTH].value = QPS_DEPTH;
+		numbers[DEPTH].value = COST_MANY_DEPTH;
 	if (choose_rows(&cost, options.op ? options.op : options.qps ? by_qps : usual) ||
 	    choose_columns(&cost, options.columns) ||
 	    (options.qps && choose_qps(options.qps, qps_counts, &size_count)))
 		return PERF_USAGE;
 	cost.rounds = (unsigned)numbers[ROUNDS].value;
 	cost.rig.depth = (uint32_t)numbers[DEPTH].value;
-	cost.rig.qps = 1;
-	cost.rig.many_qps = COST_MANY_QPS;
-	cost.rig.many_depth = options.qps ? cost.rig.depth : COST_MANY_DEPTH;
+	cost.rig.qps = qps_counts[0];
 	return 0;
 }
 
 static int count(void)
 {
-	if (size_count)
-		spread(&cost.rig, qps_counts[0]);
 	if (open_all_queues(&cost))
 		return PERF_FAILED;
 	return cost_count_in_child(&cost, options.instructions, options.lines);

@@ -24,7 +24,7 @@ enum {
 	COST_DATA_BYTES = 32, /* of a message whose data are read */
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
-	COST_MANY_DEPTH = 16, /* of each */
+	COST_MANY_DEPTH = 16, /* of each, by default */
 	COST_DEPTH = 256,     /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
 	COST_DEPTH_MAX = 4096,
@@ -54,12 +54,11 @@ struct cost_rig {
 	struct bsn_device *verbs; /* the same one, opened for plain verbs; NULL: @device is */
 	uint8_t *memory;          /* registered by each column for itself */
 	size_t memory_bytes;
-	uint32_t depth;           /* of every queue */
-	/* Where there are many QPs: how many, unless the kind says it, and the depth of each. */
-	unsigned many_qps;
-	uint32_t many_depth;
-	unsigned qps;   /* of every kind that takes any number */
-	bool is_spread; /* so many QPs were asked for */
+	uint32_t depth;           /* of every queue; of many QPs COST_MANY_DEPTH, unless @qps */
+	unsigned qps;             /* that were asked for; 0: none, and the kind says how many */
+	/* Of the column that is made: */
+	bool is_other;
+	const char *why_not;
 };
 
 /* @count operations, measured. */
@@ -68,13 +67,12 @@ typedef int cost_run(void *queue, unsigned count);
 /* One way to have operations done, of the queues of a subject. */
 struct cost_column {
 	size_t size; /* of a queue, which is zeroed before @make, and closed if that fails */
-	bool is_other; /* than the first column that has this @make, which is told it */
+	bool is_other; /* than the first column that has this @make */
 	/*
-	 * NULL: the queues are those of COST_COLUMN_BUNSEN. Return: 0, or -errno; *why_not then
-	 * says why this device has no such column.
+	 * NULL: the queues are those of COST_COLUMN_BUNSEN. @rig: its own copy. Return: 0, or
+	 * -errno; rig->why_not then says why this device has no such column.
 	 */
-	int (*make)(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool is_other,
-		    const char **why_not);
+	int (*make)(void *queue, struct cost_rig *rig, enum cost_queues kind);
 	void (*close)(void *queue); /* but for its own memory */
 	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
 	/* Before and after a region of the row; NULL: nothing. */
@@ -115,9 +113,11 @@ static inline unsigned cost_owner_of(unsigned column, enum cost_queues queues)
 /* How many QPs such a queue has, and how deep each is. */
 static inline unsigned cost_qps_of(const struct cost_rig *rig, enum cost_queues kind)
 {
-	if (kind == COST_MANY)
-		return rig->many_qps;
-	return cost_kinds[kind].qps ? cost_kinds[kind].qps : rig->qps;
+	const unsigned usual = cost_kinds[kind].qps;
+
+	if (rig->qps && (!usual || kind == COST_MANY))
+		return rig->qps;
+	return usual ? usual : 1;
 }
 
 static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queues kind)
@@ -126,7 +126,7 @@ static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queue
 
 	if (cost_kinds[kind].depth)
 		return cost_kinds[kind].depth;
-	return takes_turns ? rig->many_depth : rig->depth;
+	return takes_turns && !rig->qps ? COST_MANY_DEPTH : rig->depth;
 }
 
 static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint32_t lkey,

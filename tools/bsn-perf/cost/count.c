@@ -258,7 +258,7 @@ int cost_count(struct cost *cost, bool instructions, bool lines)
 	char qps[16], out[] = "/tmp/bsn-perf.XXXXXX";
 	const char *const more[] = { "--under-callgrind", "--device", device->name, "--store",
 				     device->path == BSN_PATH_DIRECT ? device->store_name : "auto",
-				     cost->rig.is_spread ? "--qps" : NULL, qps, NULL };
+				     cost->rig.qps ? "--qps" : NULL, qps, NULL };
 	const int fd = HAS_CALLGRIND ? mkstemp(out) : -1;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	int err;

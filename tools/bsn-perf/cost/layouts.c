@@ -351,21 +351,17 @@ static int make_pools(struct state *s, struct bsn_device *device, bool is_paged)
 	return bsn_mkey_take(s->pool, &s->mkey);
 }
 
-static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		bool is_other, const char **why_not)
+static int make(void *queue, struct cost_rig *rig, enum cost_queues kind)
 {
-	struct cost_rig own = *rig;
 	struct state *s = queue;
 	int err;
 
-	(void)is_other;
-	(void)why_not;
-	own.memory = s->memory = make_memory();
-	own.memory_bytes = LAYOUT_MEMORY;
+	rig->memory = s->memory = make_memory();
+	rig->memory_bytes = LAYOUT_MEMORY;
 	if (!s->memory)
 		return -ENOMEM;
 	if ((err = make_pools(s, rig->device, kind == COST_PAGED)) ||
-	    (err = bunsen_open(&s->q, &own, kind)))
+	    (err = bunsen_open(&s->q, rig, kind)))
 		return err;
 	s->max_sge = bsn_qp_info(s->q.qps[0])->max_send_sge;
 	return bsn_mr_register(rig->device, s->memory, LAYOUT_MEMORY, NULL, &s->second);
@@ -559,26 +555,22 @@ static int make_qp_of_mkeys(struct mkeys *s, struct bsn_device *plain)
 	return err;
 }
 
-static int mlx5_make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		bool is_other, const char **why_not)
+static int mlx5_make(void *queue, struct cost_rig *rig, enum cost_queues kind)
 {
-	struct bsn_device *const plain = rig->verbs ? rig->verbs : rig->device;
 	struct mlx5dv_mkey_init_attr mkey = {
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
 		.max_entries = MLX5_ENTRIES,
 	};
-	struct cost_rig own = *rig;
 	struct mkeys *s = queue;
 	int err;
 
-	(void)is_other;
-	own.memory = s->memory = make_memory();
-	own.memory_bytes = LAYOUT_MEMORY;
+	rig->memory = s->memory = make_memory();
+	rig->memory_bytes = LAYOUT_MEMORY;
 	if (!s->memory)
 		return -ENOMEM;
-	*why_not = "libmlx5 makes no mkeys here";
-	if ((err = verbs_open(&s->v, &own, kind)) || (err = make_qp_of_mkeys(s, plain)) ||
-	    (err = bsn_mr_register(plain, s->memory, LAYOUT_MEMORY, NULL, &s->second)))
+	rig->why_not = "libmlx5 makes no mkeys here";
+	if ((err = verbs_open(&s->v, rig, kind)) || (err = make_qp_of_mkeys(s, rig->device)) ||
+	    (err = bsn_mr_register(rig->device, s->memory, LAYOUT_MEMORY, NULL, &s->second)))
 		return err;
 	mkey.pd = s->v.qp->pd;
 	s->mkey = mlx5dv_create_mkey(&mkey);

@@ -180,15 +180,12 @@ static int make_regions(struct state *s)
 	return err;
 }
 
-static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind,
-		bool is_other, const char **why_not)
+static int make(void *queue, struct cost_rig *rig, enum cost_queues kind)
 {
 	const struct bsn_slab_attr slab = { .size_bytes = BUFFER_BYTES, .count = 256 };
 	struct state *s = queue;
 	int err;
 
-	(void)is_other;
-	(void)why_not;
 	s->device = rig->device;
 	s->page = (size_t)sysconf(_SC_PAGESIZE);
 	if ((err = bsn_mr_cache_create(s->device, NULL, &s->cache)) ||

@@ -132,9 +132,9 @@ static unsigned turns_of(const struct cost_rig *rig, const struct cost_row *row)
 
 	if (shape->what == COST_RECV && cost_has_turns(shape->queues))
 		return qps * shape->batch;
-	if (!rig->is_spread || (qps < 2 && shape->queues != COST_MANY))
+	if (!rig->qps || (qps < 2 && shape->queues != COST_MANY))
 		return 0;
-	return whole_batches(qps * least(turns, rig->many_depth / 4 * 3), row);
+	return whole_batches(qps * least(turns, rig->depth / 4 * 3), row);
 }
 
 struct cost_counts cost_counts_of(const struct cost_rig *rig, const struct cost_row *row)

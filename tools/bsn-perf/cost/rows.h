@@ -18,6 +18,7 @@
 enum {
 	COST_INLINE_BYTES = 28, /* unless said otherwise */
 	COST_MANY_QPS = 512,
+	COST_QPS_MAX = 4096, /* that are asked for */
 	COST_APART_QPS = 256,
 	COST_SHORT_DEPTH = 16, /* where posts are at the ring's end */
 	COST_DC_PEERS = 1024,

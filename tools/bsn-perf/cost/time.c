@@ -116,19 +116,13 @@ static void begin_cold(void *watch)
 	watch_begin(watch);
 }
 
-/* @ns: as many samples of each column and row as there are rounds; @count: that there are */
+/* @ns, @count: of the row that is timed, by each column a sample of each round, or of fewer */
 struct series {
 	bool is_cold;
 	double clock_ns; /* what reading the clock takes */
-	double *ns;
-	unsigned count[COST_ALL_COLUMNS][COST_ROWS_MAX];
+	double *ns[COST_ALL_COLUMNS];
+	unsigned count[COST_ALL_COLUMNS];
 };
-
-static double *samples_of(const struct cost *cost, const struct series *series, unsigned c,
-			  unsigned row)
-{
-	return series->ns + ((size_t)c * cost->row_count + row) * cost->rounds;
-}
 
 static double time_clock(void)
 {
@@ -165,17 +159,16 @@ static int time_one(const struct cost_case *of, void *arg)
 		return 0;
 	err = cost_region(of, warm, count, &meter);
 	ns = (double)watch.ns - (series->is_cold ? 0 : series->clock_ns);
-	samples_of(of->cost, series, of->c, of->r)[series->count[of->c][of->r]] =
-		ns > 0 ? ns / count : 0;
-	series->count[of->c][of->r] += !is_late;
+	series->ns[of->c][series->count[of->c]] = ns > 0 ? ns / count : 0;
+	series->count[of->c] += !is_late;
 	return err;
 }
 
 static int sum_up(const struct cost_case *of, void *arg)
 {
 	const struct series *series = arg;
-	const unsigned c = of->c, r = of->r, count = series->count[c][r];
-	double *ns = samples_of(of->cost, series, c, r), figure;
+	const unsigned c = of->c, count = series->count[c];
+	double figure;
 
 	if (!is_timed(series, of) || c == COST_COLUMN_NOTHING)
 		return 0;
@@ -183,35 +176,39 @@ static int sum_up(const struct cost_case *of, void *arg)
 		return complain("%s by %s: completions always came too late to be timed",
 				of->row->name, cost_column_names[c]);
 	/* The loops alone have samples only if the series is cold: without any, the median is 0. */
-	figure = median_of(ns, count) -
-		 median_of(samples_of(of->cost, series, COST_COLUMN_NOTHING, r),
-			   series->count[COST_COLUMN_NOTHING][r]);
-	cost_add_figure(of->cost, c, r, series->is_cold ? "cold_ns" : "ns",
+	figure = median_of(series->ns[c], count) -
+		 median_of(series->ns[COST_COLUMN_NOTHING], series->count[COST_COLUMN_NOTHING]);
+	cost_add_figure(of->cost, c, of->r, series->is_cold ? "cold_ns" : "ns",
 			figure > 0 ? figure : 0);
 	if (!series->is_cold)
-		cost_add_figure(of->cost, c, r, "ns_p10", percentile_of(ns, count, 10));
+		cost_add_figure(of->cost, c, of->r, "ns_p10",
+				percentile_of(series->ns[c], count, 10));
 	return 0;
+}
+
+static int time_row(struct cost *cost, struct series *series, unsigned r)
+{
+	int err = 0;
+
+	show_progress("%s%s", series->is_cold ? "cold: " : "", cost->rows[r].name);
+	memset(series->count, 0, sizeof(series->count));
+	for (unsigned round = 0; round < cost->rounds && !err; round++)
+		err = cost_each_column(cost, r, COST_EACH_THIRD, series, time_one);
+	return err ? err : cost_each_column(cost, r, COST_ONE_BY_ONE, series, sum_up);
 }
 
 static int time_series(struct cost *cost, bool is_cold)
 {
-	const unsigned rounds = cost->rounds;
-	struct series series = { .is_cold = is_cold,
-				 .clock_ns = time_clock(),
-				 .ns = calloc((size_t)COST_ALL_COLUMNS * cost->row_count *
-						      rounds,
-					      sizeof(double)) };
-	int err = series.ns ? 0 : complain("no memory");
+	struct series series = { .is_cold = is_cold, .clock_ns = time_clock() };
+	double *samples = calloc((size_t)COST_ALL_COLUMNS * cost->rounds, sizeof(*samples));
+	int err = samples ? 0 : complain("no memory");
 
-	for (unsigned r = 0; r < cost->row_count && !err; r++) {
-		show_progress("%s%s", is_cold ? "cold: " : "", cost->rows[r].name);
-		for (unsigned round = 0; round < rounds && !err; round++)
-			err = cost_each_column(cost, r, COST_EACH_THIRD, &series, time_one);
-	}
+	for (unsigned c = 0; c < COST_ALL_COLUMNS; c++)
+		series.ns[c] = samples + (size_t)c * cost->rounds;
+	for (unsigned r = 0; r < cost->row_count && !err; r++)
+		err = time_row(cost, &series, r);
 	end_progress();
-	if (!err)
-		err = cost_each(cost, &series, sum_up);
-	free(series.ns);
+	free(samples);
 	return err;
 }
 

@@ -78,7 +78,7 @@ static int set_up(void *queue, const struct cost_shape *shape)
 
 static struct ibv_qp *next_qp(const struct verbs_queue *q, unsigned *turn)
 {
-	return q->qps[cost_turn(turn, q->qp_count)];
+	return q->qps[cost_turn(turn, q->made.qp_count)];
 }
 
 static int post_recv(struct verbs_queue *q, unsigned count)
@@ -127,7 +127,7 @@ int verbs_drain(void *queue, bool of_recvs, unsigned count)
 COST_INLINE struct ibv_qp *qp_of(const struct verbs_queue *q, struct ibv_qp *qp, unsigned *turn,
 				 struct cost_shape shape)
 {
-	return cost_has_turns(shape.queues) ? q->qps[cost_turn(turn, q->qp_count)] : qp;
+	return cost_has_turns(shape.queues) ? q->qps[cost_turn(turn, q->made.qp_count)] : qp;
 }
 
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
@@ -208,7 +208,7 @@ COST_INLINE struct ibv_qp_ex *start(struct verbs_queue *q, struct ibv_qp_ex *qp,
 				    struct cost_shape shape)
 {
 	if (cost_has_turns(shape.queues))
-		qp = ibv_qp_to_qp_ex(q->qps[cost_turn(&q->turn, q->qp_count)]);
+		qp = ibv_qp_to_qp_ex(q->qps[cost_turn(&q->turn, q->made.qp_count)]);
 	ibv_wr_start(qp);
 	return qp;
 }
@@ -411,11 +411,10 @@ static const char *why_not_at_all(enum cost_queues kind, bool is_extended)
 
 static int find_queues(struct verbs_queue *q)
 {
-	q->qp_count = q->made.qp_count;
-	q->qps = calloc(q->qp_count, sizeof(struct ibv_qp *));
+	q->qps = calloc(q->made.qp_count, sizeof(struct ibv_qp *));
 	if (!q->qps)
 		return -ENOMEM;
-	for (unsigned i = 0; i < q->qp_count; i++)
+	for (unsigned i = 0; i < q->made.qp_count; i++)
 		q->qps[i] = bsn_qp_info(q->made.qps[i])->verbs;
 	q->qp = q->qps[0];
 	q->qp_ex = ibv_qp_to_qp_ex(q->qp);
@@ -425,34 +424,34 @@ static int find_queues(struct verbs_queue *q)
 	return 0;
 }
 
-int verbs_open(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind)
+int verbs_open(struct verbs_queue *q, struct cost_rig *rig, enum cost_queues kind)
 {
 	/* Short messages come inside CQEs where libmlx5 finds that they fit. */
 	const enum cost_queues likewise = kind == COST_INLINED_RECV ? COST_RC : kind;
-	struct cost_rig own = *rig;
 	int err;
 
-	own.device = rig->verbs ? rig->verbs : rig->device;
-	err = bunsen_open(&q->made, &own, likewise);
+	if (rig->verbs)
+		rig->device = rig->verbs;
+	err = bunsen_open(&q->made, rig, likewise);
 	return err ? err : find_queues(q);
 }
 
-static int make(void *queue, const struct cost_rig *rig, enum cost_queues kind, bool is_extended,
-		const char **why_not)
+/* The other column is the extended one, ibv_wr. */
+static int make(void *queue, struct cost_rig *rig, enum cost_queues kind)
 {
 	struct verbs_queue *q = queue;
 	int err;
 
-	*why_not = why_not_at_all(kind, is_extended);
-	if (*why_not)
+	rig->why_not = why_not_at_all(kind, rig->is_other);
+	if (rig->why_not)
 		return -EOPNOTSUPP;
 	err = verbs_open(q, rig, kind);
 	if (err == -ENODATA)
-		*why_not = BUNSEN_NOT_APART;
+		rig->why_not = BUNSEN_NOT_APART;
 	if (err)
 		return err;
-	if (is_extended && !q->qp_ex) {
-		*why_not = "the provider has no ibv_wr_*";
+	if (rig->is_other && !q->qp_ex) {
+		rig->why_not = "the provider has no ibv_wr_*";
 		return -EOPNOTSUPP;
 	}
 	_Static_assert(sizeof(q->local) == sizeof(q->made.target.local), "one layout");

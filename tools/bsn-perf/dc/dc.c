@@ -125,21 +125,17 @@ static int read_policies(struct dc_figures *figures)
 	return 0;
 }
 
-/* The plans differ in that alone, once the first one is known. */
+/* The plans differ in that alone. */
+static unsigned peers[DC_COUNTS_MAX] = { PEERS_DEFAULT };
+
 static int read_peers(struct dc_report *report)
 {
-	struct perf_number peers = { .name = "peers", .min = 1, .max = PEERS_MAX };
-	char *rest = options.peers, *text;
-	int err = 0;
+	struct perf_number number = { .name = "peers", .min = 1, .max = PEERS_MAX };
 
-	report->count = rest ? 0 : 1;
-	while (!err && rest && (text = strsep(&rest, ","))) {
-		if (report->count == DC_COUNTS_MAX)
-			return complain_usage("--peers: %u numbers at most", DC_COUNTS_MAX);
-		err = parse_number(&peers, text);
-		report->results[report->count++].plan.crowd.peers = (uint32_t)peers.value;
-	}
-	return err;
+	report->count = 1;
+	return options.peers ? parse_numbers(&number, options.peers, peers, DC_COUNTS_MAX,
+					     &report->count)
+			     : 0;
 }
 
 /* Whether this process is one of many. */
@@ -179,11 +175,13 @@ static int check_options(const struct dc_report *report)
 static int read_all(struct dc_report *report)
 {
 	struct dc_result *first = &report->results[0];
-	int err;
+	int err = read_peers(report);
 
+	if (err)
+		return err;
 	first->plan = (struct dc_plan){
 		.crowd = { .pattern = DC_PATTERN_zipf,
-			   .peers = PEERS_DEFAULT,
+			   .peers = peers[0],
 			   .seed = numbers[SEED].value },
 		.initiators = number(DCIS),
 		.streams = number(STREAMS),
@@ -193,9 +191,8 @@ static int read_all(struct dc_report *report)
 		.connect_ns = number(CONNECT),
 		.full_handshake = options.full_handshake,
 	};
-	if ((err = read_policies(first->figures)) || (err = read_peers(report)))
-		return err;
-	return check_options(report);
+	err = read_policies(first->figures);
+	return err ? err : check_options(report);
 }
 
 /* From shorter rings than the model's a pool does not read which streams were used. */
@@ -275,7 +272,6 @@ static int find_places(struct bench *b)
 
 static int open_bench(const struct dc_plan *plan, struct ranks *ranks, struct bench **bench)
 {
-	const struct bsn_device_attr attr = { .path = BSN_PATH_AUTO };
 	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
 	const struct bsn_device_info *info;
 	struct bench *b = calloc(1, sizeof(*b));
@@ -291,7 +287,7 @@ static int open_bench(const struct dc_plan *plan, struct ranks *ranks, struct be
 	b->peers = calloc(plan->crowd.peers, sizeof(struct bsn_ep *));
 	if (!b->targets || !b->places || !b->peers)
 		return complain("no memory");
-	err = perf_open_device(&attr, &b->device);
+	err = perf_open_device(NULL, &b->device);
 	if (err)
 		return err;
 	info = bsn_device_info(b->device);
@@ -421,8 +417,7 @@ static int run_on_bench(struct bench *b, enum dc_policy policy, struct dc_figure
 	int err = bsn_dc_pool_create(b->device, &attr, &b->pool);
 
 	if (err) {
-		snprintf(figures->why_not, sizeof(figures->why_not), "%s",
-			 *bsn_error_text() ? bsn_error_text() : strerror(-err));
+		snprintf(figures->why_not, sizeof(figures->why_not), "%s", error_text(err));
 		return 0;
 	}
 	b->local = (struct bsn_sge){ b->memory->addr, plan->bytes, b->memory->lkey };
@@ -543,10 +538,8 @@ static int run(FILE *to)
 
 	report.pattern = pattern_name(plan);
 	for (unsigned i = 1; i < report.count; i++) {
-		const uint32_t peers = report.results[i].plan.crowd.peers;
-
 		report.results[i] = report.results[0];
-		report.results[i].plan.crowd.peers = peers;
+		report.results[i].plan.crowd.peers = peers[i];
 	}
 	if (!err)
 		err = measure_and_report(&report, has_ranks() ? &ranks : NULL, to);
