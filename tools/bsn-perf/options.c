@@ -63,9 +63,14 @@ static uint64_t parse_ms(const char *text, char **end)
 	return seconds < UINT32_MAX ? (uint64_t)(seconds * 1e3 + 0.5) : UINT64_MAX;
 }
 
+static bool is_in_ms(const struct perf_number *n)
+{
+	return n->unit && !strcmp(n->unit, "SECONDS");
+}
+
 static int complain_of_range(const struct perf_number *n, const char *text)
 {
-	if (n->in_ms)
+	if (is_in_ms(n))
 		return complain_usage("--%s %s: must be %g to %g", n->name, text,
 				      (double)n->min / 1e3, (double)n->max / 1e3);
 	return complain_usage("--%s %s: must be %llu to %llu", n->name, text,
@@ -80,7 +85,7 @@ int parse_number(struct perf_number *n, const char *text)
 
 	errno = 0;
 	if (isdigit((unsigned char)*text))
-		number = n->in_ms ? parse_ms(text, &end) : strtoull(text, &end, 10);
+		number = is_in_ms(n) ? parse_ms(text, &end) : strtoull(text, &end, 10);
 	shift = end ? shift_of(end) : -1;
 	if (shift < 0)
 		return complain_usage("--%s %s: not a number", n->name, text);

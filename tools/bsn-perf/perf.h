@@ -63,14 +63,13 @@ extern const struct poptOption perf_option_table[];
 /*
  * An option that is a number, which may end in k, m or g (2^10, ...).
  * @value: the one by default, until it is read
- * @in_ms: it is in seconds, and may have a fraction; @min, @max and @value are in milliseconds
+ * @unit: "SECONDS" may have a fraction; @min, @max and @value are then in milliseconds
  */
 struct perf_number {
 	const char *name;
 	char letter;
 	uint64_t min, max, value;
 	const char *doc, *unit;
-	bool in_ms;
 };
 
 /*
