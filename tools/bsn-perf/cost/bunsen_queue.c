@@ -339,6 +339,22 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 	return err || !q->pool ? err : bind_peer(q);
 }
 
+static struct cost_target target_of(const struct cost_rig *rig, const struct bsn_mr *mr)
+{
+	struct cost_target target = {
+		.remote = bsn_remote_of(mr, COST_REMOTE_AT),
+		.recv = { bsn_sge_of(mr, COST_RECV_AT, COST_RECV_BYTES),
+			  bsn_sge_of(mr, COST_RECV_AT + COST_RECV_BYTES, COST_RECV_BYTES) },
+		.data = rig->memory + COST_LOCAL_AT,
+	};
+
+	for (unsigned i = 0; i < COST_SGES_MAX; i++)
+		target.local[i] = bsn_sge_of(mr, COST_LOCAL_AT + 64 * i, COST_SGE_BYTES);
+	for (unsigned i = 0; i < COST_BATCH_MAX; i++)
+		target.many_recvs[i] = target.recv[0];
+	return target;
+}
+
 int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
 	int err;
@@ -348,7 +364,7 @@ int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_qu
 	if ((err = make_own(q, rig, kind)) || (err = make_endpoint(q, kind)) ||
 	    (err = bsn_mr_register(rig->device, rig->memory, rig->memory_bytes, NULL, &q->mr)))
 		return err;
-	q->target = cost_target_of(rig, q->mr->lkey, q->mr->rkey);
+	q->target = target_of(rig, q->mr);
 	return 0;
 }
 

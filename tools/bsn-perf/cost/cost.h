@@ -129,25 +129,6 @@ static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queue
 	return takes_turns && !rig->qps ? COST_MANY_DEPTH : rig->depth;
 }
 
-static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint32_t lkey,
-						uint32_t rkey)
-{
-	const uint64_t memory = (uintptr_t)rig->memory;
-	struct cost_target target = {
-		.remote = { memory + COST_REMOTE_AT, rkey },
-		.recv = { { memory + COST_RECV_AT, COST_RECV_BYTES, lkey },
-			  { memory + COST_RECV_AT + COST_RECV_BYTES, COST_RECV_BYTES, lkey } },
-		.data = rig->memory + COST_LOCAL_AT,
-	};
-
-	for (unsigned i = 0; i < COST_SGES_MAX; i++)
-		target.local[i] = (struct bsn_sge){ memory + COST_LOCAL_AT + 64ull * i,
-						    COST_SGE_BYTES, lkey };
-	for (unsigned i = 0; i < COST_BATCH_MAX; i++)
-		target.many_recvs[i] = target.recv[0];
-	return target;
-}
-
 static inline uint32_t cost_message_bytes(const struct cost_shape *shape)
 {
 	return shape->what == COST_POLL_RECV_DATA ? COST_DATA_BYTES : COST_SGE_BYTES;

@@ -153,14 +153,14 @@ static int unmap(struct state *s, unsigned i)
 
 COST_INLINE struct bsn_remote remote_of(const struct state *s, uint64_t offset)
 {
-	return (struct bsn_remote){ s->q.mr->addr + LAYOUT_TARGET_AT + offset, s->q.mr->rkey };
+	return bsn_remote_of(s->q.mr, LAYOUT_TARGET_AT + offset);
 }
 
 COST_INLINE struct bsn_sge cell_of(const struct state *s, unsigned row)
 {
-	return (struct bsn_sge){ s->q.mr->addr + LAYOUT_COLUMN * LAYOUT_BLOCK +
-					 (uint64_t)row * LAYOUT_COLUMN_BYTES,
-				 LAYOUT_BLOCK, s->q.mr->lkey };
+	return bsn_sge_of(s->q.mr,
+			  LAYOUT_COLUMN * LAYOUT_BLOCK + (uint64_t)row * LAYOUT_COLUMN_BYTES,
+			  LAYOUT_BLOCK);
 }
 
 COST_INLINE int write_column(const struct state *s, struct bsn_sge sge)
@@ -190,8 +190,7 @@ static int send_packed(struct state *s, unsigned i)
 	(void)i;
 	for (unsigned row = 0; row < COST_MATRIX_ROWS; row++)
 		words_at(s->memory, LAYOUT_PACK_AT)[row] = cell(s->memory, row);
-	return write_column(s, (struct bsn_sge){ s->q.mr->addr + LAYOUT_PACK_AT,
-						 LAYOUT_COLUMN_BYTES, s->q.mr->lkey });
+	return write_column(s, bsn_sge_of(s->q.mr, LAYOUT_PACK_AT, LAYOUT_COLUMN_BYTES));
 }
 
 static int send_sges(struct state *s, unsigned unused)

@@ -244,8 +244,7 @@ static int make_targets(struct bench *b, uint32_t count)
 static int tell_place(const struct bench *b, uint32_t number, struct place *place)
 {
 	memset(place, 0, sizeof(*place));
-	place->memory.addr = b->memory->addr + b->plan->bytes;
-	place->memory.rkey = b->memory->rkey;
+	place->memory = bsn_remote_of(b->memory, b->plan->bytes);
 	return bsn_dct_address(b->targets[number], &place->address);
 }
 
@@ -420,7 +419,7 @@ static int run_on_bench(struct bench *b, enum dc_policy policy, struct dc_figure
 		snprintf(figures->why_not, sizeof(figures->why_not), "%s", error_text(err));
 		return 0;
 	}
-	b->local = (struct bsn_sge){ b->memory->addr, plan->bytes, b->memory->lkey };
+	b->local = bsn_sge_of(b->memory, 0, plan->bytes);
 	err = play_on(b, figures);
 	for (uint32_t i = 0; i < plan->crowd.peers; i++) {
 		if (b->peers[i])

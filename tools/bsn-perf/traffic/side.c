@@ -197,10 +197,9 @@ int side_open(struct bsn_device *device, const struct plan *plan, struct side **
 		return -complain_of("queues", err);
 	for (unsigned qp = 0; qp < plan->qps && plan->type != BSN_QP_UD; qp++)
 		s->ep[qp] = bsn_qp_ep(s->qp[qp]);
-	s->out = (struct bsn_sge){ s->mr->addr, (uint32_t)plan->size, s->mr->lkey };
-	s->in = (struct bsn_sge){ s->mr->addr + s->length / 2, (uint32_t)room_of(plan),
-				  s->mr->lkey };
-	s->here = (struct bsn_remote){ s->in.addr, s->mr->rkey };
+	s->out = bsn_sge_of(s->mr, 0, (uint32_t)plan->size);
+	s->in = bsn_sge_of(s->mr, s->length / 2, (uint32_t)room_of(plan));
+	s->here = bsn_remote_of(s->mr, s->length / 2);
 	return 0;
 }
 
