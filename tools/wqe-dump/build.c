@@ -118,20 +118,19 @@ int build_set(struct build *b, const char *field, const char *value)
 
 /* -- the operation ----------------------------------------------------------------------------- */
 
-/* Upper case, "-" becomes "_"; "write" becomes "RDMA_WRITE". */
+/* "rdma-write" and "write" are RDMA_WRITE. */
 static const struct bsn_wqe_op *find_operation(const char *name)
 {
-	char upper[32];
+	char text[32];
 
+	snprintf(text, sizeof(text), "%s", name);
+	for (char *dash; (dash = strchr(text, '-'));)
+		*dash = '_';
 	for (uint32_t opcode = 0; opcode <= UINT8_MAX; opcode++) {
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
-		if (!op)
-			continue;
-		snprintf(upper, sizeof(upper), "%s", name);
-		for (char *c = upper; *c; c++)
-			*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
-		if (!strcmp(op->name, upper) ||
-		    (!strncmp(op->name, "RDMA_", 5) && !strcmp(op->name + 5, upper)))
+
+		if (op && (!strcasecmp(op->name, text) ||
+			   (!strncmp(op->name, "RDMA_", 5) && !strcasecmp(op->name + 5, text))))
 			return op;
 	}
 	return NULL;

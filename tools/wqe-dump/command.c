@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "command.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 int complain(const char *format, ...)
 {
@@ -17,11 +15,4 @@ int complain(const char *format, ...)
 	make_printable(line);
 	fprintf(stderr, "%s\n", line);
 	return WQE_DUMP_FAILED;
-}
-
-int command_finish(int status)
-{
-	if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
-		return status;
-	return complain("wqe-dump: standard output: %s", strerror(errno));
 }

@@ -17,9 +17,6 @@ enum {
 /** complain() - a line on standard error, which may have any bytes; returns WQE_DUMP_FAILED */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** command_finish() - the exit status, FAILED if output failed; a closed pipe is no failure */
-int command_finish(int status);
-
 /**
  * struct live_attr - @pid or @core, and maybe one QP
  * @trusts_core: see target_open_core()

@@ -149,6 +149,18 @@ static bool live_is_meant(void)
 	return live.pid != NO_PID || live.core || live.trusts_core || qp || live.follows;
 }
 
+static bool read_qp(struct number *number)
+{
+	char *end;
+	unsigned long value;
+
+	if (!qp)
+		return true;
+	value = strtoul(qp, &end, 0);
+	*number = KNOWN(value);
+	return end != qp && !*end && value <= BSN_QPN_MAX;
+}
+
 /* What is wrong with the options, or NULL. */
 static const char *find_fault(const char **paths)
 {
@@ -166,27 +178,13 @@ static const char *find_fault(const char **paths)
 		return "--follow is for a process: --pid";
 	if (paths)
 		return "name either a process or core file, or files with text or bytes";
-	return NULL;
-}
-
-static bool read_qp(struct number *number)
-{
-	char *end;
-	unsigned long value;
-
-	if (!qp)
-		return true;
-	value = strtoul(qp, &end, 0);
-	*number = KNOWN(value);
-	return end != qp && !*end && value <= BSN_QPN_MAX;
+	return read_qp(&live.qp) ? NULL : "--qp is a number of 24 bits";
 }
 
 static int dump_live(const char **paths, struct tell *tell)
 {
 	const char *fault = find_fault(paths);
 
-	if (!fault && !read_qp(&live.qp))
-		fault = "--qp is a number of 24 bits";
 	return fault ? complain("wqe-dump: %s", fault) : live_run(&live, tell);
 }
 
@@ -265,6 +263,14 @@ static const struct command command_dump = {
 
 /* -- any command line -------------------------------------------------------------------------- */
 
+/* The exit status, FAILED if output failed; a closed pipe is no failure. */
+static int finish(int status)
+{
+	if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
+		return status;
+	return complain("wqe-dump: standard output: %s", strerror(errno));
+}
+
 static int run_command(const struct command *command, int argc, const char **argv)
 {
 	poptContext context;
@@ -280,7 +286,7 @@ static int run_command(const struct command *command, int argc, const char **arg
 		complain("%s: %s: %s", command->name,
 			 poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
 	else if (got == -1)
-		status = command_finish(command->run(poptGetArgs(context)));
+		status = finish(command->run(poptGetArgs(context)));
 	poptFreeContext(context);
 	return status;
 }

@@ -311,10 +311,10 @@ static const char *cause_text(struct explanation *e)
 {
 	static char texts[TOPIC_COUNT][512];
 	char *text = texts[e->topic];
-	struct cause first;
+	const char *likeliest = bsn_cause_likeliest(e->topic);
 
-	if (!*text && explanation_cause(e, 0, &first))
-		snprintf(text, sizeof(texts[0]), "%s Likeliest: %s.", e->meaning, first.what);
+	if (!*text && likeliest)
+		snprintf(text, sizeof(texts[0]), "%s Likeliest: %s.", e->meaning, likeliest);
 	return *text ? text : e->meaning;
 }
 

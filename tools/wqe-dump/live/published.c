@@ -89,12 +89,6 @@ static int read_head(struct target *target, uint64_t address, struct bsn_registr
 	return 0;
 }
 
-static void append(struct published_list *list, const struct published *queue)
-{
-	list->queues = room_for_one(list->queues, list->count, sizeof(*queue));
-	list->queues[list->count++] = *queue;
-}
-
 /* The target lists the youngest queue first. Here it comes last. */
 static void turn_around(struct published_list *list, size_t first)
 {
@@ -118,11 +112,13 @@ static int try_list(struct target *target, uint64_t registry, struct published_l
 		return err;
 	queue.generation = before.generation;
 	queue.address = before.first;
-	while (queue.address && !err && list->count - first < before.queue_count &&
+	while (queue.address && list->count - first < before.queue_count &&
 	       target_has_room(target, (list->count - first) * sizeof(queue.queue))) {
 		err = target_read(target, queue.address, &queue.queue, sizeof(queue.queue));
-		if (!err)
-			append(list, &queue);
+		if (err)
+			break;
+		list->queues = room_for_one(list->queues, list->count, sizeof(queue));
+		list->queues[list->count++] = queue;
 		queue.address = queue.queue.next;
 	}
 	last = read_head(target, registry, &after);

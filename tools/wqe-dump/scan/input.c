@@ -147,8 +147,9 @@ int input_is_binary(struct input *input)
 	return odd * 10 > judged;
 }
 
-/* The length of the line at `begin`, without its end; or -errno. */
-static long find_end(struct input *input, size_t from, bool *has_newline)
+/* Where a line ends that `from` is in, counted from `begin`; or -errno. @more gets what follows. */
+static long find_end(struct input *input, size_t from, long (*more)(struct input *input),
+		     bool *has_newline)
 {
 	for (;;) {
 		const char *start = input->buffer + input->begin;
@@ -161,7 +162,7 @@ static long find_end(struct input *input, size_t from, bool *has_newline)
 		if (newline)
 			return newline - start;
 		from = there;
-		got = refill(input);
+		got = more(input);
 		if (got < 0)
 			return got;
 		if (!got) /* the line fills the buffer, or is the last one and has no end */
@@ -211,7 +212,7 @@ static long join_mail(struct input *input, long len, bool *has_newline)
 
 		memmove(start + gone, start, kept);
 		input->begin += gone;
-		len = find_end(input, kept, has_newline);
+		len = find_end(input, kept, refill, has_newline);
 		if (len < 0)
 			return len;
 		last = (size_t)len - kept;
@@ -263,7 +264,7 @@ int input_next(struct input *input, struct line *line)
 {
 	const unsigned long number = input->number;
 	bool has_newline;
-	long len = find_end(input, 0, &has_newline);
+	long len = find_end(input, 0, refill, &has_newline);
 
 	if (len > 0)
 		len = join_mail(input, len, &has_newline);
@@ -286,33 +287,23 @@ int input_next(struct input *input, struct line *line)
 	return 1;
 }
 
-/* The length of the line at `from`, without its end; -1: there is no whole line. */
-static long find_end_ahead(struct input *input, size_t from)
-{
-	const char *newline;
-
-	do {
-		newline = memchr(input->buffer + from, '\n', input->end - from);
-	} while (!newline && read_more(input) > 0);
-	if (newline)
-		return newline - (input->buffer + from);
-	return input->is_at_end && input->end > from ? (long)(input->end - from) : -1;
-}
-
 bool input_ahead(struct input *input, unsigned nth, char *text, size_t size)
 {
 	struct line line = { .text = text };
-	size_t from = input->begin;
-	long len = find_end_ahead(input, from);
+	bool has_newline = true;
+	size_t from = 0;
+	long end = -1;
 
-	while (nth-- > 1 && len >= 0) {
-		from += (size_t)len + 1;
-		len = from <= input->end ? find_end_ahead(input, from) : -1;
+	for (; nth && has_newline; nth--) {
+		from = (size_t)(end + 1);
+		end = find_end(input, from, read_more, &has_newline);
+		if (end < 0)
+			return false;
 	}
-	if (len < 0 || (size_t)len >= size)
+	line.len = (size_t)end - from;
+	if (nth || (!has_newline && !(input->is_at_end && line.len)) || line.len >= size)
 		return false;
-	line.len = (size_t)len;
-	memcpy(text, input->buffer + from, line.len);
+	memcpy(text, input->buffer + input->begin + from, line.len);
 	close_line(&line);
 	if (input->is_mail) {
 		strip_encoded_end(&line);

@@ -121,6 +121,7 @@ static uint64_t find_marks(const struct marks *marks, const struct line *line)
 /* A form that waits for more lines. */
 struct open_form {
 	const struct form *form; /* NULL: this place is free */
+	uint64_t bit;            /* of its marks */
 	uint32_t stream;
 	unsigned idle; /* lines since its last one */
 	void *state;
@@ -177,14 +178,6 @@ static struct open_form *make_place(struct scan *scan)
 	return place;
 }
 
-static bool has_mark(const struct form *form, uint64_t bits)
-{
-	for (; bits; bits &= bits - 1)
-		if (forms[__builtin_ctzll(bits)] == form)
-			return true;
-	return false;
-}
-
 /* Shows a line to the forms that wait for it; true if one took it. */
 static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 {
@@ -194,7 +187,7 @@ static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 
 		if (!open->form || (line->stream && open->stream != line->stream))
 			continue;
-		if (open->form->begins_anew && has_mark(open->form, bits)) {
+		if (open->form->begins_anew && open->bit & bits) {
 			give_up(scan, open);
 			continue;
 		}
@@ -212,8 +205,9 @@ static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
-/* Shows a line to a form that has not seen anything yet; true if it took it. */
-static bool feed_new(struct scan *scan, const struct form *form, const struct line *line)
+/* Shows a line to a form that has not seen anything yet; true if it took it. @bit: of its marks */
+static bool feed_new(struct scan *scan, const struct form *form, uint64_t bit,
+		     const struct line *line)
 {
 	void *state = form->state_bytes ? need(calloc(1, form->state_bytes)) : NULL;
 	enum form_answer answer;
@@ -226,7 +220,7 @@ static bool feed_new(struct scan *scan, const struct form *form, const struct li
 		return answer == FORM_TAKEN;
 	}
 	open = make_place(scan);
-	*open = (struct open_form){ .form = form, .stream = line->stream, .state = state };
+	*open = (struct open_form){ form, bit, line->stream, .state = state };
 	scan->open_count++;
 	return true;
 }
@@ -262,10 +256,10 @@ static void feed_message(struct scan *scan, const struct line *line, uint64_t bi
 		if (scan->open[i].form && scan->open[i].idle++ >= FORM_PATIENCE)
 			give_up(scan, &scan->open[i]);
 	for (; bits; bits &= bits - 1)
-		if (feed_new(scan, forms[__builtin_ctzll(bits)], line))
+		if (feed_new(scan, forms[__builtin_ctzll(bits)], bits & -bits, line))
 			return;
 	if (is_hex)
-		feed_new(scan, &form_hex, line);
+		feed_new(scan, &form_hex, 0, line);
 }
 
 static bool may_be_hex(const struct scan *scan, const struct line *line)
