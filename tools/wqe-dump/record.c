@@ -44,11 +44,17 @@ void *need(void *memory)
 	exit(2); /* WQE_DUMP_FAILED */
 }
 
-void *room_for_one(void *list, size_t count, size_t element_bytes)
+void *room_for(void *list, size_t count, size_t more, size_t element_bytes)
 {
-	if (count & (count - 1))
+	size_t most = 1; /* the power of two that there is room for */
+
+	while (most < count)
+		most *= 2;
+	if (list && count + more <= most)
 		return list;
-	return need(reallocarray(list, count ? 2 * count : 1, element_bytes));
+	while (most < count + more)
+		most *= 2;
+	return need(reallocarray(list, most, element_bytes));
 }
 
 const char *record_hex(const uint8_t *bytes, size_t size)

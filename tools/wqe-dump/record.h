@@ -163,8 +163,8 @@ void record_walk(const struct record *record, void (*each)(const struct record_r
 /** need() - memory that was asked for; if there is none, says so and ends the program */
 void *need(void *memory);
 
-/** room_for_one() - a list with room for an element behind so many; it doubles at powers of two */
-void *room_for_one(void *list, size_t count, size_t element_bytes);
+/** room_for() - a list with room for more elements behind so many; it doubles as it grows */
+void *room_for(void *list, size_t count, size_t more, size_t element_bytes);
 
 /** printable() - the character; a dot if terminals or JSON do not take it */
 static inline char printable(char c)

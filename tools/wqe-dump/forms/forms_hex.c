@@ -146,30 +146,16 @@ static void finish(struct feed *feed, void *state)
 
 /* -- its lines --------------------------------------------------------------------------------- */
 
-/* A list of bytes with room for more, and then for a NUL. */
-static void *make_room(void *list, size_t count, size_t more)
-{
-	size_t most = 1024;
-
-	while (most <= count)
-		most *= 2;
-	if (list && count + more < most)
-		return list;
-	while (most <= count + more)
-		most *= 2;
-	return need(realloc(list, most));
-}
-
 static void add_bytes(struct block *block, const uint8_t *bytes, size_t count)
 {
-	block->bytes = make_room(block->bytes, block->size, count);
+	block->bytes = room_for(block->bytes, block->size, count, 1);
 	memcpy(block->bytes + block->size, bytes, count);
 	block->size += count;
 }
 
 static void add_place(struct places *places, size_t offset, unsigned long line)
 {
-	places->list = room_for_one(places->list, places->count, sizeof(*places->list));
+	places->list = room_for(places->list, places->count, 1, sizeof(*places->list));
 	places->list[places->count++] = (struct raw_place){ .offset = offset, .line = line };
 }
 
@@ -207,7 +193,7 @@ static void add_text(struct block *block, const struct line *line)
 		return;
 	}
 	add_place(&block->text_places, block->text_len, line->number);
-	block->text = make_room(block->text, block->text_len, line->len);
+	block->text = room_for(block->text, block->text_len, line->len + 1, 1);
 	memcpy(block->text + block->text_len, line->text, line->len);
 	block->text_len += line->len;
 	block->text[block->text_len] = '\0';

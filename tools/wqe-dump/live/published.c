@@ -117,7 +117,7 @@ static int try_list(struct target *target, uint64_t registry, struct published_l
 		err = target_read(target, queue.address, &queue.queue, sizeof(queue.queue));
 		if (err)
 			break;
-		list->queues = room_for_one(list->queues, list->count, sizeof(queue));
+		list->queues = room_for(list->queues, list->count, 1, sizeof(queue));
 		list->queues[list->count++] = queue;
 		queue.address = queue.queue.next;
 	}

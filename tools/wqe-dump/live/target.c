@@ -45,7 +45,7 @@ void target_set_name(struct target *target, const char *what, long pid, const ch
 
 void target_add_image(struct target *target, uint64_t start)
 {
-	target->images = room_for_one(target->images, target->image_count, sizeof(start));
+	target->images = room_for(target->images, target->image_count, 1, sizeof(start));
 	target->images[target->image_count++] = start;
 }
 
