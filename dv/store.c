@@ -110,28 +110,27 @@ static int has_always(void)
 
 /* A row for each store; one without functions is not for this architecture. */
 static const struct {
-	const char *name;
 	int (*supported)(void);
 	void (*store)(uint8_t *reg, bsn_v2 a, bsn_v2 b, bsn_v2 c, bsn_v2 d);
 } stores[BSN_STORE_COUNT] = {
-	[BSN_STORE_AUTO] = { "auto", has_always, NULL },
-	[BSN_STORE_8] = { "8x8", has_always, store_8 },
-	[BSN_STORE_16] = { "4x16", has_always, store_16 }, /* SSE2 and NEON are in the baseline */
+	[BSN_STORE_AUTO] = { has_always, NULL },
+	[BSN_STORE_8] = { has_always, store_8 },
+	[BSN_STORE_16] = { has_always, store_16 }, /* SSE2 and NEON are in the baseline */
 #if defined(__x86_64__)
-	[BSN_STORE_AVX512] = { "avx512", has_avx512, store_avx512 },
-	[BSN_STORE_MOVDIR64B] = { "movdir64b", has_movdir64b, store_movdir64b },
-	[BSN_STORE_ST64B] = { "st64b", NULL, NULL },
+	[BSN_STORE_AVX512] = { has_avx512, store_avx512 },
+	[BSN_STORE_MOVDIR64B] = { has_movdir64b, store_movdir64b },
 #else
-	[BSN_STORE_AVX512] = { "avx512", NULL, NULL },
-	[BSN_STORE_MOVDIR64B] = { "movdir64b", NULL, NULL },
-	[BSN_STORE_ST64B] = { "st64b", has_st64b, store_st64b },
+	[BSN_STORE_ST64B] = { has_st64b, store_st64b },
 #endif
-	[BSN_STORE_DOORBELL] = { "doorbell", has_always, NULL },
+	[BSN_STORE_DOORBELL] = { has_always, NULL },
 };
 
 const char *bsn_store_name(enum bsn_store store)
 {
-	return (unsigned)store < BSN_STORE_COUNT ? stores[store].name : NULL;
+#define OF_STORE(NAME, name) name,
+	static const char *const names[] = { BSN_STORES(OF_STORE) };
+#undef OF_STORE
+	return (unsigned)store < BSN_STORE_COUNT ? names[store] : NULL;
 }
 
 int bsn_store_supported(enum bsn_store store)

@@ -60,11 +60,10 @@ static int wanted_store(struct bsn_device *device)
 		for (store = BSN_STORE_AUTO; store < BSN_STORE_COUNT; store++)
 			if (!strcmp(env, bsn_store_name(store)))
 				break;
+#define LISTED(NAME, name) " " name
 		if (store == BSN_STORE_COUNT)
-			return fail(EINVAL,
-				    "BSN_STORE=%s: use auto, 8x8, 4x16, avx512, movdir64b, "
-				    "st64b or doorbell",
-				    env);
+			return fail(EINVAL, "BSN_STORE=%s: use one of" BSN_STORES(LISTED), env);
+#undef LISTED
 	}
 	if ((unsigned)store >= BSN_STORE_COUNT)
 		return fail(EINVAL, "%d is not an enum bsn_store", (int)store);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/** tests_share - N: an N-th of the cases is enough, as programs run slowly (TESTS_SHARE=N) */
+/** tests_share - N: an N-th of the cases is enough; tests/run sets TESTS_SHARE=N by its step */
 static inline unsigned tests_share(void)
 {
 	const char *share = getenv("TESTS_SHARE");

@@ -75,7 +75,7 @@ WRONG_USAGE = [
     ('--qps 0: must be 1 to 4096', 'cost --qps 16,0'),
     ('--qps: no number', 'cost --qps '),  # an empty one
     ('cost takes no argument more', 'cost more'),
-    ('--store: BSN_STORE=frob: use auto, 8x8', 'cost --store frob'),
+    ('--store frob: use one of auto 8x8 4x16', 'cost --store frob'),
     ('no command layout', 'layout'),
     ('--peers 0: must be', 'dc --peers 0'),
     ('--dcis x: not a number', 'dc --dcis x'),

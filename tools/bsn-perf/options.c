@@ -27,19 +27,37 @@ int find_name(const char *name, const char *const *names, unsigned count)
 	return -1;
 }
 
+/* What --store says; -1 after a complaint. */
+static int wanted_store(void)
+{
+#define OF_STORE(NAME, name) name,
+	static const char *const names[] = { BSN_STORES(OF_STORE) };
+#undef OF_STORE
+	const int store = perf_options.store
+				  ? find_name(perf_options.store, names, BSN_STORE_COUNT)
+				  : BSN_STORE_AUTO;
+
+#define LISTED(NAME, name) " " name
+	if (store < 0)
+		complain_usage("--store %s: use one of" BSN_STORES(LISTED), perf_options.store);
+#undef LISTED
+	return store;
+}
+
 int perf_open_device(const struct bsn_device_attr *attr, struct bsn_device **device)
 {
+	struct bsn_device_attr with = attr ? *attr : (struct bsn_device_attr){ 0 };
+	const int store = wanted_store();
 	int err;
 
-	if (perf_options.store)
-		setenv("BSN_STORE", perf_options.store, 1);
-	err = bsn_device_open(perf_options.device, attr, device);
+	if (store < 0)
+		return PERF_USAGE;
+	with.store = (enum bsn_store)store;
+	err = bsn_device_open(perf_options.device, &with, device);
 	if (err == -ENOTSUP && is_under_callgrind()) {
-		setenv("BSN_STORE", "auto", 1);
-		err = bsn_device_open(perf_options.device, attr, device);
+		with.store = BSN_STORE_8;
+		err = bsn_device_open(perf_options.device, &with, device);
 	}
-	if (err == -EINVAL && perf_options.store)
-		return complain_usage("--store: %s", bsn_error_text());
 	return err ? complain_of(NULL, err) : 0;
 }
 

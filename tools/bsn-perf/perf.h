@@ -90,7 +90,7 @@ int parse_numbers(struct perf_number *number, char *list, unsigned *numbers, uns
 bool is_under_callgrind(void);
 /*
  * Opens the device that the options name, with their store; under callgrind, whose CPU has fewer
- * stores, with any. @attr: as bsn_device_open(). 0, PERF_FAILED or PERF_USAGE after a complaint.
+ * stores, with 8x8. @attr: as bsn_device_open(). 0, PERF_FAILED or PERF_USAGE after a complaint.
  */
 int perf_open_device(const struct bsn_device_attr *attr, struct bsn_device **device);
 
