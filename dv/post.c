@@ -29,11 +29,11 @@ static __attribute__((noinline, cold)) int post_inline_cold(struct bsn_ep *ep, u
 							    const struct bsn_remote *remote,
 							    uint32_t imm, uint64_t id)
 {
-	const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };
+	const struct bsn_sge sge = { (uintptr_t)data, count_of(what), 0 };
 	const struct bsn_request r = {
 		.what = (what & BSN_WHAT_REST) | BSN_WHAT(0, BSN_F_INLINE, 1u),
 		.imm = imm,
-		.sge = &piece,
+		.sge = &sge,
 		.remote = remote,
 		.id = id,
 	};
