@@ -54,7 +54,10 @@ static void at_every_position(uint32_t opcode, const struct shape *shape, unsign
 	}
 }
 
-/* Each set of flags at each position; if a share is enough, one set at each. */
+/*
+ * Each set of flags at each position. If a share is enough, there is one set at each position, and
+ * each set at an eighth of them.
+ */
 static void with_every_flag(uint32_t opcode, const struct shape *shape)
 {
 	const unsigned sets = tests_share() > 1 ? 1 : FLAG_SETS;

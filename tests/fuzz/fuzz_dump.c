@@ -8,6 +8,7 @@
  * rest is the file.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,19 +23,21 @@ static struct scan *get_scan(unsigned choice)
 	enum { FORMATS = BSN_MINI_L34H_STRIDX + 1, COMPRESSIONS = 4 * FORMATS };
 	static struct scan *scans[KINDS + TRANSPORTS + COMPRESSIONS];
 	static struct tell tell = { .sink = &fuzz_sink };
-	struct scan_attr attr = { .bytes = { .stride_bytes = 64, .has_format = true } };
+	struct scan_attr attr = { .bytes = { .stride_bytes = 64 } };
 
 	choice %= sizeof(scans) / sizeof(scans[0]);
-	if (choice < KINDS)
+	if (choice < KINDS) {
 		attr.bytes.kind = (enum raw_kind)choice;
-	else if (choice < KINDS + TRANSPORTS)
+	} else if (choice < KINDS + TRANSPORTS) {
 		attr.bytes.transport = KNOWN(choice - KINDS);
-	else
+	} else {
+		attr.bytes.has_format = true;
 		attr.bytes.compression = (struct bsn_cqe_block){
 			.format = (choice - KINDS - TRANSPORTS) % FORMATS,
 			.is_enhanced = (choice - KINDS - TRANSPORTS) / FORMATS & 1,
 			.is_striding = (choice - KINDS - TRANSPORTS) / FORMATS & 2,
 		};
+	}
 	if (!scans[choice])
 		scans[choice] = scan_create(&attr, &tell);
 	return scans[choice];
@@ -63,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_lines += data[i] == '\n';
 	MUST(!ftruncate(fd, 0) && pwrite(fd, data + 1, size - 1, 0) == (ssize_t)size - 1);
 	MUST(!input_open(&input, path_of(fd)));
+	/* Sanitizers see a read beyond the input only where its memory ends. */
+	MUST(input.buffer = realloc(input.buffer, size));
 	MUST(!scan_input(get_scan(data[0]), &input));
 	input_close(&input);
 	return 0;

@@ -7,7 +7,7 @@ import struct
 from crafted import PAGE, PT_LOAD, PT_NOTE, elf_header, files, note, segment
 
 NT_PRPSINFO = 3
-HUGE = 1 << 27  # sanitizers reserve such mappings, softcx's devices are in one; not dumped
+HUGE = 1 << 27  # larger mappings are not dumped: sanitizers' and softcx's
 
 
 def mappings(pid):

@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	hostile_registry.self = address(&hostile_registry);
 	puts("here");
 	fflush(stdout);
-	while (argc > 5) { /* often, as long as it takes to read the list */
+	while (argc > 5) { /* more often than the list can be read */
 		__atomic_fetch_add(&hostile_registry.generation, 2, __ATOMIC_RELAXED);
 		usleep(20);
 	}

@@ -421,7 +421,7 @@ def test_what_is_no_core_file(_bench):
 
 
 def complains_of_registry(bench, *rows):
-    """A 32-bit word of the registry, as another version or a wild pointer would have left it."""
+    """Each row changes a 32-bit word of the registry, as a wild pointer would."""
     with core_of(busy(bench)) as core:
         at = core.read_bytes().index(REGISTRY)
         for offset, value, text in rows:

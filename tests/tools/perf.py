@@ -282,7 +282,7 @@ def test_dc_under_mpirun(bench):
 
 
 def test_dc_has_only_so_many_peers(bench):
-    bench.complains('each is a target of its own, and mlx5_0 has 65536', PERF, 'dc', '--peers',
+    bench.complains('100000 targets and 8 initiators, and mlx5_0 has 65536', PERF, 'dc', '--peers',
                     '100000')
 
 

@@ -132,7 +132,8 @@ def test_cost_without_valgrind(bench):
 def test_cost_names_the_store(bench):
     for store in '8x8', '4x16', 'doorbell':
         check(cost(bench, '--op', 'write_sge', BSN_STORE=store)['store'] == store, store)
-        check(cost(bench, '--op', 'write_sge', '--store', store)['store'] == store, store)
+        report = cost(bench, '--op', 'write_sge', '--store', store, BSN_STORE='frob')
+        check(report['store'] == store, store)
 
 
 def test_cost_of_some_rows(bench):

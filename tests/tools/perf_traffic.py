@@ -212,7 +212,7 @@ def test_both_directions(bench):
 
 
 def test_duration(bench):
-    """-D: so long, and no two seconds more."""
+    """-D: so long, and not two seconds more."""
     for op, seconds in ('write', 1), ('write', 0.1), ('send', 0.1), ('read', 0.1):
         report = bw(bench, '-D', str(seconds), '--op', op)
         check(seconds <= report['seconds'] < seconds + 2 and report['iters'] > 100, report)

@@ -32,7 +32,7 @@ static bool is_unknown(const struct explanation *e)
 static void assert_whole(const struct explanation *e)
 {
 	assert_true(strlen(e->meaning) && strlen(e->attempt) && strlen(e->step));
-	assert_true(!e->cause || strlen(e->cause) >= strlen(e->meaning));
+	assert_true(e->cause ? strlen(e->cause) >= strlen(e->meaning) : is_unknown(e));
 	assert_true(strlen(e->meaning_source) && strlen(e->cause_basis));
 	assert_true(!strcmp(e->confidence, "high") || !strcmp(e->confidence, "medium") ||
 		    !strcmp(e->confidence, "low"));
@@ -278,14 +278,16 @@ static void records_get_cause_confidence_and_side(void **state)
 	struct record command = { .kind = RECORD_COMMAND };
 	struct record wqe = { .kind = RECORD_WQE };
 	struct record odd = { .kind = RECORD_STATUS, .vendor_syndrome = KNOWN(0x01) };
+	const char *cause;
 
 	record_add_number(&command, "status", BSN_COMMAND_BAD_PARAMETER);
 	explain_record(&cqe);
-	assert_non_null(strstr(cqe.explanation->cause, "rkey"));
+	cause = cqe.explanation->cause;
+	assert_non_null(strstr(cause, "rkey"));
 	assert_string_equal(cqe.explanation->confidence, "high");
 	assert_int_equal(cqe.side, SIDE_REQUESTER);
 	explain_record(&status);
-	assert_ptr_equal(status.explanation->cause, cqe.explanation->cause);
+	assert_ptr_equal(status.explanation->cause, cause);
 	assert_string_equal(status.explanation->confidence, "medium");
 	explain_record(&general);
 	assert_non_null(strstr(general.explanation->cause, "no verbs status of its own"));

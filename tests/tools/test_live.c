@@ -54,6 +54,7 @@ static struct {
 
 static unsigned shown_of_old, shown_of_new;
 static bool has_failed;
+static unsigned failures, looks;
 static char wrong[128]; /* what was, in words */
 
 static uint64_t address(const void *pointer)
@@ -322,6 +323,8 @@ static void another_queue_comes_meanwhile(void **state)
 static void it_fails_or_shows_the_old_one(void)
 {
 	assert_true(has_failed || shown_of_old == SLOTS / 2);
+	failures += has_failed;
+	looks++;
 }
 
 static void a_list_that_is_damaged_meanwhile(void **state)
@@ -331,6 +334,7 @@ static void a_list_that_is_damaged_meanwhile(void **state)
 	plan.may_fail = true;
 	look_at_each_moment(damage, it_fails_or_shows_the_old_one);
 	plan.may_fail = false;
+	assert_in_range(failures, 1, looks - 1);
 }
 
 /* A queue of the same number comes after wqe-dump has seen that the old one is gone. */

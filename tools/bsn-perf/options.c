@@ -12,7 +12,7 @@ const struct poptOption perf_option_table[] = {
 	{ "device", 'd', POPT_ARG_STRING, &perf_options.device, 0,
 	  "the device (default: the first mlx5 device, else the first verbs device)", "NAME" },
 	{ "store", 0, POPT_ARG_STRING, &perf_options.store, 0,
-	  "Bunsen's BlueFlame store, as BSN_STORE", "STORE" },
+	  "Bunsen's BlueFlame store, as in BSN_STORE", "STORE" },
 	{ "json", 'j', POPT_ARG_NONE, &perf_options.json, 0, "print the report as JSON", NULL },
 	{ "output", 'o', POPT_ARG_STRING, &perf_options.output, 0, "write the report to FILE",
 	  "FILE" },
@@ -73,7 +73,7 @@ static int shift_of(const char *suffix)
 	return letter && !suffix[1] ? 10 * (int)(letter - letters + 1) : -1;
 }
 
-/* Of seconds, in milliseconds; of very many, some that are too many, too. */
+/* Seconds in milliseconds. Too large a number becomes UINT64_MAX, which is refused. */
 static uint64_t parse_ms(const char *text, char **end)
 {
 	const double seconds = strtod(text, end);

@@ -161,7 +161,7 @@ static bool read_qp(struct number *number)
 	return end != qp && !*end && value <= BSN_QPN_MAX;
 }
 
-/* What is wrong with the options, or NULL. */
+/* What is wrong with the options, or NULL. Reads the number of --qp. */
 static const char *find_fault(const char **paths)
 {
 	const bool has_pid = live.pid != NO_PID;

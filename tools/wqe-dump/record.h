@@ -85,7 +85,7 @@ struct record {
 	const struct ring *ring; /* NULL: not in a ring */
 	uint32_t slot;           /* in it */
 
-	const struct explanation *explanation; /* explain_record() sets it */
+	const struct explanation *explanation; /* of explain_record(); valid until its next call */
 	bool is_guess; /* a number was printed without its base: this lowers the confidence */
 
 	/* The WQE that failed, or the CQE of the failure, if it was found: tie.h. */

@@ -372,7 +372,8 @@ int bunsen_open(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_qu
 static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 {
 	const struct bsn_attach_attr promise = { .register_is_ours = true };
-	const struct bsn_device_attr plain = { .path = BSN_PATH_VERBS };
+	const struct bsn_device_info *info = bsn_device_info(rig->device);
+	const struct bsn_device_attr plain = { .path = BSN_PATH_VERBS, .store = info->store };
 	struct cost_rig own = *rig;
 	int err;
 
@@ -380,7 +381,7 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 	q->attached = calloc(1, sizeof(*q->attached));
 	if (!q->attached)
 		return -ENOMEM;
-	err = bsn_device_attach(bsn_device_info(rig->device)->verbs, &plain, &q->plain);
+	err = bsn_device_attach(info->verbs, &plain, &q->plain);
 	own.device = q->plain;
 	if (err || (err = bunsen_open(q->attached, &own, COST_ATTACHED)) ||
 	    (err = bsn_qp_attach(rig->device, bsn_qp_info(q->attached->qps[0])->verbs, &promise,

@@ -112,7 +112,7 @@ static bool has_td(struct ibv_context *context)
 static int open_device(struct cost *cost)
 {
 	static _Alignas(COST_MEMORY) uint8_t memory[COST_MEMORY];
-	const struct bsn_device_attr verbs = { .path = BSN_PATH_VERBS };
+	struct bsn_device_attr verbs = { .path = BSN_PATH_VERBS };
 	int err;
 
 	/* Stores are seen only where they are trapped. */
@@ -125,6 +125,7 @@ static int open_device(struct cost *cost)
 	if (err)
 		return err;
 	cost->device = bsn_device_info(cost->rig.device);
+	verbs.store = cost->device->store; /* else it would be BSN_STORE */
 	if (cost->device->path == BSN_PATH_DIRECT) {
 		err = bsn_device_open(cost->device->name, &verbs, &cost->rig.verbs);
 		if (err)

@@ -201,8 +201,10 @@ static int time_series(struct cost *cost, bool is_cold)
 {
 	struct series series = { .is_cold = is_cold, .clock_ns = time_clock() };
 	double *samples = calloc((size_t)COST_ALL_COLUMNS * cost->rounds, sizeof(*samples));
-	int err = samples ? 0 : complain("no memory");
+	int err = 0;
 
+	if (!samples)
+		return complain("no memory");
 	for (unsigned c = 0; c < COST_ALL_COLUMNS; c++)
 		series.ns[c] = samples + (size_t)c * cost->rounds;
 	for (unsigned r = 0; r < cost->row_count && !err; r++)

@@ -291,9 +291,9 @@ static int open_bench(const struct dc_plan *plan, struct ranks *ranks, struct be
 		return err;
 	info = bsn_device_info(b->device);
 	if ((uint64_t)targets + plan->initiators > info->max_qp)
-		return complain("--peers %u: each is a target of its own, and %s has %u queue "
-				"pairs and targets in all",
-				targets, info->name, info->max_qp);
+		return complain("--peers and --dcis: %u targets and %u initiators, and %s has %u "
+				"queue pairs and targets in all",
+				targets, plan->initiators, info->name, info->max_qp);
 	if (ranks && is_on_verbs(b))
 		return complain("--local and --pmix need a device with DC: on plain verbs a target "
 				"that waits connects nobody");

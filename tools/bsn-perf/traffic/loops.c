@@ -66,7 +66,7 @@ static int wait_more(const struct test *t, struct waiting *w, int moved)
 	w->spins++;
 	if (!looks_now(w))
 		return 0;
-	sched_yield(); /* the peer may be of this CPU */
+	sched_yield(); /* the peer may run on this CPU */
 	if (look_for_events(t))
 		return -1;
 	now = now_ns();

@@ -278,7 +278,9 @@ static void read_files(struct core *core, const char *desc, size_t bytes)
 	memcpy(head, desc, sizeof(head));
 	if (head[0] > (bytes - sizeof(head)) / sizeof(entry))
 		return;
-	core->files = need(calloc(head[0] ? head[0] : 1, sizeof(*core->files)));
+	core->files = calloc(head[0] ? head[0] : 1, sizeof(*core->files));
+	if (!core->files)
+		return; /* a sparse core may claim any number */
 	path = desc + sizeof(head) + head[0] * sizeof(entry);
 	for (uint64_t i = 0; i < head[0]; i++) {
 		const size_t left = bytes - (size_t)(path - desc);

@@ -281,7 +281,9 @@ static struct picture *get_picture(const struct record *record, uint32_t slots)
 						       .stride_bytes = BSN_BB_SIZE },
 					     .cells = picture->cells };
 	}
-	cells = need(realloc(picture->cells, (picture->ring.count + slots) * sizeof(*cells)));
+	cells = realloc(picture->cells, (picture->ring.count + slots) * sizeof(*cells));
+	if (!cells)
+		return NULL; /* the page goes on without it */
 	html.pictures_count = (unsigned)(picture - html.pictures) + 1;
 	memset(cells + picture->ring.count, 0, slots * sizeof(*cells));
 	picture->cells = cells;

@@ -54,6 +54,8 @@ static void add_mark(struct marks *marks, const char *mark, uint64_t bit)
 	for (; *mark; mark++) {
 		uint16_t *next = &marks->next[at][(unsigned char)*mark];
 
+		if (marks->count == STATES_MAX)
+			abort(); /* whoever adds a mark sees it */
 		if (!*next)
 			*next = marks->count++;
 		at = *next;
