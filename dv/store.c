@@ -127,7 +127,7 @@ static const struct {
 
 const char *bsn_store_name(enum bsn_store store)
 {
-#define OF_STORE(NAME, name) name,
+#define OF_STORE(NAME, name) [BSN_STORE_##NAME] = name,
 	static const char *const names[] = { BSN_STORES(OF_STORE) };
 #undef OF_STORE
 	return (unsigned)store < BSN_STORE_COUNT ? names[store] : NULL;

@@ -30,7 +30,7 @@ int find_name(const char *name, const char *const *names, unsigned count)
 /* What --store says; -1 after a complaint. */
 static int wanted_store(void)
 {
-#define OF_STORE(NAME, name) name,
+#define OF_STORE(NAME, name) [BSN_STORE_##NAME] = name,
 	static const char *const names[] = { BSN_STORES(OF_STORE) };
 #undef OF_STORE
 	const int store = perf_options.store

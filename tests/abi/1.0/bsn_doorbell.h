@@ -20,7 +20,24 @@ static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lan
 	lane->reg = (uint8_t *)((uintptr_t)reg ^ lane->toggle);
 }
 
-/* X(NAME, as BSN_STORE names it) */
+/**
+ * enum bsn_store - how 64 bytes reach a BlueFlame buffer
+ *
+ * Which is fastest differs by CPU; bsn_store_choose() measures. All but the doorbell write whole 64
+ * B blocks in ascending order.
+ */
+enum bsn_store {
+	BSN_STORE_AUTO = 0,
+	BSN_STORE_8,         /* 8 x 8 B */
+	BSN_STORE_16,        /* 4 x 16 B (SSE2, NEON) */
+	BSN_STORE_AVX512,    /* 1 x 64 B, x86-64 with AVX-512F */
+	BSN_STORE_MOVDIR64B, /* 1 x 64 B, x86-64 with MOVDIR64B */
+	BSN_STORE_ST64B,     /* 1 x 64 B, arm64 with FEAT_LS64 */
+	BSN_STORE_DOORBELL,  /* no BlueFlame: 8-byte doorbells */
+	BSN_STORE_COUNT,
+};
+
+/* X(NAME, as the environment's BSN_STORE names it) */
 #define BSN_STORES(X)                                                                              \
 	X(AUTO, "auto")                                                                            \
 	X(8, "8x8")                                                                                \
@@ -29,21 +46,6 @@ static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lan
 	X(MOVDIR64B, "movdir64b")                                                                  \
 	X(ST64B, "st64b")                                                                          \
 	X(DOORBELL, "doorbell")
-
-/**
- * enum bsn_store - how 64 bytes reach a BlueFlame buffer
- * @BSN_STORE_AUTO: the fastest on this CPU, as bsn_store_choose() measures
- * @BSN_STORE_8: 8 x 8 B
- * @BSN_STORE_16: 4 x 16 B (SSE2, NEON)
- * @BSN_STORE_AVX512: 1 x 64 B, x86-64 with AVX-512F
- * @BSN_STORE_MOVDIR64B: 1 x 64 B, x86-64 with MOVDIR64B
- * @BSN_STORE_ST64B: 1 x 64 B, arm64 with FEAT_LS64
- * @BSN_STORE_DOORBELL: no BlueFlame: 8-byte doorbells
- *
- * All but the doorbell write whole 64 B blocks in ascending order.
- */
-#define BSN_ENUM_STORE(NAME, name) BSN_STORE_##NAME,
-enum bsn_store { BSN_STORES(BSN_ENUM_STORE) BSN_STORE_COUNT };
 
 /* A loop whose count the compiler knows after inlining becomes straight code. */
 #ifdef __clang__
